@@ -1,0 +1,56 @@
+// Builds the browser SDK (classic script and module) and its demo page into build/sdk/. Also runs by itself.
+
+import { cp, mkdir, rm } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { build } from 'vite'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const source = `${root}src/sdk`
+const out = `${root}build/sdk`
+
+// The licences of what is bundled ask for their notice in every copy.
+const notices = `/*!
+Fingerpost SDK, Apache-2.0. Contains, under the MIT License:
+FingerprintJS 5.2.0 and BotD 2.0.0, Copyright (c) FingerprintJS, Inc; detectIncognito 1.9.0, Copyright (c) Joe Rutkowski.
+MIT License: Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to
+whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission
+notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT
+WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
+PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
+OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE
+SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+*/`
+
+/** Resolves to the folder the files are in. */
+export async function buildSdk() {
+  await rm(out, { recursive: true, force: true })
+  await bundle({ entry: 'iife.ts', format: 'iife', name: 'Fingerpost', file: 'sdk.js' })
+  await bundle({ entry: 'esm.ts', format: 'es', file: 'sdk.mjs' })
+  await bundle({ entry: 'demo/demo.ts', format: 'es', file: 'demo/demo.js' })
+  await mkdir(`${out}/demo`, { recursive: true })
+  for (const file of ['index.html', 'demo.css']) await cp(`${source}/demo/${file}`, `${out}/demo/${file}`)
+  return out
+}
+
+async function bundle({ entry, format, name, file }) {
+  await build({
+    configFile: false,
+    root: source,
+    logLevel: 'warn',
+    publicDir: false,
+    build: {
+      target: 'es2018',
+      outDir: out,
+      emptyOutDir: false,
+      sourcemap: 'hidden',
+      minify: 'oxc',
+      reportCompressedSize: false,
+      rolldownOptions: { output: { minify: true, postBanner: notices } },
+      lib: { entry: `${source}/${entry}`, formats: [format], name: name ?? 'unused', fileName: () => file },
+    },
+  })
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildSdk()

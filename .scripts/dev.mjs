@@ -1,0 +1,72 @@
+// Development: the compiler watches, the server restarts on its output, the browser SDK is rebuilt when its sources change.
+// Expects a finished build, as `npm run dev` makes one first. Ctrl-C stops all of it.
+import { spawn } from 'node:child_process'
+import { watch } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const exitMsMax = 15_000
+const settleMs = 200
+
+const children = new Map()
+let stopping = false
+
+/** Starts a child in a process group of its own, so that Ctrl-C reaches it once, through us, and its own children with it. */
+function start(name, args) {
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+  children.set(name, child)
+  child.once('exit', (code, signal) => {
+    children.delete(name)
+    if (!stopping) {
+      console.error(`${name} ended with ${signal ?? code}`)
+      stop('SIGTERM', 1)
+    } else if (children.size === 0) process.exit()
+  })
+}
+
+function signalGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal)
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error
+  }
+}
+
+function stop(signal, exitCode) {
+  if (stopping) return
+  stopping = true
+  process.exitCode = exitCode
+  if (children.size === 0) process.exit()
+  for (const child of children.values()) signalGroup(child, signal)
+  setTimeout(() => {
+    for (const child of children.values()) signalGroup(child, 'SIGKILL')
+  }, exitMsMax).unref()
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stop('SIGTERM', 0))
+
+start('tsc', [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.', '--watch', '--preserveWatchOutput'])
+start('server', ['--watch', '--watch-preserve-output', join(ROOT, 'build/src/main.js'), 'start'])
+
+// A process per build: the bundler keeps its caches and workers for as long as the process lives.
+let pending = null
+watch(join(ROOT, 'src/sdk'), { recursive: true }, () => {
+  clearTimeout(pending)
+  pending = setTimeout(rebuildSdk, settleMs)
+})
+
+let again = false
+function rebuildSdk() {
+  if (stopping) return
+  again = children.has('sdk')
+  if (again) return
+  const child = spawn(process.execPath, [join(ROOT, '.scripts/build-sdk.mjs')], { stdio: 'inherit', detached: true })
+  children.set('sdk', child)
+  child.once('exit', (code) => {
+    children.delete('sdk')
+    console.log(code === 0 ? 'sdk rebuilt' : 'sdk build failed')
+    if (stopping && children.size === 0) process.exit()
+    if (again) rebuildSdk()
+  })
+}

@@ -1,0 +1,227 @@
+// What `npm test` runs: build, static checks, the programs that tests need, then every test file. Nothing is skipped: what
+// is missing is installed or named, and a file that asserts nothing has failed. The last line is `N passed, N failed`.
+// With file patterns (`npm test -- test/kv`) only those files run, without the static checks.
+import { spawn, spawnSync } from 'node:child_process'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { delimiter, join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { build } from './build.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const TESTS = join(ROOT, 'build/test')
+const RESULTS = join(ROOT, 'build/results.tap')
+const TAP = 'tap/dist/esm/run.mjs'
+const INSTALL_LOG = join(ROOT, 'build/install.log')
+
+// `env` names the variable that points at a copy elsewhere.
+const PROGRAMS = [{ command: 'chromium', packages: ['chromium'], env: 'CHROMIUM', needed: 'the browser tests' }]
+
+/** Where `program` is, or null. */
+function find({ command, env }) {
+  const places = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, command))
+  if (env && process.env[env]) places.unshift(process.env[env])
+  for (const place of places) {
+    try {
+      accessSync(place, constants.X_OK)
+      return place
+    } catch {
+      // Looked for in the next folder.
+    }
+  }
+  return null
+}
+
+/** Makes every program in the table available. Returns one sentence for each that could not be. */
+function provide(programs) {
+  const missing = programs.filter((program) => !find(program))
+  if (missing.length === 0) return []
+  const packages = missing.flatMap((program) => program.packages)
+  if (process.getuid?.() === 0 && existsSync('/etc/debian_version')) {
+    console.log(`installing ${packages.join(', ')} (output in ${relative(ROOT, INSTALL_LOG)})`)
+    mkdirSync(join(ROOT, 'build'), { recursive: true })
+    const log = openSync(INSTALL_LOG, 'w')
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+    for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...packages]]) {
+      spawnSync('apt-get', ['-q', ...args], { stdio: ['ignore', log, log], env })
+    }
+    closeSync(log)
+  }
+  return programs
+    .filter((program) => !find(program))
+    .map(
+      ({ command, packages, env, needed }) =>
+        `${command} is missing; ${needed} need it. On Debian or Ubuntu: apt-get install ${packages.join(' ')}.` +
+        `${env ? ` Or set ${env} to the path of one.` : ''}`,
+    )
+}
+
+/** Every built test file, or those that the patterns name: a test file or folder, as source or as built. */
+function testFiles(patterns) {
+  const all = readdirSync(TESTS, { recursive: true })
+    .filter((name) => name.endsWith('.test.js'))
+    .map((name) => join('build/test', name))
+    .sort()
+  if (patterns.length === 0) return all
+  const wanted = patterns.map((pattern) => relative(ROOT, join(process.cwd(), pattern)).replace(/\.ts$/, '.js'))
+  const matching = (file) => wanted.some((part) => file.includes(part))
+  return all.filter(matching)
+}
+
+/** Runs a program of node_modules; each line it writes goes to `onLine`, or straight out when there is none. */
+function run(script, args, onLine) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [join(ROOT, 'node_modules', script), ...args], {
+      cwd: ROOT,
+      stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
+    })
+    if (onLine) createInterface({ input: child.stdout }).on('line', onLine)
+    const stop = (signal) => child.kill(signal)
+    process.once('SIGINT', stop).once('SIGTERM', stop)
+    const done = (code) => {
+      process.off('SIGINT', stop).off('SIGTERM', stop)
+      resolve(code)
+    }
+    child.once('error', () => done(1))
+    child.once('close', (code) => done(code ?? 1))
+  })
+}
+
+/**
+ * Makes of a TAP stream a log to read: one line for a file that passed, all but its passed assertions for one that failed.
+ * The reporters made for people redraw the screen, and print nothing at all where CI is set.
+ */
+export function summarize(print) {
+  let held = []
+  let failing = false
+  return (line) => {
+    const result = /^(not )?ok \d+ - (.*)$/.exec(line)
+    if (result) {
+      failing = result[1] !== undefined
+      if (failing) for (const each of held) print(each)
+      print(line)
+      held = []
+    } else if (/^# Subtest: /.test(line)) {
+      failing = false
+      held = [line]
+    } else if (/^#/.test(line) || (failing && line !== '')) print(line)
+    else if (held.length > 0 && !/^ +ok \d+/.test(line) && line.trim() !== '') held.push(line)
+  }
+}
+
+/**
+ * Reads a TAP report: its closing totals, and for each file the number of assertions, where a subtest is not one itself.
+ * `totals` is null when the report has no end, as after a crash of the runner.
+ */
+export function readReport(tap) {
+  const assertions = new Map()
+  const open = []
+  let totals = null
+  let file = null
+  for (const line of tap.split('\n')) {
+    const subtest = /^( *)# Subtest: (.*)$/.exec(line)
+    const result = /^( *)(?:not )?ok\b/.exec(line)
+    const total = /^# \{ (total: .*) \}$/.exec(line)
+    if (subtest) {
+      if (subtest[1] === '') {
+        file = subtest[2]
+        assertions.set(file, 0)
+      }
+      open.push(subtest[1].length)
+    } else if (result) {
+      const depth = result[1].length
+      while (open.length > 0 && open.at(-1) > depth) open.pop()
+      if (open.at(-1) === depth) open.pop()
+      else if (depth > 0 && file !== null && !line.endsWith('{')) assertions.set(file, assertions.get(file) + 1)
+    } else if (total) {
+      const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(total[1])?.[1] ?? 0)
+      totals = {
+        total: count('total'),
+        pass: count('pass'),
+        fail: count('fail'),
+        skip: count('skip'),
+        todo: count('todo'),
+      }
+    }
+  }
+  return { totals, assertions }
+}
+
+// tap comes built with a TypeScript loader that needs the compiler's old interface. It would rebuild itself without it, as
+// .taprc asks, but only for the run after the first: on a fresh install every test file of the first run would fail.
+async function prepareRunner() {
+  const ask =
+    "import('tap').then(({ default: t }) => process.exit(t.pluginSignature.includes('@tapjs/typescript') ? 1 : 0))"
+  const isReady = () => spawnSync(process.execPath, ['-e', ask], { cwd: ROOT, stdio: 'ignore' }).status === 0
+  if (isReady()) return
+  console.log('preparing the test runner')
+  await run(TAP, ['build'], () => {})
+  if (!isReady()) throw new Error('the test runner could not be built as .taprc asks')
+}
+
+/** Runs the files. Returns the counts and what went wrong besides failed assertions. */
+async function runTests(files) {
+  rmSync(RESULTS, { force: true })
+  await prepareRunner()
+  const lines = []
+  const show = summarize(console.log)
+  const code = process.stdout.isTTY
+    ? await run(TAP, ['run', '-o', RESULTS, ...files])
+    : await run(TAP, ['run', '-R', 'tap', ...files], (line) => {
+        lines.push(line)
+        show(line)
+      })
+  if (lines.length > 0) writeFileSync(RESULTS, `${lines.join('\n')}\n`)
+  const { totals, assertions } = readReport(existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : '')
+  const problems = []
+  if (!totals) problems.push('the test runner ended without a report')
+  if (totals && totals.pass === 0) problems.push('no test ran')
+  if (totals?.skip || totals?.todo) problems.push(`${totals.skip} skipped and ${totals.todo} unwritten tests`)
+  for (const file of files) if (!assertions.get(file)) problems.push(`${file} asserted nothing`)
+  if (code !== 0 && totals?.fail === 0 && problems.length === 0) problems.push(`the test runner ended with ${code}`)
+  return { passed: totals?.pass ?? 0, failed: totals?.fail ?? 0, problems }
+}
+
+async function main(patterns) {
+  const problems = []
+  let passed = 0
+  let failed = 0
+  try {
+    await build({ ifStale: true })
+    if (patterns.length === 0) {
+      const colors = process.stdout.isTTY ? [] : ['--colors=off']
+      if ((await run('typescript/bin/tsc', ['-p', 'src/sdk', '--noEmit'])) !== 0) problems.push('type check of src/sdk')
+      if ((await run('@biomejs/biome/bin/biome', ['ci', '--error-on-warnings', ...colors, '.'])) !== 0)
+        problems.push('biome ci')
+    }
+    const missing = provide(PROGRAMS)
+    const files = testFiles(patterns)
+    if (missing.length > 0) problems.push(...missing)
+    else if (files.length === 0)
+      problems.push(`no test file${patterns.length > 0 ? ` matches ${patterns.join(' ')}` : ''}`)
+    else {
+      const result = await runTests(files)
+      passed = result.passed
+      failed = result.failed
+      problems.push(...result.problems)
+    }
+  } catch (error) {
+    problems.push(error.message)
+  }
+  for (const problem of problems) console.log(`FAILED: ${problem}`)
+  console.log(`${passed} passed, ${failed + problems.length} failed`)
+  process.exitCode = failed + problems.length > 0 ? 1 : 0
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2))

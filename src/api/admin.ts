@@ -1,0 +1,278 @@
+// /admin/v1: workspaces and their keys, for whoever runs the deployment. A key's text is in the answer that made it and
+// nowhere else.
+
+import Type from 'typebox'
+import { KEYS_PER_WORKSPACE_MAX, makeTokenSecret, newKey } from '../control/bootstrap.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
+import { ApiError, invalid } from '../domain/errors.ts'
+import type { Env } from '../domain/event.ts'
+import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { keyPrefix, makeKey } from '../domain/keys.ts'
+import { API_VERSIONS, type ApiKey, type KeyKind, PLANS, SCOPES, type Workspace } from '../domain/workspace.ts'
+import { isoTime } from '../events/present.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { parseDatetime } from '../lib/datetime.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { NewKey } from '../records/commands.ts'
+import type { KeyDirectory } from '../records/key-directory.ts'
+import { listKeys } from '../records/keys.ts'
+import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
+import { operated, type Route } from './routes.ts'
+import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+
+export interface AdminNeeds {
+  readonly kv: Kv
+  readonly submit: Submitter['submit']
+  /** Reloaded before an answer leaves, so that this process never contradicts it. */
+  readonly directory: Pick<KeyDirectory, 'reload'>
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly keysMax?: number
+}
+
+const ACTOR = 'operator'
+const NAME_CHARS_MAX = 200
+const ORIGINS_MAX = 50
+const ORIGIN_CHARS_MAX = 300
+const KEY_KINDS: readonly KeyKind[] = ['public', 'secret']
+const ENVS: readonly Env[] = ['live', 'test']
+
+const name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })
+const settings = Type.Object({ clientResult: Type.Optional(oneOf(['id', 'verdict'])) }, strict)
+const CreateWorkspaceBody = Type.Object(
+  {
+    name,
+    plan: Type.Optional(oneOf(PLANS)),
+    apiVersion: Type.Optional(oneOf(API_VERSIONS)),
+    settings: Type.Optional(settings),
+  },
+  strict,
+)
+const UpdateWorkspaceBody = Type.Object(
+  {
+    name: Type.Optional(name),
+    plan: Type.Optional(oneOf(PLANS)),
+    apiVersion: Type.Optional(oneOf(API_VERSIONS)),
+    settings: Type.Optional(settings),
+  },
+  strict,
+)
+const PageQuery = Type.Object({ limit: PAGE_LIMIT, offset: OFFSET }, strict)
+const keyBody = { kind: oneOf(KEY_KINDS), environment: oneOf(ENVS) }
+const CreateKeyBody = Type.Object(
+  {
+    ...keyBody,
+    label: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })),
+    scopes: Type.Optional(Type.Array(oneOf(SCOPES), { minItems: 1, maxItems: SCOPES.length, uniqueItems: true })),
+    origins: Type.Optional(
+      Type.Array(Type.String({ maxLength: ORIGIN_CHARS_MAX }), { minItems: 1, maxItems: ORIGINS_MAX }),
+    ),
+    expiresAt: Type.Optional(Type.String({ maxLength: 40 })),
+  },
+  strict,
+)
+const RotateBody = Type.Object(keyBody, strict)
+
+export function adminRoutes(needs: AdminNeeds): Route[] {
+  const { kv, submit, directory, clock, random, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
+
+  return [
+    operated({
+      method: 'POST',
+      path: '/admin/v1/workspaces',
+      body: CreateWorkspaceBody,
+      async handle({ body: { name, plan = 'enterprise', apiVersion = API_VERSIONS[0] as string, settings } }) {
+        const outcome = await submit({
+          type: 'workspace.create',
+          workspace: makeObjectId('ws', random),
+          env: null,
+          actor: ACTOR,
+          data: {
+            name,
+            plan,
+            apiVersion,
+            settings: { clientResult: settings?.clientResult ?? 'id' },
+            tokenSecret: makeTokenSecret(random),
+          },
+        })
+        return { status: 201, body: presentWritten(outcome) }
+      },
+    }),
+
+    operated({
+      method: 'GET',
+      path: '/admin/v1/workspaces',
+      query: PageQuery,
+      handle: async ({ query }) => ({ body: page(await listWorkspaces(kv), query, presentWorkspace) }),
+    }),
+
+    operated({
+      method: 'GET',
+      path: '/admin/v1/workspaces/:workspaceId',
+      handle: async ({ params }) => ({ body: presentWorkspace(await existing(params.workspaceId)) }),
+    }),
+
+    operated({
+      method: 'PATCH',
+      path: '/admin/v1/workspaces/:workspaceId',
+      body: UpdateWorkspaceBody,
+      async handle({ params, body }) {
+        const workspace = await existing(params.workspaceId)
+        if (Object.keys(body).length === 0) return { body: presentWorkspace(workspace) }
+        const outcome = await submit({
+          type: 'workspace.update',
+          workspace: workspace.id,
+          env: null,
+          actor: ACTOR,
+          data: body,
+        })
+        await refresh()
+        return { body: presentWritten(outcome) }
+      },
+    }),
+
+    operated({
+      method: 'POST',
+      path: '/admin/v1/workspaces/:workspaceId/keys',
+      body: CreateKeyBody,
+      async handle({ params, body }) {
+        const about = keyAbout(body, clock.now())
+        const workspace = await existing(params.workspaceId)
+        return { status: 201, body: await makeAndStore('key.create', workspace, body.environment, about) }
+      },
+    }),
+
+    operated({
+      method: 'GET',
+      path: '/admin/v1/workspaces/:workspaceId/keys',
+      query: PageQuery,
+      async handle({ params, query }) {
+        const { id } = await existing(params.workspaceId)
+        const keys = (await listKeys(kv, id)).filter(({ revokedAt }) => revokedAt === null)
+        return { body: page(keys, query, presentKey) }
+      },
+    }),
+
+    operated({
+      method: 'POST',
+      path: '/admin/v1/workspaces/:workspaceId/keys/rotate',
+      body: RotateBody,
+      async handle({ params, body: { kind, environment } }) {
+        const workspace = await existing(params.workspaceId)
+        return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }) }
+      },
+    }),
+
+    operated({
+      method: 'DELETE',
+      path: '/admin/v1/workspaces/:workspaceId/keys/:keyId',
+      async handle({ params }) {
+        const workspace = await existing(params.workspaceId)
+        const id = params.keyId ?? ''
+        if (!OBJECT_ID.test(id)) throw new ApiError('not_found')
+        const outcome = await submit({
+          type: 'key.revoke',
+          workspace: workspace.id,
+          env: null,
+          actor: ACTOR,
+          data: { id },
+        })
+        accepted(outcome)
+        await refresh()
+        return { body: { deleted: true, keyId: id } }
+      },
+    }),
+  ]
+
+  async function existing(id = ''): Promise<Workspace> {
+    const workspace = OBJECT_ID.test(id) ? await readWorkspace(kv, id) : null
+    if (workspace === null) throw new ApiError('not_found')
+    return workspace
+  }
+
+  /** What was commanded is true already, and the directory also reloads by itself: a failure here changes no answer. */
+  async function refresh(): Promise<void> {
+    try {
+      await directory.reload()
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+    }
+  }
+
+  async function makeAndStore(
+    type: 'key.create' | 'key.rotate',
+    workspace: Workspace,
+    env: Env,
+    about: Parameters<typeof newKey>[2],
+  ) {
+    const text = makeKey(about.kind, env, random)
+    const key = newKey(text, random, about)
+    const draft = { workspace: workspace.id, env, actor: ACTOR, data: { key, keysMax } }
+    const { at, revoked } = accepted(await submit({ ...draft, type }))
+    await refresh()
+    const stored: ApiKey = { ...key, workspace: workspace.id, env, createdAt: at, revokedAt: null }
+    return { ...presentKey(stored), key: text, ...(type === 'key.rotate' ? { revoked } : {}) }
+  }
+}
+
+const OBJECT_ID = /^[A-Za-z0-9_]{1,64}$/
+
+type KeyAbout = Pick<NewKey, 'kind' | 'label' | 'scopes' | 'origins' | 'expiresAt'>
+
+function keyAbout(body: Type.Static<typeof CreateKeyBody>, nowMs: number): KeyAbout {
+  const { kind, label = null, scopes = null, origins = null } = body
+  if (kind === 'public' && scopes !== null) throw invalid('scopes', 'Only secret keys have scopes.')
+  if (kind === 'secret' && origins !== null) throw invalid('origins', 'Only public keys have origins.')
+  const wrong = origins?.findIndex((origin) => !isOrigin(origin)) ?? -1
+  if (wrong >= 0) throw invalid(`origins[${wrong}]`, 'Must be an origin such as https://shop.example.')
+  const expiresAt = body.expiresAt === undefined ? null : parseDatetime(body.expiresAt)
+  if (body.expiresAt !== undefined && (expiresAt === null || expiresAt <= nowMs)) {
+    throw invalid('expiresAt', 'Must be a date and time in the future.')
+  }
+  return { kind, label, scopes, origins, expiresAt }
+}
+
+function isOrigin(text: string): boolean {
+  try {
+    return /^https?:/.test(text) && new URL(text).origin === text
+  } catch {
+    return false
+  }
+}
+
+function page<T, Shown>(
+  all: readonly T[],
+  { limit = PAGE_LIMIT_DEFAULT, offset = 0 }: Type.Static<typeof PageQuery>,
+  present: (one: T) => Shown,
+) {
+  return { data: all.slice(offset, offset + limit).map(present), total: all.length }
+}
+
+function presentWritten(outcome: Parameters<typeof accepted>[0]) {
+  const { workspace } = accepted(outcome)
+  if (workspace === undefined) throw new Error('the outcome of a workspace command without a workspace')
+  return presentWorkspace(workspace)
+}
+
+const presentWorkspace = ({ id, name, plan, apiVersion, settings, createdAt }: Omit<Workspace, 'tokenSecret'>) => ({
+  id,
+  name,
+  plan,
+  apiVersion,
+  settings,
+  createdAt: isoTime(createdAt),
+})
+
+const presentKey = (key: ApiKey) => ({
+  id: key.id,
+  kind: key.kind,
+  environment: key.env,
+  prefix: keyPrefix(key.kind, key.env),
+  last4: key.last4,
+  label: key.label,
+  scopes: key.scopes,
+  origins: key.origins,
+  createdAt: isoTime(key.createdAt),
+  expiresAt: key.expiresAt === null ? null : isoTime(key.expiresAt),
+})

@@ -1,0 +1,99 @@
+// Puts the rows of the route table on the server. The order of checks is the contract's: route and method (the server's
+// part), key, scope, media type and size, then parsing, validation and the handler.
+
+import type { TSchema } from 'typebox'
+import { ApiError } from '../domain/errors.ts'
+import type { HttpRequest, HttpResponse } from '../http/message.ts'
+import type { Http } from '../http/server.ts'
+import { validator } from '../lib/validate.ts'
+import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
+import { isJsonType, parseJson } from './body.ts'
+import type { Operator } from './operator.ts'
+import { presentReply } from './present.ts'
+import { queryParser } from './query.ts'
+import type { AddressOf, KeyedCall, Route } from './routes.ts'
+
+const BODY_BYTES_MAX = 262_144
+/** Where no body is expected one is read and ignored, as long as it is small. */
+const IGNORED_BODY_BYTES_MAX = 4_096
+const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
+
+export interface ApiNeeds {
+  readonly auth: Auth
+  /** null: rows with access 'operator' do not exist. */
+  readonly operator: Operator | null
+  /** Who the client is; the socket's peer by default. */
+  readonly addressOf?: AddressOf
+  /** Headers `addressOf` reads, lower case. */
+  readonly addressHeaders?: readonly string[]
+}
+
+/** Adds the rows to the server, in the tick in which it was opened. */
+export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route[], needs: ApiNeeds): void {
+  for (const route of routes) {
+    if (route.access === 'operator' && needs.operator === null) continue
+    const { before, handler } = serve(route, needs)
+    http.route(route.method, route.path, handler, {
+      before,
+      headers: [...HEADERS, ...(needs.addressHeaders ?? []), ...(route.headers ?? [])],
+      bodyBytesMax: route.body === undefined ? IGNORED_BODY_BYTES_MAX : (route.bodyBytesMax ?? BODY_BYTES_MAX),
+      ...(route.deadlineMs === undefined ? {} : { deadlineMs: route.deadlineMs }),
+    })
+  }
+}
+
+const peerAddress: AddressOf = (request) => request.remoteAddress()
+
+function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNeeds) {
+  const { access, handle } = route
+  const readQuery = queryParser(route.query)
+  const readBody = bodyReader(route.body, route.bodyMayBeEmpty ?? false)
+
+  function before(request: HttpRequest): null {
+    if (access === 'operator') operator?.authorise(request.header('authorization'), addressOf(request))
+    else if (access !== 'none') {
+      const caller = auth.authenticate(bearer(request.header('authorization')), addressOf(request))
+      if (access !== 'any-key') permit(caller, access)
+      request.context = caller
+    }
+    if (route.body !== undefined && hasBody(request) && !isJsonType(request.header('content-type'))) {
+      throw new ApiError('unsupported_media_type')
+    }
+    return null
+  }
+
+  async function handler(request: HttpRequest): Promise<HttpResponse> {
+    const body = readBody(request.body)
+    const call: KeyedCall = {
+      // Rows without a key never look at it; the types of `keyed` and its siblings see to that.
+      caller: request.context as Caller,
+      params: request.params,
+      query: readQuery(request.query),
+      body: body(),
+      header: request.header,
+      aborted: request.aborted,
+    }
+    const reply = await handle(call)
+    return presentReply(reply.status ?? 200, reply.body, reply.headers)
+  }
+
+  return { before, handler }
+}
+
+const hasBody = (request: HttpRequest): boolean => {
+  const length = request.header('content-length')
+  return request.header('transfer-encoding') !== '' || (length !== '' && length !== '0')
+}
+
+/** Parsing comes before the validation of anything, so it is done at once and validation is returned for later. */
+function bodyReader(schema: TSchema | undefined, mayBeEmpty: boolean): (bytes: Uint8Array) => () => unknown {
+  if (schema === undefined) return () => () => undefined
+  const check: (data: unknown) => void = validator(schema)
+  return (bytes) => {
+    const value = mayBeEmpty && bytes.length === 0 ? {} : parseJson(bytes)
+    return () => {
+      check(value)
+      return value
+    }
+  }
+}

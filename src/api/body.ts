@@ -1,0 +1,34 @@
+// A JSON body from bytes: bounded depth, strict UTF-8, well-formed text. What it means is for the route's schema to say.
+
+import { ApiError } from '../domain/errors.ts'
+import { JSON_DEPTH_MAX } from '../domain/identify.ts'
+import { deeperThan } from '../http/json-depth.ts'
+import { decodeUtf8 } from '../http/utf8.ts'
+
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+const MAYBE_SURROGATE = /\\u[dD][89a-fA-F]/
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+export const isJsonType = (contentType: string): boolean => JSON_TYPE.test(contentType)
+
+/** The value. Throws ApiError invalid_json. */
+export function parseJson(bytes: Uint8Array): unknown {
+  if (deeperThan(bytes, JSON_DEPTH_MAX)) {
+    throw new ApiError('invalid_json', { message: `The body is nested deeper than ${JSON_DEPTH_MAX} levels.` })
+  }
+  const text = decodeUtf8(bytes)
+  if (text === null) throw new ApiError('invalid_json', { message: 'The body is not valid UTF-8.' })
+  try {
+    // Half of a surrogate pair survives JSON but no encoding, so it would come back as something else.
+    return MAYBE_SURROGATE.test(text) ? JSON.parse(text, refuseLoneSurrogates) : JSON.parse(text)
+  } catch {
+    throw new ApiError('invalid_json')
+  }
+}
+
+function refuseLoneSurrogates(name: string, value: unknown): unknown {
+  if (LONE_SURROGATE.test(name) || (typeof value === 'string' && LONE_SURROGATE.test(value))) {
+    throw new SyntaxError('lone surrogate')
+  }
+  return value
+}

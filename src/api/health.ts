@@ -1,0 +1,39 @@
+// What machines ask a process: is it up, can it accept, what does it measure. No key, no JSON beyond what they need.
+
+import type { HttpResponse } from '../http/message.ts'
+import type { Http } from '../http/server.ts'
+
+export interface HealthNeeds {
+  /** Each dependency by name: null when it serves, else a sentence that says what is wrong. */
+  readonly checks: () => Readonly<Record<string, string | null>>
+  /** Facts worth knowing that do not stop anything from being accepted. */
+  readonly info: () => Readonly<Record<string, unknown>>
+  readonly metrics: () => Promise<string>
+  readonly metricsContentType: string
+}
+
+const json = (status: number, body: unknown): HttpResponse => ({
+  status,
+  headers: [['Cache-Control', 'no-store'], ...(status === 503 ? [['Retry-After', '1'] as const] : [])],
+  body: JSON.stringify(body),
+})
+
+export function serveHealth(http: Pick<Http, 'route'>, needs: HealthNeeds): void {
+  http.route('GET', '/healthz', () => json(200, { status: 'ok' }))
+  http.route('GET', '/readyz', () => {
+    const checks = needs.checks()
+    const failing = Object.entries(checks).filter(([, wrong]) => wrong !== null)
+    const body = {
+      status: failing.length === 0 ? 'ready' : 'unavailable',
+      failing: failing.map(([name]) => name),
+      checks,
+      ...needs.info(),
+    }
+    return json(failing.length === 0 ? 200 : 503, body)
+  })
+  http.route('GET', '/metrics', async () => ({
+    status: 200,
+    contentType: needs.metricsContentType,
+    body: await needs.metrics(),
+  }))
+}

@@ -1,0 +1,21 @@
+// /v1/meta: which versions of the API there are, and which build answers.
+
+import { API_VERSIONS } from '../domain/workspace.ts'
+import { keyed, type Route } from './routes.ts'
+
+export interface Build {
+  readonly version: string
+  /** Whatever else tells one build from another. */
+  readonly [name: string]: string | boolean
+}
+
+export const metaRoutes = (build: Build): Route[] => [
+  keyed({
+    method: 'GET',
+    path: '/v1/meta',
+    access: 'any-key',
+    handle: ({ caller }) => ({
+      body: { apiVersion: caller.workspace.apiVersion, apiVersions: API_VERSIONS, build },
+    }),
+  }),
+]

@@ -1,0 +1,51 @@
+// Rules and the fields of their conditions as the contract shows them.
+
+import type { Group } from '../domain/rule.ts'
+import { FIELDS, OPERATORS_BY_TYPE } from '../events/fields.ts'
+import { isoTime } from '../events/present.ts'
+import type { StoredRule } from '../records/rules.ts'
+
+export interface RuleStats {
+  readonly matchCount: number
+  /** Milliseconds since the epoch; null when it never matched. */
+  readonly lastMatchAt: number | null
+  readonly monitorMatchCount: number
+}
+
+const countLeaves = (group: Group): number =>
+  group.rules.reduce((sum, item) => sum + ('rules' in item ? countLeaves(item) : 1), 0)
+
+export const presentListedRule = (rule: StoredRule) => ({
+  id: rule.id,
+  name: rule.name,
+  status: rule.status,
+  priority: rule.priority,
+  conditions: { operator: rule.conditions.operator, count: countLeaves(rule.conditions) },
+  action: rule.action.verdict,
+  createdAt: isoTime(rule.createdAt),
+})
+
+export const presentRule = (rule: StoredRule, stats: RuleStats) => ({
+  id: rule.id,
+  name: rule.name,
+  status: rule.status,
+  priority: rule.priority,
+  conditions: rule.conditions,
+  action: rule.action,
+  sideEffects: rule.action.sideEffects ?? [],
+  stats: { ...stats, lastMatchAt: stats.lastMatchAt === null ? null : isoTime(stats.lastMatchAt) },
+  createdAt: isoTime(rule.createdAt),
+  updatedAt: isoTime(rule.updatedAt),
+})
+
+export const PRESENTED_FIELDS = [
+  ...FIELDS.map(({ path, type, label, category, operators, list }) => ({
+    path,
+    type,
+    label,
+    category,
+    operators,
+    list,
+  })),
+  { path: 'tag.<key>', type: 'any', label: 'Tag', category: 'tag', operators: OPERATORS_BY_TYPE.any, list: 'any' },
+]

@@ -1,0 +1,66 @@
+// Every failure as the contract's error body, and what all answers have in common.
+
+import { ApiError, errorBody } from '../domain/errors.ts'
+import { makeCallId, type RandomBytes } from '../domain/ids.ts'
+import {
+  BadFraming,
+  BodyTooLarge,
+  DeadlineExceeded,
+  HeadersTooLarge,
+  LengthRequired,
+  MethodNotAllowed,
+  RouteUnknown,
+  TooManyInFlight,
+} from '../http/errors.ts'
+import type { Header, HttpResponse, Present } from '../http/message.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
+
+const NO_STORE: Header = ['Cache-Control', 'no-store']
+const RETRY_AFTER_SECONDS = 2
+
+/** For `HttpConfig.present`: turns whatever was thrown into an answer. `report` gets what nobody foresaw. */
+export function openPresent(report: (error: unknown) => void): Present {
+  return (error) => {
+    const known = asApiError(error)
+    if (known === null) report(error)
+    return presentError(known ?? new ApiError('internal_error'))
+  }
+}
+
+/** For `HttpConfig.responseHeaders`: a call id on every answer, refusals included. */
+export function callHeaders(clock: Clock, random: RandomBytes): () => readonly Header[] {
+  return () => [['X-Request-Id', makeCallId(clock.now(), random)]]
+}
+
+export function presentError(error: ApiError): HttpResponse {
+  const headers: Header[] = [NO_STORE]
+  if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
+  if (error.detail.retryAfter !== undefined) headers.push(['Retry-After', String(error.detail.retryAfter)])
+  return { status: error.status, headers, body: errorBody(error) }
+}
+
+export function presentReply(status: number, body: unknown, headers: readonly Header[] = []): HttpResponse {
+  return { status, headers: [NO_STORE, ...headers], body: JSON.stringify(body) }
+}
+
+/** null: a failure nobody foresaw. */
+function asApiError(error: unknown): ApiError | null {
+  if (error instanceof ApiError) return error
+  if (error instanceof RouteUnknown) return new ApiError('route_not_found')
+  if (error instanceof MethodNotAllowed) return new ApiError('method_not_allowed')
+  if (error instanceof BodyTooLarge) {
+    return new ApiError('payload_too_large', { message: `The body may have at most ${error.bodyBytesMax} bytes.` })
+  }
+  if (error instanceof DeadlineExceeded || error instanceof TooManyInFlight) {
+    return new ApiError('unavailable', { retryAfter: error.retryAfterSeconds })
+  }
+  if (error instanceof LengthRequired) {
+    return new ApiError('invalid_json', { message: 'A body with Content-Length is required.' })
+  }
+  if (error instanceof BadFraming || error instanceof HeadersTooLarge) {
+    return new ApiError('validation_error', { field: 'headers', message: 'The headers of this request are refused.' })
+  }
+  if (error instanceof Unavailable) return new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
+  return null
+}

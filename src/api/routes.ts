@@ -1,0 +1,80 @@
+// The shape of the REST surface: one row per endpoint. A resource is a file that returns its rows; `registerRoutes` in
+// api.ts gives each row the checks all endpoints share, in the order the contract promises.
+//
+// To add an endpoint, add a row with `keyed` (API keys), `operated` (operator token) or `open` (no key):
+//   keyed({
+//     method: 'GET',
+//     path: '/v1/things/:thingId',       // params arrive as sent; what names nothing is not_found
+//     access: 'rules:read',              // the scope a key needs; 'any-key' for none in particular
+//     query: Type.Object({ limit: … }),  // flat object of string, integer, number, boolean; unknown names are refused
+//     body: Type.Object({ … }),          // only where there is one; must be strict (additionalProperties: false)
+//     handle: async (call) => ({ body: { … } }),
+//   })
+// `handle` throws ApiError for refusals. It returns plain data; status 200 and JSON are the default.
+
+import type { Static, TSchema } from 'typebox'
+import type { KeyScope } from '../domain/workspace.ts'
+import type { Header, HttpRequest } from '../http/message.ts'
+import type { Caller } from '../records/auth.ts'
+
+export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Access = KeyScope | 'any-key' | 'operator' | 'none'
+
+export interface Reply {
+  /** Default 200. */
+  readonly status?: number
+  readonly headers?: readonly Header[]
+  readonly body: unknown
+}
+
+export interface Call<Body = unknown, Query = unknown> {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Query
+  readonly body: Body
+  /** Of the names the row lists in `headers`; '' when absent. */
+  header(name: string): string
+  /** True once nobody waits for the answer. */
+  aborted(): boolean
+}
+export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Query> {
+  readonly caller: Caller
+}
+
+interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A extends Access, C> {
+  readonly method: RouteMethod
+  readonly path: string
+  readonly access: A
+  readonly query?: QuerySchema
+  readonly body?: BodySchema
+  /** A body of no bytes counts as `{}`. Default false: it is no JSON. */
+  readonly bodyMayBeEmpty?: boolean
+  /** Default 262,144. */
+  readonly bodyBytesMax?: number
+  /** Further request headers `handle` reads, lower case. */
+  readonly headers?: readonly string[]
+  readonly deadlineMs?: number
+  readonly handle: (call: C) => Reply | Promise<Reply>
+}
+
+export type Route = RowOf<TSchema, TSchema, Access, KeyedCall>
+
+export function keyed<B extends TSchema, Q extends TSchema>(
+  row: RowOf<B, Q, KeyScope | 'any-key', KeyedCall<Static<B>, Static<Q>>>,
+): Route {
+  return row as unknown as Route
+}
+
+export function operated<B extends TSchema, Q extends TSchema>(
+  row: Omit<RowOf<B, Q, 'operator', Call<Static<B>, Static<Q>>>, 'access'>,
+): Route {
+  return { ...row, access: 'operator' } as unknown as Route
+}
+
+export function open<B extends TSchema, Q extends TSchema>(
+  row: Omit<RowOf<B, Q, 'none', Call<Static<B>, Static<Q>>>, 'access'>,
+): Route {
+  return { ...row, access: 'none' } as unknown as Route
+}
+
+/** Which part of a request identifies the client; the socket's peer unless proxies are trusted. */
+export type AddressOf = (request: HttpRequest) => string

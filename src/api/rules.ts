@@ -1,0 +1,259 @@
+// /v1/rules: writes go through the control plane and answer once evaluators decide by them; reads come from the kv.
+
+import Type from 'typebox'
+import type { Propagation } from '../control/propagation.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
+import { ApiError, invalid } from '../domain/errors.ts'
+import type { Env } from '../domain/event.ts'
+import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
+import { isoTime } from '../events/present.ts'
+import type { Header } from '../http/message.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Caller } from '../records/auth.ts'
+import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
+import {
+  PRIORITY_MAX,
+  PRIORITY_MIN,
+  readRule,
+  readRuleSlots,
+  readRules,
+  readRulesetRevision,
+  type StoredRule,
+} from '../records/rules.ts'
+import { type ParseContext, parseConditions } from '../rules/parse.ts'
+import { parseAction } from '../rules/parse-action.ts'
+import { PRESENTED_FIELDS, presentListedRule, presentRule, type RuleStats } from './present-rules.ts'
+import { keyed, type Route } from './routes.ts'
+import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+
+export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
+
+export interface RulesNeeds {
+  readonly kv: Kv
+  readonly submit: Submitter['submit']
+  readonly awaitPropagation: Propagation['awaitPropagation']
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly ruleStats: (workspace: string, env: Env, ruleId: string) => Promise<RuleStats>
+  readonly maxima?: RuleMaxima
+}
+
+const CREATE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'draft']
+const name = Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX })
+const priority = Type.Integer({ minimum: PRIORITY_MIN, maximum: PRIORITY_MAX })
+
+const CreateBody = Type.Object(
+  {
+    name,
+    // What is inside is checked by the rule parsers, whose errors name the member.
+    conditions: Type.Unknown(),
+    action: Type.Unknown(),
+    sideEffects: Type.Optional(Type.Unknown()),
+    priority: Type.Optional(priority),
+    status: Type.Optional(oneOf(CREATE_STATUSES)),
+  },
+  strict,
+)
+const UpdateBody = Type.Object(
+  {
+    name: Type.Optional(name),
+    conditions: Type.Optional(Type.Unknown()),
+    action: Type.Optional(Type.Unknown()),
+    sideEffects: Type.Optional(Type.Unknown()),
+    priority: Type.Optional(priority),
+    status: Type.Optional(oneOf(RULE_STATUSES)),
+  },
+  strict,
+)
+const ListQuery = Type.Object(
+  { status: Type.Optional(oneOf(RULE_STATUSES)), limit: PAGE_LIMIT, offset: OFFSET },
+  strict,
+)
+
+const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
+
+export function ruleRoutes(needs: RulesNeeds): Route[] {
+  const { kv, submit, awaitPropagation, clock, random, ruleStats, maxima = RULE_MAXIMA } = needs
+
+  return [
+    keyed({
+      method: 'POST',
+      path: '/v1/rules',
+      access: 'rules:write',
+      body: CreateBody,
+      async handle({ caller, body }) {
+        const startedAt = clock.monotonic()
+        const context = parseContext(caller)
+        const conditions = parseConditions(body.conditions, context)
+        const action = parseAction({ plan: context.plan, action: body.action, sideEffects: body.sideEffects })
+        const { rule, revision } = written(
+          await submit({
+            ...commandOf(caller),
+            type: 'rule.create',
+            data: {
+              id: makeObjectId('rul', random),
+              name: body.name,
+              conditions,
+              action,
+              priority: body.priority ?? null,
+              status: body.status ?? 'draft',
+              maxima,
+            },
+          }),
+        )
+        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const { id, priority, status, createdAt } = rule
+        return {
+          status: 201,
+          headers: [etag(rule)],
+          body: { id, name: rule.name, priority, status, createdAt: isoTime(createdAt), ...reached },
+        }
+      },
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/rules',
+      access: 'rules:read',
+      query: ListQuery,
+      async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
+        const { workspace, env } = placeOf(caller)
+        const slots = await readRuleSlots(kv, workspace, env)
+        const found = status === undefined ? slots : slots.filter((slot) => slot.status === status)
+        const page = found.slice(offset, offset + limit).map(({ id }) => id)
+        const rules = await readRules(kv, workspace, env, page)
+        return { body: { data: rules.map(presentListedRule), total: found.length } }
+      },
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/rules/fields',
+      access: 'rules:read',
+      handle: () => ({ body: { data: PRESENTED_FIELDS, total: PRESENTED_FIELDS.length } }),
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/rules/:ruleId',
+      access: 'rules:read',
+      async handle({ caller, params }) {
+        const { workspace, env } = placeOf(caller)
+        const rule = await existing(caller, params.ruleId)
+        const stats = await ruleStats(workspace, env, rule.id)
+        return { headers: [etag(rule)], body: presentRule(rule, stats) }
+      },
+    }),
+
+    keyed({
+      method: 'PUT',
+      path: '/v1/rules/:ruleId',
+      access: 'rules:write',
+      headers: ['if-match'],
+      body: UpdateBody,
+      bodyMayBeEmpty: true,
+      async handle({ caller, params, body, header }) {
+        const startedAt = clock.monotonic()
+        const changes = parseChanges(body, parseContext(caller))
+        const expectVersion = ifMatch(header('if-match'))
+        const before = await existing(caller, params.ruleId)
+        const { rule, revision } =
+          Object.keys(changes).length === 0
+            ? await unchanged(caller, before, expectVersion)
+            : written(
+                await submit({
+                  ...commandOf(caller),
+                  ...(expectVersion === null ? {} : { expectVersion }),
+                  type: 'rule.update',
+                  data: { id: before.id, changes, maxima },
+                }),
+              )
+        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const { id, status, priority, updatedAt } = rule
+        return {
+          headers: [etag(rule)],
+          body: { id, name: rule.name, status, priority, updatedAt: isoTime(updatedAt), ...reached },
+        }
+      },
+    }),
+
+    keyed({
+      method: 'DELETE',
+      path: '/v1/rules/:ruleId',
+      access: 'rules:write',
+      headers: ['if-match'],
+      async handle({ caller, params, header }) {
+        const startedAt = clock.monotonic()
+        const expectVersion = ifMatch(header('if-match'))
+        const { id } = await existing(caller, params.ruleId)
+        const { revision = 0 } = accepted(
+          await submit({
+            ...commandOf(caller),
+            ...(expectVersion === null ? {} : { expectVersion }),
+            type: 'rule.delete',
+            data: { id },
+          }),
+        )
+        // The answer promises that the rule is out of force, so it waits like the other writes do.
+        await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        return { body: { deleted: true, ruleId: id } }
+      },
+    }),
+  ]
+
+  async function existing(caller: Caller, ruleId = ''): Promise<StoredRule> {
+    const { workspace, env } = placeOf(caller)
+    const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
+    if (rule === null) throw new ApiError('not_found')
+    return rule
+  }
+
+  async function unchanged(caller: Caller, rule: StoredRule, expectVersion: number | null) {
+    if (expectVersion !== null && expectVersion !== rule.version) {
+      throw new ApiError('conflict', { message: 'The rule has changed since it was read.' })
+    }
+    const { workspace, env } = placeOf(caller)
+    return { rule, revision: (await readRulesetRevision(kv, workspace, env)) ?? 0 }
+  }
+}
+
+const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
+
+const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
+const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
+// There are no lists yet, so no name of one is known.
+const parseContext = ({ workspace }: Caller): ParseContext => ({ plan: workspace.plan, lists: () => null })
+
+function parseChanges(body: Type.Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
+  const { action, conditions, sideEffects, ...plain } = body
+  const parsed =
+    action === undefined && sideEffects === undefined
+      ? undefined
+      : parseAction({ plan: context.plan, action, sideEffects, current: NO_SIDE_EFFECTS })
+  // What a partial action keeps of the rule is for the owner to say: the rule may have changed by then.
+  const effects = parsed?.sideEffects
+  return {
+    ...plain,
+    ...(conditions === undefined ? {} : { conditions: parseConditions(conditions, context) }),
+    ...(action === undefined || parsed === undefined ? {} : { action: parsed }),
+    ...(action === undefined && effects !== undefined ? { sideEffects: effects } : {}),
+  }
+}
+
+function written(outcome: Parameters<typeof accepted>[0]): { readonly rule: RuleHead; readonly revision: number } {
+  const { rule, revision } = accepted(outcome)
+  if (rule === undefined || revision === undefined) throw new Error('the outcome of a rule command without a rule')
+  return { rule, revision }
+}
+
+const etag = ({ version }: RuleHead): Header => ['ETag', `"${version}"`]
+
+/** The version an If-Match asks for; null when any will do. */
+function ifMatch(header: string): number | null {
+  if (header === '' || header === '*') return null
+  const version = /^"(\d{1,15})"$/.exec(header)?.[1]
+  if (version === undefined) throw invalid('If-Match', 'Must be an ETag of this rule or *.')
+  return Number(version)
+}

@@ -1,0 +1,126 @@
+-- Every table, as numbered migrations. A released one is never edited: append the next number. Each statement may run
+-- twice, because a crash can fall between a statement and the record of its version. {retentionDays} is filled in.
+
+-- migration 1
+
+CREATE TABLE IF NOT EXISTS schema_versions
+(
+  version        UInt32,
+  retention_days UInt16,
+  applied_at     DateTime64(3, 'UTC')
+)
+ENGINE = MergeTree ORDER BY (version, applied_at)
+SETTINGS fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- Scores are fixed point (0..10000 for 0..1; suspect 0..10000 for 0..100) so that a comparison means the same here and in
+-- a live rule. ts is LZ4 because every query reads it; it is the millisecond inside request_id. The hash columns hold
+-- whatever a list can contain, and 0 stands for an empty value. log_partition and log_seq name
+-- the identification a row was made of: unique, and what a sink that lost its marks starts again from.
+CREATE TABLE IF NOT EXISTS events
+(
+  workspace_id     LowCardinality(String),
+  env              Enum8('live' = 1, 'test' = 2),
+  ts               DateTime64(3, 'UTC') CODEC(Delta(8), LZ4),
+  request_id       String CODEC(ZSTD(1)),
+  visitor_id       String CODEC(ZSTD(1)),
+  visitor_found    Bool,
+  first_seen_at    DateTime64(3, 'UTC') CODEC(ZSTD(1)),
+  last_seen_at     DateTime64(3, 'UTC') CODEC(ZSTD(1)),
+  confidence       UInt16,
+  platform         LowCardinality(String),
+  os_version       LowCardinality(String),
+  browser          LowCardinality(String),
+  browser_version  LowCardinality(String),
+  gpu              LowCardinality(String),
+  device_type      LowCardinality(String),
+  device_model     LowCardinality(String),
+  app_version      LowCardinality(String),
+  language         LowCardinality(String),
+  timezone         LowCardinality(String),
+  screen_w         UInt16,
+  screen_h         UInt16,
+  sig_bot          Bool,
+  sig_vpn          Bool,
+  sig_incognito    Bool,
+  sig_tampered     Bool,
+  sig_emulator     Bool,
+  sig_proxy        Bool,
+  sig_tor          Bool,
+  sig_rooted_device Bool,
+  sig_cloned_app   Bool,
+  vpn_provider     LowCardinality(String),
+  score_abuse      UInt16,
+  score_ato        UInt16,
+  score_bot        UInt16,
+  score_suspect    UInt16,
+  ip               IPv6 CODEC(ZSTD(1)),
+  city             LowCardinality(String),
+  region           LowCardinality(String),
+  country          LowCardinality(String),
+  has_location     Bool,
+  lat              Float32 CODEC(ZSTD(1)),
+  lng              Float32 CODEC(ZSTD(1)),
+  asn              UInt32,
+  asn_name         LowCardinality(String),
+  datacenter       Bool,
+  ip_blocklisted   Bool,
+  blocklists       Array(LowCardinality(String)),
+  verdict          Enum8('none' = 0, 'allow' = 1, 'challenge' = 2, 'block' = 3),
+  challenge_type   LowCardinality(String),
+  rule_id          LowCardinality(String),
+  rule_name        LowCardinality(String),
+  rule_priority    Int32,
+  matched_rules    Array(LowCardinality(String)),
+  rules_revision   UInt64 CODEC(Delta(8), LZ4),
+  linked_id        String CODEC(ZSTD(1)),
+  email            String CODEC(ZSTD(1)),
+  label            Enum8('none' = 0, 'fraud' = 1, 'legitimate' = 2),
+  tag              String CODEC(ZSTD(1)),
+  url              String CODEC(ZSTD(1)),
+  url_host         LowCardinality(String),
+  url_path         String CODEC(ZSTD(1)),
+  total_visits     UInt32,
+  linked_accounts  UInt32,
+  identity_method  LowCardinality(String),
+  anonymity_set    UInt32,
+  velocity         Array(UInt32),
+  evaluation_error LowCardinality(String),
+  detail           String CODEC(ZSTD(3)),
+  log_partition    UInt16,
+  log_seq          UInt64 CODEC(Delta(8), LZ4),
+  visitor_hash     UInt64 MATERIALIZED cityHash64(visitor_id) CODEC(NONE),
+  ip_hash          UInt64 MATERIALIZED cityHash64(IPv6NumToString(ip)) CODEC(NONE),
+  email_hash       UInt64 MATERIALIZED if(email = '', 0, cityHash64(email)) CODEC(LZ4),
+  linked_hash      UInt64 MATERIALIZED if(linked_id = '', 0, cityHash64(linked_id)) CODEC(LZ4),
+  inserted_at      DateTime('UTC') DEFAULT now() CODEC(Delta(4), LZ4),
+  INDEX by_visitor visitor_hash TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_ip      ip_hash      TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_email   email_hash   TYPE bloom_filter(0.01) GRANULARITY 1,
+  INDEX by_linked  linked_hash  TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = MergeTree
+PARTITION BY toMonday(ts)
+ORDER BY (workspace_id, env, ts, request_id)
+TTL toDateTime(ts) + INTERVAL {retentionDays} DAY DELETE
+SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
+  enable_block_number_column = 1, enable_block_offset_column = 1,
+  min_age_to_force_merge_seconds = 604800, min_age_to_force_merge_on_partition_only = 1,
+  fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- Rows the engine refused, as they were, until somebody looks at them.
+CREATE TABLE IF NOT EXISTS quarantine
+(
+  at            DateTime64(3, 'UTC'),
+  source        LowCardinality(String),
+  log_partition UInt16,
+  token         String,
+  reason        String,
+  raw           String CODEC(ZSTD(3))
+)
+ENGINE = MergeTree
+PARTITION BY toMonday(at)
+ORDER BY (source, at)
+TTL toDateTime(at) + INTERVAL {retentionDays} DAY DELETE
+SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000,
+  enable_block_number_column = 1, enable_block_offset_column = 1,
+  fsync_after_insert = 1, fsync_part_directory = 1;

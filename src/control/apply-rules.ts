@@ -1,0 +1,157 @@
+// Commands about rules. Each keeps the record, its slot in the order of evaluation and the counts in step.
+
+import type { Env } from '../domain/event.ts'
+import type { RuleAction, RuleStatus } from '../domain/rule.ts'
+import type { Key, Put } from '../kv/kv.ts'
+import { must } from '../lib/must.ts'
+import type { Command, RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
+import {
+  PRIORITY_MAX,
+  RULE_ORDER,
+  RULESET,
+  type RuleSlot,
+  type RulesetMeta,
+  ruleKey,
+  ruleOrderKey,
+  type StoredRule,
+} from '../records/rules.ts'
+import { tenantScope } from '../records/scopes.ts'
+import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+
+const DEFAULT_PRIORITY_STEP = 10
+
+interface Before {
+  readonly workspace: string
+  readonly env: Env
+  readonly meta: RulesetMeta
+  readonly rule: StoredRule | null
+}
+
+export async function applyRuleCreate(command: CommandOf<'rule.create'>, seq: number, read: Read): Promise<Change> {
+  const { id, name, conditions, action, status, maxima } = command.data
+  const before = await readBefore(command, id, read)
+  if (before === null) return refuse(seq, 'not_found')
+  if (before.rule !== null) return refuse(seq, 'conflict', 'This rule exists already.')
+  const full = limitReached(before.meta, maxima, { added: true, activated: isActive(status) })
+  if (full !== null) return refuse(seq, 'resource_limit_reached', full)
+  const priority = command.data.priority ?? (await nextPriority(before, read))
+  const rule: StoredRule = {
+    id,
+    name,
+    conditions,
+    action,
+    priority,
+    status,
+    createdAt: command.at,
+    updatedAt: command.at,
+    version: seq,
+  }
+  return changed(before, rule, command, seq)
+}
+
+export async function applyRuleUpdate(command: CommandOf<'rule.update'>, seq: number, read: Read): Promise<Change> {
+  const { id, changes, maxima } = command.data
+  const before = await readBefore(command, id, read)
+  const old = before?.rule ?? null
+  if (before === null || old === null) return refuse(seq, 'not_found')
+  if (isStale(command, old)) return refuse(seq, 'conflict', 'The rule has changed since it was read.')
+  const { sideEffects: _, ...fields } = changes
+  const rule: StoredRule = {
+    ...old,
+    ...fields,
+    action: mergeAction(old.action, changes),
+    // Two writers' clocks may differ; a rule never seems to become older.
+    updatedAt: Math.max(old.updatedAt, command.at),
+    version: seq,
+  }
+  const activated = isActive(rule.status) && !isActive(old.status)
+  const full = limitReached(before.meta, maxima, { added: false, activated })
+  if (full !== null) return refuse(seq, 'resource_limit_reached', full)
+  return changed(before, rule, command, seq)
+}
+
+export async function applyRuleDelete(command: CommandOf<'rule.delete'>, seq: number, read: Read): Promise<Change> {
+  const before = await readBefore(command, command.data.id, read)
+  if (before === null || before.rule === null) return refuse(seq, 'not_found')
+  if (isStale(command, before.rule)) return refuse(seq, 'conflict', 'The rule has changed since it was read.')
+  return changed(before, null, command, seq)
+}
+
+async function readBefore(
+  command: CommandOf<'rule.create' | 'rule.update' | 'rule.delete'>,
+  id: string,
+  read: Read,
+): Promise<Before | null> {
+  const { workspace } = command
+  const env = must(command.env, 'an environment')
+  const [meta, rule] = await read.get(tenantScope(workspace, env), [RULESET, ruleKey(id)])
+  if (!meta) return null
+  return { workspace, env, meta: meta.value as RulesetMeta, rule: (rule?.value as StoredRule | undefined) ?? null }
+}
+
+const isActive = (status: RuleStatus): boolean => status === 'live' || status === 'monitor'
+
+const isStale = (command: { readonly expectVersion?: number }, rule: StoredRule): boolean =>
+  command.expectVersion !== undefined && command.expectVersion !== rule.version
+
+/** Says which maximum stands in the way, or null. */
+function limitReached(
+  meta: RulesetMeta,
+  maxima: RuleMaxima,
+  wanted: { readonly added: boolean; readonly activated: boolean },
+): string | null {
+  if (wanted.added && meta.rules >= maxima.rulesMax) {
+    return `An environment may have at most ${maxima.rulesMax} rules.`
+  }
+  if (wanted.activated && meta.active >= maxima.activeMax) {
+    return `An environment may have at most ${maxima.activeMax} live or monitor rules.`
+  }
+  return null
+}
+
+async function nextPriority({ workspace, env }: Before, read: Read): Promise<number> {
+  const [last] = await read.scan<RuleSlot>(tenantScope(workspace, env), RULE_ORDER, { limit: 1, reverse: true })
+  return Math.min(PRIORITY_MAX, (last?.value.priority ?? 0) + DEFAULT_PRIORITY_STEP)
+}
+
+function mergeAction(old: RuleAction, { action, sideEffects }: RuleChanges): RuleAction {
+  const kept = sideEffects ?? action?.sideEffects ?? old.sideEffects
+  const { sideEffects: _, ...rest } = action ?? old
+  return kept === undefined ? rest : { ...rest, sideEffects: kept }
+}
+
+/** `after` null: the rule is removed. */
+function changed(before: Before, after: StoredRule | null, { at }: Command, seq: number): Change {
+  const { workspace, env, meta, rule: old } = before
+  const put: Put[] = []
+  const drop: Key[] = []
+  if (after !== null) {
+    const slot: RuleSlot = { id: after.id, priority: after.priority, status: after.status }
+    put.push({ key: ruleKey(after.id), value: after }, { key: ruleOrderKey(after), value: slot })
+  }
+  if (old !== null && (after === null || after.priority !== old.priority)) drop.push(ruleOrderKey(old))
+  if (old !== null && after === null) drop.push(ruleKey(old.id))
+  const count = (rule: StoredRule | null) => (rule === null ? 0 : 1)
+  const countActive = (rule: StoredRule | null) => (rule !== null && isActive(rule.status) ? 1 : 0)
+  const ruleset: RulesetMeta = {
+    revision: seq,
+    rules: meta.rules - count(old) + count(after),
+    active: meta.active - countActive(old) + countActive(after),
+  }
+  put.push({ key: RULESET, value: ruleset })
+  return {
+    outcome: { ok: true, seq, at, revision: seq, ...(after === null ? {} : { rule: headOf(after) }) },
+    effects: [{ scope: tenantScope(workspace, env), put, drop }],
+    rulesets: [{ workspace, env }],
+  }
+}
+
+const headOf = ({ id, name, status, priority, createdAt, updatedAt, version }: StoredRule): RuleHead => ({
+  id,
+  name,
+  status,
+  priority,
+  createdAt,
+  updatedAt,
+  version,
+})

@@ -1,0 +1,65 @@
+// Commands about workspaces. Each also touches both environments, whose rulesets hold a copy of the workspace.
+
+import type { Env } from '../domain/event.ts'
+import type { Workspace } from '../domain/workspace.ts'
+import type { Command } from '../records/commands.ts'
+import { KEYS_VERSION } from '../records/keys.ts'
+import { RULESET, type RulesetMeta } from '../records/rules.ts'
+import { SYSTEM, tenantScope } from '../records/scopes.ts'
+import { readWorkspace, WORKSPACE_COPY, workspaceKey } from '../records/workspaces.ts'
+import { type Change, type CommandOf, type Effect, type Read, refuse } from './apply.ts'
+
+const ENVS: readonly Env[] = ['live', 'test']
+
+export async function applyWorkspaceCreate(
+  command: CommandOf<'workspace.create'>,
+  seq: number,
+  read: Read,
+): Promise<Change> {
+  const id = command.workspace
+  if ((await readWorkspace(read, id)) !== null) return refuse(seq, 'conflict', 'This workspace exists already.')
+  return written({ id, ...command.data, createdAt: command.at }, command, seq, read)
+}
+
+export async function applyWorkspaceUpdate(
+  command: CommandOf<'workspace.update'>,
+  seq: number,
+  read: Read,
+): Promise<Change> {
+  const before = await readWorkspace(read, command.workspace)
+  if (before === null) return refuse(seq, 'not_found')
+  const { settings, ...fields } = command.data
+  return written({ ...before, ...fields, settings: { ...before.settings, ...settings } }, command, seq, read)
+}
+
+async function written(workspace: Workspace, { at }: Command, seq: number, read: Read): Promise<Change> {
+  const copies: Effect[] = []
+  for (const env of ENVS) {
+    const scope = tenantScope(workspace.id, env)
+    const [meta] = await read.get<RulesetMeta>(scope, [RULESET])
+    const ruleset: RulesetMeta = { rules: meta?.value.rules ?? 0, active: meta?.value.active ?? 0, revision: seq }
+    copies.push({
+      scope,
+      put: [
+        { key: RULESET, value: ruleset },
+        { key: WORKSPACE_COPY, value: workspace },
+      ],
+    })
+  }
+  const { tokenSecret: _, ...shown } = workspace
+  return {
+    outcome: { ok: true, seq, at, workspace: shown, revision: seq },
+    effects: [
+      ...copies,
+      {
+        scope: SYSTEM,
+        put: [
+          { key: workspaceKey(workspace.id), value: workspace },
+          { key: KEYS_VERSION, value: { seq } },
+        ],
+      },
+    ],
+    keysChanged: true,
+    rulesets: ENVS.map((env) => ({ workspace: workspace.id, env })),
+  }
+}

@@ -1,0 +1,88 @@
+// What one command does to the records: a function of the command, its place in `changes` and the records before it.
+// No clock, no randomness, no settings, so that applying the same topic again gives the same records and refusals.
+
+import type { ErrorCode } from '../domain/errors.ts'
+import type { Env } from '../domain/event.ts'
+import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
+import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
+import { applyRuleCreate, applyRuleDelete, applyRuleUpdate } from './apply-rules.ts'
+import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
+
+export type Read = Pick<Kv, 'get' | 'scan'>
+export type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
+
+export interface Effect {
+  readonly scope: Scope
+  readonly put?: readonly Put[]
+  readonly drop?: readonly Key[]
+}
+
+/** What a command changes, before its outcome is added. */
+export interface Change {
+  readonly outcome: Outcome
+  /** At most one per scope. */
+  readonly effects: readonly Effect[]
+  readonly keysChanged?: boolean
+  readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
+}
+
+export interface Applied {
+  readonly outcome: Outcome
+  /**
+   * In the order they must be committed. The last one is in the command's home scope and holds the outcome: while it
+   * is missing the command counts as not applied, and repeating it finds the earlier scopes done.
+   */
+  readonly effects: readonly (Required<Effect> & { readonly home: boolean })[]
+  readonly keysChanged: boolean
+  readonly rulesets: readonly { readonly workspace: string; readonly env: Env }[]
+}
+
+export const refuse = (seq: number, code: ErrorCode, message?: string, field?: string): Change => ({
+  outcome: {
+    ok: false,
+    seq,
+    code,
+    ...(message === undefined ? {} : { message }),
+    ...(field === undefined ? {} : { field }),
+  },
+  effects: [],
+})
+
+export async function apply(command: Command, seq: number, read: Read): Promise<Applied> {
+  const change = await changeOf(command, seq, read)
+  const home = homeScope(command)
+  const own = change.effects.find((effect) => effect.scope === home)
+  const outcome: Put = { key: [OUTCOME, command.id], value: change.outcome, ttlMs: OUTCOME_TTL_MS }
+  const others = change.effects.filter((effect) => effect.scope !== home)
+  return {
+    outcome: change.outcome,
+    effects: [
+      ...others.map(({ scope, put = [], drop = [] }) => ({ scope, put, drop, home: false })),
+      { scope: home, put: [...(own?.put ?? []), outcome], drop: own?.drop ?? [], home: true },
+    ],
+    keysChanged: change.keysChanged ?? false,
+    rulesets: change.rulesets ?? [],
+  }
+}
+
+function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
+  switch (command.type) {
+    case 'workspace.create':
+      return applyWorkspaceCreate(command, seq, read)
+    case 'workspace.update':
+      return applyWorkspaceUpdate(command, seq, read)
+    case 'key.create':
+      return applyKeyCreate(command, seq, read)
+    case 'key.revoke':
+      return applyKeyRevoke(command, seq, read)
+    case 'key.rotate':
+      return applyKeyRotate(command, seq, read)
+    case 'rule.create':
+      return applyRuleCreate(command, seq, read)
+    case 'rule.update':
+      return applyRuleUpdate(command, seq, read)
+    case 'rule.delete':
+      return applyRuleDelete(command, seq, read)
+  }
+}

@@ -1,0 +1,190 @@
+// The first start of a deployment: tells an empty one from a damaged one, writes the first positions, and creates the
+// default workspace with its keys. Every step may be repeated, so a start killed half-way is finished by the next one.
+
+import type { Env } from '../domain/event.ts'
+import { base62, makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { keyForm, last4, makeKey } from '../domain/keys.ts'
+import { API_VERSIONS, type KeyKind, type Workspace } from '../domain/workspace.ts'
+import type { Key, Kv, Scope } from '../kv/kv.ts'
+import { must } from '../lib/must.ts'
+import { type Log, TOPICS } from '../log/log.ts'
+import type { CommandDraft, NewKey } from '../records/commands.ts'
+import { KEY_DIGEST, keyDigest } from '../records/keys.ts'
+import { partitionScope } from '../records/partitions.ts'
+import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
+import { readWorkspace } from '../records/workspaces.ts'
+import { NeedsRebuild } from './owner.ts'
+import { accepted, type Submitter } from './submit.ts'
+
+export const DEFAULT_WORKSPACE = 'ws_default'
+export const KEYS_PER_WORKSPACE_MAX = 100
+const TOKEN_SECRET_CHARS = 43
+const ACTOR = 'bootstrap'
+
+/** How far the first start has come, as a position in `system`: missing, BEGUN, FINISHED. */
+const PROGRESS = 'bootstrap'
+const BEGUN = 0
+const FINISHED = 1
+const DEPLOYMENT: Key = ['meta', 'deployment']
+
+export interface Deployment {
+  /** Fixed for the life of the deployment. */
+  readonly partitions: number
+}
+
+/** The deployment's partitions are not those asked for. */
+export class WrongPartitions extends Error {
+  override readonly name = 'WrongPartitions'
+}
+
+export interface DeploymentNeeds {
+  readonly log: Pick<Log, 'last'>
+  readonly kv: Kv
+  readonly partitions: number
+  /** Readers that keep a position in every partition's scope. */
+  readonly sources: readonly string[]
+}
+
+/**
+ * Makes an empty deployment ready, and does nothing to one that is. Call it before any role starts.
+ * Throws NeedsRebuild when the log holds records but the positions are gone, WrongPartitions when the number differs.
+ */
+export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<Deployment> {
+  if ((await kv.position(SYSTEM, PROGRESS)) === null) {
+    if (!(await isEmpty(log, partitions))) {
+      throw new NeedsRebuild('the log holds records but the records have no positions: run rebuild')
+    }
+    await initialisePositions(kv, partitions, sources)
+    await writeFirst(kv, SYSTEM, CHANGES_SOURCE)
+    await writeFirst(kv, SYSTEM, CHANGES_READER)
+    // Last, since everything is allowed to be missing as long as this is.
+    const put = [{ key: DEPLOYMENT, value: { partitions } satisfies Deployment }]
+    await kv.commit([{ scope: SYSTEM, guard: { source: PROGRESS, expect: null, next: BEGUN }, put }])
+  }
+  const [entry] = await kv.get<Deployment>(SYSTEM, [DEPLOYMENT])
+  const deployment = must(entry, 'the record of the deployment').value
+  if (deployment.partitions !== partitions) {
+    throw new WrongPartitions(`created with ${deployment.partitions} partitions, started with ${partitions}`)
+  }
+  return deployment
+}
+
+/** Writes position 0 of each source in each partition, explicitly; positions that exist stay as they are. */
+export async function initialisePositions(kv: Kv, partitions: number, sources: readonly string[]): Promise<void> {
+  for (let partition = 0; partition < partitions; partition++) {
+    for (const source of sources) await writeFirst(kv, partitionScope(partition), source)
+  }
+}
+
+async function writeFirst(kv: Kv, scope: Scope, source: string): Promise<void> {
+  await kv.commit([{ scope, guard: { source, expect: null, next: 0 } }])
+}
+
+async function isEmpty(log: Pick<Log, 'last'>, partitions: number): Promise<boolean> {
+  for (const topic of TOPICS) {
+    const count = topic === 'changes' || topic === 'dead' ? 1 : partitions
+    for (let partition = 0; partition < count; partition++) {
+      if ((await log.last(topic, partition)) !== 0) return false
+    }
+  }
+  return true
+}
+
+export interface Seed {
+  readonly kind: KeyKind
+  readonly env: Env
+  /** The key's text, well-formed; undefined: generate one on the first start. */
+  readonly text?: string
+}
+
+export interface BootstrapNeeds {
+  readonly kv: Kv
+  readonly submit: Submitter['submit']
+  readonly random: RandomBytes
+  /** One per kind and environment. */
+  readonly seeds: readonly Seed[]
+}
+
+export interface Bootstrapped {
+  readonly workspace: Workspace
+  /** Keys whose text exists nowhere else: show them once, then call `finish`. */
+  readonly generated: readonly { readonly kind: KeyKind; readonly env: Env; readonly text: string }[]
+  /** Until this resolves, the next start replaces the generated keys, since nobody may have seen them. */
+  finish(): Promise<void>
+}
+
+/**
+ * Creates the default workspace and its keys on a new deployment; on any other one adds pre-seeded keys that were never
+ * known. Needs a running control owner. Throws ApiError unavailable when that does not answer.
+ */
+export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): Promise<Bootstrapped> {
+  const progress = must(await kv.position(SYSTEM, PROGRESS), 'a prepared deployment')
+  if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createWorkspace(submit, random)
+  const generated = []
+  for (const { kind, env, text } of seeds) {
+    if (text !== undefined) await addSeeded(kv, submit, random, text)
+    else if (progress === BEGUN) {
+      const made = makeKey(kind, env, random)
+      // Rotation, not creation: a start that was killed may have left a key that was never shown.
+      accepted(await submit(keyCommand('key.rotate', made, random)))
+      generated.push({ kind, env, text: made })
+    }
+  }
+  return {
+    workspace: must(await readWorkspace(kv, DEFAULT_WORKSPACE), 'the default workspace'),
+    generated,
+    async finish() {
+      if (progress !== BEGUN) return
+      await kv.commit([{ scope: SYSTEM, guard: { source: PROGRESS, expect: BEGUN, next: FINISHED } }])
+    },
+  }
+}
+
+async function createWorkspace(submit: Submitter['submit'], random: RandomBytes): Promise<void> {
+  const outcome = await submit({
+    type: 'workspace.create',
+    workspace: DEFAULT_WORKSPACE,
+    env: null,
+    actor: ACTOR,
+    data: {
+      name: 'default',
+      plan: 'enterprise',
+      apiVersion: must(API_VERSIONS[0], 'an API version'),
+      settings: { clientResult: 'id' },
+      tokenSecret: makeTokenSecret(random),
+    },
+  })
+  // Two processes may start at once: the other one's workspace is as good.
+  if (!outcome.ok && outcome.code !== 'conflict') accepted(outcome)
+}
+
+async function addSeeded(kv: Kv, submit: Submitter['submit'], random: RandomBytes, text: string): Promise<void> {
+  const [known] = await kv.get(SYSTEM, [[KEY_DIGEST, keyDigest(text)]])
+  if (known) return
+  const outcome = await submit(keyCommand('key.create', text, random))
+  if (!outcome.ok && outcome.code !== 'conflict') accepted(outcome)
+}
+
+function keyCommand(type: 'key.create' | 'key.rotate', text: string, random: RandomBytes): CommandDraft {
+  const { kind, env } = must(keyForm(text), 'a well-formed key')
+  const key = newKey(text, random, { kind, label: ACTOR })
+  return { type, workspace: DEFAULT_WORKSPACE, env, actor: ACTOR, data: { key, keysMax: KEYS_PER_WORKSPACE_MAX } }
+}
+
+export const makeTokenSecret = (random: RandomBytes): string => base62(TOKEN_SECRET_CHARS, random)
+
+/** What is stored of a key: everything but its text. */
+export const newKey = (
+  text: string,
+  random: RandomBytes,
+  about: Pick<NewKey, 'kind'> & Partial<Pick<NewKey, 'label' | 'scopes' | 'origins' | 'expiresAt'>>,
+): NewKey => ({
+  id: makeObjectId('key', random),
+  digest: keyDigest(text),
+  last4: last4(text),
+  label: null,
+  scopes: null,
+  origins: null,
+  expiresAt: null,
+  ...about,
+})

@@ -1,0 +1,146 @@
+// The owner of `changes`: applies commands in order and is the only writer of configuration. Two owners at once, or one
+// that dies anywhere, leave the same records, because every scope carries the position of the last command applied in it.
+
+import type { Bus } from '../bus/bus.ts'
+import type { Kv, Scope } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { pack } from '../lib/codec.ts'
+import { Conflict, Unavailable, Unreadable } from '../lib/failures.ts'
+import type { Log, LogRecord } from '../log/log.ts'
+import { type Command, decodeCommand, homeScope } from '../records/commands.ts'
+import { publishHint } from '../records/hints.ts'
+import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
+import { readWorkspace } from '../records/workspaces.ts'
+import { type Applied, apply } from './apply.ts'
+
+const BATCH = { recordsMax: 256, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
+const RETRY_MS = 200
+const COMMIT_ATTEMPTS_MAX = 50
+
+/** A position is gone that must exist: the records are not what the log says. Only a rebuild can tell. */
+export class NeedsRebuild extends Error {
+  override readonly name = 'NeedsRebuild'
+}
+
+export type ControlReport =
+  | { readonly kind: 'applied'; readonly seq: number; readonly type: string; readonly ok: boolean }
+  /** The command could not be read or applied; it was moved to the topic `dead`. */
+  | { readonly kind: 'dead'; readonly seq: number; readonly reason: string }
+  /** A port does not serve; the same command is tried again. */
+  | { readonly kind: 'stalled'; readonly error: unknown }
+
+export interface ControlNeeds {
+  readonly log: Log
+  readonly kv: Kv
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly report: (fact: ControlReport) => void
+}
+
+/** Resolves when `signal` aborts. Fails with NeedsRebuild, or with what the ports raise besides Unavailable. */
+export async function runControl(needs: ControlNeeds): Promise<void> {
+  const { log, clock, signal, report } = needs
+  while (!signal.aborted) {
+    try {
+      let position = await readerPosition(needs.kv)
+      while (!signal.aborted) {
+        const records = await log.read('changes', 0, position, BATCH, signal)
+        position = await applyBatch(needs, records, position)
+      }
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      report({ kind: 'stalled', error })
+      await clock.sleep(RETRY_MS, signal)
+    }
+  }
+}
+
+async function readerPosition(kv: Kv): Promise<number> {
+  const position = await kv.position(SYSTEM, CHANGES_READER)
+  if (position === null) throw new NeedsRebuild('the position of the reader of `changes` is missing: run rebuild')
+  return position
+}
+
+/** The position to read on from. */
+async function applyBatch(needs: ControlNeeds, records: readonly LogRecord[], position: number): Promise<number> {
+  for (const record of records) {
+    if (needs.signal.aborted) return position
+    await applyRecord(needs, record)
+    const guard = { source: CHANGES_READER, expect: position, next: record.seq }
+    const [advanced] = await needs.kv.commit([{ scope: SYSTEM, guard }])
+    // Another owner is at work as well: go on from where it has come to.
+    if (!advanced) return readerPosition(needs.kv)
+    position = record.seq
+  }
+  return position
+}
+
+async function applyRecord(needs: ControlNeeds, { seq, bytes }: LogRecord): Promise<void> {
+  const command = decodeCommand(bytes)
+  if (typeof command === 'string') return bury(needs, seq, bytes, command)
+  try {
+    await applyCommand(needs, command, seq)
+  } catch (error) {
+    const ofPort = error instanceof Unavailable || error instanceof Conflict || error instanceof Unreadable
+    if (ofPort || error instanceof NeedsRebuild) throw error
+    await bury(needs, seq, bytes, `failed: ${error instanceof Error ? error.message : 'not an error'}`)
+  }
+}
+
+async function bury({ log, report }: ControlNeeds, seq: number, bytes: Uint8Array, reason: string): Promise<void> {
+  await log.append('dead', 0, [pack({ topic: 'changes', partition: 0, seq, reason: reason.slice(0, 1_000), bytes })])
+  report({ kind: 'dead', seq, reason })
+}
+
+async function applyCommand(needs: ControlNeeds, command: Command, seq: number): Promise<void> {
+  const { kv, report } = needs
+  const home = homeScope(command)
+  for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
+    const homePosition = await positionOf(kv, home, command)
+    if (homePosition !== null && homePosition >= seq) return
+    const applied = await apply(command, seq, kv)
+    if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
+    publish(needs, command, applied)
+    report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok })
+    return
+  }
+  throw new Unavailable(`the records of command ${seq} keep changing under its owner`)
+}
+
+/** False when another owner moved a scope meanwhile: the command must be computed again from what is there now. */
+async function commitAll(
+  kv: Kv,
+  { effects }: Applied,
+  command: Command,
+  seq: number,
+  homePosition: number | null,
+): Promise<boolean> {
+  for (const { scope, put, drop, home } of effects) {
+    const expect = home ? homePosition : await positionOf(kv, scope, command)
+    if (!home && expect !== null && expect >= seq) continue
+    const guard = { source: CHANGES_SOURCE, expect, next: seq }
+    const [done] = await kv.commit([{ scope, guard, put, drop }])
+    if (!done) return false
+  }
+  return true
+}
+
+/** null is right only where nothing can have been applied yet: in the scopes of a workspace that does not exist. */
+async function positionOf(kv: Kv, scope: Scope, command: Command): Promise<number | null> {
+  const position = await kv.position(scope, CHANGES_SOURCE)
+  if (position !== null) return position
+  if (scope === SYSTEM || (await readWorkspace(kv, command.workspace)) !== null) {
+    throw new NeedsRebuild(`the position of \`changes\` in ${scope} is missing: run rebuild`)
+  }
+  return null
+}
+
+function publish({ bus }: ControlNeeds, command: Command, applied: Applied): void {
+  const revision = applied.outcome.seq
+  if (applied.keysChanged) publishHint(bus, 'keys.changed', {})
+  for (const { workspace, env } of applied.rulesets) {
+    publishHint(bus, 'ruleset.revision', { workspace, env, revision })
+  }
+  publishHint(bus, 'control.applied', { commandId: command.id, outcome: applied.outcome })
+}

@@ -1,0 +1,93 @@
+// Identifiers: how each is made, what it must look like, and what can be read from it. Randomness is a parameter.
+
+/** Fills and returns n random bytes. */
+export type RandomBytes = (n: number) => Uint8Array
+
+const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
+export function ulid(atMs: number, random: RandomBytes): string {
+  let text = ''
+  let rest = atMs
+  for (let i = 0; i < 10; i++) {
+    text = CROCKFORD[rest % 32] + text
+    rest = Math.floor(rest / 32)
+  }
+  const bytes = random(16)
+  for (let i = 0; i < 16; i++) text += CROCKFORD[(bytes[i] as number) & 31]
+  return text
+}
+
+/** Milliseconds inside a ULID, or null when it is not one. */
+export function ulidTime(text: string): number | null {
+  if (text.length !== 26) return null
+  let ms = 0
+  for (let i = 0; i < 26; i++) {
+    const digit = CROCKFORD.indexOf(text[i] as string)
+    if (digit < 0) return null
+    if (i < 10) ms = ms * 32 + digit
+  }
+  return ms < 2 ** 48 ? ms : null
+}
+
+/** Unbiased base62 text; rejects bytes above the last full multiple of 62. */
+export function base62(chars: number, random: RandomBytes): string {
+  let text = ''
+  while (text.length < chars) {
+    for (const byte of random(chars + 8)) {
+      if (byte < 248 && text.length < chars) text += BASE62[byte % 62]
+    }
+  }
+  return text
+}
+
+export const makeRequestId = (atMs: number, random: RandomBytes): string => `req_${ulid(atMs, random)}`
+
+/** The event's millisecond, or null when the text is no request id. */
+export const requestTime = (id: string): number | null => (id.startsWith('req_') ? ulidTime(id.slice(4)) : null)
+
+const VISITOR = /^pv_[0-9A-Za-z]{20}$/
+export const isVisitorId = (id: string): boolean => VISITOR.test(id)
+/** Unpredictable and never derived from the fingerprint, so that deletion really unlinks. */
+export const makeVisitorId = (random: RandomBytes): string => `pv_${base62(20, random)}`
+
+export const makeCallId = (atMs: number, random: RandomBytes): string => `call_${ulid(atMs, random)}`
+
+/** rul_, key_, ws_ …: an object made by a call of the API. */
+export const makeObjectId = (prefix: string, random: RandomBytes): string => `${prefix}_${base62(20, random)}`
+
+/**
+ * FNV-1a of the text's UTF-16 units with a final avalanche, unsigned 32 bits. Stable for ever: it decides a visitor's
+ * home partition.
+ */
+export function hash32(text: string): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) {
+    h ^= text.charCodeAt(i)
+    h = Math.imul(h, 0x01000193)
+  }
+  h ^= h >>> 16
+  h = Math.imul(h, 0x85ebca6b)
+  h ^= h >>> 13
+  h = Math.imul(h, 0xc2b2ae35)
+  h ^= h >>> 16
+  return h >>> 0
+}
+
+/** 53-bit hash of a text, for tables where a collision is confirmed against the full value. */
+export function hash53(text: string, seed = 0): number {
+  let a = 0xdeadbeef ^ seed
+  let b = 0x41c6ce57 ^ seed
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i)
+    a = Math.imul(a ^ c, 2654435761)
+    b = Math.imul(b ^ c, 1597334677)
+  }
+  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
+  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
+  return 4294967296 * (2097151 & b) + (a >>> 0)
+}
+
+/** A visitor's home: the one partition that ever writes its state. */
+export const homePartition = (visitorId: string, partitions: number): number => hash32(visitorId) % partitions

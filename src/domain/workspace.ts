@@ -1,0 +1,63 @@
+// Tenancy: workspaces, their settings and their keys (decisions §1).
+
+import type { Env } from './event.ts'
+
+export type Plan = 'starter' | 'pro' | 'enterprise'
+export const PLANS: readonly Plan[] = ['starter', 'pro', 'enterprise']
+
+export interface WorkspaceSettings {
+  /** What a public key's answer holds: ids only, or the verdict as well. */
+  readonly clientResult: 'id' | 'verdict'
+}
+
+export interface Workspace {
+  readonly id: string
+  readonly name: string
+  readonly plan: Plan
+  readonly apiVersion: string
+  readonly settings: WorkspaceSettings
+  /** Signs storage tokens; never leaves the service. */
+  readonly tokenSecret: string
+  readonly createdAt: number
+}
+
+export const API_VERSIONS: readonly string[] = ['2026-11-01']
+
+export type KeyKind = 'public' | 'secret'
+export const SCOPES = [
+  'identify',
+  'events:read',
+  'events:write',
+  'visitors:read',
+  'visitors:write',
+  'visitors:delete',
+  'rules:read',
+  'rules:write',
+  'lists:read',
+  'lists:write',
+  'webhooks:read',
+  'webhooks:write',
+  'analytics:read',
+  'alerts:read',
+  'alerts:write',
+] as const
+export type KeyScope = (typeof SCOPES)[number]
+
+/** A key as it is stored: its text is never kept, only the digest it is found by. */
+export interface ApiKey {
+  readonly id: string
+  readonly workspace: string
+  readonly env: Env
+  readonly kind: KeyKind
+  /** SHA-256 of the whole key text, hex. */
+  readonly digest: string
+  readonly last4: string
+  readonly label: string | null
+  /** null: every scope its kind may have. */
+  readonly scopes: readonly KeyScope[] | null
+  /** null: any origin. Public keys only. */
+  readonly origins: readonly string[] | null
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly revokedAt: number | null
+}

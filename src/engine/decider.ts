@@ -1,0 +1,145 @@
+// Where partitions are decided: the operations the engine asks for, performed by one function both in a worker thread and
+// in-process.
+
+import type { RandomBytes } from '../domain/ids.ts'
+import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
+import { must } from '../lib/must.ts'
+import type { LogRecord } from '../log/log.ts'
+import { packFrames, unpackFrames } from './frames.ts'
+import { type Checkpoint, createPartition, type Decided, type Partition, type Reply } from './partition.ts'
+import type { Loaded, Wanted } from './state.ts'
+
+/** One step of work on one partition. Steps of a partition are asked for one at a time, in order. */
+export type Step = { readonly partition: number; readonly snapshots: readonly Snapshot[] } & StepDetail
+
+type StepDetail =
+  | { readonly do: 'begin'; readonly batch: ArrayBuffer; readonly poisoned: readonly number[] }
+  | { readonly do: 'provide'; readonly loaded: readonly Loaded[]; readonly poisoned: readonly number[] }
+  | { readonly do: 'adopt'; readonly records: readonly Uint8Array[] }
+  | { readonly do: 'provideAdopt'; readonly loaded: readonly Loaded[] }
+  | { readonly do: 'open'; readonly nonces: readonly Uint8Array[] }
+  | { readonly do: 'checkpoint' }
+  | { readonly do: 'forget' }
+
+export interface StepResult {
+  /** What must be provided before the step can be done. */
+  readonly wanted?: readonly Wanted[]
+  readonly decided?: Decided
+  /** How many entries the next checkpoint would write. */
+  readonly dirtyCount?: number
+  readonly replies?: readonly Reply[]
+  readonly checkpoint?: Checkpoint
+}
+
+export interface StepperNeeds {
+  readonly partitions: number
+  readonly random: RandomBytes
+  readonly visitorsMax: number
+}
+
+/** Compiled rulesets kept per thread; the least recently used is compiled again when it is needed. */
+const RULESETS_MAX = 2_000
+
+/** Performs steps; holds the state of every partition it has been asked about. */
+export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
+  const rulesets = createRulesetCache(RULESETS_MAX)
+  const snapshots = new Map<string, Snapshot>()
+  const owned = new Map<number, Partition>()
+
+  function ruleset(workspace: string, env: string): CompiledRuleset | null {
+    const snapshot = snapshots.get(`${workspace}/${env}`)
+    return snapshot === undefined ? null : rulesets.open(snapshot)
+  }
+
+  function open(partition: number, nonces: readonly Uint8Array[]): void {
+    const fresh = createPartition({ ...needs, partition, ruleset })
+    for (const chunk of nonces) fresh.restoreNonces(chunk)
+    owned.set(partition, fresh)
+  }
+
+  function decideOrAsk(p: Partition, wanted: readonly Wanted[], poisoned: readonly number[]): StepResult {
+    if (wanted.length > 0) return { wanted }
+    return { decided: p.decide(new Set(poisoned)), dirtyCount: p.dirtyCount() }
+  }
+
+  return (step) => {
+    for (const snapshot of step.snapshots) snapshots.set(`${snapshot.workspace}/${snapshot.env}`, snapshot)
+    if (step.do === 'forget') {
+      owned.delete(step.partition)
+      return {}
+    }
+    if (step.do === 'open') {
+      open(step.partition, step.nonces)
+      return {}
+    }
+    // A thread that was replaced knows nothing: deciding without the state would be wrong, so it is an error.
+    const p = must(owned.get(step.partition), `partition ${step.partition} to be open here`)
+    switch (step.do) {
+      case 'begin':
+        return decideOrAsk(p, p.begin(unpackFrames(step.batch)), step.poisoned)
+      case 'provide':
+        return decideOrAsk(p, p.provide(step.loaded), step.poisoned)
+      case 'adopt': {
+        const wanted = p.beginAdopt(step.records)
+        return wanted.length > 0 ? { wanted } : { replies: p.adopt() }
+      }
+      case 'provideAdopt':
+        p.provideAdopt(step.loaded)
+        return { replies: p.adopt() }
+      case 'checkpoint':
+        return { checkpoint: p.checkpoint() }
+    }
+  }
+}
+
+/** Performs a step somewhere; rejects when that place died, whose partitions' state is then gone. */
+export type Perform = (step: Step) => Promise<StepResult>
+
+export interface Decider {
+  decide(
+    partition: number,
+    batch: readonly LogRecord[],
+    poisoned: readonly number[],
+    load: Load,
+  ): Promise<{ readonly decided: Decided; readonly dirtyCount: number }>
+  adopt(partition: number, records: readonly Uint8Array[], load: Load): Promise<readonly Reply[]>
+  /** Starts afresh with a partition; everything else about it needs this first. */
+  open(partition: number, nonces: readonly Uint8Array[]): Promise<void>
+  checkpoint(partition: number): Promise<Checkpoint>
+  /** Drops all state of a partition: it is not ours any more, or not to be trusted. */
+  forget(partition: number): Promise<void>
+}
+
+/** Reads entries of a partition from the kv: one answer for each that was asked, null for the absent. */
+export type Load = (wanted: readonly Wanted[]) => Promise<readonly Loaded[]>
+
+/** `snapshots` gives the rulesets a place has not been told about since it started. */
+export function createDecider(perform: Perform, snapshots: (partition: number) => readonly Snapshot[]): Decider {
+  const run = (partition: number, step: StepDetail) =>
+    perform({ ...step, partition, snapshots: snapshots(partition) } as Step)
+  return {
+    async decide(partition, batch, poisoned, load) {
+      let result = await run(partition, { do: 'begin', batch: packFrames(batch), poisoned })
+      while (result.wanted !== undefined) {
+        result = await run(partition, { do: 'provide', loaded: await load(result.wanted), poisoned })
+      }
+      return { decided: must(result.decided, 'decisions'), dirtyCount: must(result.dirtyCount, 'a count') }
+    },
+    async adopt(partition, records, load) {
+      let result = await run(partition, { do: 'adopt', records })
+      if (result.wanted !== undefined) {
+        result = await run(partition, { do: 'provideAdopt', loaded: await load(result.wanted) })
+      }
+      return must(result.replies, 'replies')
+    },
+    async open(partition, nonces) {
+      await run(partition, { do: 'open', nonces })
+    },
+    async checkpoint(partition) {
+      return must((await run(partition, { do: 'checkpoint' })).checkpoint, 'a checkpoint')
+    },
+    async forget(partition) {
+      await run(partition, { do: 'forget' })
+    },
+  }
+}

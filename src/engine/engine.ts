@@ -1,0 +1,173 @@
+// The engine: owner of partitions. Next batch → load → decide (pure, in a worker) → append, fenced → reply → checkpoint.
+// Rules R1–R6 of the protocol are here; src/README.md lists them.
+
+import { Conflict } from '../lib/failures.ts'
+import type { Clock } from '../lib/clock.ts'
+import { must } from '../lib/must.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Log, LogRecord, Seq } from '../log/log.ts'
+import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { decodeEventsRecord } from '../events/record.ts'
+import { commitCheckpoint, loadFrom, nonceChunks } from './checkpoint.ts'
+import { appendDead, appendFenced } from './append.ts'
+import type { Decider } from './decider.ts'
+import type { Decided, Replay, Reply } from './partition.ts'
+import { createPatience } from './patience.ts'
+import type { Recent } from './recent.ts'
+import type { RuleLog } from './judge.ts'
+
+export interface EngineNeeds {
+  readonly log: Log
+  readonly kv: Kv
+  readonly decider: Decider
+  readonly recent: Recent
+  readonly clock: Clock
+  /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
+  readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
+  readonly report: EngineReport
+}
+
+export interface EngineReport {
+  decided(partition: number, events: number, dead: number): void
+  /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
+  lost(partition: number, error: unknown): void
+  ruleLogs(logs: readonly RuleLog[]): void
+}
+
+/** The checkpoint says nothing about where this partition stands: only a rebuild can. */
+export class MissingPosition extends Error {
+  override readonly name = 'MissingPosition'
+}
+
+const BATCH_RECORDS_MAX = 256
+const BATCH_BYTES_MAX = 4_194_304
+const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
+const CHECKPOINT_MS = 100
+const CHECKPOINT_EVENTS = 1_000
+const IDLE_WAIT_MS = 1_000
+const RETRY_MS = 200
+
+/** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
+export async function runPartition(needs: EngineNeeds, partition: number, signal: AbortSignal): Promise<void> {
+  const patience = createPatience(BATCH_RECORDS_MAX)
+  while (!signal.aborted) {
+    try {
+      await own(needs, partition, patience, signal)
+    } catch (error) {
+      needs.recent.drop(partition)
+      needs.report.lost(partition, error)
+      if (error instanceof MissingPosition) throw error
+      await needs.clock.sleep(RETRY_MS, signal)
+    }
+  }
+}
+
+type Patience = ReturnType<typeof createPatience>
+
+/** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
+async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
+  const { log, kv, decider, recent, clock } = needs
+  const load = loadFrom(kv, partition)
+  let { checkpointed, seq, decidedTo } = await takeOver(needs, partition)
+  recent.setCaughtUp(partition, true)
+
+  let settling: Promise<void> = Promise.resolve()
+  let undurable = 0
+  let checkpointAt = clock.monotonic()
+
+  async function settle(decided: Decided, batch: readonly LogRecord[], withCheckpoint: boolean, to: Seq): Promise<void> {
+    const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
+    await appendDead(log, clock, partition, decided.dead, batch)
+    for (const [i, record] of decided.records.entries()) {
+      seq = await appendFenced(log, clock, partition, record, seq)
+      recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
+    }
+    needs.reply(decided.replies, decided.replays)
+    needs.report.decided(partition, decided.replies.length, decided.dead.length)
+    if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
+    if (checkpoint !== null) checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, to)
+  }
+
+  try {
+    while (!signal.aborted) {
+      const due = Math.max(0, checkpointAt + CHECKPOINT_MS - clock.monotonic())
+      const batch = await log.read(
+        'identifications',
+        partition,
+        decidedTo,
+        {
+          recordsMax: patience.recordsMax(),
+          bytesMax: BATCH_BYTES_MAX,
+          waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
+        },
+        signal,
+      )
+      if (batch.length > 0) {
+        const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
+          decider.decide(partition, batch, poisoned, load),
+        )
+        await settling
+        decidedTo = must(batch.at(-1), 'a last record').seq
+        undurable += batch.length
+        const withCheckpoint =
+          undurable >= CHECKPOINT_EVENTS || dirtyCount >= 4 * CHECKPOINT_EVENTS || clock.monotonic() >= checkpointAt + CHECKPOINT_MS
+        settling = settle(decided, batch, withCheckpoint, decidedTo)
+        settling.catch(() => undefined)
+        if (withCheckpoint) {
+          undurable = 0
+          checkpointAt = clock.monotonic()
+        }
+      } else if (undurable > 0) {
+        await settling
+        const checkpoint = await decider.checkpoint(partition)
+        checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
+        undurable = 0
+        checkpointAt = clock.monotonic()
+      }
+    }
+    await settling
+    if (undurable > 0) {
+      const checkpoint = await decider.checkpoint(partition)
+      await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
+    }
+  } finally {
+    await settling.catch(() => undefined)
+    await decider.forget(partition).catch(() => undefined)
+  }
+}
+
+/** R1: decisions that are in the log are adopted, never remade. */
+async function takeOver(needs: EngineNeeds, partition: number) {
+  const { log, kv, decider, recent } = needs
+  const scope = partitionScope(partition)
+  const checkpointed = await kv.position(scope, ENGINE_POSITION)
+  const sunk = await kv.position(scope, SINK_POSITION)
+  const [decided] = await kv.get<number>(scope, [DECIDED_TO])
+  // A new deployment writes its first positions as 0 and nothing else; any later checkpoint also says what was decided.
+  let decidedTo = decided?.value ?? (checkpointed === 0 ? 0 : null)
+  if (checkpointed === null || sunk === null || decidedTo === null) {
+    throw new MissingPosition(`partition ${partition} has no position in the kv: run rebuild`)
+  }
+  await decider.open(partition, await nonceChunks(kv, partition))
+  const load = loadFrom(kv, partition)
+  recent.drop(partition)
+
+  let seq = Math.min(checkpointed, sunk)
+  for (;;) {
+    const records = await log.read('events', partition, seq, ADOPT)
+    if (records.length === 0) break
+    const unapplied = records.filter((r) => r.seq > checkpointed)
+    if (unapplied.length > 0) {
+      needs.reply(await decider.adopt(partition, unapplied.map((r) => r.bytes), load), [])
+    }
+    for (const record of records) {
+      const { items, to } = decodeEventsRecord(record.bytes)
+      if (record.seq > sunk) recent.add(partition, record.seq, items.map((item) => item.requestId))
+      if (record.seq > checkpointed) decidedTo = to
+      seq = record.seq
+    }
+  }
+  seq = Math.max(seq, checkpointed)
+  if ((await log.last('events', partition)) !== seq) throw new Conflict(`events/${partition} grew while it was taken over`)
+  return { checkpointed, seq, decidedTo }
+}

@@ -1,0 +1,94 @@
+// The rulesets this process decides by: loaded when a hint or a poll tells of a new revision, handed to the worker with the
+// next task, confirmed to whoever waits for the change to be in force.
+
+import type { Bus } from '../bus/bus.ts'
+import type { Env } from '../domain/event.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { register, rulesetName, unregister } from '../records/evaluators.ts'
+import { onHint, publishHint } from '../records/hints.ts'
+import { readRuleset, readRulesetRevision } from '../records/rules.ts'
+import { listWorkspaces } from '../records/workspaces.ts'
+import { encodeSnapshot, type Snapshot } from '../rules/snapshot.ts'
+
+export interface RulesetsNeeds {
+  readonly kv: Kv
+  readonly bus: Bus
+  readonly clock: Clock
+  /** Names this process among all that decide. */
+  readonly evaluator: string
+  readonly report: RulesetsReport
+}
+
+export interface RulesetsReport {
+  swapped(workspace: string, env: Env, revision: number): void
+  failed(error: unknown): void
+}
+
+export interface Rulesets {
+  /** One per workspace and environment. The array is replaced, never changed. */
+  current(): readonly Snapshot[]
+  stop(): Promise<void>
+}
+
+const ENVS: readonly Env[] = ['live', 'test']
+const POLL_MS = 1_000
+const HEARTBEAT_MS = 3_000
+
+/** Resolves when every ruleset is loaded and this evaluator is registered. */
+export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
+  const { kv, bus, clock, evaluator, report } = needs
+  const held = new Map<string, Snapshot>()
+  const confirmed = new Map<string, number>()
+  let current: readonly Snapshot[] = []
+  let registeredAt = Number.NEGATIVE_INFINITY
+
+  async function refresh(workspace: string, env: Env): Promise<void> {
+    const name = rulesetName(workspace, env)
+    const revision = await readRulesetRevision(kv, workspace, env)
+    if (revision === null || held.get(name)?.revision === revision) return
+    const ruleset = await readRuleset(kv, workspace, env)
+    // Two refreshes may overlap: an older answer must not replace a newer one.
+    if (ruleset === null || (held.get(name)?.revision ?? -1) >= ruleset.revision) return
+    held.set(name, encodeSnapshot({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }))
+    current = [...held.values()]
+    confirmed.delete(name)
+    confirmed.set(name, ruleset.revision)
+    publishHint(bus, 'ruleset.confirmed', { evaluator, workspace, env, revision: ruleset.revision })
+    report.swapped(workspace, env, ruleset.revision)
+    await heartbeat()
+  }
+
+  async function heartbeat(): Promise<void> {
+    registeredAt = clock.monotonic()
+    await register(kv, evaluator, confirmed)
+  }
+
+  async function refreshAll(): Promise<void> {
+    for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) await refresh(id, env)
+    if (clock.monotonic() - registeredAt >= HEARTBEAT_MS) await heartbeat()
+  }
+
+  await refreshAll()
+  const unsubscribe = onHint(bus, 'ruleset.revision', ({ workspace, env }) => {
+    refresh(workspace, env).catch(report.failed)
+  })
+  const stopped = new AbortController()
+  async function poll(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await clock.sleep(POLL_MS, stopped.signal)
+      await refreshAll().catch(report.failed)
+    }
+  }
+  const polling = poll()
+
+  return {
+    current: () => current,
+    async stop() {
+      unsubscribe()
+      stopped.abort()
+      await polling
+      await unregister(kv, evaluator).catch(report.failed)
+    },
+  }
+}

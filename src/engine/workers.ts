@@ -1,0 +1,71 @@
+// The engine's threads: an array of one-thread Piscina pools. A partition always goes to the same slot, because its decoded
+// state lives in that thread.
+
+import { Piscina } from 'piscina'
+import type { Snapshot } from '../rules/snapshot.ts'
+import { createDecider, type Decider, type Step, type StepResult } from './decider.ts'
+
+export interface WorkersConfig {
+  readonly threads: number
+  readonly partitions: number
+  /** Clean visitors kept in memory per partition. */
+  readonly visitorsMax: number
+  /** A step that takes longer is taken for an endless loop: its thread is ended. */
+  readonly stepMsMax: number
+  readonly heapMbMax: number
+  readonly workerUrl: string
+}
+
+export interface Workers {
+  readonly decider: Decider
+  close(): Promise<void>
+}
+
+/** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
+export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
+  const slots = Array.from({ length: config.threads }, () => ({
+    pool: new Piscina<Step, StepResult>({
+      filename: config.workerUrl,
+      minThreads: 1,
+      maxThreads: 1,
+      // A parked thread wakes five times faster, and ours has nothing else to wait for.
+      atomics: 'sync',
+      idleTimeout: Number.POSITIVE_INFINITY,
+      resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax },
+      workerData: { partitions: config.partitions, visitorsMax: config.visitorsMax },
+    }),
+    told: new Map<string, number>(),
+  }))
+  const slotOf = (partition: number) => slots[partition % slots.length] as (typeof slots)[number]
+
+  async function perform(step: Step): Promise<StepResult> {
+    const slot = slotOf(step.partition)
+    try {
+      const transferList = step.do === 'begin' ? [step.batch] : []
+      return await slot.pool.run(step, { transferList, signal: AbortSignal.timeout(config.stepMsMax) })
+    } catch (error) {
+      // The thread and what it was told are gone, or cannot be trusted.
+      slot.told.clear()
+      throw error
+    }
+  }
+
+  function news(partition: number): Snapshot[] {
+    const { told } = slotOf(partition)
+    const fresh: Snapshot[] = []
+    for (const snapshot of current()) {
+      const key = `${snapshot.workspace}/${snapshot.env}`
+      if (told.get(key) === snapshot.revision) continue
+      told.set(key, snapshot.revision)
+      fresh.push(snapshot)
+    }
+    return fresh
+  }
+
+  return {
+    decider: createDecider(perform, news),
+    async close() {
+      await Promise.all(slots.map(({ pool }) => pool.close({ force: true })))
+    },
+  }
+}

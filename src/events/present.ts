@@ -1,0 +1,120 @@
+// What the outside sees of an event: the contract's Event with its additions (decisions §3), masked, plan-aware.
+
+import type { Signal, StoredEvent } from '../domain/event.ts'
+import { SIGNAL_NAMES } from '../domain/event.ts'
+import { maskIp } from '../domain/ip.ts'
+import type { Plan } from '../domain/workspace.ts'
+
+export const isoTime = (ms: number): string => new Date(ms).toISOString()
+
+/** `a***@b.example` */
+export function maskEmail(email: string): string {
+  const at = email.lastIndexOf('@')
+  const first = String.fromCodePoint(email.codePointAt(0) ?? 42)
+  return `${first}***${email.slice(at)}`
+}
+
+export const scoresVisible = (plan: Plan): boolean => plan !== 'starter'
+
+function presentSignals(event: StoredEvent) {
+  const on = (signal: Signal) => signal.state === 'detected'
+  const s = event.signals
+  return {
+    bot: { detected: on(s.bot) },
+    vpn: { detected: on(s.vpn), provider: s.vpnProvider },
+    incognito: on(s.incognito),
+    tampered: on(s.tampered),
+    emulator: on(s.emulator),
+    proxy: on(s.proxy),
+    tor: on(s.tor),
+    rootedDevice: on(s.rootedDevice),
+    clonedApp: on(s.clonedApp),
+  }
+}
+
+/** Only what was raised or could not be told: the rest is clear. */
+function presentDetails(event: StoredEvent) {
+  const details: Record<string, unknown> = {}
+  for (const name of SIGNAL_NAMES) {
+    const signal = event.signals[name]
+    if (signal.state === 'clear') continue
+    details[name] = name === 'bot' && event.signals.botType !== null ? { ...signal, type: event.signals.botType } : signal
+  }
+  return details
+}
+
+export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unknown> {
+  const { device, ip } = event
+  return {
+    requestId: event.requestId,
+    visitorId: event.visitorId,
+    confidence: event.confidence,
+    visitorFound: event.visitorFound,
+    firstSeenAt: isoTime(event.firstSeenAt),
+    lastSeenAt: isoTime(event.lastSeenAt),
+    timestamp: isoTime(event.timestamp),
+    device: {
+      platform: device.platform,
+      os: device.platform,
+      osVersion: device.osVersion,
+      browser: device.browser,
+      gpu: device.gpu,
+      type: device.type,
+      screen: device.screen,
+      model: device.model,
+      appVersion: device.appVersion,
+      language: device.language,
+      timezone: device.timezone,
+    },
+    signals: presentSignals(event),
+    signalDetails: presentDetails(event),
+    ...(scoresVisible(plan) ? { scores: event.scores, scoreReasons: event.scoreReasons } : {}),
+    ip: {
+      address: maskIp(ip.address),
+      city: ip.city,
+      region: ip.region,
+      country: ip.country,
+      lat: ip.lat,
+      lng: ip.lng,
+      asn: ip.asn,
+      asnName: ip.asnName,
+      datacenter: ip.datacenter,
+      blocklisted: ip.blocklisted,
+      blocklists: ip.blocklists,
+    },
+    verdict: event.verdict,
+    challengeType: event.challengeType,
+    matchedRule: event.matchedRule,
+    matchedRules: event.matchedRules,
+    monitorMatches: event.monitorMatches,
+    rulesRevision: event.rulesRevision,
+    linkedId: event.linkedId,
+    email: event.email === null ? null : maskEmail(event.email),
+    tag: event.tag,
+    url: event.url,
+    identity: {
+      method: event.identity.method,
+      anonymitySet: event.identity.anonymitySet,
+      candidates: event.identity.candidates,
+    },
+    label: event.label,
+    ...(event.evaluationError === null ? {} : { evaluationError: event.evaluationError }),
+  }
+}
+
+/** An item of GET /v1/events. */
+export const presentEventSummary = (event: StoredEvent) => ({
+  requestId: event.requestId,
+  visitorId: event.visitorId,
+  confidence: event.confidence,
+  verdict: event.verdict,
+  timestamp: isoTime(event.timestamp),
+})
+
+/** An item of GET /v1/visitors/{id}/events. */
+export const presentVisitorEvent = (event: StoredEvent) => ({
+  requestId: event.requestId,
+  timestamp: isoTime(event.timestamp),
+  verdict: event.verdict,
+  signals: { bot: event.signals.bot.state === 'detected', vpn: event.signals.vpn.state === 'detected' },
+})

@@ -1,0 +1,325 @@
+// The row format: StoredEvent ⇄ one JSONCompactEachRow line of the `events` table. The log carries these lines, the sink
+// passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
+
+import type {
+  ChallengeType,
+  Env,
+  IdentityMethod,
+  RuleMatch,
+  ScoreReason,
+  Signal,
+  SignalName,
+  SignalState,
+  StoredEvent,
+  Verdict,
+} from '../domain/event.ts'
+import { SIGNAL_NAMES } from '../domain/event.ts'
+
+export const EVENTS_TABLE = 'events'
+
+/** In the order of the line. Moments are milliseconds. */
+export const COLUMNS = [
+  'workspace_id',
+  'env',
+  'ts',
+  'request_id',
+  'visitor_id',
+  'visitor_found',
+  'first_seen_at',
+  'last_seen_at',
+  'confidence',
+  'platform',
+  'os_version',
+  'browser',
+  'browser_version',
+  'gpu',
+  'device_type',
+  'device_model',
+  'app_version',
+  'language',
+  'timezone',
+  'screen_w',
+  'screen_h',
+  'sig_bot',
+  'sig_vpn',
+  'sig_incognito',
+  'sig_tampered',
+  'sig_emulator',
+  'sig_proxy',
+  'sig_tor',
+  'sig_rooted_device',
+  'sig_cloned_app',
+  'vpn_provider',
+  'score_abuse',
+  'score_ato',
+  'score_bot',
+  'score_suspect',
+  'ip',
+  'city',
+  'region',
+  'country',
+  'has_location',
+  'lat',
+  'lng',
+  'asn',
+  'asn_name',
+  'datacenter',
+  'ip_blocklisted',
+  'blocklists',
+  'verdict',
+  'challenge_type',
+  'rule_id',
+  'rule_name',
+  'rule_priority',
+  'matched_rules',
+  'rules_revision',
+  'linked_id',
+  'email',
+  'label',
+  'tag',
+  'url',
+  'url_host',
+  'url_path',
+  'total_visits',
+  'linked_accounts',
+  'identity_method',
+  'anonymity_set',
+  'evaluation_error',
+  'detail',
+  'log_partition',
+  'log_seq',
+] as const
+
+/** Everything no query filters on, as one JSON text. */
+interface Detail {
+  readonly sig: Readonly<Partial<Record<SignalName, readonly [SignalState, number, readonly string[], string, number | null]>>>
+  readonly botType: string | null
+  readonly reasons: readonly (readonly [string, string, number])[]
+  readonly matched: readonly RuleMatch[]
+  readonly monitored: readonly RuleMatch[]
+  readonly ipZone: string | null
+  readonly candidates: number
+  readonly generation: number
+}
+
+export function urlParts(url: string | null): { readonly host: string | null; readonly path: string | null } {
+  const match = url === null ? null : /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(url)
+  if (match === null) return { host: null, path: null }
+  return { host: (match[1] as string).toLowerCase() || null, path: match[2] || '/' }
+}
+
+function detailOf(event: StoredEvent): Detail {
+  const sig: Partial<Record<SignalName, [SignalState, number, readonly string[], string, number | null]>> = {}
+  for (const name of SIGNAL_NAMES) {
+    const s = event.signals[name]
+    sig[name] = [s.state, s.confidence, s.methods, s.source, s.dataAgeSeconds]
+  }
+  return {
+    sig,
+    botType: event.signals.botType,
+    reasons: event.scoreReasons.map((r) => [r.score, r.reason, r.weight] as const),
+    matched: event.matchedRules,
+    monitored: event.monitorMatches,
+    ipZone: event.ip.timezone,
+    candidates: event.identity.candidates,
+    generation: event.identity.generation,
+  }
+}
+
+const scaled = (x: number, by: number): number => Math.round(x * by)
+
+/** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
+export function toRow(e: StoredEvent, logPartition: number, logSeq: number): string {
+  const { device, signals, scores, ip } = e
+  const { host, path } = urlParts(e.url)
+  return JSON.stringify([
+    e.workspace,
+    e.env,
+    e.timestamp,
+    e.requestId,
+    e.visitorId,
+    e.visitorFound,
+    e.firstSeenAt,
+    e.lastSeenAt,
+    scaled(e.confidence, 10_000),
+    device.platform,
+    device.osVersion ?? '',
+    device.browser,
+    device.browserVersion ?? '',
+    device.gpu ?? '',
+    device.type,
+    device.model ?? '',
+    device.appVersion ?? '',
+    device.language ?? '',
+    device.timezone ?? '',
+    device.screen?.w ?? 0,
+    device.screen?.h ?? 0,
+    signals.bot.state === 'detected',
+    signals.vpn.state === 'detected',
+    signals.incognito.state === 'detected',
+    signals.tampered.state === 'detected',
+    signals.emulator.state === 'detected',
+    signals.proxy.state === 'detected',
+    signals.tor.state === 'detected',
+    signals.rootedDevice.state === 'detected',
+    signals.clonedApp.state === 'detected',
+    signals.vpnProvider ?? '',
+    scaled(scores.abuse, 10_000),
+    scaled(scores.ato, 10_000),
+    scaled(scores.bot, 10_000),
+    scaled(scores.suspect, 100),
+    ip.address,
+    ip.city ?? '',
+    ip.region ?? '',
+    ip.country ?? '',
+    ip.lat !== null && ip.lng !== null,
+    ip.lat ?? 0,
+    ip.lng ?? 0,
+    ip.asn ?? 0,
+    ip.asnName ?? '',
+    ip.datacenter,
+    ip.blocklisted,
+    ip.blocklists,
+    e.verdict ?? 'none',
+    e.challengeType ?? '',
+    e.matchedRule?.id ?? '',
+    e.matchedRule?.name ?? '',
+    e.matchedRule?.priority ?? 0,
+    e.matchedRules.map((r) => r.id),
+    e.rulesRevision,
+    e.linkedId ?? '',
+    e.email ?? '',
+    e.label ?? 'none',
+    JSON.stringify(e.tag),
+    e.url ?? '',
+    host ?? '',
+    path ?? '',
+    e.visitor.totalVisits,
+    e.visitor.linkedAccounts,
+    e.identity.method,
+    e.identity.anonymitySet,
+    e.evaluationError ?? '',
+    JSON.stringify(detailOf(e)),
+    logPartition,
+    logSeq,
+  ])
+}
+
+type Cell = string | number | boolean | readonly string[]
+const orNull = (text: string): string | null => (text === '' ? null : text)
+/** Float32 in the table: four decimals are what a coordinate of a city is worth. */
+const degrees = (x: number): number => Math.round(x * 10_000) / 10_000
+
+/** One row as an array in the order of COLUMNS. */
+export function fromRow(cells: readonly Cell[]): StoredEvent {
+  let at = 0
+  const text = () => String(cells[at++] ?? '')
+  const number = () => Number(cells[at++])
+  const flag = () => cells[at++] === true
+  const list = () => (cells[at++] ?? []) as readonly string[]
+
+  const workspace = text()
+  const env = text() as Env
+  const timestamp = number()
+  const requestId = text()
+  const visitorId = text()
+  const visitorFound = flag()
+  const firstSeenAt = number()
+  const lastSeenAt = number()
+  const confidence = number() / 10_000
+  const [platform, osVersion, browser, browserVersion, gpu, type] = [text(), text(), text(), text(), text(), text()]
+  const [model, appVersion, language, timezone] = [text(), text(), text(), text()]
+  const [w, h] = [number(), number()]
+  at += SIGNAL_NAMES.length
+  const vpnProvider = orNull(text())
+  const scores = {
+    abuse: number() / 10_000,
+    ato: number() / 10_000,
+    bot: number() / 10_000,
+    suspect: number() / 100,
+  }
+  const address = text().replace(/^::ffff:(?=\d+\.)/, '')
+  const [city, region, country] = [text(), text(), text()]
+  const located = flag()
+  const [lat, lng] = [number(), number()]
+  const [asn, asnName] = [number(), text()]
+  const [datacenter, blocklisted, blocklists] = [flag(), flag(), list()]
+  const verdict = text()
+  const challengeType = orNull(text()) as ChallengeType | null
+  const [ruleId, ruleName, rulePriority] = [text(), text(), number()]
+  at += 1
+  const rulesRevision = number()
+  const [linkedId, email, label, tag, url] = [text(), text(), text(), text(), text()]
+  at += 2
+  const [totalVisits, linkedAccounts] = [number(), number()]
+  const method = text() as IdentityMethod
+  const anonymitySet = number()
+  const evaluationError = orNull(text())
+  const detail = JSON.parse(text()) as Detail
+
+  const signals: Record<string, unknown> = { vpnProvider, botType: detail.botType }
+  for (const name of SIGNAL_NAMES) {
+    const [state, certainty, methods, source, dataAgeSeconds] = detail.sig[name] ?? ['undetermined', 0, [], 'server', null]
+    signals[name] = { state, confidence: certainty, methods, source, dataAgeSeconds } satisfies Signal
+  }
+  return {
+    workspace,
+    env,
+    requestId,
+    visitorId,
+    visitorFound,
+    confidence,
+    timestamp,
+    firstSeenAt,
+    lastSeenAt,
+    device: {
+      platform,
+      osVersion: orNull(osVersion),
+      browser,
+      browserVersion: orNull(browserVersion),
+      gpu: orNull(gpu),
+      type,
+      screen: w > 0 && h > 0 ? { w, h } : null,
+      model: orNull(model),
+      appVersion: orNull(appVersion),
+      language: orNull(language),
+      timezone: orNull(timezone),
+    },
+    signals: signals as unknown as StoredEvent['signals'],
+    scores,
+    scoreReasons: detail.reasons.map(([score, reason, weight]) => ({ score, reason, weight }) as ScoreReason),
+    ip: {
+      address,
+      city: orNull(city),
+      region: orNull(region),
+      country: orNull(country),
+      lat: located ? degrees(lat) : null,
+      lng: located ? degrees(lng) : null,
+      timezone: detail.ipZone,
+      asn: asn === 0 ? null : asn,
+      asnName: orNull(asnName),
+      datacenter,
+      blocklisted,
+      blocklists,
+    },
+    verdict: verdict === 'none' ? null : (verdict as Verdict),
+    challengeType,
+    matchedRule: ruleId === '' ? null : { id: ruleId, name: ruleName, priority: rulePriority },
+    matchedRules: detail.matched,
+    monitorMatches: detail.monitored,
+    rulesRevision,
+    linkedId: orNull(linkedId),
+    email: orNull(email),
+    tag: JSON.parse(tag) as Record<string, unknown>,
+    url: orNull(url),
+    identity: { method, anonymitySet, candidates: detail.candidates, generation: detail.generation },
+    visitor: { totalVisits, linkedAccounts, ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1000)) },
+    label: label === 'none' ? null : (label as 'fraud' | 'legitimate'),
+    evaluationError,
+  }
+}
+
+const TIMES: readonly string[] = ['ts', 'first_seen_at', 'last_seen_at']
+
+/** The SELECT list whose values, in order, `fromRow` reads. */
+export const SELECT_COLUMNS = COLUMNS.map((c) => (TIMES.includes(c) ? `toUnixTimestamp64Milli(${c}) AS ${c}_ms` : c)).join(', ')

@@ -1,0 +1,64 @@
+// Deadlines of many requests for the price of none: one queue per duration, so that only its head can be due.
+
+export interface Deadline {
+  /** Monotonic milliseconds; Infinity while not queued. */
+  dueMs: number
+  before: Deadline
+  after: Deadline
+  expire(): void
+}
+
+export interface DeadlineQueue {
+  add(deadline: Deadline, nowMs: number): void
+}
+
+export function openDeadlines() {
+  const queues = new Map<number, Deadline>()
+
+  return {
+    /** The queue of all deadlines of this length. */
+    queue(durationMs: number): DeadlineQueue {
+      let head = queues.get(durationMs)
+      if (head === undefined) {
+        head = emptyDeadline(() => {})
+        queues.set(durationMs, head)
+      }
+      const ring = head
+      return {
+        add: (deadline, nowMs) => {
+          deadline.dueMs = nowMs + durationMs
+          deadline.before = ring.before
+          deadline.after = ring
+          ring.before.after = deadline
+          ring.before = deadline
+        },
+      }
+    },
+
+    /** Expires what is due. */
+    sweep(nowMs: number): void {
+      for (const ring of queues.values()) {
+        while (ring.after !== ring && ring.after.dueMs <= nowMs) {
+          const due = ring.after
+          removeDeadline(due)
+          due.expire()
+        }
+      }
+    },
+  }
+}
+
+export function emptyDeadline(expire: () => void): Deadline {
+  const deadline = { dueMs: Number.POSITIVE_INFINITY, expire } as Deadline
+  deadline.before = deadline
+  deadline.after = deadline
+  return deadline
+}
+
+/** Harmless when it is not queued. */
+export function removeDeadline(deadline: Deadline): void {
+  deadline.before.after = deadline.after
+  deadline.after.before = deadline.before
+  deadline.before = deadline
+  deadline.after = deadline
+}

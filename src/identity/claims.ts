@@ -1,0 +1,225 @@
+// The statements of one request that can contradict each other: page, worker, client hints, headers, automation.
+// They are kept side by side and untouched; only the signals compare them.
+
+import type { IdentifyBody } from '../domain/identify.ts'
+import { GPU_CHARS_MAX, type Gpu } from './gpu.ts'
+import type { Parsers } from './parsers.ts'
+import { componentOf, flagOf, type Json, numberOf, objectOf, textOf, wholeOf } from './read.ts'
+import type { UserAgent } from './user-agent.ts'
+
+/** What client hints say, from the page where it may ask for all of them, from headers otherwise. */
+export interface Hints {
+  readonly platform: string | null
+  readonly platformVersion: string | null
+  readonly model: string | null
+  readonly architecture: string | null
+  /** Major version of the brand Chromium, as the header says or else the page. */
+  readonly chromiumMajor: number | null
+  readonly headless: boolean
+  readonly brave: boolean
+}
+
+export interface WorkerClaims {
+  readonly ua: UserAgent | null
+  readonly platform: string | null
+  readonly language: string | null
+  readonly timezone: string | null
+  readonly cores: number | null
+  readonly memory: number | null
+  readonly gpu: Gpu | null
+}
+
+export interface Claims {
+  /** How many components came with a value. */
+  readonly components: number
+  readonly pageUa: UserAgent | null
+  readonly platform: string | null
+  readonly vendor: string | null
+  readonly language: string | null
+  readonly timezone: string | null
+  readonly cores: number | null
+  readonly memory: number | null
+  readonly gpu: Gpu | null
+  readonly evalLength: number | null
+  readonly errorFormat: string | null
+  readonly hints: Hints | null
+  /** The page's userAgentData: null = said to have none, undefined = not told. */
+  readonly pageHints: boolean | undefined
+  readonly headerHints: boolean
+  readonly headerPlatform: string | null
+  readonly worker: WorkerClaims | null
+  readonly lies: readonly string[]
+  readonly permissions: { readonly query: string; readonly notification: string } | null
+  readonly incognito: { readonly isPrivate: boolean; readonly browserName: string } | null
+  readonly webdriver: boolean | null
+  /** Detectors of automation that fired, and the kind they named. */
+  readonly detectors: readonly string[]
+  readonly detectorKind: string | null
+  /** Whether any detector reported, fired or not. */
+  readonly detectorsRan: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const COMPONENTS_MAX = 256
+const LIES_MAX = 32
+const DETECTORS_MAX = 64
+const NO_TEXTS: readonly string[] = []
+
+/** A structured-header string without its quotes; null when absent or empty. */
+function unquoted(value: string | undefined): string | null {
+  if (value === undefined) return null
+  const bare = value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
+  return textOf(bare, 64)
+}
+
+function brandMajor(list: string, brand: string): number | null {
+  const at = list.indexOf(brand)
+  if (at < 0) return null
+  const major = Number.parseInt(list.slice(at + brand.length, at + brand.length + 8), 10)
+  return major >= 0 ? major : null
+}
+
+function chromiumIn(list: unknown): number | null {
+  if (!Array.isArray(list)) return null
+  for (let i = 0; i < list.length && i < 16; i++) {
+    const item = objectOf(list[i])
+    if (item?.brand === 'Chromium') return wholeOf(Number.parseInt(String(textOf(item.version, 32)), 10), 0, 1e5)
+  }
+  return null
+}
+
+function hasBrand(list: unknown, brand: string): boolean {
+  if (!Array.isArray(list)) return false
+  for (let i = 0; i < list.length && i < 16; i++) if (objectOf(list[i])?.brand === brand) return true
+  return false
+}
+
+function hintsOf(data: Json | null, headers: Readonly<Record<string, string>>): Hints | null {
+  const brands = headers['sec-ch-ua']
+  if (data === null && brands === undefined && headers['sec-ch-ua-platform'] === undefined) return null
+  const list = data?.fullVersionList
+  return {
+    platform: textOf(data?.platform, 64) ?? unquoted(headers['sec-ch-ua-platform']),
+    platformVersion: textOf(data?.platformVersion, 32) ?? unquoted(headers['sec-ch-ua-platform-version']),
+    model: textOf(data?.model, 64) ?? unquoted(headers['sec-ch-ua-model']),
+    architecture: textOf(data?.architecture, 16),
+    chromiumMajor: (brands === undefined ? null : brandMajor(brands, '"Chromium";v="')) ?? chromiumIn(list),
+    headless: brands?.includes('Headless') === true || hasBrand(list, 'HeadlessChrome'),
+    brave: brands?.includes('"Brave"') === true || hasBrand(list, 'Brave'),
+  }
+}
+
+const gpuOf = (text: string | null, parsers: Parsers): Gpu | null => (text === null ? null : parsers.gpu(text))
+
+function workerOf(value: unknown, parsers: Parsers): WorkerClaims | null {
+  const worker = objectOf(value)
+  if (worker === null) return null
+  const ua = textOf(worker.userAgent, 1_024)
+  const languages = worker.languages
+  return {
+    ua: ua === null ? null : parsers.userAgent(ua),
+    platform: textOf(worker.platform, 64),
+    language: Array.isArray(languages) ? textOf(languages[0], 35) : null,
+    timezone: textOf(worker.timezone, 64),
+    cores: wholeOf(worker.hardwareConcurrency, 1, 1_024),
+    memory: numberOf(worker.deviceMemory, 0.1, 1_024),
+    gpu: gpuOf(textOf(worker.webGlRenderer, GPU_CHARS_MAX), parsers),
+  }
+}
+
+function textsOf(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0) return NO_TEXTS
+  const found: string[] = []
+  for (let i = 0; i < value.length && found.length < LIES_MAX; i++) {
+    const text = textOf(value[i], 96)
+    if (text !== null) found.push(text)
+  }
+  return found
+}
+
+function firedOf(value: unknown): { names: readonly string[]; kind: string | null; ran: boolean } {
+  const table = objectOf(value)
+  if (table === null) return { names: NO_TEXTS, kind: null, ran: false }
+  let names: string[] | null = null
+  let kind: string | null = null
+  let read = 0
+  let ran = false
+  for (const name in table) {
+    if (++read > DETECTORS_MAX) break
+    const detector = table[name]
+    const detail = objectOf(detector)
+    const fired = detector === true || detail?.bot === true
+    ran ||= typeof detector === 'boolean' || typeof detail?.bot === 'boolean'
+    if (!fired || !/^[A-Za-z]\w{0,31}$/.test(name)) continue
+    names ??= []
+    names.push(name)
+    const said = textOf(detail?.botKind, 32)
+    if (kind === null && said !== null && /^[a-z_]+$/.test(said)) kind = said
+  }
+  return { names: names ?? NO_TEXTS, kind, ran }
+}
+
+function countOf(components: unknown): number {
+  const table = objectOf(components)
+  if (table === null) return 0
+  let count = 0
+  let read = 0
+  for (const name in table) {
+    if (++read > COMPONENTS_MAX) break
+    const entry = table[name]
+    if (typeof entry === 'object' && entry !== null && (entry as Json).value !== undefined) count++
+  }
+  return count
+}
+
+function incognitoOf(value: unknown): Claims['incognito'] {
+  const said = objectOf(value)
+  const isPrivate = flagOf(said?.isPrivate)
+  const browserName = textOf(said?.browserName, 32)
+  return isPrivate === null || browserName === null ? null : { isPrivate, browserName }
+}
+
+function permissionsOf(value: unknown): Claims['permissions'] {
+  const said = objectOf(value)
+  const query = textOf(said?.notifications, 16)
+  const notification = textOf(said?.notificationPermission, 16)
+  return query === null || notification === null ? null : { query, notification }
+}
+
+/** Gathers the statements of a request. Values of the wrong type count as not given. */
+export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, string>>, parsers: Parsers): Claims {
+  const components = body.components
+  const pageUa = textOf(componentOf(components, 'userAgent'), 1_024)
+  const data = componentOf(components, 'userAgentData')
+  const webgl = objectOf(componentOf(components, 'webGlBasics'))
+  const renderer = textOf(webgl?.rendererUnmasked, GPU_CHARS_MAX) ?? textOf(webgl?.renderer, GPU_CHARS_MAX)
+  const languages = componentOf(components, 'languages')
+  const first: unknown = Array.isArray(languages) ? languages[0] : null
+  const fired = firedOf(body.automation?.detectors)
+  return {
+    components: countOf(components),
+    pageUa: pageUa === null ? null : parsers.userAgent(pageUa),
+    platform: textOf(componentOf(components, 'platform'), 64),
+    vendor: textOf(componentOf(components, 'vendor'), 64),
+    language: textOf(Array.isArray(first) ? first[0] : first, 35),
+    timezone: textOf(componentOf(components, 'timezone'), 64),
+    cores: wholeOf(componentOf(components, 'hardwareConcurrency'), 1, 1_024),
+    memory: numberOf(componentOf(components, 'deviceMemory'), 0.1, 1_024),
+    gpu: gpuOf(renderer, parsers),
+    evalLength: wholeOf(componentOf(components, 'evalLength'), 0, 10_000),
+    errorFormat: textOf(componentOf(components, 'errorFormat'), 256),
+    hints: hintsOf(objectOf(data), headers),
+    pageHints: data === undefined ? undefined : objectOf(data) !== null,
+    headerHints: headers['sec-ch-ua'] !== undefined && headers['sec-ch-ua'] !== '',
+    headerPlatform: unquoted(headers['sec-ch-ua-platform']),
+    worker: workerOf(componentOf(components, 'worker'), parsers),
+    lies: textsOf(componentOf(components, 'lies')),
+    permissions: permissionsOf(componentOf(components, 'permissions')),
+    incognito: incognitoOf(componentOf(components, 'incognito')),
+    webdriver: flagOf(body.automation?.webdriver),
+    detectors: fired.names,
+    detectorKind: fired.kind,
+    detectorsRan: fired.ran,
+    headers,
+  }
+}

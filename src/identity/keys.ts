@@ -1,0 +1,93 @@
+// The keys a visitor is found by when it brings no token: one for the exact profile, four that each survive other changes.
+
+import { hash53 } from '../domain/ids.ts'
+import { subnetOf } from '../domain/ip.ts'
+import type { Attributes } from './attributes.ts'
+import {
+  AUDIO,
+  CANVAS,
+  CORES,
+  FONTS,
+  GPU,
+  LANGUAGES,
+  MEMORY,
+  MODEL,
+  type Profile,
+  RATIO,
+  SCREEN,
+  TIMEZONE,
+} from './profile.ts'
+
+export interface MatchKeys {
+  /** Null when the profile says too little to look anyone up by it. */
+  readonly exact: string | null
+  /** At most four; a key whose parts are all unknown is left out. */
+  readonly blocking: readonly string[]
+}
+
+/** Fewer known values than this identify a kind of client, not a device. */
+export const VALUES_MIN = 5
+
+/** How many values of the profile are known. */
+export function knownValues(profile: Profile): number {
+  let known = 0
+  for (const value of profile.values) if (value !== null) known++
+  return known
+}
+
+const DIGITS = '0123456789abcdefghijklmnopqrstuv'
+/** Two digits of base 32 at a time: printing doubles digit by digit would cost more than all hashing. */
+const PAIRS = Array.from({ length: 1_024 }, (_, i) => `${DIGITS[i >> 5]}${DIGITS[i & 31]}`)
+
+const double = new Float64Array(1)
+const words = new Uint32Array(double.buffer)
+const UNKNOWN = -1
+
+/** One letter and twelve digits from a seed and the profile's values at some positions. */
+function keyOf(letter: string, seed: number, values: Profile['values'], positions: readonly number[]): string {
+  double[0] = seed
+  let a = (words[0] as number) ^ 0x9e3779b9
+  let b = (words[1] as number) ^ 0x85ebca6b
+  for (const position of positions) {
+    double[0] = values[position] ?? UNKNOWN
+    a = Math.imul(a ^ (words[0] as number), 2654435761)
+    b = Math.imul(b ^ (words[1] as number) ^ (a >>> 15), 1597334677)
+    a ^= b >>> 13
+  }
+  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
+  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
+  const low = `${PAIRS[a & 1023]}${PAIRS[(a >>> 10) & 1023]}${PAIRS[(a >>> 20) & 1023]}`
+  return `${letter}${low}${PAIRS[b & 1023]}${PAIRS[(b >>> 10) & 1023]}${PAIRS[(b >>> 20) & 1023]}`
+}
+
+const LOOKS = [GPU, MODEL, SCREEN, FONTS, LANGUAGES]
+const HARDWARE = [GPU, MODEL, CORES, MEMORY]
+const HARDWARE_GECKO = [GPU, MODEL]
+const DRAWN = [CANVAS, AUDIO, FONTS, LANGUAGES, TIMEZONE]
+const RENDERED = [...HARDWARE, ...DRAWN]
+const RENDERED_GECKO = [...HARDWARE_GECKO, ...DRAWN]
+const EVERYTHING = [...RENDERED, SCREEN, RATIO]
+const EVERYTHING_GECKO = [...RENDERED_GECKO, SCREEN, RATIO]
+
+/**
+ * Keys without workspace or environment. `exact` leaves out the browser version (88 % of return visits are equal
+ * without it), and on Firefox the core count, which it changes in private windows. `ip` is canonical.
+ */
+export function matchKeys(attributes: Attributes, ip: string): MatchKeys {
+  const { profile, ua } = attributes
+  const { values } = profile
+  const gecko = ua.engine === 'Gecko'
+  const seed = hash53(`${profile.os}|${profile.family}`)
+  const hardware = values[GPU] !== null || values[MODEL] !== null
+  const blocking: string[] = []
+  if (hardware || values[FONTS] !== null) blocking.push(keyOf('a', seed, values, LOOKS))
+  if (hardware || values[CORES] !== null) {
+    blocking.push(keyOf('b', hash53(subnetOf(ip), seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
+  }
+  blocking.push(keyOf('c', hash53(ip, seed | 0), values, []))
+  if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
+    blocking.push(keyOf('d', seed, values, gecko ? RENDERED_GECKO : RENDERED))
+  }
+  const enough = knownValues(profile) >= VALUES_MIN
+  return { exact: enough ? keyOf('e', seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
+}

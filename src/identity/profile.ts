@@ -1,0 +1,50 @@
+// A device profile: the matchable values of one look at a device, as numbers in a fixed order, so that comparing two
+// profiles is a loop and storing one takes a few dozen bytes.
+
+/** Position of each attribute in `Profile.values`. Stored profiles depend on the order: append only. */
+export const VALUE_NAMES = [
+  'gpu',
+  'model',
+  'screen',
+  'devicePixelRatio',
+  'cores',
+  'memory',
+  'canvas',
+  'audio',
+  'fonts',
+  'languages',
+  'timezone',
+  'platformVersion',
+] as const
+
+export const GPU = 0
+export const MODEL = 1
+export const SCREEN = 2
+export const RATIO = 3
+export const CORES = 4
+export const MEMORY = 5
+export const CANVAS = 6
+export const AUDIO = 7
+export const FONTS = 8
+export const LANGUAGES = 9
+export const TIMEZONE = 10
+export const PLATFORM_VERSION = 11
+
+export interface Profile {
+  readonly os: string
+  readonly family: string
+  readonly major: number | null
+  readonly gpuClass: string | null
+  /** One number (or hash) per name of VALUE_NAMES; null where the device did not say or is known to make it up. */
+  readonly values: readonly (number | null)[]
+}
+
+/** Width and height as one number; the larger side first, so that turning a phone changes nothing. */
+export const screenCode = (larger: number, smaller: number): number => larger * 100_000 + smaller
+
+/** Whether two screens show the same physical pixels at different scales (`1920 × 1` and `1280 × 1.5`). */
+export function samePanel(a: number, ratioA: number, b: number, ratioB: number): boolean {
+  const width = Math.floor(a / 100_000) * ratioA - Math.floor(b / 100_000) * ratioB
+  const height = (a % 100_000) * ratioA - (b % 100_000) * ratioB
+  return Math.abs(width) <= 3 && Math.abs(height) <= 3
+}

@@ -1,0 +1,293 @@
+// What is kept of a visitor between visits, in memory and as stored bytes. Every part is bounded: a visitor of ten years
+// is a few kilobytes at most, a usual one below 600 bytes.
+
+import { Packr } from 'msgpackr'
+import type { Device, IdentityMethod, Verdict } from '../domain/event.ts'
+import type { TokenClaims } from '../domain/identify.ts'
+import { hash53 } from '../domain/ids.ts'
+import { maskIp, subnetOf } from '../domain/ip.ts'
+import { Unreadable } from '../lib/failures.ts'
+import type { Attributes } from './attributes.ts'
+import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
+import { AUDIO, CANVAS, CORES, type Profile, RATIO, SCREEN, TIMEZONE, VALUE_NAMES } from './profile.ts'
+
+export const NETWORKS_MAX = 4
+export const DEVICES_MAX = 10
+export const IPS_MAX = 20
+export const ALTERNATES_MAX = 2
+/** Full addresses (as hashes) are forgotten this long after their last visit. */
+const NETWORK_KEPT_MS = 30 * 86_400_000
+
+/** A network the visitor came from. Hashes, since full addresses are kept only as long as retention allows. */
+export interface SeenNetwork {
+  ip: number
+  subnet: number
+  lastAt: number
+}
+
+export interface SeenDevice {
+  platform: string
+  /** Family and major version as last seen. */
+  browser: string
+  gpu: string | null
+}
+
+/** Values of profile positions that change back and forth on one device: docked screens, zoom, travel. */
+export const ALTERNATING = [SCREEN, RATIO, TIMEZONE, CANVAS] as const
+
+export interface VisitorState {
+  readonly id: string
+  /** Milliseconds; the earliest and latest event time, whatever the order in which events came. */
+  firstSeenAt: number
+  lastSeenAt: number
+  totalVisits: number
+  tokenVisits: number
+  /** The newest token generation given out, and the newest one a later visit brought back. */
+  generation: number
+  confirmedGeneration: number
+  /** Generations in this range belong to another device: an older storage turned out to be alive. 0 when none. */
+  refutedFrom: number
+  refutedTo: number
+  profile: Profile | null
+  /** Newest first, one list per position of ALTERNATING. */
+  alternates: number[][]
+  /** Newest first. */
+  networks: SeenNetwork[]
+  /** Most recently seen first. */
+  devices: SeenDevice[]
+  /** Masked, most recently seen first. */
+  ips: string[]
+  verdicts: Record<Verdict, number>
+  lastVerdict: Verdict | null
+  accounts: LinkedAccounts
+}
+
+/** A visitor nobody has seen yet: `recordVisit` adds the first visit. */
+export function newVisitor(id: string, atMs: number): VisitorState {
+  return {
+    id,
+    firstSeenAt: atMs,
+    lastSeenAt: atMs,
+    totalVisits: 0,
+    tokenVisits: 0,
+    generation: 1,
+    confirmedGeneration: 0,
+    refutedFrom: 0,
+    refutedTo: 0,
+    profile: null,
+    alternates: ALTERNATING.map(() => []),
+    networks: [],
+    devices: [],
+    ips: [],
+    verdicts: { allow: 0, challenge: 0, block: 0 },
+    lastVerdict: null,
+    accounts: { hashes: [], full: false },
+  }
+}
+
+export interface Visit {
+  readonly atMs: number
+  /** Canonical. */
+  readonly ip: string
+  readonly attributes: Attributes
+  readonly device: Device
+  readonly method: IdentityMethod
+  /** The token of this visit when `method` is token, else null. */
+  readonly token: TokenClaims | null
+  /** The generation the answer's token carries (Recognition.generation). */
+  readonly generation: number
+  readonly linkedId: string | null
+}
+
+/** Whether a token's generation went to a device that was later found to be another one. */
+export const isRefuted = (state: VisitorState, generation: number): boolean =>
+  generation >= state.refutedFrom && generation <= state.refutedTo && state.refutedFrom > 0
+
+function recordNetwork(state: VisitorState, ip: string, atMs: number): void {
+  const hash = hash53(ip)
+  const known = state.networks.find((network) => network.ip === hash)
+  if (known === undefined) state.networks.push({ ip: hash, subnet: hash53(subnetOf(ip)), lastAt: atMs })
+  else known.lastAt = Math.max(known.lastAt, atMs)
+  const oldest = state.lastSeenAt - NETWORK_KEPT_MS
+  state.networks = state.networks
+    .filter((network) => network.lastAt >= oldest)
+    .sort((a, b) => b.lastAt - a.lastAt)
+    .slice(0, NETWORKS_MAX)
+}
+
+function moveToFront<T>(list: T[], item: T, same: (a: T) => boolean, itemsMax: number): void {
+  const at = list.findIndex(same)
+  if (at >= 0) list.splice(at, 1)
+  list.unshift(item)
+  if (list.length > itemsMax) list.pop()
+}
+
+const familyIn = (browser: string): string => browser.replace(/ \d+$/, '')
+
+function recordDevice(state: VisitorState, device: Device): void {
+  const { platform, browser, gpu } = device
+  const front = state.devices[0]
+  if (front !== undefined && front.browser === browser && front.platform === platform && front.gpu === gpu) return
+  const family = familyIn(browser)
+  const same = (d: SeenDevice) => d.platform === platform && d.gpu === gpu && familyIn(d.browser) === family
+  moveToFront(state.devices, { platform, browser, gpu }, same, DEVICES_MAX)
+}
+
+// Private windows and noise make up pixels and core counts: better to keep the last honest ones.
+const MADE_UP = [CANVAS, AUDIO, CORES]
+
+function recordProfile(state: VisitorState, { profile: next, incognito, privacyNoise }: Attributes): void {
+  const last = state.profile
+  if (last === null) {
+    state.profile = next
+    return
+  }
+  // A token that turns up on another system was copied or the system is a pretence: the known profile stays.
+  if (next.os !== last.os) return
+  if (next.family !== last.family) {
+    state.profile = next
+    return
+  }
+  const values = next.values.map((value, i) => value ?? last.values[i] ?? null)
+  if (incognito || privacyNoise) for (const i of MADE_UP) values[i] = last.values[i] ?? values[i] ?? null
+  for (let a = 0; a < ALTERNATING.length; a++) {
+    const position = ALTERNATING[a] as number
+    const old = last.values[position]
+    const value = values[position]
+    if (old === null || old === undefined || old === value) continue
+    const list = (state.alternates[a] as number[]).filter((x) => x !== old && x !== value)
+    state.alternates[a] = [old, ...list].slice(0, ALTERNATES_MAX)
+  }
+  state.profile = { ...next, gpuClass: next.gpuClass ?? last.gpuClass, values }
+}
+
+/**
+ * Adds a visit. CHANGES AND RETURNS THE GIVEN STATE (copying would cost more than the rest); events may come in any order
+ * of time, and only the latest one's profile stays.
+ */
+export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
+  const { atMs, token } = visit
+  const latest = atMs >= state.lastSeenAt
+  state.firstSeenAt = Math.min(state.firstSeenAt, atMs)
+  state.lastSeenAt = Math.max(state.lastSeenAt, atMs)
+  state.totalVisits++
+  if (visit.method === 'token' && token !== null) {
+    state.tokenVisits++
+    state.confirmedGeneration = Math.max(state.confirmedGeneration, token.generation)
+    if (token.generation < state.generation) {
+      // The storage this token comes from was never cleared, so later generations were given to another device.
+      state.refutedFrom = token.generation + 1
+      state.refutedTo = state.generation
+    }
+  }
+  state.generation = Math.max(state.generation, visit.generation)
+  if (latest || state.profile === null) recordProfile(state, visit.attributes)
+  recordNetwork(state, visit.ip, atMs)
+  recordDevice(state, visit.device)
+  const masked = maskIp(visit.ip)
+  if (state.ips[0] !== masked) moveToFront(state.ips, masked, (ip) => ip === masked, IPS_MAX)
+  if (visit.linkedId !== null) addAccount(state.accounts, visit.linkedId)
+  return state
+}
+
+/** Counts a verdict; changes the given state. */
+export function recordVerdict(state: VisitorState, verdict: Verdict | null): void {
+  state.lastVerdict = verdict
+  if (verdict !== null) state.verdicts[verdict]++
+}
+
+/** `visitor.linkedAccounts` of rules and reads. */
+export const linkedAccountsOf = (state: VisitorState): number => countAccounts(state.accounts)
+
+const LAYOUT = 1
+const packr = new Packr({ useRecords: false })
+
+/** The stored form: a positional msgpack array, in memory of its own (the packer's buffer is shared by many results). */
+export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
+  const p = s.profile
+  const packed = packr.pack([
+    LAYOUT,
+    s.id,
+    s.firstSeenAt,
+    s.lastSeenAt - s.firstSeenAt,
+    s.totalVisits,
+    s.tokenVisits,
+    s.generation,
+    s.confirmedGeneration,
+    s.refutedFrom,
+    s.refutedTo,
+    p === null ? null : [p.os, p.family, p.major, p.gpuClass, ...p.values],
+    s.alternates,
+    s.networks.flatMap((n) => [n.ip, n.subnet, n.lastAt - s.firstSeenAt]),
+    s.devices.map((d) => [d.platform, d.browser, d.gpu]),
+    s.ips,
+    [s.verdicts.allow, s.verdicts.challenge, s.verdicts.block],
+    s.lastVerdict,
+    s.accounts.hashes,
+    s.accounts.full,
+  ])
+  return new Uint8Array(packed)
+}
+
+type Packed = [
+  layout: number,
+  id: string,
+  firstSeenAt: number,
+  seenMs: number,
+  totalVisits: number,
+  tokenVisits: number,
+  generation: number,
+  confirmedGeneration: number,
+  refutedFrom: number,
+  refutedTo: number,
+  profile: [string, string, number | null, string | null, ...(number | null)[]] | null,
+  alternates: number[][],
+  networks: number[],
+  devices: [string, string, string | null][],
+  ips: string[],
+  verdicts: [number, number, number],
+  lastVerdict: Verdict | null,
+  hashes: number[],
+  full: boolean,
+]
+
+/** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
+export function unpackVisitor(bytes: Uint8Array): VisitorState {
+  let packed: Packed
+  try {
+    packed = packr.unpack(bytes) as Packed
+  } catch (cause) {
+    throw new Unreadable('a visitor record is corrupt', { cause })
+  }
+  if (!Array.isArray(packed) || packed[0] !== LAYOUT) throw new Unreadable('a visitor record of another layout')
+  const [, id, firstSeenAt, seenMs, totalVisits, tokenVisits, generation, confirmedGeneration] = packed
+  const [, , , , , , , , refutedFrom, refutedTo, p, alternates, flat, devices, ips, verdicts, lastVerdict] = packed
+  const networks: SeenNetwork[] = []
+  for (let i = 0; i + 2 < flat.length; i += 3) {
+    networks.push({
+      ip: flat[i] as number,
+      subnet: flat[i + 1] as number,
+      lastAt: firstSeenAt + (flat[i + 2] as number),
+    })
+  }
+  const [os, family, major, gpuClass, ...known] = p ?? ['', '', null, null]
+  return {
+    id,
+    firstSeenAt,
+    lastSeenAt: firstSeenAt + seenMs,
+    totalVisits,
+    tokenVisits,
+    generation,
+    confirmedGeneration,
+    refutedFrom,
+    refutedTo,
+    profile: p === null ? null : { os, family, major, gpuClass, values: VALUE_NAMES.map((_, i) => known[i] ?? null) },
+    alternates,
+    networks,
+    devices: devices.map(([platform, browser, gpu]) => ({ platform, browser, gpu })),
+    ips,
+    verdicts: { allow: verdicts[0], challenge: verdicts[1], block: verdicts[2] },
+    lastVerdict,
+    accounts: { hashes: packed[17], full: packed[18] },
+  }
+}

@@ -1,0 +1,126 @@
+// Accepting: stamp, route to a partition, append durably, and only then let a decision answer. Refuses before accepting,
+// never loses afterwards.
+
+import { ApiError } from '../domain/errors.ts'
+import { EVIDENCE_HEADERS, type IdentifyBody, type IdentifyMeta, NONCE_WINDOW_MS } from '../domain/identify.ts'
+import { hash32, hash53, homePartition, makeRequestId, type RandomBytes } from '../domain/ids.ts'
+import type { Parsers } from '../identity/parsers.ts'
+import { hardwareKey } from '../identity/routing.ts'
+import { verifyToken } from '../identity/token.ts'
+import { type Batcher, createBatcher } from '../lib/batch.ts'
+import type { Clock } from '../lib/clock.ts'
+import { must } from '../lib/must.ts'
+import { createRecentMap } from '../lib/recent-map.ts'
+import type { Log } from '../log/log.ts'
+import type { Caller } from '../records/auth.ts'
+import { encodeIdentification } from '../records/identification.ts'
+import type { Decided, Waiting } from './waiting.ts'
+
+export interface AcceptNeeds {
+  readonly log: Pick<Log, 'append'>
+  readonly waiting: Waiting
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly parsers: Parsers
+  readonly partitions: number
+  /** This ingress process, to which engines reply. */
+  readonly ingressId: string
+  /** Accepted and undecided identifications beyond which new ones are refused. */
+  readonly pendingMax: number
+  /** Why nothing can be accepted now (disk, log), or null. */
+  readonly refusal: () => string | null
+}
+
+export interface Incoming {
+  readonly caller: Caller
+  readonly body: IdentifyBody
+  readonly bytes: Uint8Array
+  readonly atMs: number
+  /** The address of the event, canonical. */
+  readonly ip: string
+  readonly header: (name: string) => string
+}
+
+const RETRY_AFTER_SECONDS = 1
+const BATCH = { itemsMax: 256, bytesMax: 4_194_304, inFlightMax: 1 }
+const NONCES_MAX = 500_000
+
+/** `decided` or `expired` is called once after the promise of `accept` resolved or before; a rejection means neither will be. */
+export type Accept = (incoming: Incoming, decided: Decided, expired: (requestId: string) => void) => Promise<void>
+
+export function createAccept(needs: AcceptNeeds): Accept {
+  const { log, waiting, clock, partitions } = needs
+  const appends: Batcher<Uint8Array>[] = Array.from({ length: partitions }, (_, partition) =>
+    createBatcher((records) => log.append('identifications', partition, records), BATCH),
+  )
+  // A repeat of a nonce must meet its first in the same partition even when its body would lead elsewhere.
+  const nonceRoutes = createRecentMap(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)
+
+  function unavailable(reason: string): ApiError {
+    return new ApiError('unavailable', { message: reason, retryAfter: RETRY_AFTER_SECONDS })
+  }
+
+  function metaOf(incoming: Incoming): IdentifyMeta {
+    const { caller, body, header } = incoming
+    const { workspace, env } = caller
+    const text = body.storageToken ?? ''
+    const token = text === '' ? null : verifyToken(workspace.tokenSecret, workspace.id, env, text)
+    const headers: Record<string, string> = {}
+    for (const name of EVIDENCE_HEADERS) {
+      const value = header(name)
+      if (value !== '') headers[name] = value
+    }
+    return {
+      requestId: makeRequestId(incoming.atMs, needs.random),
+      acceptedAt: clock.now(),
+      workspace: workspace.id,
+      env,
+      keyKind: caller.key.kind,
+      ip: incoming.ip,
+      headers,
+      token,
+      tokenForged: text !== '' && token === null,
+      replyTo: needs.ingressId,
+    }
+  }
+
+  function partitionOf(meta: IdentifyMeta, body: IdentifyBody, nonceHash: number): number {
+    const routed = nonceHash === 0 ? undefined : nonceRoutes.get(nonceHash)
+    if (routed !== undefined) return routed
+    const partition =
+      meta.token !== null
+        ? homePartition(meta.token.visitorId, partitions)
+        : hash32(
+            `${meta.workspace}/${meta.env}/${hardwareKey(body, meta.headers, body.userAgent ?? meta.headers['user-agent'] ?? '', meta.ip, needs.parsers)}`,
+          ) % partitions
+    if (nonceHash !== 0) nonceRoutes.set(nonceHash, partition)
+    return partition
+  }
+
+  return async function accept(incoming, decided, expired) {
+    const { caller, body, bytes } = incoming
+    const nonce = body.nonce === undefined ? null : `${caller.workspace.id}/${caller.env}/${body.nonce}`
+    if (nonce !== null) {
+      const first = waiting.byNonce(nonce)
+      if (first !== null) {
+        if (Buffer.compare(first.body, bytes) !== 0) throw new ApiError('idempotency_conflict', { field: 'nonce' })
+        waiting.join(first.requestId, decided, () => expired(first.requestId))
+        return
+      }
+    }
+    const reason = needs.refusal()
+    if (reason !== null) throw unavailable(reason)
+    if (waiting.size() >= needs.pendingMax) throw unavailable('Too many identifications wait for a decision.')
+
+    const meta = metaOf(incoming)
+    const partition = partitionOf(meta, body, nonce === null ? 0 : hash53(nonce))
+    const record = encodeIdentification(meta, bytes)
+    waiting.open(meta.requestId, nonce, bytes, decided, () => expired(meta.requestId))
+    try {
+      await must(appends[partition], 'a partition').add(record, record.length)
+    } catch {
+      waiting.cancel(meta.requestId)
+      throw unavailable('The identification could not be stored.')
+    }
+  }
+}

@@ -1,0 +1,145 @@
+// POST /v1/identify on the wire (decisions §2): who calls, in which form, and every answer it can get.
+
+import { ApiError, invalid } from '../domain/errors.ts'
+import type { StoredEvent } from '../domain/event.ts'
+import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
+import { type Cidr } from '../domain/ip.ts'
+import type { Answer, Header, HttpRequest, HttpResponse } from '../http/message.ts'
+import type { Http } from '../http/server.ts'
+import { presentResult } from '../identity/result.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
+import type { Accept } from './accept.ts'
+import { readIdentify } from './body.ts'
+import { clientAddress } from './client-address.ts'
+import type { Settled } from './waiting.ts'
+
+export interface IdentifyNeeds {
+  readonly http: Pick<Http, 'route'>
+  readonly auth: Auth
+  readonly accept: Accept
+  readonly clock: Clock
+  readonly trustedProxies: readonly Cidr[]
+  readonly retentionDays: number
+  /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
+  readonly deadlineMs: number
+  readonly present: (error: unknown) => HttpResponse
+  readonly findEvent: (workspace: string, env: StoredEvent['env'], requestId: string) => Promise<StoredEvent | null>
+}
+
+const PATH = '/v1/identify'
+// Only here: no other endpoint is for browsers.
+const CORS: readonly Header[] = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Expose-Headers', 'Retry-After, Idempotent-Replayed, X-Request-Id'],
+]
+const PREFLIGHT: readonly Header[] = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Access-Control-Allow-Methods', 'POST, OPTIONS'],
+  ['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
+  ['Access-Control-Max-Age', '86400'],
+]
+const REPLAYED: Header = ['Idempotent-Replayed', 'true']
+const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for']
+
+interface Context {
+  readonly caller: Caller
+  readonly fromQuery: boolean
+}
+
+const withCors = (response: HttpResponse): HttpResponse => ({
+  ...response,
+  headers: [...(response.headers ?? []), ...CORS],
+})
+
+/** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
+function queryKey(query: string): string | null {
+  return query.startsWith('key=') && !query.includes('&') ? decodeQueryValue(query.slice(4)) : new URLSearchParams(query).get('key')
+}
+
+function decodeQueryValue(text: string): string {
+  return /[%+]/.test(text) ? (new URLSearchParams(`key=${text}`).get('key') ?? '') : text
+}
+
+function checkQuery(query: string): void {
+  if (query === '' || (query.startsWith('key=') && !query.includes('&'))) return
+  for (const name of new URLSearchParams(query).keys()) {
+    if (name !== 'key') throw invalid(name.slice(0, 64), 'Unknown query parameter.')
+  }
+}
+
+/** A key in the query is for browsers: only a public one counts there, and only there text/plain does. */
+function checkMediaType(contentType: string, fromQuery: boolean): void {
+  const type = contentType.split(';', 1)[0]?.trim().toLowerCase()
+  if (type === 'application/json' || (type === 'text/plain' && fromQuery)) return
+  throw new ApiError('unsupported_media_type')
+}
+
+export function serveIdentify(needs: IdentifyNeeds): void {
+  const { http, auth, accept, clock } = needs
+  const refuse = (error: unknown) => withCors(needs.present(error))
+
+  function before(request: HttpRequest): HttpResponse | null {
+    try {
+      const header = request.header('authorization')
+      const fromQuery = header === ''
+      const key = fromQuery ? queryKey(request.query) : bearer(header)
+      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, request.remoteAddress())
+      permit(caller, 'identify')
+      if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
+      checkMediaType(request.header('content-type'), fromQuery)
+      request.context = { caller, fromQuery } satisfies Context
+      return null
+    } catch (error) {
+      return refuse(error)
+    }
+  }
+
+  function respondDecided(caller: Caller, answer: Answer, outcome: Settled, replayed: boolean): void {
+    if ('body' in outcome) {
+      answer({ status: 200, body: outcome.body, headers: replayed ? [REPLAYED, ...CORS] : CORS })
+    } else if (outcome.conflict) {
+      answer(refuse(new ApiError('idempotency_conflict', { field: 'nonce' })))
+    } else {
+      respondOriginal(caller, outcome.original).then(answer, (error) => answer(refuse(error)))
+    }
+  }
+
+  /** The event of the first request with this nonce. */
+  async function respondOriginal(caller: Caller, requestId: string): Promise<HttpResponse> {
+    const event = await needs.findEvent(caller.workspace.id, caller.env, requestId)
+    if (event === null) throw new ApiError('unavailable', { retryAfter: 1 })
+    return { status: 200, body: presentResult(event, caller.workspace, caller.key.kind), headers: [REPLAYED, ...CORS] }
+  }
+
+  function handle(request: HttpRequest, answer: Answer): undefined {
+    const { caller } = request.context as Context
+    const refused = (error: unknown) => answer(refuse(error))
+    try {
+      const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
+      checkQuery(request.query)
+      const address =
+        mockIp ?? ip ?? clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
+      accept(
+        { caller, body, bytes: request.body, atMs, ip: address, header: (name) => request.header(name) },
+        (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),
+        (requestId) =>
+          answer({
+            status: 202,
+            body: JSON.stringify({ requestId, status: 'pending' }),
+            headers: [['Retry-After', '1'], ...CORS],
+          }),
+      ).catch(refused)
+    } catch (error) {
+      refused(error)
+    }
+  }
+
+  http.route('OPTIONS', PATH, () => ({ status: 204, headers: PREFLIGHT }))
+  http.route('POST', PATH, handle, {
+    headers: HEADERS,
+    bodyBytesMax: IDENTIFY_BODY_BYTES_MAX,
+    deadlineMs: needs.deadlineMs,
+    before,
+  })
+}

@@ -1,0 +1,97 @@
+// Clients that wait for a decision, and identifications that are accepted but not decided yet: by requestId, and by nonce
+// so that a repeat joins the first instead of being accepted again.
+
+export interface Waiting {
+  /** Registers an accepted request. `expired` is called once if no decision comes in time; the request stays pending. */
+  open(requestId: string, nonce: string | null, body: Uint8Array, decided: Decided, expired: () => void): void
+  /** The append failed: nothing will be decided. */
+  cancel(requestId: string): void
+  /** The pending request with this nonce. */
+  byNonce(nonce: string): { readonly requestId: string; readonly body: Uint8Array } | null
+  /** Waits along with the first of its nonce. */
+  join(requestId: string, decided: Decided, expired: () => void): void
+  /** Hands the outcome to everybody who waits for it. */
+  settle(requestId: string, outcome: Settled): void
+  /** Accepted here and not decided yet. */
+  isPending(requestId: string): boolean
+  size(): number
+  /** Calls `expired` of those whose time is over. */
+  sweep(): void
+}
+
+/** `replayed`: the answer to a repeat, not to the first request. */
+export type Decided = (outcome: Settled, replayed: boolean) => void
+export type Settled =
+  | { readonly body: string }
+  /** The nonce was decided before: the event is that of another request, or the body differed. */
+  | { readonly original: string; readonly conflict: boolean }
+
+interface Waiter {
+  readonly decided: Decided
+  readonly expired: () => void
+  readonly replayed: boolean
+  readonly deadline: number
+}
+
+interface Pending {
+  readonly nonce: string | null
+  readonly body: Uint8Array
+  waiters: Waiter[]
+}
+
+export function createWaiting(waitMs: number, monotonic: () => number): Waiting {
+  const pending = new Map<string, Pending>()
+  const nonces = new Map<string, string>()
+  // In order of arrival, hence of deadline.
+  const queue: { requestId: string; deadline: number }[] = []
+  let head = 0
+
+  function remove(requestId: string): Pending | undefined {
+    const entry = pending.get(requestId)
+    if (entry === undefined) return undefined
+    pending.delete(requestId)
+    if (entry.nonce !== null) nonces.delete(entry.nonce)
+    return entry
+  }
+
+  return {
+    open(requestId, nonce, body, decided, expired) {
+      const waiter = { decided, expired, replayed: false, deadline: monotonic() + waitMs }
+      pending.set(requestId, { nonce, body, waiters: [waiter] })
+      if (nonce !== null) nonces.set(nonce, requestId)
+      queue.push({ requestId, deadline: waiter.deadline })
+    },
+    cancel: (requestId) => void remove(requestId),
+    byNonce(nonce) {
+      const requestId = nonces.get(nonce)
+      const entry = requestId === undefined ? undefined : pending.get(requestId)
+      return requestId === undefined || entry === undefined ? null : { requestId, body: entry.body }
+    },
+    join(requestId, decided, expired) {
+      const waiter = { decided, expired, replayed: true, deadline: monotonic() + waitMs }
+      pending.get(requestId)?.waiters.push(waiter)
+      queue.push({ requestId, deadline: waiter.deadline })
+    },
+    settle(requestId, outcome) {
+      for (const waiter of remove(requestId)?.waiters ?? []) waiter.decided(outcome, waiter.replayed)
+    },
+    isPending: (requestId) => pending.has(requestId),
+    size: () => pending.size,
+    sweep() {
+      const now = monotonic()
+      for (; head < queue.length; head++) {
+        const next = queue[head] as { requestId: string; deadline: number }
+        const entry = pending.get(next.requestId)
+        if (entry === undefined) continue
+        if (next.deadline > now) break
+        const late = entry.waiters.filter((w) => w.deadline <= now)
+        entry.waiters = entry.waiters.filter((w) => w.deadline > now)
+        for (const waiter of late) waiter.expired()
+      }
+      if (head > 10_000 && head * 2 > queue.length) {
+        queue.splice(0, head)
+        head = 0
+      }
+    },
+  }
+}

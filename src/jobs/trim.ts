@@ -1,0 +1,59 @@
+// Keeps the log a bridge and not an archive (architecture §4, R4): identifications go when their decisions are checkpointed,
+// events when checkpoint and sink are past them, and never within `keepMs` of having been written.
+
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { Log } from '../log/log.ts'
+import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
+
+export interface TrimNeeds {
+  readonly log: Pick<Log, 'trim'>
+  readonly kv: Pick<Kv, 'position' | 'get'>
+  readonly clock: Clock
+  readonly partitions: number
+  readonly keepMs: number
+  readonly everyMs: number
+  readonly onError: (error: unknown) => void
+}
+
+interface Sample {
+  readonly at: number
+  readonly events: number
+}
+
+/** Runs until `signal` aborts. Time is measured from this process's own samples, so a restart only trims later. */
+export async function runTrim(needs: TrimNeeds, signal: AbortSignal): Promise<void> {
+  const { clock } = needs
+  const samples: Sample[][] = Array.from({ length: needs.partitions }, () => [])
+  while (!signal.aborted) {
+    await clock.sleep(needs.everyMs, signal)
+    for (const [partition, taken] of samples.entries()) {
+      if (signal.aborted) return
+      try {
+        await trimPartition(needs, partition, taken)
+      } catch (error) {
+        if (!(error instanceof Unavailable)) needs.onError(error)
+      }
+    }
+  }
+}
+
+async function trimPartition(needs: TrimNeeds, partition: number, samples: Sample[]): Promise<void> {
+  const { log, kv, clock, keepMs } = needs
+  const scope = partitionScope(partition)
+  const [engine, sink, decided] = await Promise.all([
+    kv.position(scope, ENGINE_POSITION),
+    kv.position(scope, SINK_POSITION),
+    kv.get<number>(scope, [DECIDED_TO]),
+  ])
+  const decidedTo = decided[0]?.value
+  if (engine === null || sink === null) return
+  if (decidedTo !== undefined) await log.trim('identifications', partition, decidedTo)
+
+  const now = clock.monotonic()
+  samples.push({ at: now, events: Math.min(engine, sink) })
+  let upTo = 0
+  while (samples[0] !== undefined && samples[0].at <= now - keepMs) upTo = samples.shift()?.events ?? upTo
+  if (upTo > 0) await log.trim('events', partition, upTo)
+}

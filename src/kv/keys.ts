@@ -1,0 +1,108 @@
+// How scopes, collections and ids become the bytes that the embedded kv sorts by. Lengths come first, so that no
+// character of one part can be taken for the border to the next.
+import type { Key, Scope } from './kv.ts'
+
+export const KEY_TEXT_BYTES_MAX = 512
+
+/** Scopes name a cluster slot, so they hold no character that means something to the backend. */
+const SCOPE = /^[\w.:/-]+$/
+const LONE_SURROGATE = /\p{Surrogate}/u
+const RECORD_KIND = 0x10
+const POSITION_KIND = 0x11
+const EXPIRY_KIND = 0x12
+const TIME_BYTES = 6
+
+/** Above every id: no byte of UTF-8 is this large. */
+const AFTER_ALL = Buffer.from([0xff])
+const JUST_ABOVE = Buffer.from([0x00])
+
+/** The bytes all keys of a collection begin with. */
+export function collectionPrefix(scope: Scope, collection: string): Buffer {
+  if (!SCOPE.test(scope)) throw new RangeError(`not a scope: ${JSON.stringify(scope)}`)
+  return prefix(RECORD_KIND, scope, collection)
+}
+
+/** The key of a record. `start` is its collection's prefix. */
+export function recordKey(start: Buffer, id: string): Buffer {
+  const idBytes = textBytes(id)
+  // The prefix carries five bytes that are ours: the kind and two lengths.
+  if (start.length - 5 + idBytes > KEY_TEXT_BYTES_MAX) {
+    throw new RangeError(`scope, collection and id take up to ${KEY_TEXT_BYTES_MAX} bytes`)
+  }
+  const key = Buffer.allocUnsafe(start.length + idBytes)
+  key.set(start)
+  key.write(id, start.length)
+  return key
+}
+
+/** Builds record keys of one scope, reusing the prefix while the collection stays the same. */
+export function keyBuilder(scope: Scope): (key: Key) => Buffer {
+  let collection: string | null = null
+  let start: Buffer = AFTER_ALL
+  return (key) => {
+    if (key[0] !== collection) {
+      start = collectionPrefix(scope, key[0])
+      collection = key[0]
+    }
+    return recordKey(start, key[1])
+  }
+}
+
+export function idOf(key: Buffer, start: Buffer): string {
+  return key.toString('utf8', start.length)
+}
+
+/** Bounds for LMDB: `low` inclusive and `high` exclusive, or the other way round for a walk from high to low. */
+export function rangeBounds(start: Buffer, after: string | undefined, upTo: string | undefined, reverse: boolean) {
+  const low = after === undefined || after === '' ? start : recordKey(start, after)
+  const high = upTo === undefined ? Buffer.concat([start, AFTER_ALL]) : recordKey(start, upTo)
+  if (reverse) return { start: high, end: low }
+  return { start: Buffer.concat([low, JUST_ABOVE]), end: Buffer.concat([high, JUST_ABOVE]) }
+}
+
+export function positionKey(scope: Scope, source: string): Buffer {
+  if (!SCOPE.test(scope)) throw new RangeError(`not a scope: ${JSON.stringify(scope)}`)
+  return prefix(POSITION_KIND, scope, source)
+}
+
+/** Sorts records by the time they expire. */
+export function expiryKey(expiresAt: number, record: Buffer): Buffer {
+  const key = Buffer.allocUnsafe(1 + TIME_BYTES + record.length)
+  key[0] = EXPIRY_KIND
+  key.writeUIntBE(expiresAt, 1, TIME_BYTES)
+  key.set(record, 1 + TIME_BYTES)
+  return key
+}
+
+/** Bounds of everything that expires up to `now`. */
+export function expiredBounds(now: number) {
+  return { start: Buffer.from([EXPIRY_KIND]), end: expiryKey(now + 1, Buffer.alloc(0)) }
+}
+
+export function parseExpiryKey(key: Buffer): { readonly expiresAt: number; readonly record: Buffer } {
+  return { expiresAt: key.readUIntBE(1, TIME_BYTES), record: Buffer.from(key.subarray(1 + TIME_BYTES)) }
+}
+
+function prefix(kind: number, scope: string, name: string): Buffer {
+  const scopeBytes = textBytes(scope)
+  const nameBytes = textBytes(name)
+  if (scopeBytes + nameBytes > KEY_TEXT_BYTES_MAX) {
+    throw new RangeError(`scope, collection and id take up to ${KEY_TEXT_BYTES_MAX} bytes`)
+  }
+  const bytes = Buffer.allocUnsafe(5 + scopeBytes + nameBytes)
+  bytes[0] = kind
+  bytes.writeUInt16BE(scopeBytes, 1)
+  bytes.write(scope, 3)
+  bytes.writeUInt16BE(nameBytes, 3 + scopeBytes)
+  bytes.write(name, 5 + scopeBytes)
+  return bytes
+}
+
+function textBytes(text: string): number {
+  if (text.length === 0) throw new RangeError('a part of a key is empty')
+  const bytes = Buffer.byteLength(text)
+  // Two ids that differ only in broken characters would become the same bytes.
+  if (bytes !== text.length && LONE_SURROGATE.test(text))
+    throw new RangeError('a part of a key is not well-formed text')
+  return bytes
+}

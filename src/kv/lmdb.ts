@@ -1,0 +1,300 @@
+// The kv on one LMDB environment. Commits are decided one after the other when their group is written: against the
+// last transaction, plus what the earlier commits of the same group change.
+import type { Clock } from '../lib/clock.ts'
+import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
+import {
+  collectionPrefix,
+  expiredBounds,
+  expiryKey,
+  idOf,
+  keyBuilder,
+  parseExpiryKey,
+  positionKey,
+  rangeBounds,
+} from './keys.ts'
+import {
+  COMMIT_KEYS_MAX,
+  type Commit,
+  type Entry,
+  type Key,
+  type Kv,
+  type Range,
+  type Scope,
+  type Version,
+} from './kv.ts'
+import { decodeHeader, decodeValue, encodeCounter, encodeValue, type Header, NEVER, setVersion } from './record.ts'
+
+export interface LmdbKvConfig {
+  /** The folder of the environment. */
+  readonly path: string
+  readonly clock: Clock
+  readonly durability?: Durability
+  /** The most the records may occupy on disk; what is dropped frees room at once. */
+  readonly bytesMax?: number
+  /** Written bytes that may wait for the disk before commits fail with Full. */
+  readonly queuedBytesMax?: number
+  /** How often expired records are removed. */
+  readonly sweepEveryMs?: number
+  /** Told when a sweep failed; it is tried again. */
+  readonly onError?: (error: unknown) => void
+}
+
+const KEYS_MAX = 10_000
+const SWEEP_RECORDS_MAX = 500
+const SWEEP_EVERY_MS = 1_000
+const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+const VERSION_KEY = Buffer.from([0x01])
+const NUMBER_BYTES = 8
+const TTL_MS_MAX = 100 * 365 * 24 * 3_600_000
+
+interface Prepared {
+  readonly bytes: number
+  readonly guard: { readonly key: Buffer; readonly expect: number | null; readonly next: number } | null
+  readonly check: readonly (readonly [Buffer, Version | null])[]
+  readonly put: readonly (readonly [key: Buffer, record: Buffer, expiresAt: number])[]
+  readonly drop: readonly Buffer[]
+  readonly add: readonly (readonly [Buffer, number])[]
+}
+
+/**
+ * Opens or makes the kv in `config.path`. Within a commit puts come first, then drops, then adds, each in order.
+ * Adding to a record that is not a counter rejects the call with TypeError; commits before that one are written.
+ */
+export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
+  const { clock } = config
+  const env = openLmdb({
+    path: config.path,
+    durability: config.durability ?? 'fsync',
+    bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,
+    queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
+  })
+  const { db } = env
+  const closing = new AbortController()
+  /** What the current group changed: keys as text, null for what is gone. */
+  const changed = new Map<string, Header | null>()
+  let changedGroup = -1
+  let version = readNumber(VERSION_KEY) ?? 0
+
+  function readNumber(key: Buffer): number | null {
+    return db.getBinary(key)?.readDoubleBE(0) ?? null
+  }
+
+  const putNumber = (key: Buffer, value: number) => {
+    const bytes = Buffer.allocUnsafe(NUMBER_BYTES)
+    bytes.writeDoubleBE(value)
+    void db.put(key, bytes)
+  }
+
+  const current = (key: Buffer, name = textOf(key)): Header | null => {
+    const known = changed.get(name)
+    if (known !== undefined) return known
+    const bytes = db.getBinaryFast(key)
+    return bytes ? decodeHeader(bytes) : null
+  }
+
+  const alive = (header: Header | null): Header | null =>
+    header && header.expiresAt !== NEVER && header.expiresAt <= clock.now() ? null : header
+
+  const position = (key: Buffer): number | null => {
+    const known = changed.get(textOf(key))
+    return known ? known.counter : readNumber(key)
+  }
+
+  const write = (key: Buffer, record: Buffer, expiresAt: number, counter: number | null) => {
+    version += 1
+    setVersion(record, version)
+    void db.put(key, record)
+    if (expiresAt !== NEVER) void db.put(expiryKey(expiresAt, key), Buffer.alloc(0))
+    changed.set(textOf(key), { version, expiresAt, counter })
+  }
+
+  const decide = (commit: Prepared): boolean => {
+    const { guard } = commit
+    if (guard && position(guard.key) !== guard.expect) return false
+    for (const [key, expected] of commit.check) if ((alive(current(key))?.version ?? null) !== expected) return false
+    const sums = addUp(commit)
+    if (guard) {
+      putNumber(guard.key, guard.next)
+      changed.set(textOf(guard.key), { version: 0, expiresAt: NEVER, counter: guard.next })
+    }
+    for (const [key, record, expiresAt] of commit.put) write(key, record, expiresAt, null)
+    for (const key of commit.drop) {
+      void db.remove(key)
+      changed.set(textOf(key), null)
+    }
+    for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER, sum)
+    return true
+  }
+
+  /** The new values of counters, worked out before the first write so that a refusal leaves nothing behind. */
+  const addUp = (commit: Prepared): Map<string, readonly [Buffer, number]> => {
+    const sums = new Map<string, readonly [Buffer, number]>()
+    if (commit.add.length === 0) return sums
+    const dropped = new Set(commit.drop.map((key) => textOf(key)))
+    const replaced = new Set(commit.put.map(([key]) => textOf(key)))
+    for (const [key, by] of commit.add) {
+      const name = textOf(key)
+      const stored = dropped.has(name) ? null : alive(current(key, name))
+      if ((replaced.has(name) && !dropped.has(name)) || (stored && stored.counter === null)) {
+        throw new TypeError('only a counter can be added to')
+      }
+      const sum = (sums.get(name)?.[1] ?? stored?.counter ?? 0) + by
+      if (!Number.isSafeInteger(sum)) throw new RangeError('a counter would leave the safe integers')
+      sums.set(name, [key, sum])
+    }
+    return sums
+  }
+
+  const beginGroup = () => {
+    if (env.group() === changedGroup) return
+    changedGroup = env.group()
+    changed.clear()
+  }
+
+  const submit = async (bytes: number, apply: () => void) => {
+    const refused = env.refusal(bytes)
+    if (refused) throw refused
+    await env.submit({
+      bytes,
+      apply() {
+        const before = version
+        beginGroup()
+        try {
+          apply()
+        } finally {
+          if (version !== before) putNumber(VERSION_KEY, version)
+        }
+      },
+    })
+  }
+
+  const sweepStep = async (): Promise<boolean> => {
+    const now = clock.now()
+    const due = [...db.getKeys({ ...expiredBounds(now), limit: SWEEP_RECORDS_MAX })]
+    if (due.length === 0) return false
+    await submit(0, () => {
+      for (const index of due) {
+        const { expiresAt, record } = parseExpiryKey(index as Buffer)
+        const stored = current(record)
+        if (stored && stored.expiresAt === expiresAt) {
+          void db.remove(record)
+          changed.set(textOf(record), null)
+        }
+        void db.remove(index)
+      }
+    })
+    return due.length === SWEEP_RECORDS_MAX
+  }
+
+  const sweep = async () => {
+    while (!closing.signal.aborted) {
+      try {
+        while (!closing.signal.aborted && (await sweepStep())) {}
+      } catch (error) {
+        config.onError?.(error)
+      }
+      await clock.sleep(config.sweepEveryMs ?? SWEEP_EVERY_MS, closing.signal)
+    }
+  }
+  const sweeping = sweep()
+
+  const decode = <T>(key: Key, bytes: Uint8Array, length: number, now: number): Entry<T> | null => {
+    const header = decodeHeader(bytes)
+    if (header.expiresAt !== NEVER && header.expiresAt <= now) return null
+    return { key, value: decodeValue(bytes, length) as T, version: header.version }
+  }
+
+  const refuseClosed = () => {
+    const refused = closing.signal.aborted ? env.refusal(0) : null
+    if (refused) throw refused
+  }
+
+  return {
+    async get<T>(scope: Scope, keys: readonly Key[]) {
+      refuseClosed()
+      if (keys.length > KEYS_MAX) throw new RangeError(`a get takes up to ${KEYS_MAX} keys, not ${keys.length}`)
+      const build = keyBuilder(scope)
+      const now = clock.now()
+      return keys.map((key) => {
+        const bytes = db.getBinaryFast(build(key))
+        return bytes ? decode<T>(key, bytes, bytes.length, now) : null
+      })
+    },
+
+    async scan<T>(scope: Scope, collection: string, { after, upTo, limit, reverse = false }: Range) {
+      refuseClosed()
+      if (!Number.isInteger(limit) || limit < 1 || limit > KEYS_MAX) {
+        throw new RangeError(`a scan takes a limit of 1 to ${KEYS_MAX}, not ${limit}`)
+      }
+      const start = collectionPrefix(scope, collection)
+      const now = clock.now()
+      const entries: Entry<T>[] = []
+      for (const { key, value } of db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
+        const entry = decode<T>([collection, idOf(key as Buffer, start)], value, value.length, now)
+        if (entry) entries.push(entry)
+        if (entries.length >= limit) break
+      }
+      return entries
+    },
+
+    async position(scope, source) {
+      refuseClosed()
+      return readNumber(positionKey(scope, source))
+    },
+
+    async commit(commits) {
+      const prepared = commits.map((commit) => prepare(commit, clock.now()))
+      if (prepared.length === 0) return []
+      const answers: boolean[] = []
+      const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
+      await submit(bytes, () => {
+        for (const commit of prepared) answers.push(decide(commit))
+      })
+      return answers
+    },
+
+    async close() {
+      closing.abort()
+      await sweeping
+      await env.close()
+    },
+  }
+}
+
+/** Map keys compare by value, buffers do not. */
+function textOf(key: Buffer): string {
+  return key.toString('latin1')
+}
+
+function prepare(commit: Commit, now: number): Prepared {
+  const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
+  const keys = check.length + put.length + drop.length + add.length
+  if (keys > COMMIT_KEYS_MAX) throw new RangeError(`a commit takes up to ${COMMIT_KEYS_MAX} keys, not ${keys}`)
+  if (guard && !Number.isSafeInteger(guard.next)) throw new RangeError(`not a position: ${guard.next}`)
+  const build = keyBuilder(scope)
+  let bytes = 0
+  const prepared = {
+    guard: guard ? { key: positionKey(scope, guard.source), expect: guard.expect, next: guard.next } : null,
+    check: check.map(([key, expected]) => [build(key), expected] as const),
+    put: put.map(({ key, value, ttlMs }) => {
+      const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
+      const record = encodeValue(value, expiresAt)
+      const built = build(key)
+      bytes += diskBytes(built.length, record.length)
+      return [built, record, expiresAt] as const
+    }),
+    drop: drop.map(build),
+    add: add.map(([key, by]) => {
+      if (!Number.isSafeInteger(by)) throw new RangeError(`a counter takes integers, not ${by}`)
+      const built = build(key)
+      bytes += diskBytes(built.length, NUMBER_BYTES)
+      return [built, by] as const
+    }),
+  }
+  return { ...prepared, bytes }
+}
+
+function checkTtl(ttlMs: number): number {
+  if (!(ttlMs > 0 && ttlMs <= TTL_MS_MAX)) throw new RangeError(`not a time to live: ${ttlMs} ms`)
+  return Math.ceil(ttlMs)
+}

@@ -1,0 +1,72 @@
+// Natural batching: items are gathered while the previous batch is being written, and every caller waits for its own.
+// No timer: an idle writer takes a single item at once.
+
+export interface Batcher<T> {
+  /** Resolves when the batch that held the item is written; rejects with the writer's error. */
+  add(item: T, bytes: number): Promise<void>
+  /** Items that wait or are being written. */
+  size(): number
+}
+
+interface Batch<T> {
+  readonly items: T[]
+  bytes: number
+  readonly done: Promise<void>
+  readonly settle: (error: unknown, failed: boolean) => void
+}
+
+function createBatch<T>(): Batch<T> {
+  let settle: Batch<T>['settle'] = () => undefined
+  const done = new Promise<void>((resolve, reject) => {
+    settle = (error, failed) => (failed ? reject(error) : resolve())
+  })
+  return { items: [], bytes: 0, done, settle }
+}
+
+export interface BatchLimits {
+  readonly itemsMax: number
+  readonly bytesMax: number
+  readonly inFlightMax: number
+}
+
+export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown>, limits: BatchLimits): Batcher<T> {
+  const waiting: Batch<T>[] = []
+  let writing = 0
+  let size = 0
+
+  async function writeNext(): Promise<void> {
+    const batch = waiting.shift()
+    if (batch === undefined) return
+    writing++
+    try {
+      await write(batch.items)
+      batch.settle(null, false)
+    } catch (error) {
+      batch.settle(error, true)
+    }
+    writing--
+    size -= batch.items.length
+    void writeNext()
+  }
+
+  return {
+    add(item, bytes) {
+      let batch = waiting.at(-1)
+      const full =
+        batch !== undefined && (batch.items.length >= limits.itemsMax || batch.bytes + bytes > limits.bytesMax)
+      if (batch === undefined || full) {
+        batch = createBatch<T>()
+        waiting.push(batch)
+        // The write starts after this turn, so that everything that arrived in it shares the batch.
+        if (writing < limits.inFlightMax && waiting.length === 1) queueMicrotask(() => {
+          if (writing < limits.inFlightMax) void writeNext()
+        })
+      }
+      batch.items.push(item)
+      batch.bytes += bytes
+      size++
+      return batch.done
+    },
+    size: () => size,
+  }
+}

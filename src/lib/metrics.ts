@@ -1,0 +1,49 @@
+// What Prometheus reads: one registry per process, every metric declared here with its unit in its name.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export interface BuildInfo {
+  readonly version: string
+  /** native | fallback */
+  readonly ingress: string
+}
+
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
+export type Metrics = ReturnType<typeof openMetrics>
+
+export function openMetrics(build: BuildInfo) {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, prefix: 'fingerpost_' })
+  const counter = (name: string, help: string, labelNames: string[] = []) =>
+    new Counter({ name: `fingerpost_${name}`, help, labelNames, registers })
+  const gauge = (name: string, help: string, labelNames: string[] = []) =>
+    new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
+
+  gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
+  return {
+    httpRequests: counter('http_requests_total', 'Answered requests by route, method and status code.', ['route', 'method', 'code']),
+    httpSeconds: new Histogram({
+      name: 'fingerpost_http_request_duration_seconds',
+      help: 'Time from the arrival of the headers to the answer.',
+      labelNames: ['route'],
+      buckets: SECONDS,
+      registers,
+    }),
+    decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
+    dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
+    tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
+    pending: gauge('identifications_pending', 'Accepted and not decided yet.'),
+    refused: counter('identifications_refused_total', 'Refusals before accepting, by reason.', ['reason']),
+    sunk: counter('sink_rows_total', 'Rows inserted into ClickHouse.', ['partition']),
+    sinkFailures: counter('sink_failures_total', 'Sink attempts that failed and were repeated.', ['partition']),
+    quarantined: counter('sink_quarantined_total', 'Rows ClickHouse refused.', ['partition']),
+    sinkLag: gauge('sink_lag_records', 'Records of the events log that are not in ClickHouse yet.', ['partition']),
+    logBytes: gauge('log_bytes', 'Size of the log.'),
+    rulesetSwaps: counter('ruleset_swaps_total', 'Rulesets loaded by this process.'),
+    recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  }
+}

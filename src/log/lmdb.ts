@@ -1,0 +1,296 @@
+// The log on one LMDB environment: one entry per record, counters in memory, this process the only writer.
+import type { Clock } from '../lib/clock.ts'
+import { Conflict, Unavailable } from '../lib/failures.ts'
+import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
+import { assert } from '../lib/must.ts'
+import {
+  APPEND_RECORDS_MAX,
+  type Log,
+  type LogRecord,
+  RECORD_BYTES_MAX,
+  type ReadLimits,
+  type Seq,
+  TOPICS,
+  type Topic,
+} from './log.ts'
+import { openSlab, type Slab } from './slab.ts'
+import { openTail, type Tail } from './tail.ts'
+
+export interface LmdbLogConfig {
+  /** The folder of the environment. */
+  readonly path: string
+  /** How many partitions `identifications` and `events` have. */
+  readonly partitions: number
+  readonly clock: Clock
+  readonly durability?: Durability
+  /** The most the records may occupy on disk; a trim frees room at once. */
+  readonly bytesMax: number
+  /** Memory per partition for readers right behind the writer. */
+  readonly tailBytesMax?: number
+  /** Appended bytes that may wait for the disk before appends fail with Full. */
+  readonly queuedBytesMax?: number
+}
+
+const KEY_BYTES = 9
+const SEQ_AT = 3
+/** Keys hold six bytes of seq. */
+const SEQ_MAX = 2 ** 48 - 1
+const RECORD_KIND = 0x10
+const FLOOR_KIND = 0x01
+const SEQ_BYTES = 6
+const TRIM_STEP_RECORDS = 2_000
+const TAIL_BYTES_MAX = 16 * 1024 * 1024
+const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+
+interface Partition {
+  readonly name: string
+  readonly code: number
+  readonly number: number
+  /** In-flight appends included: what the next append follows and what the fence is compared with. */
+  last: Seq
+  /** The newest record that may be read. */
+  durable: Seq
+  /** Records up to this seq are gone. */
+  floor: Seq
+  tail: Tail
+  readonly slab: Slab
+  trimming: Promise<void>
+  readonly readers: Set<() => void>
+}
+
+/**
+ * Opens or makes the log in `config.path`. Record bytes are copied by `append`; those a read returns must not be changed,
+ * and sending them to another thread copies more than the record, so frame them first.
+ */
+export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
+  const { clock, tailBytesMax = TAIL_BYTES_MAX } = config
+  const partitions = new Map<string, Partition[]>()
+  let closed = false
+  const env = openLmdb({
+    path: config.path,
+    durability: config.durability ?? 'fsync',
+    bytesMax: config.bytesMax,
+    queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
+    onFailure: () => {
+      for (const p of [...partitions.values()].flat()) Object.assign(p, readCounters(p))
+    },
+  })
+  const { db } = env
+  // Reused for every key: lmdb copies keys out before put, remove and get return.
+  const scratch = Buffer.alloc(KEY_BYTES)
+
+  const readCounters = (p: { readonly code: number; readonly number: number }) => {
+    db.resetReadTxn()
+    const marker = db.getBinary(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0))
+    const floor = marker ? marker.readUIntBE(0, SEQ_BYTES) : 0
+    const [newest] = db.getKeys({
+      start: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, SEQ_MAX),
+      end: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, 0),
+      reverse: true,
+      limit: 1,
+    })
+    const last = newest ? (newest as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES) : floor
+    return { floor, last, durable: last }
+  }
+
+  const openPartition = (topic: Topic, number: number): Partition => {
+    const code = TOPICS.indexOf(topic)
+    const counters = readCounters({ code, number })
+    return {
+      name: `${topic}/${number}`,
+      code,
+      number,
+      ...counters,
+      tail: openTail(counters.last, tailBytesMax),
+      slab: openSlab(),
+      trimming: Promise.resolve(),
+      readers: new Set(),
+    }
+  }
+
+  for (const topic of TOPICS) {
+    const count = topic === 'identifications' || topic === 'events' ? config.partitions : 1
+    partitions.set(
+      topic,
+      Array.from({ length: count }, (_, number) => openPartition(topic, number)),
+    )
+  }
+
+  const find = (topic: Topic, number: number): Partition => {
+    if (closed) throw new Unavailable('the log is closed')
+    const p = partitions.get(topic)?.[number]
+    if (!p) throw new RangeError(`no partition ${topic}/${number}`)
+    return p
+  }
+
+  const put = (p: Partition, seq: Seq, bytes: Uint8Array) => {
+    void db.put(writeKey(scratch, RECORD_KIND, p.code, p.number, seq), bytes as Buffer)
+  }
+
+  const readDisk = (p: Partition, after: Seq, limits: ReadLimits): LogRecord[] => {
+    const found: LogRecord[] = []
+    let bytes = 0
+    const range = db.getRange({
+      start: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, after + 1),
+      end: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, p.durable + 1),
+      limit: limits.recordsMax,
+    })
+    for (const { key, value } of range) {
+      bytes += value.length
+      if (found.length > 0 && bytes > limits.bytesMax) break
+      found.push({ seq: (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES), bytes: value })
+    }
+    return found
+  }
+
+  const readTail = (p: Partition, after: Seq, limits: ReadLimits): LogRecord[] => {
+    const found: LogRecord[] = []
+    let bytes = 0
+    for (let index = p.tail.find(after); found.length < limits.recordsMax; index += 1) {
+      const record = p.tail.get(index)
+      if (!record) break
+      bytes += record.bytes.length
+      if (found.length > 0 && bytes > limits.bytesMax) break
+      found.push(record)
+    }
+    return found
+  }
+
+  const waitForRecord = async (p: Partition, ms: number, signal?: AbortSignal) => {
+    const woken = new AbortController()
+    const wake = () => woken.abort()
+    p.readers.add(wake)
+    signal?.addEventListener('abort', wake)
+    try {
+      await clock.sleep(ms, woken.signal)
+    } finally {
+      p.readers.delete(wake)
+      signal?.removeEventListener('abort', wake)
+    }
+  }
+
+  const trimTo = async (p: Partition, upTo: Seq) => {
+    while (p.floor < upTo) {
+      const from = p.floor
+      const to = Math.min(upTo, from + TRIM_STEP_RECORDS)
+      const refused = env.refusal(0)
+      if (refused) throw refused
+      await env.submit({
+        bytes: 0,
+        apply() {
+          for (let seq = from + 1; seq <= to; seq += 1) {
+            void db.remove(writeKey(scratch, RECORD_KIND, p.code, p.number, seq))
+          }
+          const marker = Buffer.alloc(SEQ_BYTES)
+          marker.writeUIntBE(to, 0, SEQ_BYTES)
+          void db.put(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0), marker)
+        },
+        done() {
+          p.floor = to
+        },
+      })
+    }
+  }
+
+  return {
+    async append(topic, partition, records, opts = {}) {
+      const p = find(topic, partition)
+      const bytes = checkRecords(records)
+      if (opts.expectLast !== undefined && opts.expectLast !== p.last) {
+        throw new Conflict(`${p.name} is at ${p.last}, not at ${opts.expectLast}`)
+      }
+      const refused = env.refusal(bytes)
+      if (refused) throw refused
+      const first = p.last + 1
+      const copies = records.map((record) => p.slab.copy(record))
+      p.last += copies.length
+      await env.submit({
+        bytes,
+        apply() {
+          for (const [index, copy] of copies.entries()) put(p, first + index, copy)
+        },
+        done() {
+          for (const [index, copy] of copies.entries()) p.tail.push({ seq: first + index, bytes: copy })
+          p.durable = first + copies.length - 1
+          for (const wake of p.readers) wake()
+        },
+      })
+      return first + copies.length - 1
+    },
+
+    async read(topic, partition, after, limits, signal) {
+      const p = find(topic, partition)
+      checkLimits(after, limits)
+      const deadline = clock.monotonic() + limits.waitMsMax
+      while (!signal?.aborted && !closed) {
+        const from = Math.max(after, p.floor)
+        if (p.durable > from) return p.tail.covers(from) ? readTail(p, from, limits) : readDisk(p, from, limits)
+        const waitMs = deadline - clock.monotonic()
+        if (waitMs <= 0) break
+        await waitForRecord(p, waitMs, signal)
+      }
+      return []
+    },
+
+    async at(topic, partition, seq) {
+      const p = find(topic, partition)
+      if (!Number.isSafeInteger(seq) || seq <= p.floor || seq > p.durable) return null
+      if (p.tail.covers(seq - 1)) {
+        const record = p.tail.get(p.tail.find(seq - 1))
+        return record?.seq === seq ? record : null
+      }
+      const bytes = db.getBinary(writeKey(scratch, RECORD_KIND, p.code, p.number, seq))
+      return bytes ? { seq, bytes } : null
+    },
+
+    async trim(topic, partition, upTo) {
+      const p = find(topic, partition)
+      if (!Number.isSafeInteger(upTo) || upTo < 0) throw new RangeError(`a trim goes up to a seq, not ${upTo}`)
+      const step = p.trimming.then(() => trimTo(p, Math.min(upTo, p.durable)))
+      p.trimming = step.catch(() => undefined)
+      await step
+    },
+
+    async last(topic, partition) {
+      return find(topic, partition).durable
+    },
+
+    async usage() {
+      return env.usage()
+    },
+
+    async close() {
+      closed = true
+      for (const p of [...partitions.values()].flat()) for (const wake of p.readers) wake()
+      await env.close()
+    },
+  }
+}
+
+function writeKey(key: Buffer, kind: number, topic: number, partition: number, seq: Seq): Buffer {
+  key[0] = kind + topic
+  key.writeUInt16BE(partition, 1)
+  key.writeUIntBE(seq, SEQ_AT, SEQ_BYTES)
+  return key
+}
+
+function checkRecords(records: readonly Uint8Array[]): number {
+  if (records.length < 1 || records.length > APPEND_RECORDS_MAX) {
+    throw new RangeError(`an append takes 1 to ${APPEND_RECORDS_MAX} records, not ${records.length}`)
+  }
+  let bytes = 0
+  for (const record of records) {
+    assert(record instanceof Uint8Array, 'a record is a Uint8Array')
+    if (record.length > RECORD_BYTES_MAX) {
+      throw new RangeError(`a record takes up to ${RECORD_BYTES_MAX} bytes, not ${record.length}`)
+    }
+    bytes += diskBytes(KEY_BYTES, record.length)
+  }
+  return bytes
+}
+
+function checkLimits(after: Seq, { recordsMax, bytesMax, waitMsMax }: ReadLimits): void {
+  const valid =
+    Number.isInteger(after) && after >= 0 && after <= SEQ_MAX && recordsMax >= 1 && bytesMax >= 1 && waitMsMax >= 0
+  if (!valid) throw new RangeError('a read starts at a seq and takes recordsMax and bytesMax from 1, waitMsMax from 0')
+}

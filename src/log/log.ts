@@ -1,0 +1,56 @@
+// The durable log: ordered partitions of opaque records, and the only buffer in the system.
+
+/** `identifications` and `events` have P partitions; `changes` and `dead` use partition 0 only. */
+export type Topic = 'identifications' | 'events' | 'changes' | 'dead'
+export const TOPICS: readonly Topic[] = ['identifications', 'events', 'changes', 'dead']
+
+/** Position in one partition. Increases by at least 1 per record (gaps are legal); 0 means "before the first". */
+export type Seq = number
+
+export interface LogRecord {
+  readonly seq: Seq
+  readonly bytes: Uint8Array
+}
+
+export interface ReadLimits {
+  readonly recordsMax: number
+  /** The batch stops before this sum of record bytes, but always holds at least one record when there is one. */
+  readonly bytesMax: number
+  /** How long to wait for a first record when there is none; 0 answers at once. */
+  readonly waitMsMax: number
+}
+
+/** A backend with a smaller message limit packs below it; no backend takes a larger record. */
+export const RECORD_BYTES_MAX = 1_000_000
+export const APPEND_RECORDS_MAX = 1_024
+
+export interface Log {
+  /**
+   * Appends all records or none, in order, and resolves with the seq of the last one when they are durable.
+   * `expectLast` is the fence: the append fails with Conflict unless it equals the partition's last seq.
+   * Fails with Full when there is no room (nothing written) and Unavailable when the outcome is unknown.
+   */
+  append(
+    topic: Topic,
+    partition: number,
+    records: readonly Uint8Array[],
+    opts?: { readonly expectLast?: Seq },
+  ): Promise<Seq>
+  /** Records with seq > `after`, in order; empty when none came within `waitMsMax` or when `signal` aborted. */
+  read(
+    topic: Topic,
+    partition: number,
+    after: Seq,
+    limits: ReadLimits,
+    signal?: AbortSignal,
+  ): Promise<readonly LogRecord[]>
+  /** One record by its seq, or null when it was trimmed or never existed. */
+  at(topic: Topic, partition: number, seq: Seq): Promise<LogRecord | null>
+  /** Removes records with seq <= `upTo`. The last seq is remembered: it never goes back, even when nothing is left. */
+  trim(topic: Topic, partition: number, upTo: Seq): Promise<void>
+  /** The seq of the newest record ever appended; 0 when there was none. */
+  last(topic: Topic, partition: number): Promise<Seq>
+  /** Bytes the log occupies on its medium and the most it may occupy: the ingress refuses above a watermark. */
+  usage(): Promise<{ readonly bytes: number; readonly bytesMax: number }>
+  close(): Promise<void>
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env node
+// The command: argv and environment in, roles started, signals obeyed, an exit code out.
+
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { type Build, startApp } from './app.ts'
+import { BadSetting, helpText, readConfig, warnings } from './config.ts'
+import { PortBusy } from './http/errors.ts'
+import { Unreadable } from './lib/failures.ts'
+import { FolderInUse } from './lib/folder-lock.ts'
+import { isLmdbRejection } from './lib/lmdb.ts'
+import { openLogger } from './lib/logger.ts'
+import { keygen } from './ops/keygen.ts'
+import { welcomeText } from './ops/welcome.ts'
+
+const USAGE = `fingerpost start            run every role on embedded storage
+fingerpost keygen [--json]  print a well-formed set of four keys
+
+Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
+`
+
+function readBuild(): Build {
+  const info = JSON.parse(readFileSync(new URL('../build-info.json', import.meta.url), 'utf8')) as Partial<Build>
+  return { version: info.version ?? 'unknown', commit: info.commit ?? 'unknown' }
+}
+
+/** Failures a person can act upon by their sentence alone; anything else is shown with its stack. */
+const isPlain = (error: unknown): error is Error =>
+  error instanceof BadSetting ||
+  error instanceof PortBusy ||
+  error instanceof FolderInUse ||
+  error instanceof Unreadable ||
+  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'MissingPosition'].includes(error.name))
+
+async function start(): Promise<void> {
+  const config = readConfig(process.env)
+  const log = openLogger(config['logging.level'])
+  for (const warning of warnings(config)) log.warn({}, warning)
+  process.on('unhandledRejection', (reason) => {
+    // lmdb rejects a promise of its own beside the one it gave us when a commit fails.
+    if (isLmdbRejection(reason)) return
+    log.error({ error: reason }, 'a promise was rejected and nobody looked')
+    process.exit(1)
+  })
+
+  let stopping: Promise<void> | null = null
+  const started = startApp(config, readBuild(), log)
+  // A group signal arrives twice, from the terminal and through npm: the second one must not cut the drain short.
+  const stop = (signal: string) => {
+    stopping ??= (async () => {
+      log.info({ signal }, 'stopping')
+      const app = await started.catch(() => null)
+      await app?.stop()
+      process.exit(0)
+    })()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+
+  const app = await started
+  const scheme = config['tls.certFile'] === '' ? 'http' : 'https'
+  const host = config['http.host'].includes(':') ? `[${config['http.host']}]` : config['http.host']
+  process.stdout.write(`${welcomeText({ url: `${scheme}://${host}:${app.port}`, keys: app.generatedKeys })}\n\n`)
+}
+
+async function main(): Promise<void> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+  })
+  const [command = 'help'] = positionals
+  if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
+  else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
+  else if (command === 'start') await start()
+  else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${isPlain(error) ? `fingerpost: ${error.message}` : (error as Error).stack}\n`)
+  process.exit(1)
+})

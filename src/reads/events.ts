@@ -1,0 +1,155 @@
+// Questions about events: one by id, wherever it is on its way to ClickHouse, and pages of them, newest first.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
+import { requestTime } from '../domain/ids.ts'
+import { Unavailable } from '../lib/failures.ts'
+import { decodeEventsRecord, rowAt } from '../events/record.ts'
+import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
+import type { Log } from '../log/log.ts'
+
+/** Where an event that ClickHouse may not have yet lies in the events log. */
+export interface Place {
+  readonly partition: number
+  readonly seq: number
+  readonly index: number
+}
+
+export interface EventReadsNeeds {
+  readonly clickhouse: Pick<ClickHouse, 'query'>
+  readonly log: Pick<Log, 'at'>
+  readonly findRecent: (requestId: string) => Place | null
+  /** False while an event that is not in ClickHouse could be missing from the recent ones. */
+  readonly recentComplete: () => boolean
+  /** Accepted and not decided yet, as far as this process knows. */
+  readonly isPending: (requestId: string) => boolean
+}
+
+export interface EventFilter {
+  readonly visitorId?: string
+  /** Milliseconds; `after` is inclusive, `before` exclusive. */
+  readonly before?: number
+  readonly after?: number
+  readonly verdict?: Verdict
+  readonly bot?: boolean
+  readonly linkedId?: string
+  readonly country?: string
+  readonly platform?: string
+  readonly ruleId?: string
+  readonly signal?: SignalName
+}
+
+export interface Page {
+  readonly events: readonly StoredEvent[]
+  readonly hasMore: boolean
+}
+
+type Cells = Parameters<typeof fromRow>[0]
+
+const SIGNAL_COLUMNS: Readonly<Record<SignalName, string>> = {
+  bot: 'sig_bot',
+  vpn: 'sig_vpn',
+  incognito: 'sig_incognito',
+  tampered: 'sig_tampered',
+  emulator: 'sig_emulator',
+  proxy: 'sig_proxy',
+  tor: 'sig_tor',
+  rootedDevice: 'sig_rooted_device',
+  clonedApp: 'sig_cloned_app',
+}
+
+const TENANT = 'workspace_id = {workspace:String} AND env = {env:String}'
+
+/** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
+function where(filter: EventFilter): { sql: string; params: Record<string, unknown> } {
+  const terms: string[] = []
+  const params: Record<string, unknown> = {}
+  const add = (term: string, name: string, value: unknown) => {
+    terms.push(term)
+    params[name] = value
+  }
+  const { visitorId, before, after, verdict, bot, linkedId, country, platform, ruleId, signal } = filter
+  if (visitorId !== undefined) {
+    add('visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String}', 'visitor', visitorId)
+  }
+  if (before !== undefined) add('ts < fromUnixTimestamp64Milli({before:Int64})', 'before', before)
+  if (after !== undefined) add('ts >= fromUnixTimestamp64Milli({after:Int64})', 'after', after)
+  if (verdict !== undefined) add('verdict = {verdict:String}', 'verdict', verdict)
+  if (bot !== undefined) add('sig_bot = {bot:Bool}', 'bot', bot)
+  if (linkedId !== undefined) {
+    add('linked_hash = cityHash64({linked:String}) AND linked_id = {linked:String}', 'linked', linkedId)
+  }
+  if (country !== undefined) add('country = {country:String}', 'country', country)
+  if (platform !== undefined) add('platform = {platform:String}', 'platform', platform)
+  if (ruleId !== undefined) add('has(matched_rules, {rule:String})', 'rule', ruleId)
+  if (signal !== undefined) terms.push(SIGNAL_COLUMNS[signal])
+  return { sql: terms.map((term) => ` AND ${term}`).join(''), params }
+}
+
+export interface EventReads {
+  /** `pending`: accepted, not decided yet. null: there is no such event. Throws Unavailable when that cannot be told. */
+  byId(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
+  /** Newest first; `from` is the last item of the previous page. */
+  page(
+    workspace: string,
+    env: Env,
+    filter: EventFilter,
+    limit: number,
+    from: { readonly ts: number; readonly requestId: string } | null,
+  ): Promise<Page>
+}
+
+export function openEventReads(needs: EventReadsNeeds): EventReads {
+  const { clickhouse, log } = needs
+
+  async function recent(workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
+    const place = needs.findRecent(requestId)
+    if (place === null) return null
+    const found = await log.at('events', place.partition, place.seq)
+    if (found === null) return null
+    const record = decodeEventsRecord(found.bytes)
+    const item = record.items[place.index]
+    if (item?.requestId !== requestId || item.workspace !== workspace || item.env !== env) return null
+    return fromRow(rowAt(record, place.index))
+  }
+
+  async function stored(workspace: string, env: Env, requestId: string, ts: number): Promise<StoredEvent | null> {
+    const [row] = await clickhouse.query<Record<string, unknown>>(
+      `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE}
+       WHERE ${TENANT} AND ts = fromUnixTimestamp64Milli({ts:Int64}) AND request_id = {id:String} LIMIT 1`,
+      { workspace, env, ts, id: requestId },
+    )
+    return row === undefined ? null : fromRow(Object.values(row) as unknown as Cells)
+  }
+
+  return {
+    async byId(workspace, env, requestId) {
+      const ts = requestTime(requestId)
+      if (ts === null) return null
+      const early = await recent(workspace, env, requestId)
+      if (early !== null) return early
+      if (needs.isPending(requestId)) return 'pending'
+      const complete = needs.recentComplete()
+      const found = await stored(workspace, env, requestId, ts)
+      if (found !== null) return found
+      // It may have been decided, or have reached ClickHouse, while we were asking.
+      const late = await recent(workspace, env, requestId)
+      if (late !== null) return late
+      if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
+      return null
+    },
+
+    async page(workspace, env, filter, limit, from) {
+      const { sql, params } = where(filter)
+      // The bound on ts alone is redundant and what prunes the parts.
+      const after = from === null ? '' : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
+      const rows = await clickhouse.query<Record<string, unknown>>(
+        `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE} WHERE ${TENANT}${sql}${after}
+         ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
+        { workspace, env, ...params, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }), rows: limit + 1 },
+      )
+      const events = rows.slice(0, limit).map((row) => fromRow(Object.values(row) as unknown as Cells))
+      return { events, hasMore: rows.length > limit }
+    },
+  }
+}

@@ -1,0 +1,237 @@
+// Commands and outcomes of the control plane: what may stand in the `changes` topic, its encoding and its validation.
+
+import Type, { type Static, type TSchema } from 'typebox'
+import { ApiError, type ErrorCode } from '../domain/errors.ts'
+import type { Env } from '../domain/event.ts'
+import { CHALLENGE_TYPES, VERDICTS } from '../domain/event.ts'
+import type { Group, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
+import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
+import type { ApiKey, Plan, Workspace, WorkspaceSettings } from '../domain/workspace.ts'
+import { PLANS, SCOPES } from '../domain/workspace.ts'
+import { pack, unpack } from '../lib/codec.ts'
+import { validator } from '../lib/validate.ts'
+import { SYSTEM, tenantScope } from './scopes.ts'
+
+export const COMMAND_BYTES_MAX = 262_144
+
+/** A key without what the command itself says (workspace, environment, time) and without a fate. */
+export type NewKey = Omit<ApiKey, 'workspace' | 'env' | 'createdAt' | 'revokedAt'>
+
+/** Maxima travel in the command, so that a replay under other settings refuses exactly what was refused. */
+export interface RuleMaxima {
+  readonly rulesMax: number
+  readonly activeMax: number
+}
+
+export interface RuleChanges {
+  readonly name?: string
+  readonly conditions?: Group
+  /** Replaces verdict and challenge type; side effects stay when it has none. */
+  readonly action?: RuleAction
+  readonly sideEffects?: readonly SideEffect[]
+  readonly priority?: number
+  readonly status?: Rule['status']
+}
+
+export interface CommandData {
+  readonly 'workspace.create': {
+    readonly name: string
+    readonly plan: Plan
+    readonly apiVersion: string
+    readonly settings: WorkspaceSettings
+    readonly tokenSecret: string
+  }
+  readonly 'workspace.update': {
+    readonly name?: string
+    readonly plan?: Plan
+    readonly apiVersion?: string
+    readonly settings?: Partial<WorkspaceSettings>
+  }
+  readonly 'key.create': { readonly key: NewKey; readonly keysMax: number }
+  readonly 'key.revoke': { readonly id: string }
+  /** Adds the key and revokes all others of its kind and environment. */
+  readonly 'key.rotate': { readonly key: NewKey; readonly keysMax: number }
+  readonly 'rule.create': Pick<Rule, 'id' | 'name' | 'conditions' | 'action' | 'status'> & {
+    /** null: the highest one plus 10. */
+    readonly priority: number | null
+    readonly maxima: RuleMaxima
+  }
+  readonly 'rule.update': { readonly id: string; readonly changes: RuleChanges; readonly maxima: RuleMaxima }
+  readonly 'rule.delete': { readonly id: string }
+}
+export type CommandType = keyof CommandData
+
+export type Command = {
+  [T in CommandType]: {
+    readonly id: string
+    /** Milliseconds since the epoch, by the clock of whoever appended it. */
+    readonly at: number
+    readonly actor: string
+    readonly workspace: string
+    /** null for commands about the workspace itself or a key by its id. */
+    readonly env: Env | null
+    readonly type: T
+    readonly data: CommandData[T]
+    /** Optimistic lock: the version the object must have. */
+    readonly expectVersion?: number
+  }
+}[CommandType]
+
+type Draft<C> = C extends Command ? Omit<C, 'id' | 'at'> : never
+/** A command before it has an id and a time. */
+export type CommandDraft = Draft<Command>
+
+/** The part of a rule that an answer to a write shows. */
+export type RuleHead = Pick<Rule, 'id' | 'name' | 'status' | 'priority' | 'createdAt' | 'updatedAt'> & {
+  readonly version: number
+}
+
+export type Outcome =
+  | {
+      readonly ok: true
+      readonly seq: number
+      /** The command's time: creation or change of what it wrote. */
+      readonly at: number
+      readonly rule?: RuleHead
+      /** The ruleset revision this command made. */
+      readonly revision?: number
+      readonly workspace?: Omit<Workspace, 'tokenSecret'>
+      /** Ids of the keys a rotation ended. */
+      readonly revoked?: readonly string[]
+    }
+  | {
+      readonly ok: false
+      readonly seq: number
+      readonly code: ErrorCode
+      readonly message?: string
+      readonly field?: string
+    }
+
+const strict = { additionalProperties: false } as const
+const oneOf = (values: readonly string[]) => Type.Unsafe<string>({ type: 'string', enum: values })
+const id = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$', maxLength: 64 })
+const count = Type.Integer({ minimum: 0 })
+const text = (maxLength: number) => Type.String({ maxLength })
+const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
+const literal = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
+
+const leaf = Type.Object(
+  { field: text(512), operator: oneOf(OPERATORS), value: Type.Union([literal, Type.Array(literal)]) },
+  strict,
+)
+function group(depth: number): TSchema {
+  const item = depth === 1 ? leaf : Type.Union([leaf, group(depth - 1)])
+  return Type.Object({ operator: oneOf(['AND', 'OR']), rules: Type.Array(item, { minItems: 1 }) }, strict)
+}
+const sideEffects = Type.Array(Type.Object({ type: text(64) }))
+const ruleFields = {
+  name: Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX }),
+  conditions: group(CONDITION_DEPTH_MAX),
+  action: Type.Object(
+    {
+      verdict: oneOf(VERDICTS),
+      challengeType: Type.Optional(oneOf(CHALLENGE_TYPES)),
+      sideEffects: Type.Optional(sideEffects),
+    },
+    strict,
+  ),
+  status: oneOf(RULE_STATUSES),
+}
+const maxima = Type.Object({ rulesMax: count, activeMax: count }, strict)
+const settings = { clientResult: oneOf(['id', 'verdict']) }
+const workspaceFields = { name: text(200), plan: oneOf(PLANS), apiVersion: text(32) }
+const keyChange = Type.Object(
+  {
+    key: Type.Object(
+      {
+        id,
+        kind: oneOf(['public', 'secret']),
+        digest: Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 }),
+        last4: text(4),
+        label: nullable(text(200)),
+        scopes: nullable(Type.Array(oneOf(SCOPES))),
+        origins: nullable(Type.Array(text(300))),
+        expiresAt: nullable(count),
+      },
+      strict,
+    ),
+    keysMax: count,
+  },
+  strict,
+)
+const byId = Type.Object({ id }, strict)
+
+const DATA: Readonly<Record<CommandType, TSchema>> = {
+  'workspace.create': Type.Object(
+    { ...workspaceFields, settings: Type.Object(settings, strict), tokenSecret: text(128) },
+    strict,
+  ),
+  'workspace.update': Type.Partial(
+    Type.Object({ ...workspaceFields, settings: Type.Partial(Type.Object(settings, strict), strict) }),
+    strict,
+  ),
+  'key.create': keyChange,
+  'key.revoke': byId,
+  'key.rotate': keyChange,
+  'rule.create': Type.Object({ id, ...ruleFields, priority: nullable(Type.Integer()), maxima }, strict),
+  'rule.update': Type.Object(
+    {
+      id,
+      changes: Type.Partial(Type.Object({ ...ruleFields, sideEffects, priority: Type.Integer() }), strict),
+      maxima,
+    },
+    strict,
+  ),
+  'rule.delete': byId,
+}
+const COMMAND = Type.Object(
+  {
+    id: Type.String({ pattern: '^cmd_[0-9A-Z]{26}$', maxLength: 30 }),
+    at: count,
+    actor: text(200),
+    workspace: id,
+    env: nullable(oneOf(['live', 'test'])),
+    type: oneOf(Object.keys(DATA)),
+    data: Type.Object({}),
+    expectVersion: Type.Optional(count),
+  },
+  strict,
+)
+type Envelope = Static<typeof COMMAND>
+
+const checkEnvelope: (data: unknown) => asserts data is Envelope = validator(COMMAND)
+const checkData = new Map(Object.entries(DATA).map(([type, schema]) => [type, validator(schema)]))
+const NEEDS_ENV: ReadonlySet<string> = new Set([
+  'key.create',
+  'key.rotate',
+  'rule.create',
+  'rule.update',
+  'rule.delete',
+] satisfies CommandType[])
+
+export const encodeCommand = (command: Command): Uint8Array => pack(command)
+
+/** The command, or a sentence saying what is wrong with the bytes. */
+export function decodeCommand(bytes: Uint8Array): Command | string {
+  if (bytes.length > COMMAND_BYTES_MAX) return `longer than ${COMMAND_BYTES_MAX} bytes`
+  const value = unpack(bytes)
+  try {
+    checkEnvelope(value)
+    const check: ((data: unknown) => void) | undefined = checkData.get(value.type)
+    check?.(value.data)
+    if (value.env === null && NEEDS_ENV.has(value.type)) return 'env: missing'
+    return value as unknown as Command
+  } catch (error) {
+    if (error instanceof ApiError) return `${error.detail.field}: ${error.message}`
+    throw error
+  }
+}
+
+/** The scope that says whether a command was applied: its outcome lies there. */
+export function homeScope(command: Pick<Command, 'type' | 'workspace' | 'env'>): string {
+  const ofRules = command.type.startsWith('rule.') && command.env !== null
+  return ofRules ? tenantScope(command.workspace, command.env) : SYSTEM
+}
+
+export const OUTCOME = 'outcome'
+export const OUTCOME_TTL_MS = 600_000

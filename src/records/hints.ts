@@ -1,0 +1,29 @@
+// Every subject that configuration and its readers exchange over the bus, with the shape of its messages.
+
+import type { Bus, Unsubscribe } from '../bus/bus.ts'
+import type { Env } from '../domain/event.ts'
+import type { Outcome } from './commands.ts'
+
+export interface Hints {
+  /** A ruleset has a new revision; evaluators load it. */
+  readonly 'ruleset.revision': { readonly workspace: string; readonly env: Env; readonly revision: number }
+  /** An evaluator decides by this revision from now on. */
+  readonly 'ruleset.confirmed': {
+    readonly evaluator: string
+    readonly workspace: string
+    readonly env: Env
+    readonly revision: number
+  }
+  /** A command has been applied or refused, and its effects can be read. */
+  readonly 'control.applied': { readonly commandId: string; readonly outcome: Outcome }
+  /** A key or a workspace changed; directories reload. */
+  readonly 'keys.changed': Readonly<Record<string, never>>
+}
+
+export function publishHint<S extends keyof Hints>(bus: Bus, subject: S, message: Hints[S]): void {
+  bus.publish(subject, message)
+}
+
+export function onHint<S extends keyof Hints>(bus: Bus, subject: S, receive: (message: Hints[S]) => void): Unsubscribe {
+  return bus.subscribe(subject, (message) => receive(message as Hints[S]))
+}

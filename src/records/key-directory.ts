@@ -1,0 +1,134 @@
+// Every key of the deployment in memory, found by digest. It reloads when told that keys changed, asks twice a second in
+// case the hint was lost, and knows how old its knowledge is.
+
+import type { Bus } from '../bus/bus.ts'
+import type { ApiKey, Workspace } from '../domain/workspace.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { Log } from '../log/log.ts'
+import { onHint } from './hints.ts'
+import { isLive, listAllKeys, readKeysVersion } from './keys.ts'
+import { listWorkspaces } from './workspaces.ts'
+
+const POLL_MS = 500
+/** Older knowledge must not let anyone in, nor turn anyone away as unknown. */
+export const KEYS_STALE_MS = 10_000
+
+export interface FoundKey {
+  readonly key: ApiKey
+  readonly workspace: Workspace
+}
+
+export interface KeyDirectory {
+  /** null: unknown, expired or revoked. `digest` is the hex SHA-256 of the key's text. */
+  find(digest: string): FoundKey | null
+  workspace(id: string): Workspace | null
+  /** False once nothing was heard of the control plane for 10 s: answer `unavailable`, never `invalid_api_key`. */
+  isFresh(): boolean
+  /** Reads everything again now. Throws Unavailable. */
+  reload(): Promise<void>
+  close(): void
+}
+
+export interface KeyDirectoryNeeds {
+  readonly kv: Pick<Kv, 'get' | 'scan'>
+  /** A store that is down does not make keys uncertain while `changes` shows that nothing was commanded since. */
+  readonly log: Pick<Log, 'last'>
+  readonly bus: Bus
+  readonly clock: Clock
+  /** What a reload failed with besides Unavailable. */
+  readonly report: (error: unknown) => void
+}
+
+/** Resolves when all keys are loaded. Throws Unavailable. */
+export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDirectory> {
+  const { kv, log, bus, clock, report } = needs
+  let keys = new Map<string, FoundKey>()
+  let workspaces = new Map<string, Workspace>()
+  let version = -1
+  /** Last seq of `changes` when the store was last read. */
+  let changesSeen = -1
+  let heardAt = Number.NEGATIVE_INFINITY
+  let loading: Promise<void> | null = null
+  let again = false
+  const closed = new AbortController()
+
+  async function load(): Promise<void> {
+    const startedAt = clock.monotonic()
+    const nextVersion = await readKeysVersion(kv)
+    const found = new Map((await listWorkspaces(kv)).map((workspace) => [workspace.id, workspace]))
+    const next = new Map<string, FoundKey>()
+    for (const key of await listAllKeys(kv)) {
+      const workspace = found.get(key.workspace)
+      if (key.revokedAt === null && workspace !== undefined) next.set(key.digest, { key, workspace })
+    }
+    keys = next
+    workspaces = found
+    version = nextVersion
+    heardAt = startedAt
+  }
+
+  /** One load at a time; a request during a load makes another one follow, since the running one may be too early. */
+  function reload(): Promise<void> {
+    if (loading !== null) {
+      again = true
+      return loading
+    }
+    loading = (async () => {
+      do {
+        again = false
+        await load()
+      } while (again)
+    })().finally(() => {
+      loading = null
+    })
+    return loading
+  }
+
+  async function poll(): Promise<void> {
+    const startedAt = clock.monotonic()
+    try {
+      const seen = await log.last('changes', 0)
+      if ((await readKeysVersion(kv)) !== version) await reload()
+      changesSeen = seen
+      heardAt = Math.max(heardAt, startedAt)
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      if ((await log.last('changes', 0)) === changesSeen) heardAt = startedAt
+    }
+  }
+
+  async function pollUntilClosed(): Promise<void> {
+    while (!closed.signal.aborted) {
+      await clock.sleep(POLL_MS, closed.signal)
+      if (closed.signal.aborted) return
+      await poll().catch((error) => {
+        if (!(error instanceof Unavailable)) report(error)
+      })
+    }
+  }
+
+  await reload()
+  const unsubscribe = onHint(bus, 'keys.changed', () => {
+    // The poll finds the same change soon, so a failure here is not lost.
+    reload().catch((error) => {
+      if (!(error instanceof Unavailable)) report(error)
+    })
+  })
+  void pollUntilClosed()
+
+  return {
+    find(digest) {
+      const found = keys.get(digest)
+      return found !== undefined && isLive(found.key, clock.now()) ? found : null
+    },
+    workspace: (id) => workspaces.get(id) ?? null,
+    isFresh: () => clock.monotonic() - heardAt < KEYS_STALE_MS,
+    reload,
+    close() {
+      unsubscribe()
+      closed.abort()
+    },
+  }
+}

@@ -1,0 +1,26 @@
+// Where a partition's state lies in the kv: one scope per partition, one collection per kind, workspace and environment
+// first in every id.
+
+import type { Env } from '../domain/event.ts'
+import type { Key, Scope } from '../kv/kv.ts'
+
+export const partitionScope = (partition: number): Scope => `p/${partition}`
+
+/** Guarded positions kept in a partition's scope. */
+export const ENGINE_POSITION = 'events'
+export const SINK_POSITION = 'sink'
+
+export const visitorKey = (workspace: string, env: Env, visitorId: string): Key => ['visitor', `${workspace}/${env}/${visitorId}`]
+export const indexKey = (workspace: string, env: Env, key: string): Key => ['index', `${workspace}/${env}/${key}`]
+/** Two counters and a time per rule and partition; the sum over partitions is the rule's statistic. */
+export const ruleStatKeys = (id: string): { readonly live: Key; readonly monitor: Key; readonly last: Key } => ({
+  live: ['rulestat', `${id}/live`],
+  monitor: ['rulestat', `${id}/monitor`],
+  last: ['rulestat', `${id}/last`],
+})
+
+/** Nonces decided up to an events seq; ids sort by it. */
+export const nonceKey = (eventsSeq: number): Key => ['nonce', String(eventsSeq).padStart(16, '0')]
+export const SINK_MARK: Key = ['sink', 'mark']
+/** The last identification decided as of the engine's position. */
+export const DECIDED_TO: Key = ['engine', 'decidedTo']

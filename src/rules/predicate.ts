@@ -1,0 +1,110 @@
+// What a condition comes down to once everything that is known at compile time is settled: one comparison of one slot of
+// the field vector with one constant. Closures and generated code are both made from this form.
+
+import type { Facts } from '../domain/event.ts'
+import type { Leaf, Literal } from '../domain/rule.ts'
+import { type Field, type FieldValue, field } from '../events/fields.ts'
+import { parseDatetime } from '../lib/datetime.ts'
+
+/** The values of the fields that a ruleset uses, by slot. Refilled for every event. */
+export type FieldVector = FieldValue[]
+
+/** Whether the list (name in lower case) holds the value; null when there is no such list. Must not throw. */
+export type Membership = (list: string, value: string) => boolean | null
+export const noLists: Membership = () => null
+
+/** Hands out slots and fills vectors. */
+export interface Layout {
+  /** The slot of a field; the same path always has the same one. An unknown path has a slot that is always missing. */
+  slot(path: string): number
+  /** Reads every field that has a slot, once, into the vector. */
+  fill(facts: Facts, vector: FieldVector): void
+}
+
+/** `scores: false` makes every `scores.*` read as missing (a plan without scores). */
+export function createLayout(options: { readonly scores: boolean }): Layout {
+  const slots = new Map<string, number>()
+  const readers: Field['read'][] = []
+  return {
+    slot(path) {
+      const known = slots.get(path)
+      if (known !== undefined) return known
+      const found = field(path)
+      const hidden = found === null || (found.category === 'scores' && !options.scores)
+      slots.set(path, readers.length)
+      return readers.push(hidden ? () => null : found.read) - 1
+    },
+    fill(facts, vector) {
+      for (let i = 0; i < readers.length; i++) vector[i] = (readers[i] as Field['read'])(facts)
+    },
+  }
+}
+
+/** `constant` of a listed predicate: null when the value is missing or the list is gone. */
+export type ListTest = (value: FieldValue) => boolean | null
+
+export type Comparison = 'gt' | 'gte' | 'lt' | 'lte'
+export type Predicate =
+  | { readonly kind: 'never' }
+  | { readonly kind: 'present'; readonly slot: number }
+  | { readonly kind: 'missing'; readonly slot: number }
+  | { readonly kind: 'equals' | 'notEquals'; readonly slot: number; readonly constant: Literal }
+  | { readonly kind: Comparison; readonly slot: number; readonly constant: number }
+  | { readonly kind: 'oneOf' | 'noneOf'; readonly slot: number; readonly constant: ReadonlySet<FieldValue> }
+  | { readonly kind: 'contains'; readonly slot: number; readonly constant: Literal }
+  | { readonly kind: 'listed' | 'unlisted'; readonly slot: number; readonly constant: ListTest }
+
+const NEVER: Predicate = { kind: 'never' }
+
+function listTest(name: string, member: Membership): ListTest {
+  const list = name.toLowerCase()
+  // Only texts can be entries; the empty one never is, so asking for it tells whether the list exists.
+  return (value) => (value === null ? null : member(list, typeof value === 'string' ? value : ''))
+}
+
+/** Settles a condition. One that no value can meet, such as a comparison with a text, becomes `never`. */
+export function lower(leaf: Leaf, layout: Layout, member: Membership): Predicate {
+  const { operator, value } = leaf
+  const slot = layout.slot(leaf.field)
+  if (operator === 'exists') {
+    if (typeof value !== 'boolean') return NEVER
+    return value ? { kind: 'present', slot } : { kind: 'missing', slot }
+  }
+  if (operator === 'in' || operator === 'not_in') {
+    const positive = operator === 'in'
+    if (typeof value === 'string') {
+      return { kind: positive ? 'listed' : 'unlisted', slot, constant: listTest(value, member) }
+    }
+    return Array.isArray(value) ? { kind: positive ? 'oneOf' : 'noneOf', slot, constant: new Set(value) } : NEVER
+  }
+  if (typeof value === 'object') return NEVER
+  const isDatetime = typeof value === 'string' && field(leaf.field)?.type === 'datetime'
+  const constant = isDatetime ? parseDatetime(value) : value
+  if (constant === null) return NEVER
+  switch (operator) {
+    case 'equals':
+      return { kind: 'equals', slot, constant }
+    case 'not_equals':
+      return { kind: 'notEquals', slot, constant }
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return typeof constant === 'number' ? { kind: operator, slot, constant } : NEVER
+    case 'contains':
+      return { kind: 'contains', slot, constant }
+    default:
+      return NEVER
+  }
+}
+
+/** `contains`: a substring of a text, or a member of an array; nothing is converted. */
+export function holds(value: FieldValue, part: Literal): boolean {
+  if (typeof value === 'string') return typeof part === 'string' && value.includes(part)
+  return Array.isArray(value) && value.includes(part)
+}
+
+/** Equal keys mean equal predicates. */
+export function predicateKey(leaf: Leaf): string {
+  return JSON.stringify([leaf.field, leaf.operator, leaf.value])
+}

@@ -1,0 +1,199 @@
+// A ruleset on its way to a thread and its life there: encoded once per revision into shared memory, compiled once per
+// revision by each thread that sees it, asked for every event.
+
+import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from '../domain/event.ts'
+import type { LogEffect, Rule } from '../domain/rule.ts'
+import type { Workspace } from '../domain/workspace.ts'
+import { scoresVisible } from '../events/present.ts'
+import { compileRules, type Mode } from './codegen.ts'
+import { createLayout, type FieldVector, type Membership, noLists } from './predicate.ts'
+import { compileTemplate } from './template.ts'
+
+/** What deciding needs of a workspace. */
+export type SnapshotWorkspace = Pick<Workspace, 'id' | 'plan' | 'settings' | 'tokenSecret' | 'apiVersion'>
+
+/** Cheap to send to a thread: the bytes are shared, not copied. */
+export interface Snapshot {
+  readonly workspace: string
+  readonly env: Env
+  /** Changes whenever anything inside does, the workspace's own settings included. */
+  readonly revision: number
+  readonly bytes: SharedArrayBuffer
+}
+
+export interface SnapshotInput {
+  readonly workspace: SnapshotWorkspace
+  readonly env: Env
+  readonly revision: number
+  /** Any rules of the environment; those neither live nor monitor are left out. */
+  readonly rules: readonly Rule[]
+}
+
+export interface LogLine {
+  readonly ruleId: string
+  /** Place of the effect in the rule's sideEffects. */
+  readonly index: number
+  readonly level: NonNullable<LogEffect['level']>
+  /** At most RENDERED_BYTES_MAX bytes of UTF-8. */
+  readonly message: string
+}
+
+export interface Outcome {
+  /** null only when no rule is live. */
+  readonly verdict: Verdict | null
+  /** Set exactly when the verdict is challenge. */
+  readonly challengeType: ChallengeType | null
+  readonly matchedRule: StoredEvent['matchedRule']
+  readonly matchedRules: readonly RuleMatch[]
+  readonly monitorMatches: readonly RuleMatch[]
+  readonly logs: readonly LogLine[]
+}
+
+export interface EvaluateOptions {
+  /** This visitor was not seen with this linkedId before. Default false. */
+  readonly newDeviceForLinkedId?: boolean
+}
+
+export interface CompiledRuleset {
+  readonly revision: number
+  readonly workspace: SnapshotWorkspace
+  readonly env: Env
+  readonly liveCount: number
+  /** Pure, synchronous, never throws. */
+  evaluate(facts: Facts, options?: EvaluateOptions): Outcome
+}
+
+interface Content {
+  readonly workspace: SnapshotWorkspace
+  readonly rules: readonly Rule[]
+}
+
+/** The order in which rules are asked: priority, then createdAt, then id. */
+export function byOrder(a: Rule, b: Rule): number {
+  return a.priority - b.priority || a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+}
+
+export function encodeSnapshot({ workspace, env, revision, rules }: SnapshotInput): Snapshot {
+  const { id, plan, settings, tokenSecret, apiVersion } = workspace
+  const content: Content = {
+    workspace: { id, plan, settings, tokenSecret, apiVersion },
+    rules: rules.filter((rule) => rule.status === 'live' || rule.status === 'monitor').sort(byOrder),
+  }
+  const encoded = new TextEncoder().encode(JSON.stringify(content))
+  const bytes = new SharedArrayBuffer(encoded.byteLength)
+  new Uint8Array(bytes).set(encoded)
+  return { workspace: id, env, revision, bytes }
+}
+
+export interface OpenOptions {
+  /** Default: no list exists. */
+  readonly member?: Membership
+  readonly mode?: Mode
+}
+
+/** Compiles a snapshot. Throws when its bytes are not of encodeSnapshot. */
+export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: OpenOptions = {}): CompiledRuleset {
+  const { workspace, rules } = JSON.parse(Buffer.from(snapshot.bytes).toString('utf8')) as Content
+  const scores = scoresVisible(workspace.plan)
+  const layout = createLayout({ scores })
+  const match = compileRules(
+    rules.map((rule) => rule.conditions),
+    { layout, member, ...(mode === undefined ? {} : { mode }) },
+  )
+  const prepared = rules.map((rule) => prepare(rule, { scores }))
+  const liveCount = prepared.filter((rule) => rule.live).length
+  // Evaluation is synchronous, so one vector and one table of hits serve every event.
+  const values: FieldVector = []
+  const hits = new Int32Array(rules.length)
+
+  return {
+    revision: snapshot.revision,
+    workspace,
+    env: snapshot.env,
+    liveCount,
+    evaluate(facts, { newDeviceForLinkedId = false } = {}) {
+      layout.fill(facts, values)
+      const count = match(values, hits)
+      let deciding: Prepared | null = null
+      const matchedRules: RuleMatch[] = []
+      const monitorMatches: RuleMatch[] = []
+      const logs: LogLine[] = []
+      for (let i = 0; i < count; i++) {
+        const rule = prepared[hits[i] as number] as Prepared
+        if (!rule.live) monitorMatches.push(rule.match)
+        else matchedRules.push(deciding === null ? rule.decidingMatch : rule.match)
+        if (rule.live && deciding !== null) continue
+        if (rule.live) deciding = rule
+        for (const log of rule.logs) logs.push({ ...log.line, message: log.render(facts) })
+      }
+      const verdict = deciding?.verdict ?? (liveCount === 0 ? null : 'allow')
+      return {
+        verdict,
+        challengeType:
+          verdict === 'challenge' ? (deciding?.challengeType ?? defaultChallenge(facts, newDeviceForLinkedId)) : null,
+        matchedRule: deciding?.matchedRule ?? null,
+        matchedRules,
+        monitorMatches,
+        logs,
+      }
+    },
+  }
+}
+
+interface Prepared {
+  readonly live: boolean
+  readonly verdict: Verdict
+  readonly challengeType: ChallengeType | null
+  readonly match: RuleMatch
+  readonly decidingMatch: RuleMatch
+  readonly matchedRule: NonNullable<StoredEvent['matchedRule']>
+  readonly logs: readonly {
+    readonly line: Omit<LogLine, 'message'>
+    readonly render: (facts: Facts) => string
+  }[]
+}
+
+function prepare(rule: Rule, options: { readonly scores: boolean }): Prepared {
+  const { id, name, priority, action } = rule
+  const { verdict } = action
+  return {
+    live: rule.status === 'live',
+    verdict,
+    challengeType: action.challengeType ?? null,
+    match: { id, name, priority, verdict, deciding: false },
+    decidingMatch: { id, name, priority, verdict, deciding: true },
+    matchedRule: { id, name, priority },
+    logs: (action.sideEffects ?? []).flatMap((effect, index) => {
+      if (effect.type !== 'log') return []
+      const render = compileTemplate(effect.message ?? '{{rule.name}}', rule, options)
+      return [{ line: { ruleId: id, index, level: effect.level ?? 'info' }, render }]
+    }),
+  }
+}
+
+function defaultChallenge({ signals, scores }: Facts, newDeviceForLinkedId: boolean): ChallengeType {
+  if (signals.bot.state === 'detected' || scores.bot >= 0.5) return 'captcha'
+  return scores.ato >= 0.5 || newDeviceForLinkedId ? 'otp' : 'captcha'
+}
+
+export interface RulesetCache {
+  /** The ruleset of a snapshot, compiled only when its revision is not the one held. */
+  open(snapshot: Snapshot): CompiledRuleset
+}
+
+/** Holds one ruleset per workspace and environment; beyond `rulesetsMax` the least recently used is forgotten. */
+export function createRulesetCache(rulesetsMax: number, options: OpenOptions = {}): RulesetCache {
+  const held = new Map<string, CompiledRuleset>()
+  return {
+    open(snapshot) {
+      const key = `${snapshot.env}/${snapshot.workspace}`
+      const known = held.get(key)
+      const ruleset = known?.revision === snapshot.revision ? known : openSnapshot(snapshot, options)
+      // A map keeps the order of insertion: moving an entry to the end makes the first one the least recently used.
+      held.delete(key)
+      held.set(key, ruleset)
+      if (held.size > rulesetsMax) held.delete(held.keys().next().value as string)
+      return ruleset
+    },
+  }
+}

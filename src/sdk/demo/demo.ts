@@ -1,0 +1,278 @@
+// The demo page: identifies the browser with the public SDK and says in plain words what happened and what was sent.
+
+import { openTokenStore, tokenName } from '../token.ts'
+import type { Client, Component, Components, IdentifyResult, LoadOptions, PendingResult } from '../types.ts'
+import { groups } from './vocabulary.ts'
+
+declare global {
+  interface Window {
+    Fingerpost?: { load(options: LoadOptions): Client }
+  }
+}
+
+const valueCharsMax = 160
+// Longer than the default: here completeness matters more than speed.
+const collectMsMax = 2_000
+const dateFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+function element<T extends HTMLElement = HTMLElement>(id: string): T {
+  const found = document.getElementById(id)
+  if (!found) throw new Error(`the page lacks #${id}`)
+  return found as T
+}
+
+function say(id: string, text: string): void {
+  element(id).textContent = text
+}
+
+function start(): void {
+  element('actions').hidden = true
+  try {
+    const publicKey = readKey()
+    run(connect(publicKey), publicKey)
+  } catch (error) {
+    fail(messageOf(error))
+  }
+}
+
+function connect(publicKey: string): Client {
+  if (!publicKey) {
+    throw new Error(
+      'This page needs a public key: add ?key=pk_… to its address. The server prints its keys at its first start.',
+    )
+  }
+  if (!window.Fingerpost) throw new Error('The script /sdk.js did not load. A content blocker may have stopped it.')
+  return window.Fingerpost.load({ publicKey, budgetMs: collectMsMax })
+}
+
+function run(client: Client, publicKey: string): void {
+  const store = openTokenStore(tokenName(publicKey))
+
+  async function identify(): Promise<void> {
+    setBusy(true)
+    for (const id of ['facts', 'visitor']) element(id).hidden = false
+    element('failure').hidden = true
+    setState('busy', 'Looking…')
+    const started = performance.now()
+    try {
+      const hadToken = (await store.read()) !== null
+      const result = await client.get({ tag: { action: 'demo' } })
+      const tookMs = performance.now() - started
+      const components = await client.components()
+      showResult(result, hadToken, tookMs)
+      showSteps(result, hadToken, components)
+      showComponents(components)
+      showCommand(result.requestId)
+    } catch (error) {
+      fail(messageOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  async function forget(): Promise<void> {
+    setBusy(true)
+    await client.reset()
+    setState('busy', 'Storage is empty')
+    say('headline', 'Cookie, local storage and IndexedDB are empty now.')
+    say('explanation', 'Identify again to see whether this browser is still recognised by its traits alone.')
+    say('step-token', 'Removed a moment ago.')
+    setBusy(false)
+  }
+
+  element('actions').hidden = false
+  element('again').addEventListener('click', identify)
+  element('forget').addEventListener('click', forget)
+  void identify()
+}
+
+function readKey(): string {
+  const fromAddress = new URLSearchParams(location.search).get('key')
+  const fromServer = document.querySelector<HTMLMetaElement>('meta[name="fingerpost-key"]')?.content
+  return fromAddress || fromServer || ''
+}
+
+function showResult(result: IdentifyResult | PendingResult, hadToken: boolean, tookMs: number): void {
+  say('request', result.requestId)
+  say('took', `${Math.round(tookMs)} ms`)
+  if (!('visitorId' in result)) {
+    setState('pending', 'Recorded')
+    say('visitor', '…')
+    say('headline', 'The visit is recorded, its result is still being worked out.')
+    say('explanation', 'Identify again in a moment, or read the event from your server.')
+    return
+  }
+  setState(result.visitorFound ? 'found' : 'new', result.visitorFound ? 'Recognised' : 'New here')
+  say('visitor', result.visitorId)
+  const [headline, explanation] = explain(result.visitorFound, hadToken)
+  say('headline', headline)
+  say('explanation', explanation)
+  say('confidence', `${Math.round(result.confidence * 1000) / 10} %, ${wordFor(result.confidence)}`)
+  element<HTMLMeterElement>('confidence-meter').value = result.confidence
+  say('found', result.visitorFound ? 'Yes' : 'No')
+  say('first-seen', result.visitorFound ? showDate(result.firstSeenAt) : 'Just now')
+  say('last-seen', result.visitorFound ? showDate(result.lastSeenAt) : 'Just now')
+}
+
+function explain(visitorFound: boolean, hadToken: boolean): [string, string] {
+  if (visitorFound && hadToken) {
+    return [
+      'Recognised by a token in its storage.',
+      'An earlier visit left a signed token with this site, and it came back with this one. That settles it without guessing.',
+    ]
+  }
+  if (visitorFound) {
+    return [
+      'Recognised without any storage.',
+      'There was no token, as after clearing the storage or in a private window. The traits below match one known browser.',
+    ]
+  }
+  if (hadToken) {
+    return [
+      'Given a new id.',
+      'A token was present, but the server did not accept it: it may belong to an erased visitor or to another workspace.',
+    ]
+  }
+  return [
+    'First visit of this browser, as far as the server can tell.',
+    'There was no token, and no known browser is alike enough. It has a new id now, and a token for next time.',
+  ]
+}
+
+function wordFor(confidence: number): string {
+  if (confidence >= 0.98) return 'practically certain'
+  if (confidence >= 0.9) return 'very likely'
+  if (confidence >= 0.7) return 'likely'
+  return 'unsure'
+}
+
+function showSteps(result: IdentifyResult | PendingResult, hadToken: boolean, components: Components): void {
+  say(
+    'step-token',
+    hadToken
+      ? 'Found. It is kept in a cookie, in local storage and in IndexedDB, so that losing one does not lose it.'
+      : 'None was there. For next time the server issues one, kept in a cookie, in local storage and in IndexedDB.',
+  )
+  const entries = Object.values(components)
+  const read = entries.filter((component) => 'value' in component).length
+  say(
+    'step-traits',
+    `${read} of ${entries.length} traits could be read. No single one identifies anybody; together they often do.`,
+  )
+  say('step-decision', describeDecision(result))
+}
+
+function describeDecision(result: IdentifyResult | PendingResult): string {
+  if (!('visitorId' in result)) return 'Not ready yet.'
+  const sureness = wordFor(result.confidence)
+  return result.visitorFound ? `The same browser as before: ${sureness}.` : `A browser it has not met: ${sureness}.`
+}
+
+function showComponents(components: Components): void {
+  const known = new Set(groups.flatMap((group) => group.components.map(([name]) => name)))
+  const others = Object.keys(components).filter((name) => !known.has(name))
+  const all = others.length
+    ? [...groups, { title: 'Others', components: others.map((name) => [name, ''] as const) }]
+    : groups
+  const rows: HTMLElement[] = []
+  for (const group of all) {
+    const present = group.components.filter(([name]) => components[name])
+    if (present.length === 0) continue
+    const heading = cell('th', group.title)
+    heading.setAttribute('scope', 'colgroup')
+    heading.setAttribute('colspan', '3')
+    rows.push(row([heading], 'group'))
+    for (const [name, meaning] of present) {
+      const component = components[name]
+      if (component) rows.push(componentRow(name, meaning, component))
+    }
+  }
+  element('components').replaceChildren(...rows)
+  const bytes = new TextEncoder().encode(JSON.stringify(components)).length
+  const count = Object.keys(components).length
+  say(
+    'collected-summary',
+    `${count} traits, ${(bytes / 1024).toFixed(1)} KiB in all. Sent along with them: signs of automation, this page’s address and the token.`,
+  )
+}
+
+function componentRow(name: string, meaning: string, component: Component): HTMLElement {
+  const title = cell('th', meaning || name)
+  title.setAttribute('scope', 'row')
+  if (meaning) title.append(cell('small', name))
+  const failed = 'error' in component
+  const text = failed ? explainError(component.error) : showValue(component.value)
+  const value = cell('td', text.length > valueCharsMax ? `${text.slice(0, valueCharsMax)}…` : text)
+  value.className = failed || component.value === null ? 'value missing' : 'value'
+  const time = cell(
+    'td',
+    component.ms === undefined ? '' : `${component.ms < 10 ? component.ms : Math.round(component.ms)} ms`,
+  )
+  time.className = 'number'
+  return row([title, value, time])
+}
+
+function explainError(error: string): string {
+  return error === 'timeout' ? 'not ready in time' : `not read: ${error}`
+}
+
+function showValue(value: unknown): string {
+  if (value === null) return 'not offered by this browser'
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function row(cells: HTMLElement[], className = ''): HTMLElement {
+  const made = document.createElement('tr')
+  if (className) made.className = className
+  made.append(...cells)
+  return made
+}
+
+function cell(tag: string, text: string): HTMLElement {
+  const made = document.createElement(tag)
+  made.textContent = text
+  return made
+}
+
+function showCommand(requestId: string): void {
+  const command = `curl ${location.origin}/v1/events/${requestId} \\\n  -H "Authorization: Bearer $FINGERPOST_SECRET_KEY"`
+  say('curl', command)
+  const copy = element('copy')
+  copy.hidden = !navigator.clipboard
+  copy.onclick = async () => {
+    await navigator.clipboard.writeText(command)
+    copy.textContent = 'Copied'
+    setTimeout(() => {
+      copy.textContent = 'Copy'
+    }, 1500)
+  }
+}
+
+function setBusy(busy: boolean): void {
+  for (const id of ['again', 'forget']) element<HTMLButtonElement>(id).disabled = busy
+}
+
+function setState(kind: 'busy' | 'found' | 'new' | 'pending' | 'failed', text: string): void {
+  element('state').dataset.kind = kind
+  say('state', text)
+}
+
+function fail(message: string): void {
+  setState('failed', 'Not identified')
+  say('headline', 'This browser could not be identified.')
+  say('explanation', '')
+  say('failure', message)
+  element('failure').hidden = false
+  element('facts').hidden = true
+  element('visitor').hidden = true
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function showDate(value: string | null): string {
+  return value ? dateFormat.format(new Date(value)) : '–'
+}
+
+start()

@@ -1,0 +1,223 @@
+import t from 'tap'
+import { makeKey } from '../../src/domain/keys.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import { openAuth } from '../../src/records/auth.ts'
+import { openKeyDirectory } from '../../src/records/key-directory.ts'
+import { keyDigest } from '../../src/records/keys.ts'
+import { random } from '../control/deployment.ts'
+import { faulty } from '../helpers/faulty.ts'
+import { type Answer, openServer, RULE, type Send } from './server.ts'
+
+const UNKNOWN_RULE = '/v1/rules/rul_00000000000000000000'
+
+type Server = Awaited<ReturnType<typeof openServer>>
+async function makeRestricted({ admin }: Server, scopes: readonly string[], more: object = {}): Promise<string> {
+  const made = await admin('POST', '/workspaces/ws_default/keys', {
+    kind: 'secret',
+    environment: 'live',
+    scopes,
+    ...more,
+  })
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+  return made.body.key
+}
+
+t.test('each role may call exactly its routes', async (t) => {
+  const server = await openServer(t)
+  const { send } = server
+  const revoked = await server.admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'live' })
+  await server.admin('DELETE', `/workspaces/ws_default/keys/${revoked.body.id}`)
+  const expiresAt = new Date(Date.now() + 400).toISOString()
+  const expired = await makeRestricted(server, ['rules:read'], { expiresAt })
+  await systemClock.sleep(500)
+
+  const routes: [string, string, Send, string, number][] = [
+    ['POST', '/v1/rules', { body: RULE }, 'rules:write', 201],
+    ['GET', '/v1/rules', {}, 'rules:read', 200],
+    ['GET', '/v1/rules/fields', {}, 'rules:read', 200],
+    ['GET', UNKNOWN_RULE, {}, 'rules:read', 404],
+    ['PUT', UNKNOWN_RULE, { body: {} }, 'rules:write', 404],
+    ['DELETE', UNKNOWN_RULE, {}, 'rules:write', 404],
+    ['GET', '/v1/meta', {}, 'any', 200],
+  ]
+  const nobody: [string, string | null][] = [
+    ['no key', null],
+    ['an empty key', ''],
+    ['a malformed key', 'sk_live_short'],
+    ['an unknown key', makeKey('secret', 'live', random)],
+    ['a key with a wrong checksum', `${server.secret.slice(0, -1)}${server.secret.endsWith('0') ? '1' : '0'}`],
+    ['the operator token', 'operator-token-of-forty-characters-0001!'],
+    ['a revoked key', revoked.body.key],
+    ['an expired key', expired],
+  ]
+  const roles: [string, string, readonly string[] | 'all'][] = [
+    ['public live', server.publicKey, []],
+    ['public test', server.testPublic, []],
+    ['secret live', server.secret, 'all'],
+    ['secret test', server.testSecret, 'all'],
+    ['read only', await makeRestricted(server, ['rules:read']), ['rules:read']],
+    ['write only', await makeRestricted(server, ['rules:write', 'identify']), ['rules:write']],
+    ['events only', await makeRestricted(server, ['events:read', 'events:write']), []],
+  ]
+  for (const [method, path, sent, scope, status] of routes) {
+    let first: unknown = null
+    for (const [who, key] of nobody) {
+      const answer = await send(method, path, {
+        ...sent,
+        key,
+        headers: { 'x-probe-address': `203.0.113.${nobody.length}` },
+      })
+      t.match(answer, { status: 401, body: { error: { code: 'invalid_api_key' } } }, `${who}: ${method} ${path}`)
+      t.equal(answer.headers.get('www-authenticate'), 'Bearer')
+      first ??= answer.body
+      t.same(answer.body, first, 'the same body whatever is wrong')
+    }
+    for (const [who, key, scopes] of roles) {
+      const may = scope === 'any' || scopes === 'all' || scopes.includes(scope)
+      const answer = await send(method, path, { ...sent, key })
+      t.equal(answer.status, may ? status : 403, `${who}: ${method} ${path}`)
+      if (may) continue
+      t.equal(answer.body.error.code, 'insufficient_permissions')
+      t.match(answer.body.error.message, scope, 'the message names the missing scope')
+    }
+  }
+})
+
+t.test('the header is read as HTTP and RFC 6750 have it', async (t) => {
+  const { send, secret } = await openServer(t)
+  for (const [header, status] of [
+    [`Bearer ${secret}`, 200],
+    [`bearer ${secret}`, 200],
+    [`BEARER   ${secret}`, 200],
+    [secret, 401],
+    [`Basic ${secret}`, 401],
+    [`Bearer${secret}`, 401],
+    [`Bearer ${secret} x`, 401],
+    [`Bearer ${secret},`, 401],
+  ] as const) {
+    t.equal((await send('GET', '/v1/meta', { headers: { Authorization: header } })).status, status, header.slice(0, 8))
+  }
+})
+
+t.test('an object of another workspace or environment is as unknown as one that never was', async (t) => {
+  const server = await openServer(t)
+  const { send, admin } = server
+  const { body: other } = await admin('POST', '/workspaces', { name: 'other' })
+  const foreign = await admin('POST', `/workspaces/${other.id}/keys`, { kind: 'secret', environment: 'live' })
+  const { body: rule } = await send('POST', '/v1/rules', { key: server.secret, body: RULE })
+  const path = `/v1/rules/${rule.id}`
+  for (const key of [foreign.body.key, server.testSecret]) {
+    for (const [method, sent] of [
+      ['GET', {}],
+      ['PUT', { body: { name: 'mine' } }],
+      ['PUT', { body: {} }],
+      ['DELETE', {}],
+    ] as const) {
+      const theirs = await send(method, path, { key, ...sent })
+      const unknown = await send(method, UNKNOWN_RULE, { key, ...sent })
+      t.equal(theirs.status, 404)
+      t.same(theirs.body, unknown.body)
+    }
+    t.same((await send('GET', '/v1/rules', { key })).body, { data: [], total: 0 })
+  }
+  t.match(await send('GET', path, { key: server.secret }), { status: 200, body: { name: 'Bots' } })
+})
+
+t.test('an address that fails too often is slowed down, a valid key never', async (t) => {
+  const server = await openServer(t)
+  const headers = { 'x-probe-address': '203.0.113.99' }
+  const answers: Answer[] = []
+  for (let i = 0; i < 130; i++) answers.push(await server.send('GET', '/v1/rules', { headers }))
+  const limited = answers.filter(({ status }) => status === 429)
+  // The minute may turn once while this runs.
+  t.ok(limited.length >= 10 && limited.length <= 70, `${limited.length} limited`)
+  t.equal(answers.findIndex(({ status }) => status === 429) >= 60, true)
+  const { body, headers: sent } = limited.at(-1) as Answer
+  t.match(body.error, { code: 'rate_limited' })
+  t.equal(sent.get('retry-after'), String(body.error.retryAfter))
+  t.ok(body.error.retryAfter >= 1 && body.error.retryAfter <= 60)
+  t.equal((await server.send('GET', '/v1/rules', { key: server.secret, headers })).status, 200)
+  t.equal((await server.send('GET', '/v1/rules')).status, 401, 'another address is not concerned')
+})
+
+t.test('a revoked key stops working at once here, and within a second where the hint is lost', async (t) => {
+  const server = await openServer(t)
+  const bus = { ...server.bus, subscribe: () => () => {} }
+  const elsewhere = await openKeyDirectory({
+    ...server,
+    bus,
+    clock: systemClock,
+    report: (error) => t.fail(String(error)),
+  })
+  t.teardown(() => elsewhere.close())
+  const { body: made } = await server.admin('POST', '/workspaces/ws_default/keys', {
+    kind: 'secret',
+    environment: 'live',
+  })
+  t.equal((await server.send('GET', '/v1/meta', { key: made.key })).status, 200)
+  await elsewhere.reload()
+  t.ok(elsewhere.find(keyDigest(made.key)))
+  await server.admin('DELETE', `/workspaces/ws_default/keys/${made.id}`)
+  t.equal((await server.send('GET', '/v1/meta', { key: made.key })).status, 401)
+  const startedAt = systemClock.monotonic()
+  while (elsewhere.find(keyDigest(made.key)) !== null && systemClock.monotonic() - startedAt < 3_000) {
+    await systemClock.sleep(20)
+  }
+  const took = systemClock.monotonic() - startedAt
+  t.ok(took < 1_000, `${Math.round(took)} ms`)
+})
+
+t.test('who cannot confirm keys for 10 s says unavailable, never invalid', async (t) => {
+  const server = await openServer(t)
+  let storeDown = false
+  let logDown = false
+  let skippedMs = 0
+  const clock: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + skippedMs }
+  const failing = (isDown: () => boolean) => () =>
+    isDown() ? ({ kind: 'before', error: new Unavailable('down') } as const) : null
+  const directory = await openKeyDirectory({
+    kv: faulty(
+      server.kv,
+      failing(() => storeDown),
+    ),
+    log: faulty(
+      server.log,
+      failing(() => logDown),
+    ),
+    bus: server.bus,
+    clock,
+    report: (error) => t.fail(String(error)),
+  })
+  t.teardown(() => directory.close())
+  const auth = openAuth(directory, clock)
+  const unknown = makeKey('secret', 'live', random)
+  const outcome = (key: string | null) => {
+    try {
+      return auth.authenticate(key, '203.0.113.1').workspace.id
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  await systemClock.sleep(700)
+  t.equal(outcome(server.secret), 'ws_default')
+
+  storeDown = true
+  skippedMs += 10_000
+  await systemClock.sleep(700)
+  t.equal(outcome(server.secret), 'ws_default', 'while `changes` shows no new command, keys are certain')
+
+  logDown = true
+  skippedMs += 10_000
+  await systemClock.sleep(700)
+  t.equal(outcome(server.secret), 'unavailable')
+  t.equal(outcome(unknown), 'unavailable')
+  t.equal(outcome(null), 'invalid_api_key')
+  t.equal(outcome('sk_live_short'), 'invalid_api_key')
+
+  storeDown = false
+  logDown = false
+  await systemClock.sleep(700)
+  t.equal(outcome(server.secret), 'ws_default')
+  t.equal(outcome(unknown), 'invalid_api_key')
+})

@@ -1,0 +1,152 @@
+// The REST surface on real backends and a real socket, with an owner that applies and an evaluator that confirms.
+
+import type { Test } from 'tap'
+import { adminRoutes } from '../../src/api/admin.ts'
+import { registerRoutes } from '../../src/api/api.ts'
+import { metaRoutes } from '../../src/api/meta.ts'
+import { openOperator } from '../../src/api/operator.ts'
+import { callHeaders, openPresent } from '../../src/api/present.ts'
+import type { Route } from '../../src/api/routes.ts'
+import { type RulesNeeds, ruleRoutes } from '../../src/api/rules.ts'
+import { bootstrap } from '../../src/control/bootstrap.ts'
+import { openPropagation } from '../../src/control/propagation.ts'
+import type { Env } from '../../src/domain/event.ts'
+import type { KeyKind } from '../../src/domain/workspace.ts'
+import { openHttp } from '../../src/http/server.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { openAuth } from '../../src/records/auth.ts'
+import { openKeyDirectory } from '../../src/records/key-directory.ts'
+import { openPorts, prepare, random, startEvaluator, startOwner, startSubmit } from '../control/deployment.ts'
+
+export const OPERATOR_TOKEN = 'operator-token-of-forty-characters-0001!'
+export const PROBE_ADDRESS = '198.51.100.7'
+
+export interface Options {
+  /** Default true. */
+  readonly evaluator?: boolean
+  /** null: the operator's part is off. */
+  readonly operatorToken?: string | null
+  readonly routes?: readonly Route[]
+  readonly ruleStats?: RulesNeeds['ruleStats']
+  readonly maxima?: RulesNeeds['maxima']
+  readonly clock?: Clock
+  /** What handlers threw that is no ApiError; by default it fails the test. */
+  readonly onUnforeseen?: (error: unknown) => void
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came
+  readonly body: any
+}
+
+export interface Send {
+  readonly key?: string | null
+  readonly body?: unknown
+  /** Sent as they are instead of `body`. */
+  readonly raw?: string | Uint8Array
+  readonly headers?: Record<string, string>
+}
+
+const NO_STATS = { matchCount: 0, lastMatchAt: null, monitorMatchCount: 0 }
+
+export async function openServer(t: Test, options: Options = {}) {
+  const ports = await openPorts(t)
+  await prepare(ports)
+  startOwner(t, ports)
+  const submit = startSubmit(t, ports)
+  if (options.evaluator ?? true) await startEvaluator(t, ports)
+  const propagation = openPropagation({ ...ports, clock: systemClock })
+  t.teardown(propagation.close)
+  const first = await bootstrap({
+    kv: ports.kv,
+    submit,
+    random,
+    seeds: (['public', 'secret'] as const).flatMap((kind) => (['live', 'test'] as const).map((env) => ({ kind, env }))),
+  })
+  await first.finish()
+  const clock = options.clock ?? systemClock
+  const unforeseen =
+    options.onUnforeseen ??
+    ((what: unknown) => t.fail(`nothing unforeseen may happen: ${(what as Error).stack ?? JSON.stringify(what)}`))
+  const directory = await openKeyDirectory({ ...ports, clock, report: unforeseen })
+  t.teardown(() => directory.close())
+  const auth = openAuth(directory, clock)
+  const token = options.operatorToken === undefined ? OPERATOR_TOKEN : options.operatorToken
+  const http = await openHttp({
+    host: '127.0.0.1',
+    port: 0,
+    inFlightMax: 100,
+    clock: systemClock,
+    log: { warn: () => {}, error: unforeseen },
+    present: openPresent(unforeseen),
+    observe: () => {},
+    responseHeaders: callHeaders(systemClock, random),
+  })
+  t.teardown(() => http.close())
+  const routes = [
+    ...ruleRoutes({
+      ...ports,
+      submit,
+      awaitPropagation: propagation.awaitPropagation,
+      clock: systemClock,
+      random,
+      ruleStats: options.ruleStats ?? (async () => NO_STATS),
+      ...(options.maxima === undefined ? {} : { maxima: options.maxima }),
+    }),
+    ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),
+    ...metaRoutes({ version: '0.0.0-test' }),
+    ...(options.routes ?? []),
+  ]
+  registerRoutes(http, routes, {
+    auth,
+    operator: token === null ? null : openOperator({ token, auth, clock }),
+    // Tests speak for clients elsewhere, so that failures of one test do not count for another.
+    addressOf: (request) => request.header('x-probe-address') || request.remoteAddress(),
+    addressHeaders: ['x-probe-address'],
+  })
+
+  const base = `http://127.0.0.1:${http.port}`
+  const keyOf = (kind: KeyKind, env: Env): string => {
+    const found = first.generated.find((key) => key.kind === kind && key.env === env)
+    if (found === undefined) throw new Error('no such key')
+    return found.text
+  }
+
+  async function send(method: string, path: string, { key, body, raw, headers = {} }: Send = {}): Promise<Answer> {
+    const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await fetch(base + path, {
+      method,
+      headers: {
+        ...(key === null || key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+        ...(sent === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(sent === undefined ? {} : { body: sent as string }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  const admin = (method: string, path: string, body?: unknown) =>
+    send(method, `/admin/v1${path}`, { key: OPERATOR_TOKEN, ...(body === undefined ? {} : { body }) })
+
+  return {
+    ...ports,
+    base,
+    send,
+    admin,
+    submit,
+    directory,
+    secret: keyOf('secret', 'live'),
+    publicKey: keyOf('public', 'live'),
+    testSecret: keyOf('secret', 'test'),
+    testPublic: keyOf('public', 'test'),
+  }
+}
+
+export const CONDITIONS = {
+  operator: 'AND',
+  rules: [{ field: 'signals.bot.detected', operator: 'equals', value: true }],
+}
+export const RULE = { name: 'Bots', conditions: CONDITIONS, action: { verdict: 'block' } }

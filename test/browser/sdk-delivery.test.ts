@@ -1,0 +1,153 @@
+// How the browser SDK delivers a visit: tokens in three stores, retries of the same bytes, refusals and time limits.
+
+import t from 'tap'
+import { found } from './fake-service.ts'
+import { only, readStores, run, setStage, token } from './scene.ts'
+
+t.setTimeout(180_000)
+const stage = setStage(t)
+
+const forgetCookie = `document.cookie = 'fingerpost_test=; Path=/; Max-Age=0'`
+const forgetLocal = `localStorage.removeItem('fingerpost_test')`
+const forgetDatabase = `await new Promise((resolve) => { indexedDB.deleteDatabase('fingerpost').onsuccess = resolve })`
+
+function caught(expression: string): string {
+  return `await ${expression}.then((value) => ({ value }), (error) => ({ name: error.name, code: error.code, status: error.status, field: error.field, message: error.message }))`
+}
+
+t.test('a tag that cannot fit is refused before anything is sent', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  const outcome = await run(page, caught(`client.get({ tag: { text: 'x'.repeat(70000) } })`))
+  t.match(outcome, { name: 'FingerpostError', code: 'payload_too_large', field: 'tag', status: 0 })
+  t.equal(service.bodies.length, 0)
+})
+
+t.test('concurrent calls share one collection and have nonces of their own', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  await run(page, 'await Promise.all([client.get(), client.get(), client.get()]) && null')
+  t.equal(new Set(service.bodies.map(({ body }) => body.nonce)).size, 3)
+  t.equal(new Set(service.bodies.map(({ body }) => JSON.stringify(body.components))).size, 1)
+})
+
+t.test('a lost connection and an unavailable service are retried with the same bytes', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.replies = [
+    'drop',
+    { status: 503, headers: { 'Retry-After': '1' }, body: { error: { code: 'unavailable', message: 'later' } } },
+  ]
+  const result = await run<Record<string, unknown>>(page, 'await client.get()')
+  t.equal(result.visitorFound, true)
+  t.equal(service.bodies.length, 3)
+  t.equal(new Set(service.bodies.map(({ text }) => text)).size, 1)
+  const [, second, third] = service.bodies
+  t.ok((third?.atMs ?? 0) - (second?.atMs ?? 0) >= 990, 'Retry-After was honoured')
+})
+
+t.test('a pending visit is asked for again and, still pending, is returned by its id', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.defaultReply = {
+    status: 202,
+    headers: { 'Retry-After': '0' },
+    body: { requestId: 'req_1', status: 'pending' },
+  }
+  t.same(await run(page, 'await client.get()'), { requestId: 'req_1', status: 'pending' })
+  t.equal(service.bodies.length, 3)
+  t.equal(new Set(service.bodies.map(({ text }) => text)).size, 1)
+  service.replies = [service.defaultReply, found()]
+  t.match(await run(page, 'await client.get()'), { visitorId: 'pv_abcdefghij0123456789' })
+})
+
+t.test('a refusal rejects at once with code, message, field and status', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  const error = { code: 'validation_error', message: 'linkedId is too long', field: 'linkedId' }
+  service.defaultReply = { status: 400, body: { error } }
+  const outcome = await run(page, caught(`client.get({ linkedId: 'x' })`))
+  t.same(outcome, { name: 'FingerpostError', status: 400, ...error })
+  t.equal(service.bodies.length, 1)
+})
+
+t.test('a service that stays unavailable rejects after three tries', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.defaultReply = {
+    status: 503,
+    headers: { 'Retry-After': '0' },
+    body: { error: { code: 'unavailable', message: 'no' } },
+  }
+  t.match(await run(page, caught('client.get()')), { code: 'unavailable', status: 503 })
+  t.equal(service.bodies.length, 3)
+})
+
+t.test('a silent service rejects when the time is up', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.defaultReply = 'hang'
+  const outcome = await run(page, caught('client.get()'), 'timeoutMs: 700')
+  t.match(outcome, { code: 'timeout', status: 0 })
+  t.equal(service.bodies.length, 1)
+})
+
+for (const [survivor, forget] of [
+  ['cookie', [forgetLocal, forgetDatabase]],
+  ['local', [forgetCookie, forgetDatabase]],
+  ['database', [forgetCookie, forgetLocal]],
+] as const) {
+  t.test(`a token that survives only in ${survivor} is sent and restores the others`, async (t) => {
+    const { service, page } = await stage.open(t, '/plain')
+    service.replies = [found(token)]
+    const result = await run<Record<string, unknown>>(page, 'await client.get()')
+    t.notOk('storageToken' in result)
+    t.same(await run(page, readStores), { cookie: token, local: token, database: token })
+    await run(page, `await (async () => { ${forget.join('; ')} })()`)
+    await page.reload()
+    await run(page, 'await client.get()')
+    t.equal(service.bodies[1]?.body.storageToken, token)
+    t.same(await run(page, readStores), { cookie: token, local: token, database: token })
+  })
+}
+
+t.test('reset empties all three stores, also while a request is under way', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  const empty = { cookie: null, local: null, database: null }
+  service.replies = [found(token)]
+  await run(page, 'await client.get()')
+  await run(page, 'await client.reset()')
+  t.same(await run(page, readStores), empty)
+  service.replies = [{ ...(found(token) as object), delayMs: 500 } as never]
+  const late = `await (async () => {
+    const pending = client.get()
+    await client.components()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await client.reset()
+    await pending
+  })()`
+  await run(page, late)
+  t.equal(service.bodies[1]?.body.storageToken, null)
+  t.same(await run(page, readStores), empty)
+})
+
+t.test('a token of the test environment is not shown to the live one', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.replies = [found(token)]
+  await run(page, 'await client.get()')
+  await page.evaluate(`Fingerpost.load({ publicKey: 'pk_live_x' }).get()`)
+  t.equal(service.bodies[1]?.body.storageToken, null)
+})
+
+t.test('denied storage changes nothing but the token', async (t) => {
+  const { service, page, errors } = await stage.open(t, '/sandboxed')
+  service.replies = [found(token)]
+  const result = await run<Record<string, unknown>>(page, 'await client.get()')
+  t.equal(result.visitorId, 'pv_abcdefghij0123456789')
+  const { body } = only(service)
+  t.equal(body.storageToken, null)
+  t.match(body.components.storage.value, { localStorage: false })
+  await run(page, 'await client.reset()')
+  t.same(errors, [])
+})
+
+t.test('a key that is not a public one is refused', async (t) => {
+  const { page } = await stage.open(t, '/plain')
+  const outcome = await page.evaluate(`(() => {
+    try { Fingerpost.load({ publicKey: 'sk_live_x' }) } catch (error) { return error.name }
+  })()`)
+  t.equal(outcome, 'TypeError')
+})

@@ -1,0 +1,144 @@
+// The kv on LMDB: the common guarantees, expiry on disk, damage and sudden death.
+import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { Kv } from '../../src/kv/kv.ts'
+import { type KvConfig, openKv } from '../../src/kv/open.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { Full, Unreadable } from '../../src/lib/failures.ts'
+import { must } from '../../src/lib/must.ts'
+import { startChild } from '../helpers/child.ts'
+import { kvContract } from './kv.ts'
+
+const CHILD = join(import.meta.dirname, 'storage.child.js')
+
+function tempDir(t: Test): string {
+  const dir = mkdtempSync(join(tmpdir(), 'kv-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+const configFor = (dataDir: string, more: Partial<KvConfig> = {}): KvConfig => ({
+  backend: 'lmdb',
+  dataDir,
+  clock: systemClock,
+  sweepEveryMs: 20,
+  ...more,
+})
+
+kvContract(t, 'lmdb', async () => {
+  const dataDir = tempDir(t)
+  let kv: Kv = await openKv(configFor(dataDir))
+  return {
+    kv,
+    reopen: async () => {
+      await kv.close()
+      kv = await openKv(configFor(dataDir))
+      t.teardown(() => kv.close())
+      return kv
+    },
+  }
+})
+
+t.test('expired records leave the disk, renewed ones stay', async (t) => {
+  let now = 1_000_000
+  const clock: Clock = { ...systemClock, now: () => now }
+  const dataDir = tempDir(t)
+  const kv = await openKv(configFor(dataDir, { clock, bytesMax: 3_500_000 }))
+  const fill = (round: number, ttlMs: number) =>
+    kv.commit([
+      {
+        scope: 'p/0',
+        put: Array.from({ length: 1_200 }, (_, id) => ({
+          key: ['c', `${round}.${id}`] as const,
+          value: 'x'.repeat(1_000),
+          ttlMs,
+        })),
+      },
+    ])
+  await fill(0, 1_000)
+  await kv.commit([{ scope: 'p/0', put: [{ key: ['c', '0.7'], value: 'renewed', ttlMs: 100_000 }] }])
+  let refused: unknown = null
+  for (let round = 1; round < 10 && refused === null; round += 1) {
+    refused = await fill(round, 1_000).then(
+      () => null,
+      (error: unknown) => error,
+    )
+  }
+  t.ok(refused instanceof Full, 'there is no room for ever more')
+  now += 1_001
+  t.equal((await kv.get('p/0', [['c', '0.1']]))[0], null)
+  const deadline = performance.now() + 5_000
+  let done = false
+  while (!done && performance.now() < deadline) {
+    await systemClock.sleep(20)
+    done = await fill(11, 1_000).then(
+      () => true,
+      () => false,
+    )
+  }
+  t.ok(done, 'the sweep made room')
+  t.equal(must((await kv.get('p/0', [['c', '0.7']]))[0]).value, 'renewed')
+  await kv.close()
+})
+
+t.test('a truncated file is refused instead of crashing', async (t) => {
+  const dataDir = tempDir(t)
+  const kv = await openKv(configFor(dataDir))
+  for (let id = 0; id < 50; id += 1)
+    await kv.commit([{ scope: 'p/0', put: [{ key: ['c', `${id}`], value: 'x'.repeat(5_000) }] }])
+  await kv.close()
+  const file = join(dataDir, 'kv', 'data.mdb')
+  truncateSync(file, readFileSync(file).length - 30_000)
+  await t.rejects(openKv(configFor(dataDir)), Unreadable)
+})
+
+t.test('large values written twice in one commit leave a file that opens', async (t) => {
+  const dataDir = tempDir(t)
+  for (let round = 0; round < 10; round += 1) {
+    const kv = await openKv(configFor(dataDir))
+    const value = new Uint8Array(20_000 * (1 + (round % 4)))
+    const key = ['c', `${round % 3}`] as const
+    await kv.commit([
+      {
+        scope: 'p/0',
+        put: [
+          { key, value },
+          { key, value: 'small' },
+          { key: ['c', 'x'], value },
+        ],
+        drop: [['c', 'x']],
+      },
+    ])
+    t.equal(must((await kv.get('p/0', [key]))[0]).value, 'small')
+    await kv.close()
+  }
+})
+
+t.test('killed while committing, the kv keeps every acknowledged commit whole', async (t) => {
+  const dataDir = tempDir(t)
+  for (let cycle = 0; cycle < 5; cycle += 1) {
+    const child = startChild(CHILD, ['kv', dataDir])
+    await child.line(() => child.lines.length > 40 + cycle * 31)
+    await child.kill()
+    const acknowledged = new Map(child.lines.map((line) => line.split(' ') as [string, string]))
+    const kv = await openKv(configFor(dataDir))
+    for (const [name, last] of acknowledged) {
+      const scope = `p/${name}`
+      const position = must(await kv.position(scope, 'source'))
+      t.ok(position >= Number(last), `${name}: acknowledged ${last}, found ${position}`)
+      const found = await kv.get<{ next: number }>(scope, [
+        ['c', 'a'],
+        ['c', 'b'],
+        ['c', 'c'],
+      ])
+      t.same(
+        found.map((entry) => entry?.value.next),
+        [position, position, position],
+      )
+      t.equal(must((await kv.get(scope, [['counters', 'n']]))[0]).value, position)
+    }
+    await kv.close()
+  }
+})

@@ -1,0 +1,197 @@
+// The log on LMDB: the common guarantees, and what only a local disk can do to it.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Full, Unreadable } from '../../src/lib/failures.ts'
+import { must } from '../../src/lib/must.ts'
+import type { Log } from '../../src/log/log.ts'
+import { type LogConfig, openLog } from '../../src/log/open.ts'
+import { startChild } from '../helpers/child.ts'
+import { logContract } from './log.ts'
+
+const CHILD = join(import.meta.dirname, 'storage.child.js')
+const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
+
+function tempDir(t: Test): string {
+  const dir = mkdtempSync(join(tmpdir(), 'log-'))
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+const configFor = (dataDir: string, more: Partial<LogConfig> = {}): LogConfig => ({
+  backend: 'lmdb',
+  dataDir,
+  partitions: 2,
+  clock: systemClock,
+  bytesMax: 1_000_000_000,
+  ...more,
+})
+
+function contractWith(title: string, more: Partial<LogConfig>) {
+  logContract(t, title, async () => {
+    const dataDir = tempDir(t)
+    let log: Log = await openLog(configFor(dataDir, more))
+    return {
+      log,
+      reopen: async () => {
+        await log.close()
+        log = await openLog(configFor(dataDir, more))
+        t.teardown(() => log.close())
+        return log
+      },
+    }
+  })
+}
+
+contractWith('lmdb', {})
+contractWith('lmdb, reading from disk', { tailBytesMax: 0 })
+contractWith('lmdb, small memory', { tailBytesMax: 4_000 })
+contractWith('lmdb, relaxed', { durability: 'relaxed' })
+
+t.test('a record in flight is not readable', async (t) => {
+  const log = await openLog(configFor(tempDir(t)))
+  const appending = log.append('events', 0, [Buffer.from('x')])
+  t.same(await log.read('events', 0, 0, ALL), [])
+  t.equal(await log.last('events', 0), 0)
+  t.equal(await log.at('events', 0, 1), null)
+  await appending
+  t.equal((await log.read('events', 0, 0, ALL)).length, 1)
+  await log.close()
+})
+
+t.test('above its byte limit the log refuses, and a trim makes room', async (t) => {
+  const log = await openLog(configFor(tempDir(t), { bytesMax: 2_000_000, tailBytesMax: 0 }))
+  const fill = async () => {
+    for (let count = 0; ; count += 1) {
+      try {
+        await log.append('events', 0, [Buffer.alloc(50_000, 1)])
+      } catch (error) {
+        t.ok(error instanceof Full)
+        return count
+      }
+    }
+  }
+  const first = await fill()
+  t.ok(first > 20, `${first} appends fit`)
+  const { bytes, bytesMax } = await log.usage()
+  t.ok(bytes <= bytesMax)
+  t.equal((await log.read('events', 0, 0, ALL)).length, first, 'the refused one left nothing')
+  await log.trim('events', 0, await log.last('events', 0))
+  const second = await fill()
+  t.ok(second >= first - 2, `${second} fit again`)
+  await log.close()
+})
+
+t.test('more than may wait for the disk is refused at once', async (t) => {
+  const log = await openLog(configFor(tempDir(t), { queuedBytesMax: 300_000 }))
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 6 }, () => log.append('events', 0, [Buffer.alloc(80_000, 1)])),
+  )
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'],
+  )
+  await log.append('events', 0, [Buffer.from('later')])
+  t.equal((await log.read('events', 0, 0, ALL)).length, 4)
+  await log.close()
+})
+
+t.test('a damaged file is refused instead of crashing', async (t) => {
+  const dataDir = tempDir(t)
+  const log = await openLog(configFor(dataDir))
+  for (let count = 0; count < 50; count += 1) {
+    await log.append('events', 0, [Buffer.alloc(3_000, count), Buffer.alloc(100, count)])
+  }
+  await log.close()
+  const file = join(dataDir, 'log', 'data.mdb')
+  const good = readFileSync(file)
+  const damage: Record<string, () => void> = {
+    truncated: () => truncateSync(file, good.length - 20_000),
+    'cut inside the header': () => truncateSync(file, 100),
+    'cut after the header': () => truncateSync(file, 8_192),
+    'random bytes': () => writeFileSync(file, Buffer.alloc(50_000, 0xa5)),
+    text: () => writeFileSync(file, 'not a database'),
+    'second header gone': () =>
+      writeFileSync(file, Buffer.concat([good.subarray(0, 4_096), Buffer.alloc(4_096), good.subarray(8_192)])),
+    'all pages but the headers gone': () =>
+      writeFileSync(file, Buffer.concat([good.subarray(0, 8_192), Buffer.alloc(good.length - 8_192)])),
+  }
+  for (const [what, apply] of Object.entries(damage)) {
+    writeFileSync(file, good)
+    apply()
+    await t.rejects(openLog(configFor(dataDir)), Unreadable, what)
+  }
+  writeFileSync(file, good)
+  const again = await openLog(configFor(dataDir))
+  t.equal((await again.read('events', 0, 0, ALL)).length, 100)
+  await again.close()
+})
+
+t.test('a file that lacks only free pages at its end is opened', async (t) => {
+  const dataDir = tempDir(t)
+  const log = await openLog(configFor(dataDir))
+  // Enough for branch pages, with records inside leaves and on pages of their own.
+  for (let count = 0; count < 400; count += 1) {
+    await log.append('events', 0, [Buffer.alloc(3_000, count), Buffer.alloc(1_000, count)])
+  }
+  await log.close()
+  const file = join(dataDir, 'log', 'data.mdb')
+  const bytes = readFileSync(file)
+  for (const page of [0, 4_096]) {
+    const at = page + 24 + 120
+    bytes.writeBigUInt64LE(bytes.readBigUInt64LE(at) + 50n, at)
+  }
+  writeFileSync(file, bytes)
+  const again = await openLog(configFor(dataDir))
+  t.equal((await again.read('events', 0, 0, ALL)).length, 800)
+  await again.close()
+  truncateSync(file, bytes.length - 12_000)
+  await t.rejects(openLog(configFor(dataDir)), Unreadable, 'pages in use are missing')
+})
+
+t.test('killed while appending, the log keeps every acknowledged append and no part of another', async (t) => {
+  const dataDir = tempDir(t)
+  const acknowledged = new Set<number>()
+  for (let cycle = 0; cycle < 5; cycle += 1) {
+    const child = startChild(CHILD, ['log', dataDir])
+    await child.line(() => child.lines.length > 50 + cycle * 37)
+    await child.kill()
+    for (const line of child.lines) acknowledged.add(Number(line))
+    const log = await openLog(configFor(dataDir))
+    const complete = new Map<number, number>()
+    let expected: { batch: number; index: number } | null = null
+    let torn = 0
+    for (const { bytes } of await log.read('events', 0, 0, ALL)) {
+      const [batch, index, of] = Buffer.from(bytes).toString().split(' ').map(Number) as [number, number, number]
+      if (expected ? batch !== expected.batch || index !== expected.index : index !== 0) torn += 1
+      expected = index + 1 < of ? { batch, index: index + 1 } : null
+      if (index + 1 === of) complete.set(batch, (complete.get(batch) ?? 0) + 1)
+    }
+    t.equal(torn, 0)
+    t.equal(expected, null, 'the last append is whole')
+    t.same(
+      [...acknowledged].filter((batch) => complete.get(batch) !== 1),
+      [],
+      `cycle ${cycle}: ${acknowledged.size} acknowledged, ${complete.size} found`,
+    )
+    await log.close()
+  }
+})
+
+t.test('a full disk fails appends, keeps what was written, and heals', async (t) => {
+  const child = startChild(CHILD, ['full', tempDir(t)], 'ulimit -S -f 20000;')
+  t.teardown(() => child.kill())
+  await child.line((line) => line === 'full')
+  execFileSync('prlimit', ['--pid', String(must(child.process.pid)), '--fsize=unlimited:unlimited'])
+  must(child.process.stdin).write('go\n')
+  t.same(JSON.parse(await child.line((line) => line.startsWith('{'))), {
+    consistentWhenFull: true,
+    consistentAfter: true,
+    writtenAfter: 20,
+    failures: true,
+    unhandled: 0,
+  })
+})

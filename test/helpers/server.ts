@@ -1,0 +1,153 @@
+// A whole Fingerpost in a process of its own, on a free port and a temporary folder: what the black-box tests talk to.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { makeKey } from '../../src/domain/keys.ts'
+
+export interface Keys {
+  readonly public: string
+  readonly secret: string
+  readonly testPublic: string
+  readonly testSecret: string
+}
+
+export interface Server {
+  readonly url: string
+  readonly port: number
+  readonly dataDir: string
+  readonly keys: Keys
+  readonly operatorToken: string
+  readonly pid: number
+  /** Milliseconds from the spawn to the first 200 of /readyz. */
+  readonly readyMs: number
+  /** SIGTERM, then the exit code. */
+  stop(): Promise<number | null>
+  kill9(): Promise<void>
+  logs(): string
+}
+
+export interface ServerOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Default: a fresh folder, removed by `removeFolders`. */
+  readonly dataDir?: string
+  readonly keys?: Keys
+  readonly port?: number
+  /** Another built tree than this one, for tests of broken builds. */
+  readonly main?: string
+}
+
+const READY_MS_MAX = 60_000
+const folders: string[] = []
+const running = new Set<ChildProcess>()
+
+const random = (n: number) => new Uint8Array(randomBytes(n))
+
+export function makeKeys(): Keys {
+  return {
+    public: makeKey('public', 'live', random),
+    secret: makeKey('secret', 'live', random),
+    testPublic: makeKey('public', 'test', random),
+    testSecret: makeKey('secret', 'test', random),
+  }
+}
+
+export function temporaryFolder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'fingerpost-test-'))
+  folders.push(dir)
+  return dir
+}
+
+/** Ends whatever is left and removes the folders: for t.teardown. */
+export async function cleanUp(): Promise<void> {
+  await Promise.all(
+    [...running].map(async (child) => {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }),
+  )
+  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
+
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const dataDir = options.dataDir ?? temporaryFolder()
+  const keys = options.keys ?? makeKeys()
+  const port = options.port ?? (await freePort())
+  const operatorToken = 'operator-token-for-tests-0123456789abcdef'
+  const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, [main, 'start'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env['PATH'],
+      HOME: process.env['HOME'],
+      FINGERPOST_PORT: String(port),
+      FINGERPOST_DATA_DIR: dataDir,
+      FINGERPOST_PUBLIC_KEY: keys.public,
+      FINGERPOST_SECRET_KEY: keys.secret,
+      FINGERPOST_TEST_PUBLIC_KEY: keys.testPublic,
+      FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
+      FINGERPOST_OPERATOR_TOKEN: operatorToken,
+      ...options.env,
+    },
+  })
+  running.add(child)
+  let output = ''
+  child.stdout?.on('data', (chunk) => (output += chunk))
+  child.stderr?.on('data', (chunk) => (output += chunk))
+  const exited = once(child, 'exit').then(([code]) => {
+    running.delete(child)
+    return code as number | null
+  })
+
+  const url = `http://127.0.0.1:${port}`
+  while (!(await ready(url))) {
+    const over = performance.now() - startedAt > READY_MS_MAX
+    if (child.exitCode !== null || child.signalCode !== null || over) {
+      child.kill('SIGKILL')
+      throw new Error(`the server did not become ready:\n${output}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return {
+    url,
+    port,
+    dataDir,
+    keys,
+    operatorToken,
+    pid: child.pid as number,
+    readyMs: performance.now() - startedAt,
+    async stop() {
+      child.kill('SIGTERM')
+      return await exited
+    },
+    async kill9() {
+      child.kill('SIGKILL')
+      await exited
+    },
+    logs: () => output,
+  }
+}
+
+async function ready(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })
+    await response.arrayBuffer()
+    return response.status === 200
+  } catch {
+    return false
+  }
+}

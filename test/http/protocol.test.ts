@@ -1,0 +1,78 @@
+import t from 'tap'
+import { exchange, inParallel, openTestServer, pause, type TestServer, talk } from './harness.ts'
+import { quickCases, slowCases } from './protocol-cases.ts'
+
+const VALID = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello'
+/** The server's own idle time is about 12 s. */
+const SILENCE_MS = 20_000
+
+async function openEcho(): Promise<{ server: TestServer; smuggled: () => number }> {
+  let smuggled = 0
+  const server = await openTestServer()
+  server.route('GET', '/ok', () => ({ status: 200, body: '{}' }))
+  server.route('POST', '/echo', (request) => ({ status: 200, body: request.body }), { bodyBytesMax: 64 })
+  server.route('GET', '/thing/:id', (request) => ({ status: 200, body: request.params.id ?? '' }))
+  server.route('PUT', '/thing/:id', () => ({ status: 200 }))
+  server.route('PATCH', '/thing/:id', () => ({ status: 200 }))
+  server.route('DELETE', '/thing/:id', () => ({ status: 200 }))
+  server.route('GET', '/files/*', (request) => ({ status: 200, body: request.params['*'] ?? '' }))
+  server.route('POST', '/smuggled', () => {
+    smuggled++
+    return { status: 200 }
+  })
+  return { server, smuggled: () => smuggled }
+}
+
+t.test('every form of a message has its one outcome, and the server goes on', async (t) => {
+  const { server, smuggled } = await openEcho()
+  t.teardown(server.close)
+  const names = new Set([...quickCases, ...slowCases].map(({ name }) => name))
+  t.equal(names.size, quickCases.length + slowCases.length, 'names are distinct')
+  t.ok(names.size >= 120, `${names.size} cases`)
+
+  const slow = slowCases.map(async ({ name, send, expect }) => {
+    const conversation = talk(server.port, ...send)
+    const got = await conversation.until(expect, SILENCE_MS)
+    conversation.socket.destroy()
+    t.ok(expect.split('|').includes(got), `${name}: ${expect}`, { got })
+  })
+  await inParallel(quickCases, 8, async ({ name, send, expect }) => {
+    const { outcome } = await exchange(server.port, expect, ...send)
+    const got = outcome()
+    t.ok(expect.split('|').includes(got), `${name}: ${expect}`, { got })
+    t.equal(smuggled(), 0, `${name}: nothing smuggled`)
+    const after = await exchange(server.port, '200', VALID)
+    t.ok(after.text().endsWith('hello'), `${name}: a valid request is served`)
+  })
+  await Promise.all(slow)
+  t.equal(smuggled(), 0)
+  t.equal(server.inFlight(), 0)
+  t.same(server.errors, [])
+  t.ok((await exchange(server.port, '200', VALID)).text().endsWith('hello'))
+})
+
+t.test('a request cut in two anywhere is one request', async (t) => {
+  const { server } = await openEcho()
+  t.teardown(server.close)
+  const offsets = Array.from({ length: VALID.length - 1 }, (_, i) => i + 1)
+  await inParallel(offsets, 16, async (offset) => {
+    const { text, outcome } = await exchange(server.port, '200', VALID.slice(0, offset), VALID.slice(offset))
+    t.ok(outcome() === '200' && text().endsWith('hello'), `cut at ${offset}`)
+  })
+  t.equal(server.observed.length, offsets.length)
+})
+
+t.test('a client that resets in the middle of a body leaves nothing behind', async (t) => {
+  const { server } = await openEcho()
+  t.teardown(server.close)
+  await inParallel(Array.from({ length: 200 }), 20, async () => {
+    const { socket } = talk(server.port, VALID.slice(0, -2))
+    await new Promise((resolve) => socket.once('connect', resolve))
+    await pause(20)
+    socket.resetAndDestroy()
+  })
+  for (let i = 0; i < 200 && server.observed.length < 200; i++) await pause(20)
+  t.equal(server.observed.filter(({ status }) => status === 499).length, 200)
+  t.equal(server.inFlight(), 0)
+  t.equal((await exchange(server.port, '200', VALID)).outcome(), '200')
+})

@@ -1,0 +1,103 @@
+import t from 'tap'
+import { addressText } from '../../src/http/address.ts'
+import { PortBusy } from '../../src/http/errors.ts'
+import { exchange, openTestServer, pause, talk } from './harness.ts'
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'
+
+t.test('a port belongs to one server', async (t) => {
+  const server = await openTestServer()
+  t.teardown(server.close)
+  t.ok(server.native)
+  const second = openTestServer({ port: server.port })
+  const error = await second.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  t.ok(error instanceof PortBusy && error.host === '127.0.0.1' && error.port === server.port)
+  t.match(String(error), `127.0.0.1:${server.port}`)
+})
+
+t.test('a stopping server finishes what it began and takes nothing new', async (t) => {
+  const server = await openTestServer()
+  t.teardown(server.close)
+  server.route('GET', '/slow', async () => {
+    await pause(150)
+    return { status: 200 }
+  })
+  server.route('GET', '/', () => ({ status: 200 }))
+  const idle = talk(server.port, GET)
+  await idle.until('200')
+  const slow = talk(server.port, SLOW)
+  await pause(50)
+  server.stopListening()
+  const drained = server.drain(5_000)
+  idle.socket.write(GET)
+  t.equal(await idle.until('200 200 closed'), '200 200 closed', 'an idle connection ends with its next answer')
+  await drained
+  t.equal(await slow.until('200 closed'), '200 closed')
+  t.equal(server.inFlight(), 0)
+  t.equal((await exchange(server.port, 'closed', GET)).outcome(), 'closed', 'no new connection')
+})
+
+t.test('draining ends at its deadline and closing drops the rest', async (t) => {
+  const server = await openTestServer()
+  server.route('GET', '/slow', () => new Promise<never>(() => {}))
+  const slow = talk(server.port, SLOW)
+  await pause(50)
+  server.stopListening()
+  const startedMs = performance.now()
+  await server.drain(100)
+  t.ok(performance.now() - startedMs < 2_000)
+  t.equal(server.inFlight(), 1)
+  server.close()
+  t.equal(await slow.until('closed'), 'closed')
+  t.equal(server.inFlight(), 0)
+})
+
+t.test('more requests at once than allowed are refused, and served when there is room', async (t) => {
+  const server = await openTestServer({ inFlightMax: 2 })
+  t.teardown(server.close)
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  server.route('GET', '/slow', async () => {
+    await released
+    return { status: 200 }
+  })
+  const served = [talk(server.port, SLOW), talk(server.port, SLOW)]
+  for (let i = 0; i < 100 && server.inFlight() < 2; i++) await pause(10)
+  const refused = await exchange(server.port, '503 closed', SLOW)
+  t.equal(refused.outcome(), '503 closed')
+  t.match(refused.text(), /Retry-After: 1/)
+  t.equal(server.observed.at(-1)?.pattern, '(overload)')
+  release()
+  for (const conversation of served) t.equal(await conversation.until('200'), '200')
+  t.equal((await exchange(server.port, '200', SLOW)).outcome(), '200')
+  for (const conversation of served) conversation.socket.destroy()
+})
+
+t.test('headers above the limit are refused', async (t) => {
+  const server = await openTestServer({ headersBytesMax: 100 })
+  t.teardown(server.close)
+  server.route('GET', '/', () => ({ status: 200 }))
+  const padded = (length: number) => GET.replace('\r\n\r\n', `\r\nx: ${'y'.repeat(length)}\r\n\r\n`)
+  t.equal((await exchange(server.port, '200', padded(94))).outcome(), '200')
+  t.equal((await exchange(server.port, '431 closed', padded(95))).outcome(), '431 closed')
+})
+
+t.test('addresses have one text each', (t) => {
+  const v6 = (...groups: number[]) => addressText(Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255])))
+  t.equal(addressText(Uint8Array.from([192, 0, 2, 255])), '192.0.2.255')
+  t.equal(v6(0, 0, 0, 0, 0, 0xffff, 0xc000, 0x02ff), '192.0.2.255')
+  t.equal(v6(0, 0, 0, 0, 0, 0, 0, 1), '::1')
+  t.equal(v6(0, 0, 0, 0, 0, 0, 0, 0), '::')
+  t.equal(v6(0x2001, 0xdb8, 0, 0, 1, 0, 0, 1), '2001:db8::1:0:0:1')
+  t.equal(v6(0x2001, 0xdb8, 0, 1, 1, 1, 1, 1), '2001:db8:0:1:1:1:1:1')
+  t.equal(v6(0xfe80, 0, 0, 0, 0, 0, 0, 0), 'fe80::')
+  t.equal(v6(0, 0, 1, 0, 0, 0, 1, 0xabcd), '0:0:1::1:abcd')
+  t.equal(addressText(new Uint8Array(0)), '')
+  t.end()
+})

@@ -1,0 +1,200 @@
+// What a person may do to a browser, and what must come of it: the same visitor, another one, or an honest "not sure".
+
+import t from 'tap'
+import { hardwareKey } from '../../src/identity/routing.ts'
+import {
+  ANDROID,
+  attributesOf,
+  bareLinux,
+  CHROME_WINDOWS,
+  firefox,
+  iphone,
+  openStore,
+  request,
+  windowsPc,
+} from './devices.ts'
+
+const HOME = '203.0.113.7'
+const ELSEWHERE = '198.51.100.20'
+
+t.test('a kept profile is recognised by its token, with certainty', async (t) => {
+  const store = openStore()
+  const first = store.visit(windowsPc(), HOME)
+  t.match(first.recognition, { method: 'new', confidence: 1, visitor: null, anonymitySet: 1 })
+  const again = store.visit(windowsPc(), ELSEWHERE, first.token)
+  t.match(again.recognition, { method: 'token', anonymitySet: 1, reissueGeneration: false, generation: 1 })
+  t.ok(again.recognition.confidence >= 0.99)
+  t.equal(again.visitor.id, first.visitor.id)
+})
+
+for (const [name, device] of [
+  ['a machine with GPU and fonts', windowsPc],
+  ['a bare container', bareLinux],
+] as const) {
+  t.test(`cleared storage, private windows and window sizes leave ${name} the same visitor, exactly`, async (t) => {
+    const store = openStore()
+    const { visitor } = store.visit(device(), HOME)
+    const cleared = store.visit(device(), HOME)
+    t.match(cleared.recognition, { method: 'exact', reissueGeneration: true, generation: 2 })
+    const incognito = store.visit(device({ incognito: { isPrivate: true, browserName: 'Chrome' } }), HOME)
+    t.match(incognito.recognition, { method: 'exact', reissueGeneration: false, generation: 2 })
+    const resized = store.visit(device({ window: { inner: [400, 300], outer: [410, 400] } }), HOME)
+    t.equal(resized.recognition.method, 'exact')
+    for (const visit of [cleared, incognito, resized]) {
+      t.equal(visit.visitor.id, visitor.id)
+      t.ok(visit.recognition.confidence > 0.9, `confidence ${visit.recognition.confidence}`)
+    }
+  })
+
+  t.test(`another display scale links ${name} to its visitor`, async (t) => {
+    const store = openStore()
+    const { visitor } = store.visit(device(), HOME)
+    const [w, h] = attributesOf(device()).screen as [number, number]
+    const scaled = device({
+      screenResolution: [Math.round(w / 1.5), Math.round(h / 1.5)],
+      devicePixelRatio: 1.5,
+      canvas: { winding: true, geometry: 'a9b1f30b', text: '52e10cb9', stable: true },
+    })
+    const visit = store.visit(scaled, HOME)
+    t.equal(visit.recognition.method, 'linked')
+    t.equal(visit.visitor.id, visitor.id)
+    t.ok(visit.recognition.confidence > 0.8, `confidence ${visit.recognition.confidence}`)
+    t.equal(store.visit(device(), HOME).visitor.id, visitor.id, 'and back')
+  })
+
+  t.test(`another time zone and a newer browser leave ${name} the same visitor`, async (t) => {
+    const store = openStore()
+    const { visitor } = store.visit(device(), HOME)
+    t.equal(store.visit(device({ timezone: 'America/New_York' }), HOME).visitor.id, visitor.id)
+    const newer = device()
+    const updated = { ...newer, userAgent: newer.userAgent.replace('147', '148') }
+    t.equal(store.visit(updated, HOME).visitor.id, visitor.id)
+  })
+}
+
+t.test('a cleared machine with rare hardware is found again on another network, with less confidence', async (t) => {
+  const store = openStore()
+  const { visitor } = store.visit(windowsPc(), HOME)
+  const moved = store.visit(windowsPc(), ELSEWHERE)
+  t.equal(moved.visitor.id, visitor.id)
+  t.ok(moved.recognition.confidence <= 0.9)
+})
+
+t.test('a machine that looks like any other is not claimed on another network', async (t) => {
+  const store = openStore()
+  const { visitor } = store.visit(bareLinux(), HOME)
+  const other = store.visit(bareLinux(), ELSEWHERE)
+  t.not(other.visitor.id, visitor.id)
+})
+
+t.test('two different machines behind one address are two visitors', async (t) => {
+  const store = openStore()
+  const a = store.visit(windowsPc(), HOME)
+  const b = store.visit(
+    windowsPc({
+      webGlBasics: { rendererUnmasked: 'ANGLE (Intel, Intel(R) UHD Graphics 620 Direct3D11 vs_5_0 ps_5_0, D3D11)' },
+      hardwareConcurrency: 8,
+      deviceMemory: 4,
+      fonts: ['Calibri', 'Century'],
+    }),
+    HOME,
+  )
+  t.not(b.visitor.id, a.visitor.id)
+  t.equal(b.recognition.method, 'new')
+  t.ok(b.recognition.confidence > 0.9)
+  const c = store.visit(bareLinux({ hardwareConcurrency: 16, deviceMemory: 32 }), HOME)
+  const d = store.visit(bareLinux(), HOME)
+  t.not(c.visitor.id, d.visitor.id, 'even without GPU and fonts')
+})
+
+t.test('clients that say next to nothing are never merged', async (t) => {
+  const store = openStore()
+  const curl = request('curl/8.5.0', {}, {}, {})
+  const browser = request(CHROME_WINDOWS, { userAgent: CHROME_WINDOWS, timezone: 'UTC', languages: [['en-US']] })
+  for (const sparse of [curl, browser, request('', {}), request(ANDROID, {})]) {
+    const first = store.visit(sparse, HOME)
+    const second = store.visit(sparse, HOME)
+    t.not(second.visitor.id, first.visitor.id)
+    t.match(second.recognition, { method: 'new', evidence: ['sparse'] })
+    t.ok(second.recognition.confidence < 0.5)
+    t.equal(store.visit(sparse, HOME, first.token).visitor.id, first.visitor.id, 'their token still decides')
+  }
+})
+
+t.test('identical machines of a fleet: the token tells them apart, without it nobody is named', async (t) => {
+  const store = openStore()
+  const pcs = Array.from({ length: 6 }, () => store.visit(windowsPc(), HOME).token)
+  // Each comes back in turn: the older storage being alive proves that the younger one is another machine.
+  for (let round = 0; round < 8; round++) {
+    pcs.forEach((token, i) => {
+      pcs[i] = store.visit(windowsPc(), HOME, token).token
+    })
+  }
+  t.equal(new Set(pcs.map((token) => token.visitorId)).size, 6, 'six machines, six visitors')
+  const stranger = store.visit(windowsPc(), HOME)
+  t.equal(stranger.recognition.method, 'new')
+  t.ok(stranger.recognition.confidence < 0.5, `confidence ${stranger.recognition.confidence}`)
+  t.ok(stranger.recognition.anonymitySet > 1)
+  t.equal(stranger.recognition.scores.length, 6)
+})
+
+t.test('iPhones are not merged across networks, and only on a shared one when nothing differs', async (t) => {
+  const store = openStore()
+  const { visitor } = store.visit(iphone(), HOME)
+  t.not(store.visit(iphone(), ELSEWHERE).visitor.id, visitor.id)
+  t.equal(store.visit(iphone(), HOME).visitor.id, visitor.id)
+  t.not(store.visit(iphone({ screenResolution: [430, 932] }), HOME).visitor.id, visitor.id)
+  t.not(store.visit(iphone({ languages: [['cs-CZ']] }), HOME).visitor.id, visitor.id)
+})
+
+t.test(
+  'Firefox keeps its visitor though it draws differently and reports other cores in private windows',
+  async (t) => {
+    const store = openStore()
+    const { visitor } = store.visit(firefox(), HOME)
+    const canvas = { winding: true, geometry: '6258cbca', text: 'c193820e', stable: true }
+    t.match(store.visit(firefox({ canvas }), HOME), { visitor: { id: visitor.id }, recognition: { method: 'exact' } })
+    const hidden = firefox({ hardwareConcurrency: 4, canvas, incognito: { isPrivate: true, browserName: 'Firefox' } })
+    t.match(store.visit(hidden, HOME), { visitor: { id: visitor.id }, recognition: { method: 'exact' } })
+    t.equal(visitor.profile?.values[4], 2, 'the honest core count stays')
+  },
+)
+
+t.test('a token on another system keeps its visitor but says that something is wrong', async (t) => {
+  const store = openStore()
+  const { token, visitor } = store.visit(windowsPc(), HOME)
+  const stolen = store.visit(firefoxOnMac(), ELSEWHERE, token)
+  t.equal(stolen.visitor.id, visitor.id)
+  t.match(stolen.recognition, { method: 'token', evidence: ['token_contradiction'] })
+  t.ok(stolen.recognition.confidence <= 0.5)
+  t.equal(visitor.profile?.os, 'Windows', 'and the thief teaches it nothing')
+})
+
+function firefoxOnMac() {
+  const ua = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:150.0) Gecko/20100101 Firefox/150.0'
+  return { ...firefox({ userAgent: ua, platform: 'MacIntel' }), userAgent: ua }
+}
+
+t.test('a token of an erased visitor makes a new one', async (t) => {
+  const store = openStore()
+  const { token } = store.visit(windowsPc(), HOME)
+  store.visitors.delete(token.visitorId)
+  const fresh = openStore().visit(windowsPc(), HOME, token)
+  t.match(fresh.recognition, { method: 'new', evidence: ['token_unknown_visitor'] })
+})
+
+t.test('the hardware key outlives what users change, and tells machines apart', async (t) => {
+  const keyOf = (r: ReturnType<typeof windowsPc>, ip = HOME) => hardwareKey(r.body, r.headers, r.userAgent, ip)
+  const key = keyOf(windowsPc())
+  const updated = windowsPc()
+  t.equal(keyOf({ ...updated, userAgent: updated.userAgent.replace('147', '148') }), key, 'browser update')
+  t.equal(keyOf(windowsPc({ screenResolution: [1280, 720], devicePixelRatio: 1.5, timezone: 'UTC' })), key)
+  t.equal(keyOf(windowsPc({ canvas: null, hardwareConcurrency: 4 }), ELSEWHERE), key)
+  const renderer = 'ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Direct3D11 vs_5_0 ps_5_0, D3D11-31.0.15.1659)'
+  t.equal(keyOf(windowsPc({ webGlBasics: { rendererUnmasked: renderer } })), key, 'driver update')
+  t.not(keyOf(windowsPc({ webGlBasics: { rendererUnmasked: 'Intel' } })), key)
+  t.not(keyOf(firefox()), key)
+  t.not(keyOf(iphone()), keyOf(iphone(), ELSEWHERE), 'iPhones are spread by network')
+  t.equal(keyOf(iphone(), '203.0.113.200'), keyOf(iphone()), 'but not within one')
+  t.equal(keyOf(iphone({ screenResolution: [844, 390] })), keyOf(iphone()), 'nor by turning them')
+})

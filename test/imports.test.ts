@@ -1,0 +1,249 @@
+// Holds the source tree to its shape: who may import whom, what a worker or child process may load, how long a file may be
+// and that it says what it owns. The rules are functions over a map of files, proven below on planted violations.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { type ESTree, parseSync, Visitor } from 'vite'
+
+/** Paths below src, with '/', to their text. */
+type Sources = ReadonlyMap<string, string>
+/** `load` runs the target in this thread, `type` leaves no trace at run time, `url` names a file to be started or read. */
+type Reference = { kind: 'load' | 'type' | 'url'; to: string }
+type Module = { references: Reference[]; problems: string[] }
+
+// From left to right: a folder imports only from ranks before its own, never from another folder of the same rank.
+const LINE: readonly (readonly string[])[] = [
+  ['domain'],
+  ['lib'],
+  ['http', 'log', 'bus', 'kv', 'limits', 'clickhouse'],
+  ['records'],
+  ['events'],
+  ['rules', 'identity'],
+  ['ingress', 'engine', 'control', 'sink', 'dispatcher', 'reads'],
+  ['jobs'],
+  ['api'],
+  ['config.ts'],
+  ['ops'],
+  ['app.ts'],
+  ['main.ts'],
+]
+const BROWSER = ['sdk', 'dashboard']
+const PORTS = ['log', 'bus', 'kv', 'limits', 'clickhouse']
+const LINES_MAX = 330
+
+const placeOf = (path: string): string => path.split('/')[0] ?? path
+const rankOf = (path: string): number => LINE.findIndex((rank) => rank.includes(placeOf(path)))
+const isEntry = (path: string): boolean => /\.(worker|child)\.ts$/.test(path)
+
+/** The text a literal or the fixed beginning of a template stands for; null when it is computed. */
+function fixedText(node: ESTree.Node | undefined): string | null {
+  if (node?.type === 'Literal' && typeof node.value === 'string') return node.value
+  if (node?.type === 'TemplateLiteral') return node.quasis[0]?.value.cooked || null
+  return null
+}
+
+const isModuleUrl = (node: ESTree.Node): boolean =>
+  node.type === 'MemberExpression' && node.object.type === 'MetaProperty' && fixedName(node.property) === 'url'
+const fixedName = (node: ESTree.Node): string | null => (node.type === 'Identifier' ? node.name : null)
+
+/** Everything a module refers to, relative targets resolved to paths below src, packages left as they are. */
+function parse(path: string, sources: Sources): Module {
+  const references: Reference[] = []
+  const problems: string[] = []
+  const { program, errors } = parseSync(path, sources.get(path) ?? '')
+  for (const error of errors) problems.push(`${path}: ${error.message}`)
+
+  const add = (kind: Reference['kind'], target: string): void => {
+    if (!target.startsWith('.')) references.push({ kind, to: target })
+    else {
+      const to = posix.join(posix.dirname(path), target)
+      const built = kind === 'url' ? `${to.replace(/\.js$/, '')}.ts` : to
+      references.push({ kind, to: sources.has(built) ? built : to })
+    }
+  }
+  // The address of a worker is made from a relative path and this module's URL, by `new URL` or by a function of ours.
+  const addUrl = (args: readonly ESTree.Node[]): void => {
+    const target = fixedText(args[0])
+    if (target?.startsWith('.') && args.slice(1).some(isModuleUrl)) add('url', target)
+  }
+  new Visitor({
+    ImportDeclaration: (node) => add(node.importKind === 'type' ? 'type' : 'load', node.source.value),
+    ExportNamedDeclaration: (node) => {
+      if (node.source) add(node.exportKind === 'type' ? 'type' : 'load', node.source.value)
+    },
+    ExportAllDeclaration: (node) => add(node.exportKind === 'type' ? 'type' : 'load', node.source.value),
+    TSImportType: (node) => add('type', node.source.value),
+    ImportExpression: (node) => {
+      const target = fixedText(node.source)
+      if (target === null || node.source.type !== 'Literal') problems.push(`${path}: import() of a computed name`)
+      else add('load', target)
+    },
+    NewExpression: (node) => addUrl(node.arguments),
+    CallExpression: (node) => addUrl(node.arguments),
+  }).visit(program)
+  return { references, problems }
+}
+
+const parseAll = (sources: Sources): Map<string, Module> =>
+  new Map([...sources.keys()].map((path) => [path, parse(path, sources)]))
+
+/** Violations of the import line: one sentence each. */
+function checkLine(modules: ReadonlyMap<string, Module>): string[] {
+  const found: string[] = []
+  for (const [path, { references, problems }] of modules) {
+    const place = placeOf(path)
+    found.push(...problems)
+    if (rankOf(path) === -1 && !BROWSER.includes(place)) found.push(`${path}: ${place} has no place on the import line`)
+    for (const { kind, to } of references) {
+      const said = `${path} ${kind === 'url' ? 'refers to' : 'imports'} ${to}`
+      if (to === 'uWebSockets.js' && place !== 'http') found.push(`${said}: only http knows it`)
+      // Files that are read are found from where the built module lies, so their path says nothing about src.
+      if (!to.endsWith('.ts') || (kind === 'url' && to.startsWith('..'))) continue
+      if (to.startsWith('..')) found.push(`${said}: outside src`)
+      else if (placeOf(to) === place) continue
+      else if (BROWSER.includes(place)) {
+        if (placeOf(to) !== 'domain') found.push(`${said}: ${place} knows only domain`)
+        else if (kind !== 'type') found.push(`${said}: ${place} takes only types from domain`)
+      } else if (BROWSER.includes(placeOf(to))) found.push(`${said}: that runs in a browser`)
+      else if (rankOf(to) >= rankOf(path)) found.push(`${said}: not to the left of ${place}`)
+    }
+  }
+  return found
+}
+
+// A port's own file declares types and limits; its neighbours are the implementation. A child process that is itself part of
+// an implementation may load its folder, though not the file that chooses the backend.
+function mayLoad(entry: string, path: string): boolean {
+  const folder = placeOf(path)
+  if (folder === 'http') return false
+  if (!PORTS.includes(folder) || path === `${folder}/${folder}.ts`) return true
+  return folder === placeOf(entry) && path !== `${folder}/open.ts`
+}
+
+/** What worker and child entries load although they must not, each with the chain of imports that leads there. */
+function checkEntries(modules: ReadonlyMap<string, Module>): string[] {
+  const found: string[] = []
+  for (const entry of [...modules.keys()].filter(isEntry)) {
+    const chains = new Map([[entry, [entry]]])
+    for (const [path, chain] of chains) {
+      for (const { kind, to } of modules.get(path)?.references ?? []) {
+        if (kind !== 'load' || chains.has(to)) continue
+        if (mayLoad(entry, to)) chains.set(to, [...chain, to])
+        else found.push(`${entry} loads ${to}: ${[...chain, to].join(' → ')}`)
+      }
+    }
+  }
+  return found
+}
+
+const lengthOf = (text: string): number => text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+
+function checkLengths(sources: Sources): string[] {
+  return [...sources]
+    .filter(([, text]) => lengthOf(text) > LINES_MAX)
+    .map(([path, text]) => `${path} has ${lengthOf(text)} lines, more than ${LINES_MAX}`)
+}
+
+/** Files that do not open with a comment of at least one whole sentence. */
+function checkOpenings(sources: Sources): string[] {
+  const opening = /^(?:#!.*\n)?((?:\/\/.*\n)+|\/\*[\s\S]*?\*\/)/
+  return [...sources]
+    .filter(([, text]) => !/\w+ \w+[\s\S]*[.!?:](?:\s|$)/.test(opening.exec(text)?.[1] ?? ''))
+    .map(([path]) => `${path} does not open with a sentence that says what it owns`)
+}
+
+function readSources(): Sources {
+  const root = fileURLToPath(new URL('../../src', import.meta.url))
+  return new Map(
+    readdirSync(root, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name))
+      .sort()
+      .map((name) => [name.replaceAll('\\', '/'), readFileSync(join(root, name), 'utf8')]),
+  )
+}
+
+const fixture = (files: Record<string, string>): Sources => new Map(Object.entries(files))
+const lineOf = (files: Record<string, string>): string[] => checkLine(parseAll(fixture(files)))
+const entriesOf = (files: Record<string, string>): string[] => checkEntries(parseAll(fixture(files)))
+
+t.test('every kind of import to the right is reported', async (t) => {
+  const forms = [
+    `import { a } from '../kv/a.ts'`,
+    `import type { A } from '../kv/a.ts'`,
+    `import '../kv/a.ts'`,
+    `export { a } from '../kv/a.ts'`,
+    `export * from '../kv/a.ts'`,
+    `type A = import('../kv/a.ts').A`,
+    `const a = await import('../kv/a.ts')`,
+    `const a = new URL('../kv/a.ts', import.meta.url)`,
+    `const a = workerUrl('../kv/a', import.meta.url)`,
+    `const a = new URL('../kv/a.js', import.meta.url)`,
+    'const a = new URL(`../kv/a.ts`, import.meta.url)',
+  ]
+  for (const form of forms)
+    t.match(lineOf({ 'lib/x.ts': form, 'kv/a.ts': '' }), [/lib\/x\.ts .*kv\/a\.ts: not to the/], form)
+})
+
+t.test('imports to the left, within a folder, of packages and in comments or texts are allowed', async (t) => {
+  const text = `// import '../main.ts'
+    import { a } from '../domain/a.ts'
+    import { b } from './b.ts'
+    import { pino } from 'pino'
+    const quoted = "import '../main.ts'"
+    const sql = new URL('../../../src/kv/schema.sql', import.meta.url)`
+  t.same(lineOf({ 'kv/x.ts': text }), [])
+})
+
+t.test('neighbours of one rank, unknown folders and paths out of src are reported', async (t) => {
+  t.match(lineOf({ 'kv/x.ts': `import '../log/a.ts'` }), [/not to the left of kv/])
+  t.match(lineOf({ 'utils/x.ts': '' }), [/utils has no place/])
+  t.match(lineOf({ 'kv/x.ts': `import '../../test/a.ts'` }), [/outside src/])
+  t.match(lineOf({ 'kv/x.ts': 'await import(name)' }), [/computed name/])
+  t.match(lineOf({ 'api/x.ts': `import uWS from 'uWebSockets.js'` }), [/only http/])
+  t.match(lineOf({ 'kv/x.ts': 'const = 1' }), [/kv\/x\.ts: /])
+})
+
+t.test('browser code takes nothing but types from domain, and nobody takes from it', async (t) => {
+  t.same(lineOf({ 'sdk/x.ts': `import type { A } from '../domain/a.ts'\nimport { b } from './b.ts'` }), [])
+  t.match(lineOf({ 'sdk/x.ts': `import { a } from '../domain/a.ts'` }), [/only types from domain/])
+  t.match(lineOf({ 'sdk/x.ts': `import { type A } from '../domain/a.ts'` }), [/only types from domain/])
+  t.match(lineOf({ 'dashboard/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
+  t.match(lineOf({ 'api/x.ts': `import { a } from '../sdk/a.ts'` }), [/runs in a browser/])
+})
+
+t.test('what a worker loads is followed to the end', async (t) => {
+  const files = {
+    'engine/decide.worker.ts': `import { a } from './a.ts'`,
+    'engine/a.ts': `export { b } from '../records/b.ts'`,
+    'records/b.ts': `const kv = await import('../kv/lmdb.ts')`,
+    'kv/lmdb.ts': '',
+  }
+  t.match(entriesOf(files), [/decide\.worker\.ts → engine\/a\.ts → records\/b\.ts → kv\/lmdb\.ts/])
+  t.match(entriesOf({ 'engine/d.worker.ts': `import '../http/server.ts'` }), [/loads http/])
+  t.match(entriesOf({ 'clickhouse/c.child.ts': `import './open.ts'` }), [/loads clickhouse\/open/])
+})
+
+t.test('a worker may use types, a port declaration and the folder it belongs to', async (t) => {
+  t.same(entriesOf({ 'engine/d.worker.ts': `import type { Kv } from '../kv/lmdb.ts'` }), [])
+  t.same(entriesOf({ 'engine/d.worker.ts': `import { RECORD_BYTES_MAX } from '../log/log.ts'` }), [])
+  t.same(entriesOf({ 'clickhouse/c.child.ts': `import { a } from './guard.ts'`, 'clickhouse/guard.ts': '' }), [])
+})
+
+t.test('files that are too long or say nothing of themselves are reported', async (t) => {
+  t.match(checkLengths(fixture({ 'a.ts': '\n'.repeat(331) })), [/331 lines/])
+  t.same(checkLengths(fixture({ 'a.ts': '\n'.repeat(330) })), [])
+  t.match(checkOpenings(fixture({ 'a.ts': 'const a = 1' })), [/does not open/])
+  t.match(checkOpenings(fixture({ 'a.ts': '// things\nconst a = 1' })), [/does not open/])
+  t.same(checkOpenings(fixture({ 'a.ts': '#!/usr/bin/env node\n// Owns\n// nothing at all.\n' })), [])
+})
+
+t.test('the source tree follows all of it', async (t) => {
+  const sources = readSources()
+  const modules = parseAll(sources)
+  t.ok(sources.size > 20, 'the sources were found')
+  t.same(checkLine(modules), [], 'a folder imports only from its left')
+  t.same(checkEntries(modules), [], 'workers and child processes stay clear of ports and http')
+  t.same(checkLengths(sources), [], 'files are short')
+  t.same(checkOpenings(sources), [], 'every file says what it owns')
+})

@@ -1,0 +1,121 @@
+// Random rulesets over random events: closures, generated code and the naive interpreter decide alike. A difference is
+// shrunk to a small condition before it is shown. The same run again: SEED=n.
+
+import t from 'tap'
+import type { Facts } from '../../src/domain/event.ts'
+import type { Group, Leaf } from '../../src/domain/rule.ts'
+import { compileRules, type Mode } from '../../src/rules/codegen.ts'
+import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { matches } from './reference.ts'
+import { member, randomFacts, randomGroup } from './sample.ts'
+
+const SEED = testSeed()
+const RULESETS = 40
+const RULES = 130
+const EVENTS = 40
+
+function decider(rules: readonly Group[], mode: Mode, scores: boolean): (facts: Facts) => number[] {
+  const layout = createLayout({ scores })
+  const match = compileRules(rules, { layout, member, mode })
+  const values: FieldVector = []
+  const hits = new Int32Array(rules.length)
+  return (facts) => {
+    layout.fill(facts, values)
+    return Array.from(hits.subarray(0, match(values, hits)))
+  }
+}
+
+/** Every condition that is one step simpler. */
+function simpler(group: Group): Group[] {
+  const steps: Group[] = []
+  group.rules.forEach((item, i) => {
+    const replaced = (by: readonly (Leaf | Group)[]): Group => ({ ...group, rules: group.rules.toSpliced(i, 1, ...by) })
+    if (group.rules.length > 1) steps.push(replaced([]))
+    if ('rules' in item) {
+      steps.push(replaced(item.rules))
+      for (const inner of simpler(item)) steps.push(replaced([inner]))
+    } else if (Array.isArray(item.value) && item.value.length > 0) {
+      steps.push(replaced([{ ...item, value: item.value.slice(1) }]))
+    }
+  })
+  return steps
+}
+
+function disagree(group: Group, facts: Facts, scores: boolean): boolean {
+  const expected = matches(group, facts, { scores, member })
+  return (['closures', 'generated'] as const).some(
+    (mode) => (decider([group], mode, scores)(facts).length === 1) !== expected,
+  )
+}
+
+/** The smallest condition that one-step simplifications reach while it still fails. */
+function shrink(group: Group, fails: (group: Group) => boolean): Group {
+  const smaller = simpler(group).find(fails)
+  return smaller === undefined ? group : shrink(smaller, fails)
+}
+
+t.test('closures, generated code and the interpreter agree on every rule and event', async (t) => {
+  t.comment(`seed ${SEED}`)
+  const r = rng(SEED)
+  let pairs = 0
+  let held = 0
+  for (let n = 0; n < RULESETS; n++) {
+    const scores = n % 4 !== 0
+    const rules = Array.from({ length: RULES }, () => randomGroup(r))
+    // Repeated rules make the predicates that several rules share.
+    for (let i = 0; i < 20; i++) rules[r.int(RULES)] = r.pick(rules)
+    const closures = decider(rules, 'closures', scores)
+    const generated = decider(rules, 'generated', scores)
+    for (let e = 0; e < EVENTS; e++) {
+      const facts = randomFacts(r)
+      const expected = rules.flatMap((rule, i) => (matches(rule, facts, { scores, member }) ? [i] : []))
+      pairs += RULES
+      held += expected.length
+      for (const [name, actual] of [
+        ['closures', closures(facts)],
+        ['generated', generated(facts)],
+      ] as const) {
+        if (actual.join() === expected.join()) continue
+        const at = rules.findIndex((_, i) => actual.includes(i) !== expected.includes(i))
+        const rule = shrink(rules[at] as Group, (group) => disagree(group, facts, scores))
+        t.fail(`${name} differ from the interpreter`, {
+          seed: SEED,
+          ruleset: n,
+          event: e,
+          rule: JSON.stringify(rule),
+          tag: facts.tag,
+        })
+        return
+      }
+    }
+  }
+  t.ok(pairs >= 20_000, `${pairs} pairs`)
+  t.ok(held > pairs / 20 && held < pairs * 0.95, `${held} held: both answers are exercised`)
+})
+
+t.test('the order of an AND or OR means nothing', async (t) => {
+  t.comment(`seed ${SEED}`)
+  const r = rng(SEED + 1)
+  const reversed = (group: Group): Group => ({
+    ...group,
+    rules: group.rules.toReversed().map((item) => ('rules' in item ? reversed(item) : item)),
+  })
+  const rules = Array.from({ length: 200 }, () => randomGroup(r))
+  const one = decider(rules, 'generated', true)
+  const other = decider(rules.map(reversed), 'generated', true)
+  for (let e = 0; e < 50; e++) {
+    const facts = randomFacts(r)
+    t.equal(one(facts).join(), other(facts).join(), `event ${e}`)
+  }
+})
+
+t.test('the shrinker keeps the failure and drops the rest', async (t) => {
+  const bad: Leaf = { field: 'tag.bad', operator: 'exists', value: true }
+  const fine: Leaf = { field: 'ip.country', operator: 'equals', value: 'CZ' }
+  const group: Group = {
+    operator: 'AND',
+    rules: [fine, { operator: 'OR', rules: [fine, { operator: 'AND', rules: [bad] }] }],
+  }
+  t.same(shrink(group, (g) => JSON.stringify(g).includes('tag.bad')).rules, [bad])
+})
