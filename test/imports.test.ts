@@ -23,6 +23,7 @@ const LINE: readonly (readonly string[])[] = [
   ['ingress', 'engine', 'control', 'sink', 'dispatcher', 'reads'],
   ['jobs'],
   ['api'],
+  ['settings.ts'],
   ['config.ts'],
   ['ops'],
   ['app.ts'],

@@ -3,11 +3,11 @@
 
 import type { TSchema } from 'typebox'
 import { ApiError } from '../domain/errors.ts'
+import { parseJson } from '../http/json-body.ts'
 import type { HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import { validator } from '../lib/validate.ts'
 import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
-import { isJsonType, parseJson } from './body.ts'
 import type { Operator } from './operator.ts'
 import { presentReply } from './present.ts'
 import { queryParser } from './query.ts'
@@ -16,6 +16,7 @@ import type { AddressOf, KeyedCall, Route } from './routes.ts'
 const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
 const IGNORED_BODY_BYTES_MAX = 4_096
+const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
 
 export interface ApiNeeds {
@@ -56,7 +57,7 @@ function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNee
       if (access !== 'any-key') permit(caller, access)
       request.context = caller
     }
-    if (route.body !== undefined && hasBody(request) && !isJsonType(request.header('content-type'))) {
+    if (route.body !== undefined && hasBody(request) && !JSON_TYPE.test(request.header('content-type'))) {
       throw new ApiError('unsupported_media_type')
     }
     return null
@@ -90,7 +91,7 @@ function bodyReader(schema: TSchema | undefined, mayBeEmpty: boolean): (bytes: U
   if (schema === undefined) return () => () => undefined
   const check: (data: unknown) => void = validator(schema)
   return (bytes) => {
-    const value = mayBeEmpty && bytes.length === 0 ? {} : parseJson(bytes)
+    const value = mayBeEmpty && bytes.length === 0 ? {} : parseJson(bytes, 'refuse')
     return () => {
       check(value)
       return value

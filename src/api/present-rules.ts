@@ -3,14 +3,8 @@
 import type { Group } from '../domain/rule.ts'
 import { FIELDS, OPERATORS_BY_TYPE } from '../events/fields.ts'
 import { isoTime } from '../events/present.ts'
+import type { RuleStats } from '../reads/rule-stats.ts'
 import type { StoredRule } from '../records/rules.ts'
-
-export interface RuleStats {
-  readonly matchCount: number
-  /** Milliseconds since the epoch; null when it never matched. */
-  readonly lastMatchAt: number | null
-  readonly monitorMatchCount: number
-}
 
 const countLeaves = (group: Group): number =>
   group.rules.reduce((sum, item) => sum + ('rules' in item ? countLeaves(item) : 1), 0)

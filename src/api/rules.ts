@@ -11,6 +11,7 @@ import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { RuleStats } from '../reads/rule-stats.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
 import {
@@ -24,7 +25,7 @@ import {
 } from '../records/rules.ts'
 import { type ParseContext, parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
-import { PRESENTED_FIELDS, presentListedRule, presentRule, type RuleStats } from './present-rules.ts'
+import { PRESENTED_FIELDS, presentListedRule, presentRule } from './present-rules.ts'
 import { keyed, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 

@@ -13,7 +13,8 @@ import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Applied, apply } from './apply.ts'
 
-const BATCH = { recordsMax: 256, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
+// Small, because pollers see the reader's position move once per batch.
+const BATCH = { recordsMax: 32, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
 const RETRY_MS = 200
 const COMMIT_ATTEMPTS_MAX = 50
 
@@ -62,18 +63,18 @@ async function readerPosition(kv: Kv): Promise<number> {
   return position
 }
 
-/** The position to read on from. */
+/** The position to read on from. The reader's own position may lag behind the scopes': what is applied is skipped. */
 async function applyBatch(needs: ControlNeeds, records: readonly LogRecord[], position: number): Promise<number> {
   for (const record of records) {
     if (needs.signal.aborted) return position
     await applyRecord(needs, record)
-    const guard = { source: CHANGES_READER, expect: position, next: record.seq }
-    const [advanced] = await needs.kv.commit([{ scope: SYSTEM, guard }])
-    // Another owner is at work as well: go on from where it has come to.
-    if (!advanced) return readerPosition(needs.kv)
-    position = record.seq
   }
-  return position
+  const next = records.at(-1)?.seq
+  if (next === undefined) return position
+  const guard = { source: CHANGES_READER, expect: position, next }
+  const [advanced] = await needs.kv.commit([{ scope: SYSTEM, guard }])
+  // Another owner is at work as well: go on from where it has come to.
+  return advanced ? next : readerPosition(needs.kv)
 }
 
 async function applyRecord(needs: ControlNeeds, { seq, bytes }: LogRecord): Promise<void> {

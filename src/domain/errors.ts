@@ -47,7 +47,8 @@ export class ApiError extends Error {
   }
 }
 
-export const invalid = (field: string, message: string): ApiError => new ApiError('validation_error', { field, message })
+export const invalid = (field: string, message: string): ApiError =>
+  new ApiError('validation_error', { field, message })
 
 /** The contract's error body. */
 export function errorBody(error: ApiError): string {

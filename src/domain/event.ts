@@ -5,7 +5,14 @@ export type Env = 'live' | 'test'
 export type Verdict = 'allow' | 'challenge' | 'block'
 export type ChallengeType = 'captcha' | 'otp' | 'email' | 'webauthn' | 'device_check' | 'custom'
 export const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
-export const CHALLENGE_TYPES: readonly ChallengeType[] = ['captcha', 'otp', 'email', 'webauthn', 'device_check', 'custom']
+export const CHALLENGE_TYPES: readonly ChallengeType[] = [
+  'captcha',
+  'otp',
+  'email',
+  'webauthn',
+  'device_check',
+  'custom',
+]
 
 export type SignalName =
   | 'bot'

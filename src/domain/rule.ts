@@ -5,17 +5,7 @@ import type { ChallengeType, Verdict } from './event.ts'
 export type RuleStatus = 'live' | 'monitor' | 'paused' | 'draft'
 export const RULE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'paused', 'draft']
 
-export type Operator =
-  | 'equals'
-  | 'not_equals'
-  | 'gt'
-  | 'gte'
-  | 'lt'
-  | 'lte'
-  | 'in'
-  | 'not_in'
-  | 'contains'
-  | 'exists'
+export type Operator = 'equals' | 'not_equals' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'not_in' | 'contains' | 'exists'
 export const OPERATORS: readonly Operator[] = [
   'equals',
   'not_equals',

@@ -25,7 +25,13 @@ async function persist<T>(clock: Clock, action: () => Promise<T>): Promise<T> {
 }
 
 /** R2: appends one record of decisions behind `expectLast`, or throws Conflict when somebody else has appended. */
-export function appendFenced(log: Log, clock: Clock, partition: number, record: Uint8Array, expectLast: Seq): Promise<Seq> {
+export function appendFenced(
+  log: Log,
+  clock: Clock,
+  partition: number,
+  record: Uint8Array,
+  expectLast: Seq,
+): Promise<Seq> {
   let unknown = false
   return persist(clock, async () => {
     if (unknown && (await log.last('events', partition)) !== expectLast) {

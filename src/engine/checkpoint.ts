@@ -1,9 +1,9 @@
 // The engine's side of the kv: entries loaded for a batch, and the lazy, guarded checkpoint of what changed (R2, R3).
 
-import type { Clock } from '../lib/clock.ts'
-import { Conflict, Unavailable } from '../lib/failures.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
 import { DECIDED_TO, ENGINE_POSITION, nonceKey, partitionScope, ruleStatKeys } from '../records/partitions.ts'
 import type { Load } from './decider.ts'
@@ -25,7 +25,10 @@ export function loadFrom(kv: Kv, partition: number): Load {
 
 /** The nonces of the last minutes, oldest first. */
 export async function nonceChunks(kv: Kv, partition: number): Promise<Uint8Array[]> {
-  const entries = await kv.scan<Uint8Array>(partitionScope(partition), 'nonce', { limit: NONCE_CHUNKS_MAX, reverse: true })
+  const entries = await kv.scan<Uint8Array>(partitionScope(partition), 'nonce', {
+    limit: NONCE_CHUNKS_MAX,
+    reverse: true,
+  })
   return entries.reverse().map((entry) => entry.value)
 }
 

@@ -2,9 +2,9 @@
 // in-process.
 
 import type { RandomBytes } from '../domain/ids.ts'
-import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
 import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
+import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
 import { packFrames, unpackFrames } from './frames.ts'
 import { type Checkpoint, createPartition, type Decided, type Partition, type Reply } from './partition.ts'
 import type { Loaded, Wanted } from './state.ts'

@@ -1,20 +1,20 @@
 // The engine: owner of partitions. Next batch → load → decide (pure, in a worker) → append, fenced → reply → checkpoint.
 // Rules R1–R6 of the protocol are here; src/README.md lists them.
 
-import { Conflict } from '../lib/failures.ts'
-import type { Clock } from '../lib/clock.ts'
-import { must } from '../lib/must.ts'
+import { decodeEventsRecord } from '../events/record.ts'
 import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Conflict } from '../lib/failures.ts'
+import { must } from '../lib/must.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { decodeEventsRecord } from '../events/record.ts'
-import { commitCheckpoint, loadFrom, nonceChunks } from './checkpoint.ts'
 import { appendDead, appendFenced } from './append.ts'
+import { commitCheckpoint, loadFrom, nonceChunks } from './checkpoint.ts'
 import type { Decider } from './decider.ts'
+import type { RuleLog } from './judge.ts'
 import type { Decided, Replay, Reply } from './partition.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
-import type { RuleLog } from './judge.ts'
 
 export interface EngineNeeds {
   readonly log: Log
@@ -75,7 +75,12 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   let undurable = 0
   let checkpointAt = clock.monotonic()
 
-  async function settle(decided: Decided, batch: readonly LogRecord[], withCheckpoint: boolean, to: Seq): Promise<void> {
+  async function settle(
+    decided: Decided,
+    batch: readonly LogRecord[],
+    withCheckpoint: boolean,
+    to: Seq,
+  ): Promise<void> {
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     await appendDead(log, clock, partition, decided.dead, batch)
     for (const [i, record] of decided.records.entries()) {
@@ -85,7 +90,8 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     needs.reply(decided.replies, decided.replays)
     needs.report.decided(partition, decided.replies.length, decided.dead.length)
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
-    if (checkpoint !== null) checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, to)
+    if (checkpoint !== null)
+      checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, to)
   }
 
   try {
@@ -110,7 +116,9 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         decidedTo = must(batch.at(-1), 'a last record').seq
         undurable += batch.length
         const withCheckpoint =
-          undurable >= CHECKPOINT_EVENTS || dirtyCount >= 4 * CHECKPOINT_EVENTS || clock.monotonic() >= checkpointAt + CHECKPOINT_MS
+          undurable >= CHECKPOINT_EVENTS ||
+          dirtyCount >= 4 * CHECKPOINT_EVENTS ||
+          clock.monotonic() >= checkpointAt + CHECKPOINT_MS
         settling = settle(decided, batch, withCheckpoint, decidedTo)
         settling.catch(() => undefined)
         if (withCheckpoint) {
@@ -158,16 +166,29 @@ async function takeOver(needs: EngineNeeds, partition: number) {
     if (records.length === 0) break
     const unapplied = records.filter((r) => r.seq > checkpointed)
     if (unapplied.length > 0) {
-      needs.reply(await decider.adopt(partition, unapplied.map((r) => r.bytes), load), [])
+      needs.reply(
+        await decider.adopt(
+          partition,
+          unapplied.map((r) => r.bytes),
+          load,
+        ),
+        [],
+      )
     }
     for (const record of records) {
       const { items, to } = decodeEventsRecord(record.bytes)
-      if (record.seq > sunk) recent.add(partition, record.seq, items.map((item) => item.requestId))
+      if (record.seq > sunk)
+        recent.add(
+          partition,
+          record.seq,
+          items.map((item) => item.requestId),
+        )
       if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
   }
   seq = Math.max(seq, checkpointed)
-  if ((await log.last('events', partition)) !== seq) throw new Conflict(`events/${partition} grew while it was taken over`)
+  if ((await log.last('events', partition)) !== seq)
+    throw new Conflict(`events/${partition} grew while it was taken over`)
   return { checkpointed, seq, decidedTo }
 }

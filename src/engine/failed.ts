@@ -1,11 +1,17 @@
 // The event of an identification that could not be decided (architecture §4, R4): it exists, carries no verdict and says so.
 
-import { type IdentifyMeta } from '../domain/identify.ts'
+import type { Signal, StoredEvent } from '../domain/event.ts'
+import type { IdentifyMeta } from '../domain/identify.ts'
 import { requestTime } from '../domain/ids.ts'
 import { must } from '../lib/must.ts'
-import type { Signal, StoredEvent } from '../domain/event.ts'
 
-const UNDETERMINED: Signal = { state: 'undetermined', confidence: 0, methods: [], source: 'server', dataAgeSeconds: null }
+const UNDETERMINED: Signal = {
+  state: 'undetermined',
+  confidence: 0,
+  methods: [],
+  source: 'server',
+  dataAgeSeconds: null,
+}
 
 /** `reason` is a short code, never text of the client's. */
 export function failedEvent(meta: IdentifyMeta, visitorId: string, reason: string): StoredEvent {

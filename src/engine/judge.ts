@@ -2,23 +2,23 @@
 // know is in its arguments.
 
 import { createHash } from 'node:crypto'
-import type { Facts, StoredEvent } from '../domain/event.ts'
+import type { Device, Facts, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { type IdentifyBody, type IdentifyMeta, URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { hash53, requestTime } from '../domain/ids.ts'
-import { must } from '../lib/must.ts'
 import { type Attributes, deviceOf, readAttributes } from '../identity/attributes.ts'
 import { matchKeys } from '../identity/keys.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import { recognise } from '../identity/matcher.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
+import { must } from '../lib/must.ts'
 import { decodeIdentification } from '../records/identification.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Frame } from './frames.ts'
 import { scoreEvent } from './scores.ts'
-import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectIncognito } from './signals/incognito.ts'
+import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
 
 /** One decoded identification. */
@@ -89,8 +89,7 @@ function bodyHashOf(bytes: Uint8Array): number {
 export function openCase(frame: Frame, parsers: Parsers): Case {
   const { meta, body: bytes } = decodeIdentification(frame.bytes)
   const body = parseBody(bytes)
-  const { ip } = meta
-  const headers = body.headers === undefined ? meta.headers : lowerCased(body.headers)
+  const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
   const { exact, blocking } = matchKeys(attributes, ip)
@@ -109,10 +108,6 @@ export function openCase(frame: Frame, parsers: Parsers): Case {
     nonceHash: hasNonce ? hash53(`${meta.workspace}/${meta.env}/${body.nonce}`) : 0,
     bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
   }
-}
-
-function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 /** `drawId` gives a new visitor id whose home is this partition. */
@@ -157,7 +152,8 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(before.lastSeenAt, atMs),
-    device: deviceOf(attributes, body),
+    // Texts are cut to length, which can halve a surrogate pair.
+    device: wellFormed(deviceOf(attributes, body)) as Device,
     signals,
     scores,
     scoreReasons: scored.reasons,
@@ -178,7 +174,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     linkedId,
     email,
     tag: (body.tag ?? {}) as Record<string, unknown>,
-    url: body.url?.slice(0, URL_CHARS_STORED_MAX) ?? null,
+    url: body.url?.slice(0, URL_CHARS_STORED_MAX).toWellFormed() || null,
     identity: {
       method: restored ? 'token' : recognition.method,
       anonymitySet: recognition.anonymitySet,

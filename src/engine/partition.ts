@@ -3,21 +3,21 @@
 
 import type { StoredEvent } from '../domain/event.ts'
 import { homePartition, makeVisitorId, type RandomBytes } from '../domain/ids.ts'
-import { type DecidedItem, decodeEventsRecord, encodeEventsRecord, type EventsRecord, rowAt } from '../events/record.ts'
+import { type DecidedItem, decodeEventsRecord, type EventsRecord, rowAt } from '../events/record.ts'
 import { fromRow, toRow } from '../events/row.ts'
 import { openParsers } from '../identity/parsers.ts'
-import { packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { presentResult } from '../identity/result.ts'
+import { packVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
-import { RECORD_BYTES_MAX } from '../log/log.ts'
 import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
-import { type Candidates, type Case, judge, openCase, type RuleLog } from './judge.ts'
+import { type Case, judge, openCase, type RuleLog } from './judge.ts'
+import { createLookup, type Opened, scopedId } from './lookup.ts'
 import { createNonces } from './nonces.ts'
-import { presentResult } from '../identity/result.ts'
+import { createPacker } from './packer.ts'
 import { createState, type Dirty, type Loaded, type Wanted } from './state.ts'
-
 
 /** An answer for the ingress that waits for `requestId`. */
 export interface Reply {
@@ -93,90 +93,23 @@ export interface PartitionNeeds {
   readonly visitorsMax: number
 }
 
-const EXACT_CANDIDATES_MAX = 8
-const LINKED_CANDIDATES_MAX = 32
-const PER_KEY_MAX = 10
-/** Room for a header beside rows and states. */
-const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
-const ITEM_OVERHEAD_BYTES = 400
 const NO_STATE = new Uint8Array(0)
-
-type Opened = Case | { readonly seq: number; readonly broken: string }
 
 export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
   const state = createState(needs.visitorsMax)
+  const lookup = createLookup(state)
   const nonces = createNonces()
   const parsers = openParsers()
   let matches = new Map<string, MatchCount>()
   let opened: Opened[] = []
   let adopting: EventsRecord[] = []
 
-  const scoped = (c: { meta: { workspace: string; env: string } }, id: string) => `${c.meta.workspace}/${c.meta.env}/${id}`
-
-  function held(id: string): VisitorState | null {
-    const visitor = state.visitor(id)
-    return visitor ? unpackVisitor(visitor.state) : null
-  }
-
-  /** Ids to compare with, newest first: look-alikes under the exact key, else whatever shares a blocking key. */
-  function candidateIds(c: Case): { exact: string[]; linked: string[] } {
-    const { exactKey } = c
-    const exact = exactKey === null ? [] : [...(state.index(scoped(c, exactKey))?.ids ?? [])].reverse()
-    if (exact.length > 0) return { exact: exact.slice(0, EXACT_CANDIDATES_MAX), linked: [] }
-    const linked = new Set<string>()
-    for (const key of c.keys) {
-      if (key === exactKey) continue
-      for (const id of (state.index(scoped(c, key))?.ids ?? []).slice(-PER_KEY_MAX).reverse()) {
-        if (linked.size < LINKED_CANDIDATES_MAX) linked.add(id)
-      }
-    }
-    return { exact: [], linked: [...linked] }
-  }
-
-  function wantedFor(c: Case): Wanted[] {
-    const wanted: Wanted[] = []
-    const want = (kind: Wanted['kind'], id: string) => {
-      if (state.missing(kind, id)) wanted.push({ kind, id })
-    }
-    if (c.meta.token !== null) {
-      const id = scoped(c, c.meta.token.visitorId)
-      want('visitor', id)
-      const known = state.visitor(id)
-      // Only keys this visitor was not indexed under will be written, so only those must be known.
-      if (known !== undefined) for (const key of c.keys) if (!known?.keys.includes(key)) want('index', scoped(c, key))
-      return wanted
-    }
-    for (const key of c.keys) want('index', scoped(c, key))
-    if (wanted.length > 0) return wanted
-    const { exact, linked } = candidateIds(c)
-    for (const id of [...exact, ...linked]) want('visitor', scoped(c, id))
-    return wanted
-  }
-
-  function wantedNow(): Wanted[] {
-    const wanted = new Map<string, Wanted>()
-    for (const c of opened) {
-      if ('broken' in c) continue
-      for (const w of wantedFor(c)) wanted.set(`${w.kind} ${w.id}`, w)
-    }
-    return [...wanted.values()]
-  }
-
   function drawId(): string {
     for (;;) {
       const id = makeVisitorId(random)
       if (homePartition(id, partitions) === partition) return id
     }
-  }
-
-  function candidatesFor(c: Case): Candidates {
-    if (c.meta.token !== null) {
-      return { tokenVisitor: held(scoped(c, c.meta.token.visitorId)), exact: [], linked: [] }
-    }
-    const { exact, linked } = candidateIds(c)
-    const states = (ids: string[]) => ids.map((id) => held(scoped(c, id))).filter((v) => v !== null)
-    return { tokenVisitor: null, exact: states(exact), linked: states(linked) }
   }
 
   /** The one way decisions change state: fresh ones and adopted ones alike. */
@@ -199,7 +132,13 @@ export function createPartition(needs: PartitionNeeds): Partition {
     if (item.nonceHash !== 0) nonces.add(item)
   }
 
-  function itemOf(c: Case, event: StoredEvent, state: Uint8Array, indexed: readonly string[], row: string): DecidedItem {
+  function itemOf(
+    c: Case,
+    event: StoredEvent,
+    state: Uint8Array,
+    indexed: readonly string[],
+    row: string,
+  ): DecidedItem {
     return {
       seq: c.seq,
       requestId: event.requestId,
@@ -231,7 +170,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
 
   function begin(frames: readonly Frame[]): readonly Wanted[] {
     opened = frames.map(open)
-    return wantedNow()
+    return lookup.wanted(opened)
   }
 
   function decide(poisoned: ReadonlySet<number>): Decided {
@@ -260,10 +199,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
       let indexed: readonly string[] = []
       try {
         if (poisoned.has(c.seq)) throw new Error('given up after repeated failures')
-        const judged = judge(c, candidatesFor(c), must(ruleset, 'a ruleset for every workspace'), drawId)
+        const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), drawId)
         event = judged.event
         logs.push(...judged.logs)
-        const before = state.visitor(scoped(c, event.visitorId))
+        const before = state.visitor(scopedId(c.meta, event.visitorId))
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
         held = holdVisitor(c.keys, packVisitor(judged.visitor)).packed
       } catch (error) {
@@ -306,7 +245,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     begin,
     provide(loaded) {
       state.load(loaded)
-      return wantedNow()
+      return lookup.wanted(opened)
     },
     decide,
     beginAdopt(records) {
@@ -330,39 +269,6 @@ export function createPartition(needs: PartitionNeeds): Partition {
       const counted = [...matches.values()]
       matches = new Map()
       return { dirty: state.takeDirty(), matches: counted, nonces: nonces.takeAdded() }
-    },
-  }
-}
-
-/** Gathers items into records below the log's limit whose source ranges join without a gap. */
-function createPacker(from: number, to: number) {
-  const records: Uint8Array[] = []
-  const placed: string[][] = []
-  let items: DecidedItem[] = []
-  let rows: string[] = []
-  let bytes = 0
-  let start = from
-
-  function close(end: number): void {
-    records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.from(rows.join('')) }))
-    placed.push(items.map((item) => item.requestId))
-    start = end + 1
-    items = []
-    rows = []
-    bytes = 0
-  }
-
-  return {
-    add(item: DecidedItem, row: string): void {
-      const size = item.rowBytes + item.state.length + ITEM_OVERHEAD_BYTES
-      if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
-      items.push(item)
-      rows.push(`${row}\n`)
-      bytes += size
-    },
-    finish(): { readonly records: readonly Uint8Array[]; readonly placed: readonly (readonly string[])[] } {
-      close(to)
-      return { records, placed }
     },
   }
 }

@@ -36,7 +36,11 @@ interface Held {
 
 export function createRecent(partitions: number, entriesMax: number): Recent {
   const places = new Map<number, number>()
-  const held: Held[] = Array.from({ length: partitions }, () => ({ records: new Map(), caughtUp: false, overflowedAt: 0 }))
+  const held: Held[] = Array.from({ length: partitions }, () => ({
+    records: new Map(),
+    caughtUp: false,
+    overflowedAt: 0,
+  }))
   // One double per place: the seq takes the high part, so it may grow to 2^37 / partitions.
   const encode = (partition: number, seq: number, index: number) => (seq * partitions + partition) * INDEX_MAX + index
 
@@ -53,7 +57,9 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
       if (mine.records.has(seq)) return
       const hashes = requestIds.map((id) => hash53(id))
       mine.records.set(seq, hashes)
-      hashes.forEach((hash, index) => places.set(hash, encode(partition, seq, index)))
+      hashes.forEach((hash, index) => {
+        places.set(hash, encode(partition, seq, index))
+      })
       while (places.size > entriesMax) {
         const [oldest, its] = mine.records.entries().next().value as [number, readonly number[]]
         if (oldest === seq) return

@@ -50,7 +50,10 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
     const ruleset = await readRuleset(kv, workspace, env)
     // Two refreshes may overlap: an older answer must not replace a newer one.
     if (ruleset === null || (held.get(name)?.revision ?? -1) >= ruleset.revision) return
-    held.set(name, encodeSnapshot({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }))
+    held.set(
+      name,
+      encodeSnapshot({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }),
+    )
     current = [...held.values()]
     confirmed.delete(name)
     confirmed.set(name, ruleset.revision)

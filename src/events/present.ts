@@ -38,7 +38,8 @@ function presentDetails(event: StoredEvent) {
   for (const name of SIGNAL_NAMES) {
     const signal = event.signals[name]
     if (signal.state === 'clear') continue
-    details[name] = name === 'bot' && event.signals.botType !== null ? { ...signal, type: event.signals.botType } : signal
+    details[name] =
+      name === 'bot' && event.signals.botType !== null ? { ...signal, type: event.signals.botType } : signal
   }
   return details
 }

@@ -91,7 +91,12 @@ type PackedItem = [
 /** Throws on bytes that are no such record. */
 export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
   const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
-  const [format, from, to, packed] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [number, number, number, PackedItem[]]
+  const [format, from, to, packed] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
+    number,
+    number,
+    number,
+    PackedItem[],
+  ]
   if (format !== FORMAT) throw new Error(`events record format ${format} is not known to this build`)
   const items = packed.map((i) => ({
     seq: i[0],

@@ -92,7 +92,9 @@ export const COLUMNS = [
 
 /** Everything no query filters on, as one JSON text. */
 interface Detail {
-  readonly sig: Readonly<Partial<Record<SignalName, readonly [SignalState, number, readonly string[], string, number | null]>>>
+  readonly sig: Readonly<
+    Partial<Record<SignalName, readonly [SignalState, number, readonly string[], string, number | null]>>
+  >
   readonly botType: string | null
   readonly reasons: readonly (readonly [string, string, number])[]
   readonly matched: readonly RuleMatch[]
@@ -259,7 +261,13 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
 
   const signals: Record<string, unknown> = { vpnProvider, botType: detail.botType }
   for (const name of SIGNAL_NAMES) {
-    const [state, certainty, methods, source, dataAgeSeconds] = detail.sig[name] ?? ['undetermined', 0, [], 'server', null]
+    const [state, certainty, methods, source, dataAgeSeconds] = detail.sig[name] ?? [
+      'undetermined',
+      0,
+      [],
+      'server',
+      null,
+    ]
     signals[name] = { state, confidence: certainty, methods, source, dataAgeSeconds } satisfies Signal
   }
   return {
@@ -322,4 +330,6 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
 const TIMES: readonly string[] = ['ts', 'first_seen_at', 'last_seen_at']
 
 /** The SELECT list whose values, in order, `fromRow` reads. */
-export const SELECT_COLUMNS = COLUMNS.map((c) => (TIMES.includes(c) ? `toUnixTimestamp64Milli(${c}) AS ${c}_ms` : c)).join(', ')
+export const SELECT_COLUMNS = COLUMNS.map((c) =>
+  TIMES.includes(c) ? `toUnixTimestamp64Milli(${c}) AS ${c}_ms` : c,
+).join(', ')

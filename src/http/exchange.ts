@@ -6,7 +6,7 @@ import { type BodyReader, openBody, openBodyCopier } from './body.ts'
 import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
-import type { Before, Handler, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
+import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
 import { type Presenter, sendResponse } from './write.ts'
 
 export interface Route {
@@ -18,6 +18,7 @@ export interface Route {
   readonly borrowBody: boolean
   readonly deadlineMs: number
   readonly deadlines: DeadlineQueue
+  readonly responseHeaders: readonly Header[]
 }
 
 export interface ExchangeConfig {
@@ -209,8 +210,9 @@ export function openExchanges(config: ExchangeConfig) {
       if (over) return
       finish(response.status)
       try {
-        if (corked) sendResponse(raw, response, presenter, method === 'HEAD', closing)
-        else raw.cork(() => sendResponse(raw, response, presenter, method === 'HEAD', closing))
+        const { responseHeaders } = route
+        if (corked) sendResponse(raw, response, responseHeaders, presenter, method === 'HEAD', closing)
+        else raw.cork(() => sendResponse(raw, response, responseHeaders, presenter, method === 'HEAD', closing))
       } catch (err) {
         log.error({ err, route: label }, 'a response could not be written')
         raw.close()

@@ -58,6 +58,8 @@ export interface RouteOptions {
   /** From the headers' arrival to the answer, body included. Default 10,000. Kept to about 100 ms. */
   readonly deadlineMs?: number
   readonly before?: Before
+  /** On every answer of this route, refusals of a request unread or of other methods included. Default none. */
+  readonly responseHeaders?: readonly Header[]
 }
 
 /** Turns any failure into a response: those of errors.ts, and whatever handlers throw. */

@@ -1,13 +1,13 @@
 // The HTTP server: binds a port, finds the route, and hands every request to an exchange. Nothing else knows uWebSockets.
 import uWS, { type us_listen_socket } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
-import { must } from '../lib/must.ts'
+import { assert, must } from '../lib/must.ts'
 import { MethodNotAllowed, PortBusy, RouteUnknown } from './errors.ts'
 import { openExchanges, type Route } from './exchange.ts'
 import { wantedHeaders } from './framing.ts'
 import type { Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe, Present, RouteOptions } from './message.ts'
 import { openRouter, type Resource } from './router.ts'
-import { openPresenter } from './write.ts'
+import { headersFault, openPresenter } from './write.ts'
 
 export interface HttpConfig {
   readonly host: string
@@ -90,6 +90,8 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
 
   function makeRoute(pattern: string, handler: Handler, options: RouteOptions): Route {
     const deadlineMs = options.deadlineMs ?? DEADLINE_MS
+    const responseHeaders = options.responseHeaders ?? []
+    assert(headersFault(responseHeaders) === null, `${pattern} has headers that can be sent`)
     return {
       pattern,
       handler,
@@ -99,12 +101,17 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
       borrowBody: options.borrowBody ?? false,
       deadlineMs,
       deadlines: exchanges.deadlines.queue(deadlineMs),
+      responseHeaders,
     }
   }
 
   /** A route which answers from the headers whatever the body. */
-  function refusal(pattern: string, respond: (request: HttpRequest) => HttpResponse): Route {
-    return makeRoute(pattern, respond, { before: respond })
+  function refusal(
+    pattern: string,
+    respond: (request: HttpRequest) => HttpResponse,
+    responseHeaders: readonly Header[] = [],
+  ): Route {
+    return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
   const app = (tls === undefined
@@ -154,7 +161,11 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
       const allow = [...resource.methods.keys()].map((verb) => verb.toUpperCase()).join(', ')
       refused.set(
         resource,
-        refusal(pattern, () => presenter.present(new MethodNotAllowed(allow))),
+        refusal(
+          pattern,
+          () => presenter.present(new MethodNotAllowed(allow)),
+          options.responseHeaders ?? refused.get(resource)?.responseHeaders,
+        ),
       )
     },
 

@@ -82,7 +82,8 @@ function responseFault(response: HttpResponse | null | undefined): string | null
   return headers === undefined ? null : headersFault(headers)
 }
 
-function headersFault(headers: readonly Header[]): string | null {
+/** What keeps these from being sent, or null. */
+export function headersFault(headers: readonly Header[]): string | null {
   for (const [name, value] of headers) {
     if (!NAME.test(name) || RESERVED.test(name)) return `a header named ${JSON.stringify(name)}`
     if (!VALUE.test(value)) return `the value of ${name}`
@@ -94,6 +95,7 @@ function headersFault(headers: readonly Header[]): string | null {
 export function sendResponse(
   raw: RawResponse,
   response: HttpResponse,
+  routeHeaders: readonly Header[],
   presenter: Presenter,
   headOnly: boolean,
   close: boolean,
@@ -102,6 +104,7 @@ export function sendResponse(
   if (status !== 200) raw.writeStatus(statusLines.get(status) as string)
   if (body !== undefined) raw.writeHeader('Content-Type', response.contentType ?? JSON_TYPE)
   if (headers !== undefined) for (const header of headers) raw.writeHeader(header[0], header[1])
+  for (const header of routeHeaders) raw.writeHeader(header[0], header[1])
   for (const header of presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
   const bodiless = status === 204 || status === 304
   if (!bodiless && !headOnly) raw.end(body ?? '', close)

@@ -14,7 +14,7 @@ import { createRecentMap } from '../lib/recent-map.ts'
 import type { Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
 import { encodeIdentification } from '../records/identification.ts'
-import type { Decided, Waiting } from './waiting.ts'
+import type { Decided, Settled, Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
   readonly log: Pick<Log, 'append'>
@@ -45,6 +45,9 @@ const RETRY_AFTER_SECONDS = 1
 const BATCH = { itemsMax: 256, bytesMax: 4_194_304, inFlightMax: 1 }
 const NONCES_MAX = 500_000
 
+const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, string> =>
+  new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+
 /** `decided` or `expired` is called once after the promise of `accept` resolved or before; a rejection means neither will be. */
 export type Accept = (incoming: Incoming, decided: Decided, expired: (requestId: string) => void) => Promise<void>
 
@@ -66,9 +69,11 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const text = body.storageToken ?? ''
     const token = text === '' ? null : verifyToken(workspace.tokenSecret, workspace.id, env, text)
     const headers: Record<string, string> = {}
+    // A server speaks for its client: its own headers are no evidence then.
+    const told = body.headers === undefined ? null : lowerCased(body.headers)
     for (const name of EVIDENCE_HEADERS) {
-      const value = header(name)
-      if (value !== '') headers[name] = value
+      const value = told === null ? header(name) : told.get(name)
+      if (value !== undefined && value !== '') headers[name] = value
     }
     return {
       requestId: makeRequestId(incoming.atMs, needs.random),
@@ -104,7 +109,14 @@ export function createAccept(needs: AcceptNeeds): Accept {
       const first = waiting.byNonce(nonce)
       if (first !== null) {
         if (Buffer.compare(first.body, bytes) !== 0) throw new ApiError('idempotency_conflict', { field: 'nonce' })
-        waiting.join(first.requestId, decided, () => expired(first.requestId))
+        const original: Settled = { original: first.requestId, conflict: false }
+        const sameForm = first.keyKind === caller.key.kind
+        waiting.join(
+          first.requestId,
+          // A decision comes in the form of the first's key, and a browser must not get what a server gets.
+          (outcome, replayed) => decided(sameForm || !('body' in outcome) ? outcome : original, replayed),
+          () => expired(first.requestId),
+        )
         return
       }
     }
@@ -115,12 +127,14 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const meta = metaOf(incoming)
     const partition = partitionOf(meta, body, nonce === null ? 0 : hash53(nonce))
     const record = encodeIdentification(meta, bytes)
-    waiting.open(meta.requestId, nonce, bytes, decided, () => expired(meta.requestId))
+    const first = { body: bytes, keyKind: caller.key.kind }
+    waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
     try {
       await must(appends[partition], 'a partition').add(record, record.length)
     } catch {
-      waiting.cancel(meta.requestId)
-      throw unavailable('The identification could not be stored.')
+      const failure = unavailable('The identification could not be stored.')
+      waiting.cancel(meta.requestId, failure)
+      throw failure
     }
   }
 }

@@ -5,14 +5,12 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import {
   type IdentifyBody,
   IdentifySchema,
-  JSON_DEPTH_MAX,
   type Mock,
   TAG_BYTES_MAX,
   TAG_DEPTH_MAX,
 } from '../domain/identify.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { decodeUtf8 } from '../http/utf8.ts'
-import { deeperThan } from '../http/json-depth.ts'
+import { parseJson } from '../http/json-body.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { validator } from '../lib/validate.ts'
 import type { Caller } from '../records/auth.ts'
@@ -20,20 +18,6 @@ import type { Caller } from '../records/auth.ts'
 const validate: (data: unknown) => asserts data is IdentifyBody = validator<IdentifyBody>(IdentifySchema)
 const SECRET_ONLY = ['ip', 'userAgent', 'headers'] as const
 const DAY_MS = 86_400_000
-
-/** Syntax only: any JSON value that is not too deep. */
-export function parseJson(bytes: Uint8Array): unknown {
-  if (deeperThan(bytes, JSON_DEPTH_MAX)) {
-    throw new ApiError('invalid_json', { message: `The body nests deeper than ${JSON_DEPTH_MAX} levels.` })
-  }
-  const text = decodeUtf8(bytes)
-  if (text === null) throw new ApiError('invalid_json', { message: 'The body is not valid UTF-8.' })
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new ApiError('invalid_json')
-  }
-}
 
 /** What this caller may not say at all, whatever else is wrong with the body. */
 function permitBody(data: unknown, caller: Caller): void {
@@ -59,7 +43,8 @@ function depth(value: unknown): number {
 function checkTag(tag: IdentifyBody['tag']): void {
   if (tag === undefined) return
   if (depth(tag) > TAG_DEPTH_MAX) throw invalid('tag', `A tag nests at most ${TAG_DEPTH_MAX} levels.`)
-  if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX) throw invalid('tag', `A tag holds at most ${TAG_BYTES_MAX} bytes.`)
+  if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX)
+    throw invalid('tag', `A tag holds at most ${TAG_BYTES_MAX} bytes.`)
 }
 
 function ipOrThrow(text: string, field: string): string {
@@ -90,7 +75,8 @@ export interface Accepted {
 
 /** Throws the ApiError the caller is to get. */
 export function readIdentify(bytes: Uint8Array, caller: Caller, nowMs: number, retentionDays: number): Accepted {
-  const data = parseJson(bytes)
+  // Halves of surrogate pairs are replaced where the body is decided.
+  const data = parseJson(bytes, 'keep')
   permitBody(data, caller)
   validate(data)
   checkTag(data.tag)

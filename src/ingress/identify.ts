@@ -3,7 +3,7 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { StoredEvent } from '../domain/event.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
-import { type Cidr } from '../domain/ip.ts'
+import type { Cidr } from '../domain/ip.ts'
 import type { Answer, Header, HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import { presentResult } from '../identity/result.ts'
@@ -34,11 +34,11 @@ const CORS: readonly Header[] = [
   ['Access-Control-Expose-Headers', 'Retry-After, Idempotent-Replayed, X-Request-Id'],
 ]
 const PREFLIGHT: readonly Header[] = [
-  ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Allow-Methods', 'POST, OPTIONS'],
   ['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
   ['Access-Control-Max-Age', '86400'],
 ]
+const NO_STORE: Header = ['Cache-Control', 'no-store']
 const REPLAYED: Header = ['Idempotent-Replayed', 'true']
 const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for']
 
@@ -47,14 +47,11 @@ interface Context {
   readonly fromQuery: boolean
 }
 
-const withCors = (response: HttpResponse): HttpResponse => ({
-  ...response,
-  headers: [...(response.headers ?? []), ...CORS],
-})
-
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
 function queryKey(query: string): string | null {
-  return query.startsWith('key=') && !query.includes('&') ? decodeQueryValue(query.slice(4)) : new URLSearchParams(query).get('key')
+  return query.startsWith('key=') && !query.includes('&')
+    ? decodeQueryValue(query.slice(4))
+    : new URLSearchParams(query).get('key')
 }
 
 function decodeQueryValue(text: string): string {
@@ -76,32 +73,36 @@ function checkMediaType(contentType: string, fromQuery: boolean): void {
 }
 
 export function serveIdentify(needs: IdentifyNeeds): void {
-  const { http, auth, accept, clock } = needs
-  const refuse = (error: unknown) => withCors(needs.present(error))
+  const { http, auth, accept, clock, present } = needs
 
   function before(request: HttpRequest): HttpResponse | null {
     try {
       const header = request.header('authorization')
       const fromQuery = header === ''
       const key = fromQuery ? queryKey(request.query) : bearer(header)
-      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, request.remoteAddress())
+      const caller = auth.authenticate(
+        fromQuery && key?.startsWith('pk_') !== true ? null : key,
+        request.remoteAddress(),
+      )
       permit(caller, 'identify')
       if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
       checkMediaType(request.header('content-type'), fromQuery)
       request.context = { caller, fromQuery } satisfies Context
       return null
     } catch (error) {
-      return refuse(error)
+      return present(error)
     }
   }
 
   function respondDecided(caller: Caller, answer: Answer, outcome: Settled, replayed: boolean): void {
     if ('body' in outcome) {
-      answer({ status: 200, body: outcome.body, headers: replayed ? [REPLAYED, ...CORS] : CORS })
+      answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
+    } else if ('failure' in outcome) {
+      answer(present(outcome.failure))
     } else if (outcome.conflict) {
-      answer(refuse(new ApiError('idempotency_conflict', { field: 'nonce' })))
+      answer(present(new ApiError('idempotency_conflict', { field: 'nonce' })))
     } else {
-      respondOriginal(caller, outcome.original).then(answer, (error) => answer(refuse(error)))
+      respondOriginal(caller, outcome.original).then(answer, (error) => answer(present(error)))
     }
   }
 
@@ -109,12 +110,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   async function respondOriginal(caller: Caller, requestId: string): Promise<HttpResponse> {
     const event = await needs.findEvent(caller.workspace.id, caller.env, requestId)
     if (event === null) throw new ApiError('unavailable', { retryAfter: 1 })
-    return { status: 200, body: presentResult(event, caller.workspace, caller.key.kind), headers: [REPLAYED, ...CORS] }
+    return { status: 200, body: presentResult(event, caller.workspace, caller.key.kind), headers: [NO_STORE, REPLAYED] }
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
     const { caller } = request.context as Context
-    const refused = (error: unknown) => answer(refuse(error))
+    const refused = (error: unknown) => answer(present(error))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
       checkQuery(request.query)
@@ -127,7 +128,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           answer({
             status: 202,
             body: JSON.stringify({ requestId, status: 'pending' }),
-            headers: [['Retry-After', '1'], ...CORS],
+            headers: [NO_STORE, ['Retry-After', '1']],
           }),
       ).catch(refused)
     } catch (error) {
@@ -135,11 +136,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     }
   }
 
-  http.route('OPTIONS', PATH, () => ({ status: 204, headers: PREFLIGHT }))
+  http.route('OPTIONS', PATH, () => ({ status: 204, headers: PREFLIGHT }), { responseHeaders: CORS })
   http.route('POST', PATH, handle, {
     headers: HEADERS,
     bodyBytesMax: IDENTIFY_BODY_BYTES_MAX,
     deadlineMs: needs.deadlineMs,
     before,
+    responseHeaders: CORS,
   })
 }

@@ -1,13 +1,16 @@
 // Clients that wait for a decision, and identifications that are accepted but not decided yet: by requestId, and by nonce
 // so that a repeat joins the first instead of being accepted again.
 
+import type { ApiError } from '../domain/errors.ts'
+import type { KeyKind } from '../domain/workspace.ts'
+
 export interface Waiting {
   /** Registers an accepted request. `expired` is called once if no decision comes in time; the request stays pending. */
-  open(requestId: string, nonce: string | null, body: Uint8Array, decided: Decided, expired: () => void): void
-  /** The append failed: nothing will be decided. */
-  cancel(requestId: string): void
+  open(requestId: string, nonce: string | null, first: First, decided: Decided, expired: () => void): void
+  /** The append failed: nothing will be decided. Tells those who joined; the first's own caller knows. */
+  cancel(requestId: string, failure: ApiError): void
   /** The pending request with this nonce. */
-  byNonce(nonce: string): { readonly requestId: string; readonly body: Uint8Array } | null
+  byNonce(nonce: string): (First & { readonly requestId: string }) | null
   /** Waits along with the first of its nonce. */
   join(requestId: string, decided: Decided, expired: () => void): void
   /** Hands the outcome to everybody who waits for it. */
@@ -25,6 +28,14 @@ export type Settled =
   | { readonly body: string }
   /** The nonce was decided before: the event is that of another request, or the body differed. */
   | { readonly original: string; readonly conflict: boolean }
+  /** The first was not accepted after all. */
+  | { readonly failure: ApiError }
+
+/** What a repeat is compared with, and in whose form the decision comes. */
+export interface First {
+  readonly body: Uint8Array
+  readonly keyKind: KeyKind
+}
 
 interface Waiter {
   readonly decided: Decided
@@ -35,7 +46,7 @@ interface Waiter {
 
 interface Pending {
   readonly nonce: string | null
-  readonly body: Uint8Array
+  readonly first: First
   waiters: Waiter[]
 }
 
@@ -55,17 +66,19 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
   }
 
   return {
-    open(requestId, nonce, body, decided, expired) {
+    open(requestId, nonce, first, decided, expired) {
       const waiter = { decided, expired, replayed: false, deadline: monotonic() + waitMs }
-      pending.set(requestId, { nonce, body, waiters: [waiter] })
+      pending.set(requestId, { nonce, first, waiters: [waiter] })
       if (nonce !== null) nonces.set(nonce, requestId)
       queue.push({ requestId, deadline: waiter.deadline })
     },
-    cancel: (requestId) => void remove(requestId),
+    cancel(requestId, failure) {
+      for (const { decided, replayed } of remove(requestId)?.waiters ?? []) if (replayed) decided({ failure }, true)
+    },
     byNonce(nonce) {
       const requestId = nonces.get(nonce)
       const entry = requestId === undefined ? undefined : pending.get(requestId)
-      return requestId === undefined || entry === undefined ? null : { requestId, body: entry.body }
+      return requestId === undefined || entry === undefined ? null : { requestId, ...entry.first }
     },
     join(requestId, decided, expired) {
       const waiter = { decided, expired, replayed: true, deadline: monotonic() + waitMs }

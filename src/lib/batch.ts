@@ -58,9 +58,10 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
         batch = createBatch<T>()
         waiting.push(batch)
         // The write starts after this turn, so that everything that arrived in it shares the batch.
-        if (writing < limits.inFlightMax && waiting.length === 1) queueMicrotask(() => {
-          if (writing < limits.inFlightMax) void writeNext()
-        })
+        if (writing < limits.inFlightMax && waiting.length === 1)
+          queueMicrotask(() => {
+            if (writing < limits.inFlightMax) void writeNext()
+          })
       }
       batch.items.push(item)
       batch.bytes += bytes

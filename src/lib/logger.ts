@@ -22,5 +22,10 @@ export function openLogger(level: string): Logger {
 
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)
-  return { name: error.name, message: error.message, stack: error.stack, ...(error.cause ? { cause: describe(error.cause) } : {}) }
+  return {
+    name: error.name,
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause ? { cause: describe(error.cause) } : {}),
+  }
 }

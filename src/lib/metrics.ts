@@ -23,7 +23,11 @@ export function openMetrics(build: BuildInfo) {
 
   gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
   return {
-    httpRequests: counter('http_requests_total', 'Answered requests by route, method and status code.', ['route', 'method', 'code']),
+    httpRequests: counter('http_requests_total', 'Answered requests by route, method and status code.', [
+      'route',
+      'method',
+      'code',
+    ]),
     httpSeconds: new Histogram({
       name: 'fingerpost_http_request_duration_seconds',
       help: 'Time from the arrival of the headers to the answer.',

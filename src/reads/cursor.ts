@@ -19,7 +19,11 @@ export function writeCursor(secret: string, question: string, requestId: string)
 }
 
 /** The last item of the previous page. Throws validation_error `cursor` for anything we did not write for this question. */
-export function readCursor(secret: string, question: string, cursor: string): { readonly ts: number; readonly requestId: string } {
+export function readCursor(
+  secret: string,
+  question: string,
+  cursor: string,
+): { readonly ts: number; readonly requestId: string } {
   const refused = invalid('cursor', 'This cursor was not given for this request.')
   if (cursor.length > CURSOR_CHARS_MAX) throw refused
   const bytes = Buffer.from(cursor, 'base64url')

@@ -3,9 +3,9 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
-import { Unavailable } from '../lib/failures.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
+import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 
 /** Where an event that ClickHouse may not have yet lies in the events log. */
@@ -142,7 +142,10 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     async page(workspace, env, filter, limit, from) {
       const { sql, params } = where(filter)
       // The bound on ts alone is redundant and what prunes the parts.
-      const after = from === null ? '' : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
+      const after =
+        from === null
+          ? ''
+          : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
       const rows = await clickhouse.query<Record<string, unknown>>(
         `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE} WHERE ${TENANT}${sql}${after}
          ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,

@@ -20,7 +20,9 @@ export async function readRuleStats(
 ): Promise<RuleStats> {
   const { live, monitor, last } = ruleStatKeys(`${workspace}/${env}/${ruleId}`)
   const counts = await Promise.all(
-    Array.from({ length: partitions }, (_, partition) => kv.get<number>(partitionScope(partition), [live, monitor, last])),
+    Array.from({ length: partitions }, (_, partition) =>
+      kv.get<number>(partitionScope(partition), [live, monitor, last]),
+    ),
   )
   let matchCount = 0
   let monitorMatchCount = 0

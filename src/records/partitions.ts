@@ -10,7 +10,10 @@ export const partitionScope = (partition: number): Scope => `p/${partition}`
 export const ENGINE_POSITION = 'events'
 export const SINK_POSITION = 'sink'
 
-export const visitorKey = (workspace: string, env: Env, visitorId: string): Key => ['visitor', `${workspace}/${env}/${visitorId}`]
+export const visitorKey = (workspace: string, env: Env, visitorId: string): Key => [
+  'visitor',
+  `${workspace}/${env}/${visitorId}`,
+]
 export const indexKey = (workspace: string, env: Env, key: string): Key => ['index', `${workspace}/${env}/${key}`]
 /** Two counters and a time per rule and partition; the sum over partitions is the rule's statistic. */
 export const ruleStatKeys = (id: string): { readonly live: Key; readonly monitor: Key; readonly last: Key } => ({

@@ -1,9 +1,9 @@
 // The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). The range is marked
 // before the insert and the mark is what a successor repeats; the token makes the repetition harmless.
 
-import { EVENTS_TABLE, COLUMNS } from '../events/row.ts'
-import { rowsOf } from '../events/record.ts'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { rowsOf } from '../events/record.ts'
+import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'

@@ -94,7 +94,7 @@ export function windowsPc(values: Values = {}, more: Partial<IdentifyBody> = {},
     timezone: all.timezone,
     hardwareConcurrency: all.hardwareConcurrency,
     deviceMemory: all.deviceMemory,
-    webGlRenderer: (all.webGlBasics as Record<string, string>).rendererUnmasked,
+    webGlRenderer: (all.webGlBasics as Values | null | undefined)?.rendererUnmasked,
   }
   const hints = { 'sec-ch-ua': '"Chromium";v="147", "Google Chrome";v="147"', 'sec-ch-ua-platform': '"Windows"' }
   return request(CHROME_WINDOWS, { worker, ...all }, more, { ...hints, ...headers })

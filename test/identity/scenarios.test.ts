@@ -1,6 +1,7 @@
 // What a person may do to a browser, and what must come of it: the same visitor, another one, or an honest "not sure".
 
 import t from 'tap'
+import { samePanel, screenCode } from '../../src/identity/profile.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import {
   ANDROID,
@@ -181,6 +182,13 @@ t.test('a token of an erased visitor makes a new one', async (t) => {
   store.visitors.delete(token.visitorId)
   const fresh = openStore().visit(windowsPc(), HOME, token)
   t.match(fresh.recognition, { method: 'new', evidence: ['token_unknown_visitor'] })
+})
+
+t.test('a panel is the same at any scale, rounding included, and no other panel is', async (t) => {
+  t.ok(samePanel(screenCode(1920, 1080), 1, screenCode(1280, 720), 1.5))
+  t.ok(samePanel(screenCode(800, 600), 1, screenCode(534, 400), 1.5))
+  t.notOk(samePanel(screenCode(1920, 1080), 1, screenCode(1366, 768), 1.5))
+  t.notOk(samePanel(screenCode(1920, 1200), 1, screenCode(1280, 720), 1.5))
 })
 
 t.test('the hardware key outlives what users change, and tells machines apart', async (t) => {

@@ -56,6 +56,8 @@ function engineMismatch({ claims, ua }: Attributes): boolean {
   return engine !== null && engine !== ua.engine
 }
 
+const sameLanguage = (a: string, b: string): boolean => a === b || a.toLowerCase() === b.toLowerCase()
+
 function workerChecks(tally: Tally, attributes: Attributes): void {
   const { claims, privacyNoise } = attributes
   const worker = claims.worker
@@ -81,7 +83,7 @@ function workerChecks(tally: Tally, attributes: Attributes): void {
   if (worker.timezone !== null && claims.timezone !== null && worker.timezone !== claims.timezone) {
     raise(tally, 'worker_timezone', TAMPERED.worker_timezone)
   }
-  if (worker.language !== null && claims.language !== null && worker.language !== claims.language) {
+  if (worker.language !== null && claims.language !== null && !sameLanguage(worker.language, claims.language)) {
     raise(tally, 'worker_language', TAMPERED.worker_language)
   }
 }
@@ -95,7 +97,8 @@ function hintChecks(tally: Tally, { claims, ua }: Attributes): void {
     return
   }
   if (ua.engine !== 'Blink') return
-  const says = (name: string | null) => name !== null && HINT_NAMES[name] !== undefined && HINT_NAMES[name] !== ua.os
+  const says = (name: string | null) =>
+    name !== null && ua.os !== 'other' && HINT_NAMES[name] !== undefined && HINT_NAMES[name] !== ua.os
   if (says(hints?.platform ?? null) || says(claims.headerPlatform)) {
     raise(tally, 'ua_client_hints', TAMPERED.ua_client_hints)
   }
@@ -129,7 +132,10 @@ function gpuMisplaced({ gpu, os }: Attributes): boolean {
   }
 }
 
-const NOISE_OWNERS = /^(HTMLCanvasElement|CanvasRenderingContext2D|WebGL|AudioBuffer|Element|HTMLElement)/
+// What a device is told apart by. Other replaced members are noise: privacy tools put their own drawing, sound and
+// do-not-track answers there.
+const TELLING =
+  /^(Navigator\.(userAgent|appVersion|platform|vendor|language|hardwareConcurrency|deviceMemory|webdriver|plugins|mimeTypes|maxTouchPoints)|Screen\.|Permissions\.|Function\.|HTMLIFrameElement\.)/
 
 function lieChecks(tally: Tally, lies: readonly string[]): void {
   let overridden = false
@@ -137,8 +143,8 @@ function lieChecks(tally: Tally, lies: readonly string[]): void {
   let clock = false
   let noise = false
   for (const lie of lies) {
-    if (NOISE_OWNERS.test(lie)) noise = true
-    else if (lie.startsWith('Date.')) clock = true
+    if (lie.startsWith('Date.')) clock = true
+    else if (!TELLING.test(lie)) noise = true
     else if (lie.endsWith(':frame')) frame = true
     else overridden = true
   }

@@ -1,0 +1,41 @@
+// Packs decided items into records of the events log.
+
+import { type DecidedItem, encodeEventsRecord } from '../events/record.ts'
+import { RECORD_BYTES_MAX } from '../log/log.ts'
+
+/** Room for a header beside rows and states. */
+const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
+const ITEM_OVERHEAD_BYTES = 400
+
+/** Gathers items into records below the log's limit whose source ranges join without a gap. */
+export function createPacker(from: number, to: number) {
+  const records: Uint8Array[] = []
+  const placed: string[][] = []
+  let items: DecidedItem[] = []
+  let rows: string[] = []
+  let bytes = 0
+  let start = from
+
+  function close(end: number): void {
+    records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.from(rows.join('')) }))
+    placed.push(items.map((item) => item.requestId))
+    start = end + 1
+    items = []
+    rows = []
+    bytes = 0
+  }
+
+  return {
+    add(item: DecidedItem, row: string): void {
+      const size = item.rowBytes + item.state.length + ITEM_OVERHEAD_BYTES
+      if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
+      items.push(item)
+      rows.push(`${row}\n`)
+      bytes += size
+    },
+    finish(): { readonly records: readonly Uint8Array[]; readonly placed: readonly (readonly string[])[] } {
+      close(to)
+      return { records, placed }
+    },
+  }
+}

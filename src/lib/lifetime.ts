@@ -1,0 +1,52 @@
+// The life of a process's parts: what was opened is closed in reverse, what runs in the background is watched.
+
+import type { Logger } from './logger.ts'
+
+export interface Lifetime {
+  /** Aborts when the process is to stop; background work ends by it. */
+  readonly stopping: AbortSignal
+  /** Called in reverse order of registration by `close`. */
+  onClose(close: () => Promise<void> | void): void
+  /** Work that ends only with `stopping`: one that fails makes `failed` tell its name, and is waited for by `settle`. */
+  run(name: string, work: Promise<unknown>): void
+  failed(): readonly string[]
+  /** Aborts `stopping` and waits for everything that runs. */
+  settle(): Promise<void>
+  close(): Promise<void>
+}
+
+export function createLifetime(log: Logger): Lifetime {
+  const stopping = new AbortController()
+  const closers: (() => Promise<void> | void)[] = []
+  const running: Promise<void>[] = []
+  const failed: string[] = []
+  return {
+    stopping: stopping.signal,
+    onClose: (close) => void closers.push(close),
+    run(name, work) {
+      running.push(
+        work.then(
+          () => undefined,
+          (error) => {
+            failed.push(name)
+            log.error({ error }, `${name} stopped`)
+          },
+        ),
+      )
+    },
+    failed: () => failed,
+    async settle() {
+      stopping.abort()
+      await Promise.all(running)
+    },
+    async close() {
+      for (const close of closers.splice(0).reverse()) {
+        try {
+          await close()
+        } catch (error) {
+          log.error({ error }, 'closing failed')
+        }
+      }
+    },
+  }
+}

@@ -1,0 +1,124 @@
+// What the client of a server that is killed may rely on: every attempt and every outcome, and the promises that an outcome
+// alone can already break. It outlives the server, so the checker can hold the server to it.
+
+import type { Answered, Unanswered } from './http.ts'
+import type { Facts } from './rules.ts'
+
+/** What the answer to an identification says of the event, with either kind of key. */
+export interface Answer {
+  readonly requestId: string
+  readonly visitorId: string
+  readonly visitorFound: boolean
+  readonly confidence: number
+  readonly firstSeenAt: string
+  readonly lastSeenAt: string
+  readonly timestamp: string
+}
+
+/** One nonce: sent once or more, always with the same bytes. */
+export interface Attempt {
+  readonly number: number
+  readonly nonce: string
+  readonly key: 'public' | 'secret'
+  readonly device: number
+  readonly facts: Facts
+  readonly headers: Readonly<Record<string, string>>
+  /** Emptied when the attempt needs no repeat any more. */
+  body: string
+  answer: Answer | null
+  /** Of a 202: accepted, so it must become an event. */
+  pendingId: string | null
+  firsts: number
+  readonly history: string[]
+}
+
+/** A broken promise: the id at fault, and all that is known of it. */
+export interface Violation {
+  readonly id: string
+  readonly what: string
+  readonly history: readonly string[]
+}
+
+export type Ledger = ReturnType<typeof openLedger>
+
+const HISTORY_MAX = 40
+
+export function openLedger() {
+  const attempts: Attempt[] = []
+  const byId = new Map<string, Attempt>()
+  let violation: Violation | null = null
+  const counts = { answered: 0, replayed: 0, pending: 0, refused: 0, unknown: 0 }
+  let epoch = 0
+
+  function violate(id: string, what: string, history: readonly string[]): void {
+    violation ??= { id, what, history }
+  }
+
+  function takeId(attempt: Attempt, requestId: string): void {
+    const owner = byId.get(requestId)
+    if (owner === undefined) byId.set(requestId, attempt)
+    else if (owner !== attempt) violate(requestId, `answered to ${owner.nonce} and to ${attempt.nonce}`, attempt.history)
+  }
+
+  function takeAnswer(attempt: Attempt, answered: Answered): void {
+    const body = JSON.parse(answered.text) as Answer
+    const replayed = answered.headers['idempotent-replayed'] === 'true'
+    const { requestId, visitorId, visitorFound, confidence, firstSeenAt, lastSeenAt, timestamp } = body
+    const answer = { requestId, visitorId, visitorFound, confidence, firstSeenAt, lastSeenAt, timestamp }
+    note(attempt, `200 ${requestId} ${visitorId} found=${visitorFound}${replayed ? ' replayed' : ''}`)
+    counts.answered++
+    if (replayed) counts.replayed++
+    else attempt.firsts++
+    takeId(attempt, requestId)
+    if (attempt.firsts > 1) violate(requestId, 'a repeat of its nonce was answered as a first', attempt.history)
+    const promised = attempt.answer?.requestId ?? attempt.pendingId ?? requestId
+    if (promised !== requestId) violate(promised, `its nonce was answered with ${requestId} later`, attempt.history)
+    if (attempt.answer !== null && JSON.stringify(attempt.answer) !== JSON.stringify(answer)) {
+      violate(requestId, `a repeat of its nonce was answered differently: ${JSON.stringify(answer)}`, attempt.history)
+    }
+    attempt.answer ??= answer
+  }
+
+  function note(attempt: Attempt, text: string): void {
+    if (attempt.history.length < HISTORY_MAX) attempt.history.push(`epoch ${epoch}: ${text}`)
+  }
+
+  return {
+    attempts,
+    counts,
+    violate,
+    violation: () => violation,
+    attemptOf: (requestId: string) => byId.get(requestId) ?? null,
+    /** Marks in the histories that the server was started again. */
+    nextEpoch() {
+      epoch++
+    },
+    add(attempt: Omit<Attempt, 'answer' | 'pendingId' | 'firsts' | 'history'>): Attempt {
+      const added = { ...attempt, answer: null, pendingId: null, firsts: 0, history: [] }
+      attempts.push(added)
+      return added
+    },
+    record(attempt: Attempt, outcome: Answered | Unanswered): void {
+      if (outcome.status === 0) {
+        counts.unknown++
+        note(attempt, `unknown: ${outcome.reason}`)
+        return
+      }
+      const { status, text } = outcome
+      if (status === 200) takeAnswer(attempt, outcome)
+      else if (status === 202) {
+        const { requestId } = JSON.parse(text) as { requestId: string }
+        counts.pending++
+        note(attempt, `202 ${requestId}`)
+        takeId(attempt, requestId)
+        attempt.pendingId ??= requestId
+        const promised = attempt.answer?.requestId ?? attempt.pendingId
+        if (promised !== requestId) violate(promised, `its nonce is pending as ${requestId} now`, attempt.history)
+      } else {
+        note(attempt, `${status} ${text.slice(0, 200)}`)
+        if (status === 503) counts.refused++
+        else violate(attempt.nonce, `an identification was answered with ${status}`, attempt.history)
+      }
+    },
+  }
+}
