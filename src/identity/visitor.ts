@@ -173,12 +173,13 @@ export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
   state.totalVisits++
   if (visit.method === 'token' && token !== null) {
     state.tokenVisits++
-    state.confirmedGeneration = Math.max(state.confirmedGeneration, token.generation)
-    if (token.generation < state.generation) {
-      // The storage this token comes from was never cleared, so later generations were given to another device.
+    if (token.generation < state.confirmedGeneration) {
+      // The storage this token comes from was never cleared, and a later generation has come back too: those two live
+      // on different devices. A generation nobody brought back yet may be a tab that raced, and is left alone.
       state.refutedFrom = token.generation + 1
       state.refutedTo = state.generation
     }
+    state.confirmedGeneration = Math.max(state.confirmedGeneration, token.generation)
   }
   state.generation = Math.max(state.generation, visit.generation)
   if (latest || state.profile === null) recordProfile(state, visit.attributes)

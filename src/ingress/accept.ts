@@ -70,7 +70,8 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const token = text === '' ? null : verifyToken(workspace.tokenSecret, workspace.id, env, text)
     const headers: Record<string, string> = {}
     // A server speaks for its client: its own headers are no evidence then.
-    const told = body.headers === undefined ? null : lowerCased(body.headers)
+    const onBehalf = body.headers !== undefined || body.userAgent !== undefined || body.ip !== undefined
+    const told = onBehalf ? lowerCased(body.headers ?? {}) : null
     for (const name of EVIDENCE_HEADERS) {
       const value = told === null ? header(name) : told.get(name)
       if (value !== undefined && value !== '') headers[name] = value

@@ -99,7 +99,8 @@ export function openLedger() {
       return added
     },
     record(attempt: Attempt, outcome: Answered | Unanswered): void {
-      if (outcome.status === 0) {
+      if ('reason' in outcome) {
+        if (outcome.reason === 'ECONNREFUSED') return
         counts.unknown++
         note(attempt, `unknown: ${outcome.reason}`)
         return

@@ -16,19 +16,28 @@ export interface Keys {
   readonly testSecret: string
 }
 
-export interface Server {
+/** A process that may not be ready, and may never be. */
+export interface Launched {
   readonly url: string
   readonly port: number
   readonly dataDir: string
   readonly keys: Keys
   readonly operatorToken: string
   readonly pid: number
-  /** Milliseconds from the spawn to the first 200 of /readyz. */
-  readonly readyMs: number
+  /** Of `performance.now()`. */
+  readonly startedAt: number
+  /** The exit code; null when a signal ended it. */
+  readonly exited: Promise<number | null>
+  signal(name: NodeJS.Signals): void
   /** SIGTERM, then the exit code. */
   stop(): Promise<number | null>
   kill9(): Promise<void>
   logs(): string
+}
+
+export interface Server extends Launched {
+  /** Milliseconds from the spawn to the first 200 of /readyz. */
+  readonly readyMs: number
 }
 
 export interface ServerOptions {
@@ -39,6 +48,8 @@ export interface ServerOptions {
   readonly port?: number
   /** Another built tree than this one, for tests of broken builds. */
   readonly main?: string
+  /** `/healthz` for a server that is not to become ready. Default `/readyz`. */
+  readonly until?: '/readyz' | '/healthz'
 }
 
 const READY_MS_MAX = 60_000
@@ -82,7 +93,8 @@ export async function freePort(): Promise<number> {
   return port
 }
 
-export async function startServer(options: ServerOptions = {}): Promise<Server> {
+/** Starts the process and does not wait for it: for starts that fail or are cut short. */
+export async function launchServer(options: ServerOptions = {}): Promise<Launched> {
   const dataDir = options.dataDir ?? temporaryFolder()
   const keys = options.keys ?? makeKeys()
   const port = options.port ?? (await freePort())
@@ -113,23 +125,16 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     return code as number | null
   })
 
-  const url = `http://127.0.0.1:${port}`
-  while (!(await ready(url))) {
-    const over = performance.now() - startedAt > READY_MS_MAX
-    if (child.exitCode !== null || child.signalCode !== null || over) {
-      child.kill('SIGKILL')
-      throw new Error(`the server did not become ready:\n${output}`)
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
   return {
-    url,
+    url: `http://127.0.0.1:${port}`,
     port,
     dataDir,
     keys,
     operatorToken,
     pid: child.pid as number,
-    readyMs: performance.now() - startedAt,
+    startedAt,
+    exited,
+    signal: (name) => void child.kill(name),
     async stop() {
       child.kill('SIGTERM')
       return await exited
@@ -142,9 +147,25 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   }
 }
 
-async function ready(url: string): Promise<boolean> {
+export async function startServer(options: ServerOptions = {}): Promise<Server> {
+  const launched = await launchServer(options)
+  let ended = false
+  void launched.exited.then(() => {
+    ended = true
+  })
+  while (!(await answers(launched.url + (options.until ?? '/readyz')))) {
+    if (ended || performance.now() - launched.startedAt > READY_MS_MAX) {
+      await launched.kill9()
+      throw new Error(`the server did not become ready:\n${launched.logs()}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return { ...launched, readyMs: performance.now() - launched.startedAt }
+}
+
+async function answers(url: string): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(1_000) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(1_000) })
     await response.arrayBuffer()
     return response.status === 200
   } catch {

@@ -1,0 +1,308 @@
+// Sustained identifications per second of the real server, alternating with a bare uWebSockets server that only parses the
+// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 128] [--no-half]
+
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+import { openEmbeddedClickHouse } from '../src/clickhouse/embedded.ts'
+import { DATABASE } from '../src/clickhouse/open.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { cleanUp, freePort, type Server, startServer, temporaryFolder } from '../test/helpers/server.ts'
+import { childrenOf, cpuSeconds, rssMegabytes, sumOf } from './measure.ts'
+import { makeDevice } from './population.ts'
+
+const { values: options } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '60' },
+    rounds: { type: 'string', default: '3' },
+    devices: { type: 'string', default: '100000' },
+    connections: { type: 'string', default: '128' },
+    rules: { type: 'string', default: '50' },
+    half: { type: 'boolean', default: true },
+  },
+  allowNegative: true,
+})
+const seconds = Number(options.seconds)
+const rounds = Number(options.rounds)
+const devices = Number(options.devices)
+const TOKENLESS_SHARE = 0.2
+const SCRIPT = new URL('../../bench/wrk/identify.lua', import.meta.url).pathname
+
+interface Run {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly requests: number
+  readonly failed: number
+  readonly serverMicros: number
+  readonly engineMicros: number
+  readonly wrkMicros: number
+}
+
+const log = (text: string) => process.stderr.write(`${text}\n`)
+
+async function createRules(server: Server): Promise<void> {
+  for (let i = 0; i < Number(options.rules); i++) {
+    const response = await fetch(`${server.url}/v1/rules`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${server.keys.secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        name: `rule ${i}`,
+        status: 'live',
+        action: { verdict: i % 3 === 0 ? 'challenge' : 'block' },
+        conditions: {
+          operator: 'AND',
+          rules: [
+            { field: 'scores.suspect', operator: 'gte', value: 40 + (i % 50) },
+            { field: 'device.platform', operator: 'equals', value: i % 2 ? 'Windows' : 'Linux' },
+            { field: 'tag.action', operator: 'in', value: ['login', 'signup', `other${i}`] },
+          ],
+        },
+      }),
+    })
+    if (response.status !== 201) throw new Error(`rule: ${response.status} ${await response.text()}`)
+  }
+}
+
+/** First visits: every device gets its token. */
+async function enrol(server: Server, agent: Agent): Promise<(string | null)[]> {
+  const tokens: (string | null)[] = new Array(devices).fill(null)
+  let next = 0
+  async function worker(): Promise<void> {
+    while (next < devices) {
+      const i = next++
+      const device = makeDevice(i + 1)
+      const body = JSON.stringify({ nonce: `enrol-${String(i).padStart(16, '0')}`, ...device.body })
+      const answer = await post(server, agent, body, device.ip, device.userAgent)
+      tokens[i] = (JSON.parse(answer) as { storageToken: string }).storageToken
+      if (i % 20_000 === 0) log(`  enrolled ${i}`)
+    }
+  }
+  await Promise.all(Array.from({ length: 64 }, worker))
+  return tokens
+}
+
+function post(server: Server, agent: Agent, body: string, ip: string, userAgent: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      'content-type': 'text/plain',
+      'content-length': Buffer.byteLength(body),
+      'x-forwarded-for': ip,
+      'user-agent': userAgent,
+    }
+    const options = {
+      port: server.port,
+      agent,
+      method: 'POST',
+      path: `/v1/identify?key=${server.keys.public}`,
+      headers,
+    }
+    const request = httpRequest(options, (response) => {
+      let text = ''
+      response.on('data', (chunk) => (text += chunk))
+      response.on('end', () =>
+        response.statusCode === 200 ? resolve(text) : reject(new Error(`${response.statusCode} ${text}`)),
+      )
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+interface Prepared {
+  readonly head: string
+  readonly before: string
+  readonly after: string
+}
+
+function prepare(server: Server, i: number, token: string | null): Prepared {
+  const device = makeDevice(i + 1)
+  const withToken = i % 100 >= TOKENLESS_SHARE * 100
+  const before = `{"storageToken":${withToken ? JSON.stringify(token) : 'null'},"nonce":"`
+  const after = `",${JSON.stringify(device.body).slice(1)}`
+  const length = before.length + 16 + after.length
+  const head = [
+    `POST /v1/identify?key=${server.keys.public} HTTP/1.1`,
+    'Host: bench',
+    'Content-Type: text/plain',
+    `User-Agent: ${device.userAgent}`,
+    'Accept-Language: en-US,en;q=0.9',
+    `X-Forwarded-For: ${device.ip}`,
+    `Content-Length: ${length}`,
+  ].join('|')
+  return { head, before, after }
+}
+
+async function writeRequests(server: Server, tokens: readonly (string | null)[], path: string): Promise<number> {
+  const file = createWriteStream(path)
+  let bytes = 0
+  for (let i = 0; i < devices; i++) {
+    const { head, before, after } = prepare(server, i, tokens[i] ?? null)
+    bytes += before.length + 16 + after.length
+    if (!file.write(`${head}\n${before}\n${after}\n`)) await once(file, 'drain')
+  }
+  file.end()
+  await once(file, 'finish')
+  return Math.round(bytes / devices)
+}
+
+let runs = 0
+async function wrk(port: number, file: string, pid: number): Promise<Run> {
+  const [engine] = childrenOf(pid)
+  const before = [cpuSeconds(pid) ?? 0, engine === undefined ? 0 : (cpuSeconds(engine) ?? 0)] as const
+  const name = String.fromCharCode(97 + (runs++ % 26)).repeat(4)
+  const args = [
+    '-t1',
+    `-c${options.connections}`,
+    `-d${seconds}s`,
+    '--timeout',
+    '10s',
+    '-s',
+    SCRIPT,
+    `http://127.0.0.1:${port}`,
+    '--',
+    file,
+    name,
+  ]
+  const child = spawn('wrk', args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += chunk))
+  let wrkCpu = 0
+  const poll = setInterval(() => (wrkCpu = cpuSeconds(child.pid ?? 0) ?? wrkCpu), 100)
+  await once(child, 'exit')
+  clearInterval(poll)
+  const after = [cpuSeconds(pid) ?? 0, engine === undefined ? 0 : (cpuSeconds(engine) ?? 0)] as const
+  const result = /RESULT (.*)/.exec(output)?.[1]?.split(' ').map(Number)
+  if (result === undefined) throw new Error(output)
+  const [requests = 0, duration = 1, badStatus = 0, badSocket = 0, p50 = 0, p99 = 0] = result
+  const micros = (s: number) => Math.round((s * 1e6) / requests)
+  return {
+    perSecond: Math.round((requests * 1e6) / duration),
+    p50Ms: p50 / 1000,
+    p99Ms: p99 / 1000,
+    requests,
+    failed: badStatus + badSocket,
+    serverMicros: micros(after[0] - before[0]),
+    engineMicros: micros(after[1] - before[1]),
+    wrkMicros: micros(wrkCpu),
+  }
+}
+
+const metricsOf = async (server: Server) => await (await fetch(`${server.url}/metrics`)).text()
+
+async function startBare(): Promise<{ child: ChildProcess; port: number }> {
+  const port = await freePort()
+  const child = fork(new URL('./bare.js', import.meta.url), [String(port)])
+  await once(child, 'message')
+  return { child, port }
+}
+
+/** Latencies with the server half busy. */
+async function halfLoad(server: Server, tokens: readonly (string | null)[], perSecond: number) {
+  let sent = 0
+  const result = await autocannon({
+    url: server.url,
+    connections: 64,
+    duration: Math.min(30, seconds),
+    overallRate: Math.max(100, Math.round(perSecond / 2)),
+    setupClient: (client) => {
+      const next = () => {
+        const i = (sent * 7919) % devices
+        const { head, before, after } = prepare(server, i, tokens[i] ?? null)
+        const device = /X-Forwarded-For: ([^|]*)/.exec(head)?.[1] ?? ''
+        client.setHeadersAndBody(
+          { 'content-type': 'text/plain', 'x-forwarded-for': device, 'user-agent': makeDevice(i + 1).userAgent },
+          `${before}half${String(sent++).padStart(12, '0')}${after}`,
+        )
+      }
+      next()
+      client.on('response', next)
+    },
+    requests: [{ method: 'POST', path: `/v1/identify?key=${server.keys.public}` }],
+  })
+  return result
+}
+
+async function main(): Promise<void> {
+  const dataDir = temporaryFolder()
+  const server = await startServer({ dataDir, env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32' } })
+  const bare = await startBare()
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  try {
+    await createRules(server)
+    log(`enrolling ${devices} devices`)
+    const tokens = await enrol(server, agent)
+    const file = join(temporaryFolder(), 'requests')
+    const bodyBytes = await writeRequests(server, tokens, file)
+    log(
+      `body ${bodyBytes} bytes, ${devices} devices, ${options.rules} live rules, ${options.connections} connections, ${rounds} x ${seconds} s each, alternating`,
+    )
+
+    const bareRuns: Run[] = []
+    const ownRuns: Run[] = []
+    for (let round = 0; round < rounds; round++) {
+      bareRuns.push(await wrk(bare.port, file, bare.child.pid as number))
+      ownRuns.push(await wrk(server.port, file, server.pid))
+      console.log(
+        `round ${round + 1}: bare ${JSON.stringify(bareRuns.at(-1))}\n         own  ${JSON.stringify(ownRuns.at(-1))}`,
+      )
+    }
+    const median = (list: Run[], of: (run: Run) => number) => list.map(of).sort((a, b) => a - b)[list.length >> 1] ?? 0
+    const bareRate = median(bareRuns, (r) => r.perSecond)
+    const ownRate = median(ownRuns, (r) => r.perSecond)
+
+    const idleAt = performance.now()
+    let metrics = await metricsOf(server)
+    while (sumOf(metrics, 'fingerpost_sink_rows_total') < sumOf(metrics, 'fingerpost_identifications_decided_total')) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      metrics = await metricsOf(server)
+    }
+    const lagMs = Math.round(performance.now() - idleAt)
+    const answered = sumOf(metrics, 'fingerpost_http_requests_total', /route="\/v1\/identify".*code="20[02]"/)
+    const pending = sumOf(metrics, 'fingerpost_http_requests_total', /route="\/v1\/identify".*code="202"/)
+
+    console.log(`events/s      ${ownRate}   bare ${bareRate}   ratio ${(ownRate / bareRate).toFixed(3)}`)
+    console.log(
+      `CPU us/event  server ${median(ownRuns, (r) => r.serverMicros)}, engine ${median(ownRuns, (r) => r.engineMicros)}, wrk ${median(ownRuns, (r) => r.wrkMicros)}; bare server ${median(bareRuns, (r) => r.serverMicros)}`,
+    )
+    console.log(
+      `latency ms    at full load p50 ${median(ownRuns, (r) => r.p50Ms)}, p99 ${median(ownRuns, (r) => r.p99Ms)}`,
+    )
+    console.log(
+      `answers       2xx ${answered}, of them 202 ${pending}, failed ${ownRuns.reduce((sum, r) => sum + r.failed, 0)}`,
+    )
+    console.log(
+      `afterwards    sink caught up in ${lagMs} ms, log ${Math.round(sumOf(metrics, 'fingerpost_log_bytes') / 1e6)} MB, RSS ${rssMegabytes(server.pid)} MB + engine ${rssMegabytes(childrenOf(server.pid)[0] ?? server.pid)} MB`,
+    )
+    if (options.half) {
+      const half = await halfLoad(server, tokens, ownRate)
+      console.log(
+        `half load     ${Math.round(half.requests.average)} req/s: p50 ${half.latency.p50} ms, p99 ${half.latency.p99} ms, non-2xx ${half.non2xx}`,
+      )
+    }
+    const total = sumOf(await metricsOf(server), 'fingerpost_identifications_decided_total')
+    await server.stop()
+    const clickhouse = await openEmbeddedClickHouse({
+      dataDir: join(dataDir, 'clickhouse'),
+      database: DATABASE,
+      clock: systemClock,
+      log: { info: () => undefined, warn: () => undefined },
+    })
+    const [row] = await clickhouse.query<{ n: number; ids: number }>(
+      'SELECT count() AS n, uniqExact(request_id) AS ids FROM events',
+    )
+    await clickhouse.close()
+    console.log(`ClickHouse    ${row?.n} rows, ${row?.ids} distinct; decided ${total}`)
+  } finally {
+    bare.child.kill()
+    agent.destroy()
+    await cleanUp()
+  }
+}
+
+await main()

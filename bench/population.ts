@@ -1,0 +1,131 @@
+// A population of devices for benchmarks: distinct, plausible, 2.6 KB each, the same for the same seed.
+
+import { rng } from '../test/helpers/rng.ts'
+
+export interface Device {
+  /** The identify body without nonce and storageToken. */
+  readonly body: Record<string, unknown>
+  readonly userAgent: string
+  readonly ip: string
+}
+
+const GPUS = Array.from(
+  { length: 60 },
+  (_, i) => `ANGLE (Vendor ${i % 3}, Graphics Adapter ${1000 + i * 10} Direct3D11 vs_5_0 ps_5_0, D3D11)`,
+)
+const SCREENS = [
+  [1920, 1080],
+  [2560, 1440],
+  [1366, 768],
+  [1536, 864],
+  [3840, 2160],
+  [1440, 900],
+  [1680, 1050],
+]
+const ZONES = ['Europe/Prague', 'Europe/Berlin', 'America/New_York', 'America/Chicago', 'Asia/Tokyo', 'Europe/London']
+const LANGUAGES = ['cs-CZ', 'de-DE', 'en-US', 'en-GB', 'ja-JP', 'fr-FR']
+const FONTS = [
+  'Calibri',
+  'Cambria',
+  'Consolas',
+  'Franklin Gothic',
+  'Gill Sans',
+  'Helvetica Neue',
+  'Lucida Bright',
+  'Menlo',
+  'MS UI Gothic',
+  'Pristina',
+  'Segoe UI Light',
+  'SimHei',
+  'Tahoma',
+  'Univers CE 55 Medium',
+]
+const EXTENSIONS = [
+  'ANGLE_instanced_arrays',
+  'EXT_blend_minmax',
+  'EXT_color_buffer_half_float',
+  'EXT_depth_clamp',
+  'EXT_float_blend',
+  'EXT_frag_depth',
+  'EXT_shader_texture_lod',
+  'EXT_sRGB',
+  'OES_element_index_uint',
+  'OES_texture_float',
+  'WEBGL_debug_renderer_info',
+  'WEBGL_lose_context',
+]
+
+export function makeDevice(seed: number): Device {
+  const r = rng(seed)
+  const hex = (n: number) => Array.from({ length: n }, () => r.int(16).toString(16)).join('')
+  const major = 140 + r.int(12)
+  const userAgent = `Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${major}.0.0.0 Safari/537.36`
+  const language = r.pick(LANGUAGES)
+  const cores = r.pick([4, 8, 12, 16])
+  const memory = r.pick([4, 8, 16])
+  const timezone = r.pick(ZONES)
+  const renderer = r.pick(GPUS)
+  const value = (v: unknown) => ({ value: v, ms: r.int(40) })
+  return {
+    userAgent,
+    ip: `${20 + r.int(80)}.${r.int(250)}.${r.int(250)}.${1 + r.int(250)}`,
+    body: {
+      sdk: { name: 'js', version: '1.0.0' },
+      linkedId: `user_${r.int(1_000_000)}`,
+      tag: { action: r.pick(['login', 'checkout', 'signup']) },
+      url: 'https://shop.example/login',
+      components: {
+        userAgent: value(userAgent),
+        userAgentData: value({
+          platform: 'Windows',
+          platformVersion: '15.0.0',
+          model: '',
+          architecture: 'x86',
+          bitness: '64',
+          mobile: false,
+          fullVersionList: [{ brand: 'Chromium', version: `${major}.0.7390.54` }],
+        }),
+        platform: value('Win32'),
+        vendor: value('Google Inc.'),
+        languages: value([[language]]),
+        timezone: value(timezone),
+        hardwareConcurrency: value(cores),
+        deviceMemory: value(memory),
+        screenResolution: value(r.pick(SCREENS)),
+        devicePixelRatio: value(r.pick([1, 1.25, 1.5, 2])),
+        colorDepth: value(24),
+        window: value({ inner: [1280, 720], outer: [1280, 800] }),
+        touchSupport: value({ maxTouchPoints: 0, touchEvent: false, touchStart: false }),
+        canvas: value({ winding: true, geometry: hex(32), text: hex(32), stable: true }),
+        canvasNoise: value(0),
+        audio: value(124 + r.float() / 10),
+        math: value({ acos: 1.4473588658278522, sinh: 1.1752011936438014, exp: 1.718281828459045 }),
+        webGlBasics: value({
+          version: 'WebGL 1.0',
+          vendor: 'WebKit',
+          renderer: 'WebKit WebGL',
+          vendorUnmasked: 'Google Inc.',
+          rendererUnmasked: renderer,
+          shadingLanguageVersion: 'WebGL GLSL ES 1.0',
+        }),
+        webGlExtensions: value({ extensions: EXTENSIONS, parametersHash: hex(32) }),
+        fonts: value(FONTS.filter(() => r.chance(0.6))),
+        storage: value({ quota: 10_737_418_240, cookies: true, localStorage: true, indexedDB: true }),
+        permissions: value({ notifications: 'prompt', notificationPermission: 'default' }),
+        incognito: value({ isPrivate: false, browserName: 'Chrome' }),
+        worker: value({
+          userAgent,
+          platform: 'Win32',
+          languages: [language],
+          timezone,
+          hardwareConcurrency: cores,
+          deviceMemory: memory,
+          webGlRenderer: renderer,
+        }),
+        lies: value([]),
+        evalLength: value(33),
+      },
+      automation: { webdriver: false, detectors: { detectWebDriver: { bot: false }, detectUserAgent: { bot: false } } },
+    },
+  }
+}

@@ -1,0 +1,9 @@
+// `npm run bench -- <name> [options]`: runs one benchmark by name.
+
+const NAMES = ['ingest', 'decide']
+const name = process.argv[2] ?? 'ingest'
+if (!NAMES.includes(name)) {
+  process.stderr.write(`benchmarks: ${NAMES.join(', ')}\n`)
+  process.exit(1)
+}
+await import(`./${name}.js`)

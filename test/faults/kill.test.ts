@@ -1,0 +1,31 @@
+// The promise of the product: what was accepted survives kill -9 at any moment, once. The real process, under load.
+
+import t from 'tap'
+import { testSeed } from '../helpers/rng.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { runSeries } from './series.ts'
+
+const CYCLES = 15
+const READY_MS_MAX = 5_000
+const DECIDING_MS_MAX = 10_000
+
+t.teardown(cleanUp)
+
+t.test('what was accepted survives 15 kills under load, exactly once, and the server is back in time', async (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const summary = await runSeries({ seed, cycles: CYCLES, connections: 16, byIdMax: 400, print: (line) => t.comment(line) })
+  const { violation, readyMs, decidingMs, ...figures } = summary
+  t.comment(JSON.stringify(figures))
+  t.comment(`ready after ${readyMs.join(', ')} ms; all partitions ${decidingMs.join(', ')} ms later`)
+  t.equal(violation, null, 'every promise is kept')
+  t.equal(figures.cycles, CYCLES)
+  t.equal(figures.listed, figures.acked, 'every id that a client was told of is listed, and no other')
+  t.ok(figures.acked > 1_000, 'there was a load')
+  t.ok(figures.counts.unknown > 0, 'the kills hit requests in flight')
+  t.ok(Math.max(...readyMs) <= READY_MS_MAX, `ready within ${READY_MS_MAX} ms of every kill`)
+  t.ok(
+    readyMs.every((ms, i) => ms + (decidingMs[i] ?? 0) <= DECIDING_MS_MAX),
+    `every partition decides within ${DECIDING_MS_MAX} ms of every kill`,
+  )
+})
