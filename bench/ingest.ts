@@ -1,5 +1,5 @@
 // Sustained identifications per second of the real server, alternating with a bare uWebSockets server that only parses the
-// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 128] [--no-half]
+// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 128] [--no-half] [--profile DIR]
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,6 +24,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '128' },
     rules: { type: 'string', default: '50' },
     half: { type: 'boolean', default: true },
+    profile: { type: 'string', default: '' },
   },
   allowNegative: true,
 })
@@ -195,6 +196,16 @@ async function wrk(port: number, file: string, pid: number): Promise<Run> {
 
 const metricsOf = async (server: Server) => await (await fetch(`${server.url}/metrics`)).text()
 
+/** Waits until ClickHouse has every decided event. */
+async function sunk(server: Server): Promise<string> {
+  for (;;) {
+    const metrics = await metricsOf(server)
+    const decided = sumOf(metrics, 'fingerpost_identifications_decided_total')
+    if (decided > 0 && sumOf(metrics, 'fingerpost_sink_rows_total') >= decided) return metrics
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
 async function startBare(): Promise<{ child: ChildProcess; port: number }> {
   const port = await freePort()
   const child = fork(new URL('./bare.js', import.meta.url), [String(port)])
@@ -230,7 +241,9 @@ async function halfLoad(server: Server, tokens: readonly (string | null)[], perS
 
 async function main(): Promise<void> {
   const dataDir = temporaryFolder()
-  const server = await startServer({ dataDir, env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32' } })
+  const env = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32' }
+  const nodeArgs = options.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`]
+  const server = await startServer({ dataDir, env, nodeArgs })
   const bare = await startBare()
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   try {
@@ -257,11 +270,7 @@ async function main(): Promise<void> {
     const ownRate = median(ownRuns, (r) => r.perSecond)
 
     const idleAt = performance.now()
-    let metrics = await metricsOf(server)
-    while (sumOf(metrics, 'fingerpost_sink_rows_total') < sumOf(metrics, 'fingerpost_identifications_decided_total')) {
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      metrics = await metricsOf(server)
-    }
+    const metrics = await sunk(server)
     const lagMs = Math.round(performance.now() - idleAt)
     const answered = sumOf(metrics, 'fingerpost_http_requests_total', /route="\/v1\/identify".*code="20[02]"/)
     const pending = sumOf(metrics, 'fingerpost_http_requests_total', /route="\/v1\/identify".*code="202"/)
@@ -285,7 +294,7 @@ async function main(): Promise<void> {
         `half load     ${Math.round(half.requests.average)} req/s: p50 ${half.latency.p50} ms, p99 ${half.latency.p99} ms, non-2xx ${half.non2xx}`,
       )
     }
-    const total = sumOf(await metricsOf(server), 'fingerpost_identifications_decided_total')
+    const total = sumOf(await sunk(server), 'fingerpost_identifications_decided_total')
     await server.stop()
     const clickhouse = await openEmbeddedClickHouse({
       dataDir: join(dataDir, 'clickhouse'),

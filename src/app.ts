@@ -1,6 +1,5 @@
 // Opens the ports, starts the roles and stops them in reverse. The only file that sees every folder.
 
-import { randomFillSync } from 'node:crypto'
 import { adminRoutes } from './api/admin.ts'
 import { registerRoutes } from './api/api.ts'
 import { eventRoutes } from './api/events.ts'
@@ -19,7 +18,7 @@ import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
 import { runControl } from './control/owner.ts'
 import { openPropagation } from './control/propagation.ts'
 import { openSubmit } from './control/submit.ts'
-import { makeObjectId, type RandomBytes } from './domain/ids.ts'
+import { makeObjectId } from './domain/ids.ts'
 import { startEngine } from './engine/role.ts'
 import { isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
@@ -33,6 +32,7 @@ import { claimDataFolder } from './lib/data-folder.ts'
 import { createLifetime, type Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
+import { openRandom } from './lib/random.ts'
 import { openLog } from './log/open.ts'
 import { openEventReads } from './reads/events.ts'
 import { readRuleStats } from './reads/rule-stats.ts'
@@ -62,7 +62,7 @@ export interface App {
   stop(): Promise<void>
 }
 
-const random: RandomBytes = (n) => randomFillSync(new Uint8Array(n))
+const random = openRandom()
 
 /** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
 export async function startApp(config: Config, build: Build, logger: Logger): Promise<App> {

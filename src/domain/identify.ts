@@ -16,13 +16,12 @@ const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.String({ maxLength })
 const flag = Type.Boolean()
 
-const mockSignal = Type.Union([
-  flag,
-  Type.Object(
-    { detected: flag, provider: Type.Optional(Type.Union([text(64), Type.Null()])), type: Type.Optional(text(64)) },
-    strict,
-  ),
-])
+const MockDetail = Type.Object(
+  { detected: flag, provider: Type.Optional(Type.Union([text(64), Type.Null()])), type: Type.Optional(text(64)) },
+  strict,
+)
+// Not a union of schemas, whose errors could not name the member that is wrong.
+const mockSignal = Type.Unsafe<boolean | Static<typeof MockDetail>>({ ...MockDetail, type: ['boolean', 'object'] })
 const unit = Type.Number({ minimum: 0, maximum: 1 })
 
 export const MockSchema = Type.Object(

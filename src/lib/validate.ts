@@ -22,11 +22,11 @@ function describe(error: ErrorObject): { field: string; message: string } {
   switch (error.keyword) {
     case 'additionalProperties':
     case 'unevaluatedProperties':
-      return { field: inside(error.params['additionalProperty']), message: 'Unknown field.' }
+      return { field: inside(error.params.additionalProperty), message: 'Unknown field.' }
     case 'required':
-      return { field: inside(error.params['missingProperty']), message: 'This field is required.' }
+      return { field: inside(error.params.missingProperty), message: 'This field is required.' }
     case 'enum':
-      return { field: at, message: `Must be one of: ${(error.params['allowedValues'] as unknown[]).join(', ')}.` }
+      return { field: at, message: `Must be one of: ${(error.params.allowedValues as unknown[]).join(', ')}.` }
     default:
       return { field: at === '' ? 'body' : at, message: `This field ${error.message ?? 'is not valid'}.` }
   }

@@ -1,12 +1,11 @@
 // `fingerpost keygen`: a well-formed set of the four keys, for pre-seeding a deployment.
 
-import { randomFillSync } from 'node:crypto'
 import { makeKey } from '../domain/keys.ts'
-
-const random = (n: number): Uint8Array => randomFillSync(new Uint8Array(n))
+import { openRandom } from '../lib/random.ts'
 
 /** Environment lines, or with `json` one object. */
 export function keygen(json: boolean): string {
+  const random = openRandom()
   const keys = {
     FINGERPOST_PUBLIC_KEY: makeKey('public', 'live', random),
     FINGERPOST_SECRET_KEY: makeKey('secret', 'live', random),

@@ -19,12 +19,12 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const HANG_MS = 5_000
+const HANG_MS = 15_000
 
 export type Client = ReturnType<typeof clientOf>
 
 export function clientOf(server: Server) {
-  /** Fails when there is no answer within 5 seconds. */
+  /** Fails when there is no answer within 15 seconds. */
   async function send(method: string, path: string, { key, body, raw, headers = {} }: Call = {}): Promise<Answer> {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await fetch(server.url + path, {

@@ -4,7 +4,7 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
-import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import { type Command, type CommandDraft, encodeCommand, type Outcome } from '../../src/records/commands.ts'
 import { readRule, readRuleSlots, readRuleset } from '../../src/records/rules.ts'
 import { faulty } from '../helpers/faulty.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
@@ -216,7 +216,8 @@ t.test('without the position of a workspace that exists the owner stops instead 
     position: async (scope, source) => (scope === 'w/ws_a/live' ? null : ports.kv.position(scope, source)),
   }
   const second = startOwner(t, { ...ports, kv: lossy })
-  submit(createRule('ws_a', ruleId(1))).catch(() => {})
+  const command = { ...createRule('ws_a', ruleId(1)), id: `cmd_${'0'.repeat(26)}`, at: 1 } as Command
+  await ports.log.append('changes', 0, [encodeCommand(command)])
   await t.rejects(second.over, NeedsRebuild)
 })
 

@@ -21,7 +21,7 @@ export interface Request {
   readonly body?: string
 }
 
-const ANSWER_MS_MAX = 15_000
+const ANSWER_MS_MAX = 30_000
 
 export function call(agent: Agent, { method, url, headers, body }: Request): Promise<Answered | Unanswered> {
   return new Promise((resolve) => {

@@ -8,7 +8,9 @@ import { runSeries } from './series.ts'
 const CYCLES = 15
 const READY_MS_MAX = 5_000
 const DECIDING_MS_MAX = 10_000
+const TEST_MS_MAX = 300_000
 
+t.setTimeout(TEST_MS_MAX)
 t.teardown(cleanUp)
 
 t.test('what was accepted survives 15 kills under load, exactly once, and the server is back in time', async (t) => {

@@ -43,7 +43,7 @@ type Victim = (typeof VICTIMS)[number]
 
 const KILL_AFTER_MS = [200, 2_000] as const
 const ENGINE_OUTAGE_MS = 800
-const SETTLE_MS_MAX = 30_000
+const SETTLE_MS_MAX = 12_000
 const QUIET_MS_MAX = 30_000
 const PROBES_AT_ONCE = 8
 const END_MS_MAX = 10_000
@@ -143,7 +143,8 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
     keys: makeKeys(),
     port: await freePort(),
     dataDir: temporaryFolder(),
-    env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8' },
+    // The wait is longer than any start takes: a repeat that is answered 202 gets an id of its own.
+    env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' },
     ...(config.main === undefined ? {} : { main: config.main }),
   }
   const readyMs: number[] = []
@@ -203,11 +204,35 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
     // Clients repeat at once, while the server is still starting.
     const settling = load.settle(SETTLE_MS_MAX)
     if (victim !== 'engine') await restart(victim === 'starting')
+    const t1 = performance.now()
     await settling
+    const v = ledger.violation()
+    if (v !== null) {
+      const at = ledger.attempts.find((a) => a.nonce === v.id)
+      print(`DEBUG number ${at?.number} device ${at?.device} key ${at?.key}`)
+      await pause(2000)
+      type P = { data: { requestId: string; visitorId: string }[]; nextCursor: string | null }
+      for (let c: string | null = ''; c !== null; ) {
+        const page: P = await readJson<P>(load.agent, `${url}/v1/events?limit=100${c === '' ? '' : `&cursor=${encodeURIComponent(c)}`}`, keys.secret)
+        for (const { requestId } of page.data) {
+          if (ledger.attemptOf(requestId) === null) {
+            const e = await readJson<{ tag: unknown; timestamp: string }>(load.agent, `${url}/v1/events/${requestId}`, keys.secret)
+            print(`DEBUG unowned ${requestId} ${JSON.stringify(e.tag)} ${e.timestamp}`)
+          }
+        }
+        c = page.nextCursor
+      }
+      print(server.logs().slice(-3000))
+      const m = await call(load.agent, { method: 'GET', url: `${url}/metrics` })
+      print('text' in m ? m.text.split('\n').filter((l) => /^fingerpost_(recent|identif|engine|sink|dead|http_requests)/.test(l)).join('\n') : '')
+    }
+    print(`   settled ${performance.now() - t1}`)
   }
 
   async function checkCycle(from: number): Promise<void> {
+    const t0 = performance.now()
     await quiet(load, server, partitions)
+    print(`   quiet ${performance.now() - t0}`)
     const chosen = sample(random, ledger.attempts.slice(from), config.byIdMax)
     readById += chosen.length
     const found = await checkById(to, chosen)
@@ -228,7 +253,9 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
     }
     if (ledger.violation() === null) {
       await checkCycle(0)
+      const t0 = performance.now()
       const checked = await checkAll(to)
+      print(`   all ${performance.now() - t0}`)
       listed = checked.listed
       const found = checked.violation
       if (found !== null) ledger.violate(found.id, found.what, found.history)

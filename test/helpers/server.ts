@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly port?: number
   /** Another built tree than this one, for tests of broken builds. */
   readonly main?: string
+  /** For node itself, such as --cpu-prof. */
+  readonly nodeArgs?: readonly string[]
   /** `/healthz` for a server that is not to become ready. Default `/readyz`. */
   readonly until?: '/readyz' | '/healthz'
 }
@@ -101,7 +103,7 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const operatorToken = 'operator-token-for-tests-0123456789abcdef'
   const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [main, 'start'], {
+  const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, 'start'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],

@@ -1,0 +1,292 @@
+// What must hold when everything is quiet: nothing accepted is lost, nothing is decided twice, nothing that was said is
+// contradicted by what is read.
+
+import { prepareDeployment } from '../../src/control/bootstrap.ts'
+import type { StoredEvent } from '../../src/domain/event.ts'
+import { type IdentifyMeta, NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
+import { homePartition } from '../../src/domain/ids.ts'
+import { fromRow } from '../../src/events/row.ts'
+import { presentResult } from '../../src/identity/result.ts'
+import { unpackVisitor } from '../../src/identity/visitor.ts'
+import { unpack } from '../../src/lib/codec.ts'
+import { openEventReads } from '../../src/reads/events.ts'
+import { readRuleStats } from '../../src/reads/rule-stats.ts'
+import { decodeIdentification } from '../../src/records/identification.ts'
+import { partitionScope } from '../../src/records/partitions.ts'
+import { SYSTEM, scanAll, tenantScope } from '../../src/records/scopes.ts'
+import { unpackHeldVisitor } from '../../src/records/visitors.ts'
+import { bindKv, createKvStore } from './model-kv.ts'
+import { bindBus, bindLog, createLogStore, type StoredRecord } from './ports.ts'
+import type { Scheduler } from './scheduler.ts'
+import { createRawHost, type Facts, foldChanges } from './world.ts'
+
+interface Row {
+  readonly event: StoredEvent
+  readonly partition: number
+  readonly seq: number
+  readonly quarantined: boolean
+}
+
+interface Accepted {
+  readonly partition: number
+  readonly record: StoredRecord
+  /** null: no identification at all. */
+  readonly meta: IdentifyMeta | null
+  readonly nonce: string | null
+  readonly body: string
+}
+
+/** Clocks of two processes may differ by less than this. */
+const SKEW_MS_MAX = 200
+
+const parseRow = (line: string, quarantined: boolean): Row => {
+  const cells = JSON.parse(line) as Parameters<typeof fromRow>[0]
+  return { event: fromRow(cells), partition: Number(cells.at(-2)), seq: Number(cells.at(-1)), quarantined }
+}
+
+function readRows({ clickhouse }: Facts): Row[] {
+  const stored = (clickhouse.rows.get('events') ?? []).map((line) => parseRow(line, false))
+  const refused = (clickhouse.rows.get('quarantine') ?? []).map((line) =>
+    parseRow((JSON.parse(line) as string[])[5] as string, true),
+  )
+  return [...stored, ...refused]
+}
+
+function readAccepted({ log, partitions }: Facts): Accepted[] {
+  const found: Accepted[] = []
+  for (let partition = 0; partition < partitions; partition++) {
+    for (const record of log.side('identifications', partition).archive) {
+      try {
+        const { meta, body } = decodeIdentification(record.bytes)
+        const text = Buffer.from(body).toString()
+        const nonce = /"nonce":"([^"]+)"/.exec(text)?.[1]
+        found.push({
+          partition,
+          record,
+          meta,
+          nonce: nonce === undefined ? null : `${meta.env}/${nonce}`,
+          body: text,
+        })
+      } catch {
+        found.push({ partition, record, meta: null, nonce: null, body: '' })
+      }
+    }
+  }
+  return found
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [item])
+    else group.push(item)
+  }
+  return groups
+}
+
+export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<void> {
+  const { lostPartition } = facts
+  const rows = readRows(facts).filter((row) => row.partition !== lostPartition)
+  const accepted = readAccepted(facts)
+  const byId = groupBy(rows, (row) => row.event.requestId)
+  checkRows(facts, rows, byId)
+  checkAccepted(facts, accepted.filter((a) => a.partition !== lostPartition), byId)
+  checkDead(facts, accepted.filter((a) => a.partition !== lostPartition), byId)
+  checkLost(facts)
+  if (lostPartition === null) {
+    await checkVisitors(facts, rows)
+    await checkStats(facts, rows)
+    await checkAnswers(facts, accepted, byId)
+  }
+  checkRevisions(facts, accepted, byId)
+  await checkFold(facts, scheduler)
+}
+
+function checkRows({ problem }: Facts, rows: readonly Row[], byId: ReadonlyMap<string, readonly Row[]>): void {
+  for (const [id, those] of byId) if (those.length > 1) problem('nothing is decided twice', `${id}: ${those.length} rows`)
+  for (const [place, those] of groupBy(rows, (row) => `${row.partition}/${row.seq}`)) {
+    if (those.length > 1) problem('nothing is decided twice', `${place}: ${those.length} rows`)
+  }
+  for (const { event, partition } of rows) {
+    if (homePartition(event.visitorId, 2) !== partition)
+      problem('a visitor is written by its home', `${event.visitorId} of ${event.requestId} by ${partition}`)
+  }
+}
+
+/** The first with this nonce in this partition that came within the window before. */
+function firstOf(accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>, one: Accepted): Accepted | undefined {
+  return accepted.find(
+    ({ nonce, partition, meta, record }) =>
+      nonce === one.nonce &&
+      partition === one.partition &&
+      record.seq < one.record.seq &&
+      meta !== null &&
+      one.meta !== null &&
+      byId.has(meta.requestId) &&
+      Math.abs(one.meta.acceptedAt - meta.acceptedAt) <= NONCE_WINDOW_MS,
+  )
+}
+
+function checkAccepted({ problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+  for (const one of accepted) {
+    const { meta, nonce } = one
+    if (meta === null) continue
+    const rows = byId.get(meta.requestId) ?? []
+    const first = nonce === null ? undefined : firstOf(accepted, byId, one)
+    if (rows.length === 0 && first === undefined) problem('nothing accepted is lost', `${meta.requestId} of ${one.record.seq}`)
+    if (rows.length > 0 && first?.meta) {
+      const apart = Math.abs(first.meta.acceptedAt - meta.acceptedAt)
+      if (apart <= NONCE_WINDOW_MS - SKEW_MS_MAX)
+        problem('a repeated nonce adds no event', `${meta.requestId} repeats ${first.meta.requestId} after ${apart} ms`)
+    }
+  }
+}
+
+function checkDead({ log, problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+  const letters = log.side('dead', 0).archive.map(({ bytes }) => unpack(bytes) as Record<string, unknown>)
+  for (const { meta, partition, record } of accepted) {
+    const event = meta === null ? null : byId.get(meta.requestId)?.[0]?.event
+    if (meta !== null && (event === undefined || event === null || event.evaluationError === null)) continue
+    const letter = letters.find((l) => l.topic === 'identifications' && l.partition === partition && l.seq === record.seq)
+    if (letter === undefined) problem('what cannot be decided has a dead letter', `${partition}/${record.seq}`)
+    else if (Buffer.compare(letter.bytes as Uint8Array, record.bytes) !== 0)
+      problem('what cannot be decided has a dead letter', `${partition}/${record.seq} has other bytes`)
+  }
+}
+
+/** Without its position a partition must not be decided on: its owners stop and say so. */
+function checkLost({ lostPartition, processes, problem }: Facts): void {
+  if (lostPartition === null) return
+  for (const { host, missingPositions } of processes) {
+    if (host.alive() && !missingPositions.has(lostPartition))
+      problem('a missing position stops the owner', `${host.name} goes on with ${lostPartition}`)
+  }
+}
+
+async function checkVisitors({ raw, workspace, problem }: Facts, rows: readonly Row[]): Promise<void> {
+  const visitors = groupBy(rows, ({ event }) => `${event.env}/${event.visitorId}`)
+  for (const [id, those] of visitors) {
+    const fresh = those.filter(({ event }) => !event.visitorFound)
+    if (fresh.length !== 1) problem('a visitor is new exactly once', `${id}: ${fresh.length} of ${those.length}`)
+    const decided = those.filter(({ event }) => event.evaluationError === null).sort((a, b) => a.seq - b.seq)
+    if (decided.length === 0) continue
+    decided.forEach(({ event, seq }, i) => {
+      if (event.visitor.totalVisits !== i + 1)
+        problem('visits are counted one by one', `${id}: ${event.visitor.totalVisits} at ${seq}, not ${i + 1}`)
+    })
+    const partition = decided[0]?.partition ?? 0
+    const [stored] = await raw.kv.get<Uint8Array>(partitionScope(partition), [['visitor', `${workspace.id}/${id}`]])
+    const total = stored ? unpackVisitor(unpackHeldVisitor(stored.value).state).totalVisits : 0
+    if (total !== decided.length) problem('the checkpoint counts every visit', `${id}: ${total}, not ${decided.length}`)
+  }
+}
+
+async function checkStats({ raw, partitions, workspace, problem }: Facts, rows: readonly Row[]): Promise<void> {
+  const matched = new Map<string, number>()
+  const count = (key: string) => matched.set(key, (matched.get(key) ?? 0) + 1)
+  for (const { event } of rows) {
+    for (const { id } of event.matchedRules) count(`${event.env} ${id} live`)
+    for (const { id } of event.monitorMatches) count(`${event.env} ${id} monitor`)
+  }
+  const rules = new Set([...matched.keys()].map((key) => key.split(' ').slice(0, 2).join(' ')))
+  for (const rule of rules) {
+    const [env, id] = rule.split(' ') as ['live' | 'test', string]
+    const { matchCount, monitorMatchCount } = await readRuleStats(raw.kv, partitions, workspace.id, env, id)
+    const [live, monitor] = [matched.get(`${rule} live`) ?? 0, matched.get(`${rule} monitor`) ?? 0]
+    if (matchCount !== live || monitorMatchCount !== monitor)
+      problem('rule counters count every event', `${rule}: ${matchCount}+${monitorMatchCount}, not ${live}+${monitor}`)
+  }
+}
+
+async function checkAnswers(
+  { raw, answers, workspace, problem }: Facts,
+  accepted: readonly Accepted[],
+  byId: ReadonlyMap<string, readonly Row[]>,
+): Promise<void> {
+  const known = new Map(accepted.flatMap((one) => (one.meta === null ? [] : [[one.meta.requestId, one] as const])))
+  const { clickhouse, log } = raw
+  const nowhere = { findRecent: () => null, recentComplete: () => true, isPending: () => false }
+  const reads = openEventReads({ clickhouse, log, ...nowhere })
+  for (const { ask, status, body, requestId, replayed } of answers) {
+    const what = `#${ask.number} ${requestId ?? ''}`
+    if (status === 409 || status === 503) continue
+    if (status !== 200 && status !== 202) {
+      problem('a client gets an answer it can expect', `${what}: ${status} ${body}`)
+      continue
+    }
+    const one = known.get(requestId ?? '')
+    if (one === undefined) {
+      problem('what is answered was accepted', `${what}: ${status}`)
+      continue
+    }
+    if (status === 202) continue
+    const row = byId.get(requestId ?? '')?.[0]
+    if (row === undefined) {
+      problem('an answer is not contradicted later', `${what}: no event`)
+      continue
+    }
+    if (replayed && one.nonce !== `${ask.env}/${ask.nonce}`) problem('a replay is of its nonce', what)
+    const kinds = replayed ? KINDS : [ask.keyKind]
+    if (!kinds.some((kind) => presentResult(row.event, workspace, kind) === body))
+      problem('an answer is not contradicted later', `${what}: ${body}`)
+    if (!row.quarantined && (await reads.byId(workspace.id, ask.env, requestId ?? '')) === null)
+      problem('an answer is not contradicted later', `${what}: not found`)
+  }
+}
+export const KINDS = ['public', 'secret'] as const
+
+/** Once a change is said to be in force, nothing that comes later is decided without it. */
+function checkRevisions({ changes, problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+  for (const { draft, outcome, propagated, at } of changes) {
+    if (!propagated || outcome?.ok !== true || outcome.revision === undefined) continue
+    for (const { meta, record } of accepted) {
+      if (meta === null || meta.env !== draft.env || record.at - 1_000 <= at) continue
+      const event = byId.get(meta.requestId)?.[0]?.event
+      if (event !== undefined && event.evaluationError === null && event.rulesRevision < outcome.revision)
+        problem('a rule change said to be in force is', `${meta.requestId}: ${event.rulesRevision} < ${outcome.revision}`)
+    }
+  }
+}
+
+async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  for (const scope of [SYSTEM, tenantScope('ws_model', 'live'), tenantScope('ws_model', 'test')]) {
+    found.set(`${scope} position`, String(await kv.position(scope, 'changes')))
+    for (const collection of ['workspace', 'meta', 'rule', 'rule-order', 'outcome']) {
+      for await (const { key, value } of scanAll(kv, scope, collection)) {
+        found.set(`${scope} ${key.join('/')}`, JSON.stringify(value))
+      }
+    }
+  }
+  return found
+}
+
+/** Configuration is a fold of `changes`, and every operator was told what the fold says. */
+async function checkFold({ log, raw, changes, problem }: Facts, scheduler: Scheduler): Promise<void> {
+  const host = createRawHost(scheduler)
+  const fresh = { ...raw, log: bindLog(createLogStore({ partitions: 2 }), host, 'fold'), kv: bindKv(createKvStore(), host) }
+  await prepareDeployment({ ...fresh, partitions: 2, sources: ['events', 'sink'] })
+  await foldChanges({ ...fresh, bus: bindBus(new Map(), host, () => undefined), log: { ...raw.log, append: fresh.log.append } }, host)
+  const expected = await dump(fresh.kv)
+  const actual = await dump(raw.kv)
+  for (const [name, value] of expected) {
+    const gone = name.includes('outcome/') && !actual.has(name)
+    if (!gone && actual.get(name) !== value)
+      problem('configuration is a fold of its changes', `${name}: ${actual.get(name)}, not ${value}`)
+  }
+  for (const name of actual.keys()) {
+    if (!expected.has(name)) problem('configuration is a fold of its changes', `${name} is not in the fold`)
+  }
+  const outcomes = new Map([...expected].filter(([name]) => name.includes('outcome/')).map(([, value]) => [value, true]))
+  for (const { draft, outcome } of changes) {
+    if (outcome !== null && !outcomes.has(JSON.stringify(outcome)))
+      problem('an operator is told what happened', `${draft.type}: ${JSON.stringify(outcome)}`)
+  }
+  const dead = log.side('dead', 0).archive.map(({ bytes }) => unpack(bytes) as Record<string, unknown>)
+  const unreadable = log.side('changes', 0).archive.filter(({ bytes }) => typeof (unpack(bytes) as { id?: unknown } | null)?.id !== 'string')
+  for (const { seq } of unreadable) {
+    if (!dead.some((l) => l.topic === 'changes' && l.seq === seq)) problem('what cannot be decided has a dead letter', `changes/${seq}`)
+  }
+}

@@ -1,0 +1,268 @@
+// One model process: every role of the product with its real code, on ports of its own host, and a memory that dies with it.
+
+import { openPresent } from '../../src/api/present.ts'
+import type { Bus } from '../../src/bus/bus.ts'
+import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
+import { runControl } from '../../src/control/owner.ts'
+import { openPropagation } from '../../src/control/propagation.ts'
+import { openSubmit } from '../../src/control/submit.ts'
+import type { Env } from '../../src/domain/event.ts'
+import { makeObjectId } from '../../src/domain/ids.ts'
+import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
+import type { Decider } from '../../src/engine/decider.ts'
+import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
+import type { Replay, Reply } from '../../src/engine/partition.ts'
+import { createRecent } from '../../src/engine/recent.ts'
+import { openRulesets } from '../../src/engine/rulesets.ts'
+import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
+import { openParsers } from '../../src/identity/parsers.ts'
+import { startIngress } from '../../src/ingress/ingress.ts'
+import { runTrim } from '../../src/jobs/trim.ts'
+import type { Kv } from '../../src/kv/kv.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import type { Log } from '../../src/log/log.ts'
+import { type EventReads, openEventReads } from '../../src/reads/events.ts'
+import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
+import { runSink } from '../../src/sink/sink.ts'
+import { type Rng, rng } from '../helpers/rng.ts'
+import type { SimHost } from './host.ts'
+import { createThreads } from './threads.ts'
+
+export interface Ports {
+  readonly log: Log
+  readonly kv: Kv
+  readonly bus: Bus
+  readonly clickhouse: ClickHouse
+}
+export type Role = 'engine' | 'sink' | 'ingress' | 'control' | 'trim' | 'rulesets' | 'submit' | 'reads'
+export type ReplyFn = (replies: readonly Reply[], replays: readonly Replay[]) => void
+
+/** Puts something wrong between the product and what it is given; only mutations do. */
+export interface Tamper {
+  readonly ports?: (role: Role, ports: Ports, raw: Ports) => Ports
+  readonly decider?: (decider: Decider, reply: ReplyFn) => Decider
+}
+
+export interface ProcessNeeds {
+  readonly host: SimHost
+  readonly ports: Ports
+  /** The same stores, asked without the scheduler: for checks that must see one moment. */
+  readonly raw: Ports
+  readonly tamper: Tamper
+  readonly seed: number
+  readonly partitions: number
+  readonly threads: number
+  readonly keepMs: number
+  readonly flushMs: number
+  readonly workspace: Workspace
+  /** Answers leave for the ingress; `reads` sees what this process could answer now. */
+  readonly onReply: (replies: readonly Reply[], reads: EventReads) => void
+  /** A role ended or raised what it must not. */
+  readonly onFailure: (role: string, error: unknown) => void
+}
+
+export interface Identify {
+  readonly body: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+  readonly ip: string
+  readonly env: Env
+  readonly keyKind: KeyKind
+}
+
+export interface ModelProcess {
+  readonly host: SimHost
+  readonly ready: () => boolean
+  readonly missingPositions: Set<number>
+  identify(request: Identify, answer: (response: HttpResponse) => void): void
+  change(draft: CommandDraft): Promise<{ readonly outcome: Outcome; readonly propagated: boolean }>
+  /** As of this very moment, from this process's memory. */
+  readonly readsNow: EventReads
+  stop(): Promise<void>
+}
+
+function groupReplies(replies: readonly Reply[], replays: readonly Replay[]) {
+  const messages = new Map<string, { readonly replies: [string, string][]; readonly replays: ReplayNotice[] }>()
+  const to = (ingressId: string) => {
+    const message = messages.get(ingressId) ?? { replies: [], replays: [] }
+    messages.set(ingressId, message)
+    return message
+  }
+  for (const { requestId, replyTo, body } of replies) to(replyTo).replies.push([requestId, body])
+  for (const { replyTo, ...replay } of replays) to(replyTo).replays.push(replay)
+  return messages
+}
+
+export function startProcess(needs: ProcessNeeds): ModelProcess {
+  const { host, raw, tamper, partitions, workspace, onFailure } = needs
+  const { clock } = host
+  const random: Rng = rng(needs.seed)
+  const bytes = (n: number) => random.bytes(n)
+  const portsOf = (role: Role): Ports => tamper.ports?.(role, needs.ports, raw) ?? needs.ports
+  const stopping = new AbortController()
+  const stops: (() => Promise<void> | void)[] = []
+  const running: Promise<unknown>[] = []
+  const missingPositions = new Set<number>()
+  const recent = createRecent(partitions, 10_000)
+  const run = (role: string, work: Promise<unknown>) => {
+    running.push(
+      work.catch((error) => {
+        if (!(error instanceof MissingPosition)) onFailure(role, error)
+      }),
+    )
+  }
+  const foreseen = (error: unknown) => error instanceof Unavailable
+
+  const bus = portsOf('submit').bus
+  const submitter = openSubmit({ ...portsOf('submit'), clock, random: bytes })
+  const propagation = openPropagation({ ...portsOf('submit'), clock })
+  run('control', runControl({ ...portsOf('control'), clock, signal: stopping.signal, report: () => undefined }))
+
+  let handle: Handler | null = null
+  let before: RouteOptions['before']
+  const isPending = (requestId: string) => ingress?.isPending(requestId) ?? false
+  const readsOver = ({ clickhouse, log }: Ports) =>
+    openEventReads({ clickhouse, log, findRecent: recent.find, recentComplete: recent.complete, isPending })
+  const reads = readsOver(portsOf('reads'))
+  const readsNow = readsOver(raw)
+  let ingress: ReturnType<typeof startIngress> | null = null
+  let ready = false
+
+  const reply: ReplyFn = (replies, replays) => {
+    needs.onReply(replies, readsNow)
+    for (const [id, message] of groupReplies(replies, replays)) if (id !== '') bus.publish(replySubject(id), message)
+  }
+
+  function startRoles(current: Parameters<typeof createThreads>[0]['current']): void {
+    const threads = createThreads({ host, random, threads: needs.threads, partitions, visitorsMax: 20, current })
+    const decider = tamper.decider?.(threads, reply) ?? threads
+    for (let partition = 0; partition < partitions; partition++) {
+      const report = {
+        decided: () => undefined,
+        lost: (p: number, error: unknown) => {
+          host.note(`tenure of ${p} lost: ${(error as Error).message}`)
+          if (error instanceof MissingPosition) missingPositions.add(p)
+          if (error instanceof TypeError || error instanceof RangeError) onFailure('engine', error)
+        },
+        ruleLogs: () => undefined,
+      }
+      const engine = { ...portsOf('engine'), decider, recent, clock, reply, report }
+      run('engine', runPartition(engine, partition, stopping.signal))
+      const sinkReport = {
+        sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
+        quarantined: () => undefined,
+        failed: (p: number, error: unknown) => {
+          host.note(`sink of ${p} failed: ${(error as Error).message}`)
+          if (error instanceof TypeError || error instanceof RangeError) onFailure('sink', error)
+        },
+      }
+      const sink = { ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8 }
+      run('sink', runSink({ ...sink, report: sinkReport }, partition, stopping.signal))
+    }
+    const everyMs = needs.keepMs / 4
+    const onError = (error: unknown) => onFailure('trim', error)
+    const trim = { ...portsOf('trim'), clock, partitions, keepMs: needs.keepMs, everyMs, onError }
+    run('trim', runTrim(trim, stopping.signal))
+    ingress = startIngress({
+      ...portsOf('ingress'),
+      http: {
+        route(method, _path, handler, options) {
+          if (method !== 'POST') return
+          handle = handler
+          before = options?.before
+        },
+      },
+      auth: { authenticate: (keyText) => callerOf(keyText ?? '') },
+      clock,
+      random: bytes,
+      parsers: openParsers(16),
+      partitions,
+      ingressId: makeObjectId('ing', bytes),
+      pendingMax: 1_000,
+      decisionWaitMs: 1_000,
+      deadlineMs: 10_000,
+      retentionDays: 30,
+      trustedProxies: [],
+      present: openPresent((error) => onFailure('ingress', error)),
+      refusal: () => null,
+      findEvent: async (workspaceId, env, requestId) => {
+        const event = await reads.byId(workspaceId, env, requestId)
+        return event === 'pending' ? null : event
+      },
+    })
+    stops.push(ingress.stop)
+    ready = true
+  }
+
+  function callerOf(keyText: string) {
+    const [kind, env] = keyText.split('_') as [KeyKind, Env]
+    const key = { id: `key_${kind}`, workspace: workspace.id, env, kind, scopes: null, origins: null } as ApiKey
+    return { key, workspace, env }
+  }
+
+  async function start(): Promise<void> {
+    const evaluator = makeObjectId('eng', bytes)
+    const report = {
+      swapped: () => undefined,
+      failed: (error: unknown) => {
+        if (!foreseen(error)) onFailure('rulesets', error)
+      },
+    }
+    while (!stopping.signal.aborted) {
+      try {
+        const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, report })
+        stops.push(rulesets.stop)
+        return startRoles(rulesets.current)
+      } catch (error) {
+        if (!foreseen(error)) return onFailure('start', error)
+        await clock.sleep(300, stopping.signal)
+      }
+    }
+  }
+  void start()
+
+  return {
+    host,
+    ready: () => ready && host.alive(),
+    missingPositions,
+    identify({ body, headers, ip, env, keyKind }, answer) {
+      const sent: Readonly<Record<string, string>> = {
+        ...headers,
+        authorization: `Bearer ${keyKind}_${env}`,
+        'content-type': 'application/json',
+      }
+      const request = {
+        method: 'POST',
+        path: '/v1/identify',
+        query: '',
+        params: {},
+        body,
+        context: null,
+        header: (name: string) => sent[name] ?? '',
+        headers: () => [],
+        remoteAddress: () => ip,
+        aborted: () => false,
+      } as HttpRequest
+      const refused = before?.(request) as HttpResponse | null | undefined
+      if (refused) return answer(refused)
+      handle?.(request, (outcome) => {
+        if (outcome instanceof Error) onFailure('ingress', outcome)
+        else answer(outcome)
+      })
+    },
+    async change(draft) {
+      const startedAt = clock.monotonic()
+      const outcome = await submitter.submit(draft)
+      if (!outcome.ok || outcome.revision === undefined) return { outcome, propagated: false }
+      const question = { workspace: workspace.id, env: draft.env as Env, revision: outcome.revision, startedAt }
+      return { outcome, propagated: (await propagation.awaitPropagation(question)).propagated }
+    },
+    readsNow,
+    async stop() {
+      ready = false
+      stopping.abort()
+      for (const stop of stops) await stop()
+      await Promise.all(running)
+    },
+  }
+}
