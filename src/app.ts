@@ -275,7 +275,7 @@ async function startRoles(
       draining: draining ? 'the server is shutting down' : null,
       log: capacity.refusal(),
       keys: directory.isFresh() ? null : 'keys cannot be confirmed',
-      engine: recent.complete() ? null : 'partitions are being taken over',
+      engine: recent.caughtUp() ? null : 'partitions are being taken over',
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({ durability: ports.durability, partitions, native: http.native, version: build.version }),

@@ -57,7 +57,6 @@ export function errorBody(error: ApiError): string {
     error: {
       code: error.code,
       message: error.message,
-      docs: `/docs#errors-${error.code}`,
       ...(field === undefined ? {} : { field }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
     },

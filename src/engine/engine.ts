@@ -68,11 +68,11 @@ type Patience = ReturnType<typeof createPatience>
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
   const { log, kv, decider, recent, clock } = needs
   const load = loadFrom(kv, partition)
-  let { checkpointed, seq, decidedTo } = await takeOver(needs, partition)
+  let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition)
   recent.setCaughtUp(partition, true)
 
   let settling: Promise<void> = Promise.resolve()
-  let undurable = 0
+  let undurable = adopted
   let checkpointAt = clock.monotonic()
 
   async function settle(
@@ -161,10 +161,12 @@ async function takeOver(needs: EngineNeeds, partition: number) {
   recent.drop(partition)
 
   let seq = Math.min(checkpointed, sunk)
+  let adopted = 0
   for (;;) {
     const records = await log.read('events', partition, seq, ADOPT)
     if (records.length === 0) break
     const unapplied = records.filter((r) => r.seq > checkpointed)
+    adopted += unapplied.length
     if (unapplied.length > 0) {
       needs.reply(
         await decider.adopt(
@@ -190,5 +192,5 @@ async function takeOver(needs: EngineNeeds, partition: number) {
   seq = Math.max(seq, checkpointed)
   if ((await log.last('events', partition)) !== seq)
     throw new Conflict(`events/${partition} grew while it was taken over`)
-  return { checkpointed, seq, decidedTo }
+  return { checkpointed, seq, decidedTo, adopted }
 }

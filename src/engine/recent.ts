@@ -21,6 +21,8 @@ export interface Recent {
   /** False while some event that is not in ClickHouse yet might be missing here. */
   complete(): boolean
   setCaughtUp(partition: number, caughtUp: boolean): void
+  /** Every partition has been taken over. */
+  caughtUp(): boolean
   size(): number
 }
 
@@ -92,6 +94,7 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
     setCaughtUp(partition, caughtUp) {
       ;(held[partition] as Held).caughtUp = caughtUp
     },
+    caughtUp: () => held.every((h) => h.caughtUp),
     size: () => places.size,
   }
 }

@@ -68,6 +68,8 @@ export const ACCEPT_MIN = 0.7
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 export const POSSIBLE_MIN = 0.5
 const SCORES_MAX = 8
+/** A known device may have changed so much that no key finds it. */
+const NEW_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
 const CONTRADICTED_CONFIDENCE = 0.5
 /** Without a shared network even a rare profile may belong to a second device. */
@@ -205,7 +207,7 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<Recogniti
   return {
     visitor: null,
     method: 'new',
-    confidence: quantise4(confidence),
+    confidence: quantise4(Math.min(confidence, NEW_CONFIDENCE_MAX)),
     anonymitySet: 1,
     candidates: 0,
     reissueGeneration: false,

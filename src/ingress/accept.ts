@@ -90,17 +90,11 @@ export function createAccept(needs: AcceptNeeds): Accept {
     }
   }
 
-  function partitionOf(meta: IdentifyMeta, body: IdentifyBody, nonceHash: number): number {
-    const routed = nonceHash === 0 ? undefined : nonceRoutes.get(nonceHash)
-    if (routed !== undefined) return routed
-    const partition =
-      meta.token !== null
-        ? homePartition(meta.token.visitorId, partitions)
-        : hash32(
-            `${meta.workspace}/${meta.env}/${hardwareKey(body, meta.headers, body.userAgent ?? meta.headers['user-agent'] ?? '', meta.ip, needs.parsers)}`,
-          ) % partitions
-    if (nonceHash !== 0) nonceRoutes.set(nonceHash, partition)
-    return partition
+  function partitionOf(meta: IdentifyMeta, body: IdentifyBody): number {
+    if (meta.token !== null) return homePartition(meta.token.visitorId, partitions)
+    const userAgent = body.userAgent ?? meta.headers['user-agent'] ?? ''
+    const hardware = hardwareKey(body, meta.headers, userAgent, meta.ip, needs.parsers)
+    return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
   return async function accept(incoming, decided, expired) {
@@ -116,7 +110,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
           first.requestId,
           // A decision comes in the form of the first's key, and a browser must not get what a server gets.
           (outcome, replayed) => decided(sameForm || !('body' in outcome) ? outcome : original, replayed),
-          () => expired(first.requestId),
+          first.isRepeat ? () => undefined : () => expired(first.requestId),
         )
         return
       }
@@ -126,12 +120,19 @@ export function createAccept(needs: AcceptNeeds): Accept {
     if (waiting.size() >= needs.pendingMax) throw unavailable('Too many identifications wait for a decision.')
 
     const meta = metaOf(incoming)
-    const partition = partitionOf(meta, body, nonce === null ? 0 : hash53(nonce))
+    const nonceHash = nonce === null ? 0 : hash53(nonce)
+    const routed = nonce === null ? undefined : nonceRoutes.get(nonceHash)
+    const partition = routed ?? partitionOf(meta, body)
+    if (nonce !== null && routed === undefined) nonceRoutes.set(nonceHash, partition)
     const record = encodeIdentification(meta, bytes)
-    const first = { body: bytes, keyKind: caller.key.kind }
-    waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
+    const isRepeat = routed !== undefined
+    const first = { body: bytes, keyKind: caller.key.kind, isRepeat }
+    // A repeat makes no event, so its own id must not be given out as pending: it waits for the event of the first.
+    const late = isRepeat ? () => undefined : () => expired(meta.requestId)
+    waiting.open(meta.requestId, nonce, first, decided, late)
     try {
       await must(appends[partition], 'a partition').add(record, record.length)
+      waiting.stored(meta.requestId)
     } catch {
       const failure = unavailable('The identification could not be stored.')
       waiting.cancel(meta.requestId, failure)

@@ -5,8 +5,13 @@ import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 
 export interface Waiting {
-  /** Registers an accepted request. `expired` is called once if no decision comes in time; the request stays pending. */
+  /**
+   * Registers a request that is about to be stored. `expired` is called once if it is stored and no decision comes in time;
+   * the request stays pending.
+   */
   open(requestId: string, nonce: string | null, first: First, decided: Decided, expired: () => void): void
+  /** The append succeeded: from now on the request may be called pending. */
+  stored(requestId: string): void
   /** The append failed: nothing will be decided. Tells those who joined; the first's own caller knows. */
   cancel(requestId: string, failure: ApiError): void
   /** The pending request with this nonce. */
@@ -35,6 +40,8 @@ export type Settled =
 export interface First {
   readonly body: Uint8Array
   readonly keyKind: KeyKind
+  /** The nonce came before and was decided, or is being: this one gets the event of that request. */
+  readonly isRepeat: boolean
 }
 
 interface Waiter {
@@ -47,6 +54,7 @@ interface Waiter {
 interface Pending {
   readonly nonce: string | null
   readonly first: First
+  stored: boolean
   waiters: Waiter[]
 }
 
@@ -65,12 +73,24 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
     return entry
   }
 
+  function expire(entry: Pending, now: number): void {
+    const late = entry.waiters.filter((w) => w.deadline <= now)
+    entry.waiters = entry.waiters.filter((w) => w.deadline > now)
+    for (const waiter of late) waiter.expired()
+  }
+
   return {
     open(requestId, nonce, first, decided, expired) {
       const waiter = { decided, expired, replayed: false, deadline: monotonic() + waitMs }
-      pending.set(requestId, { nonce, first, waiters: [waiter] })
+      pending.set(requestId, { nonce, first, stored: false, waiters: [waiter] })
       if (nonce !== null) nonces.set(nonce, requestId)
       queue.push({ requestId, deadline: waiter.deadline })
+    },
+    stored(requestId) {
+      const entry = pending.get(requestId)
+      if (entry === undefined) return
+      entry.stored = true
+      expire(entry, monotonic())
     },
     cancel(requestId, failure) {
       for (const { decided, replayed } of remove(requestId)?.waiters ?? []) if (replayed) decided({ failure }, true)
@@ -97,9 +117,7 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
         const entry = pending.get(next.requestId)
         if (entry === undefined) continue
         if (next.deadline > now) break
-        const late = entry.waiters.filter((w) => w.deadline <= now)
-        entry.waiters = entry.waiters.filter((w) => w.deadline > now)
-        for (const waiter of late) waiter.expired()
+        if (entry.stored) expire(entry, now)
       }
       if (head > 10_000 && head * 2 > queue.length) {
         queue.splice(0, head)

@@ -70,7 +70,9 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   const mark = { after: position, upTo: last.seq }
   if (pending === null) {
     const check = [[SINK_MARK, marked?.version ?? null]] as const
-    const [won] = await kv.commit([{ scope, check, put: [{ key: SINK_MARK, value: mark }] }])
+    // A mark that came and went since `position` was read leaves no trace in the check: the position must still be the same.
+    const unmoved = { source: SINK_POSITION, expect: position, next: position }
+    const [won] = await kv.commit([{ scope, guard: unmoved, check, put: [{ key: SINK_MARK, value: mark }] }])
     if (won !== true) throw new Conflict('another sink marked first')
   } else if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) {
     throw new Conflict('the mark is too old to be trusted')

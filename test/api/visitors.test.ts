@@ -21,14 +21,16 @@ interface Visit {
   readonly signals?: object
 }
 
-/** Visits of one device, in this order, each with the token of the one before. */
+/** Visits of one new device, in this order, each with the token of the one before. */
+let devices = 0
 async function visits(list: readonly Visit[]): Promise<{ visitorId: string; events: { requestId: string; at: string }[] }> {
+  const device = browserBody(`GPU ${++devices}`)
   let storageToken: string | null = null
   let visitorId = ''
   const events = []
   for (const { at, ip, linkedId, userAgent = CHROME, signals = {} } of list) {
     const { status, body } = await identify(
-      { ...browserBody(), storageToken, userAgent, ...(linkedId === undefined ? {} : { linkedId }), mock: { at, ip, signals } },
+      { ...device, storageToken, userAgent, ...(linkedId === undefined ? {} : { linkedId }), mock: { at, ip, signals } },
       { key },
     )
     t.equal(status, 200)
@@ -48,7 +50,7 @@ const visitorWith = (visitorId: string, totalVisits: number) =>
   )
 
 t.test('a visitor is there within a second of the 200', async (t) => {
-  const { body: event } = await identify(browserBody(), { key })
+  const { body: event } = await identify(browserBody('GPU 0'), { key })
   const startedAt = performance.now()
   const found = await eventually(() => get(`/v1/visitors/${event.visitorId}`, key), ({ status }) => status === 200)
   t.ok(performance.now() - startedAt < 1_000)

@@ -19,6 +19,8 @@ export interface SeriesConfig {
   readonly main?: string
   /** Events read by id after each cycle, the ones answered last first. */
   readonly byIdMax: number
+  /** Checks everything after each cycle, to find the first bad one. Default: only after the last. */
+  readonly checkEvery?: boolean
   readonly print: (line: string) => void
 }
 

@@ -105,7 +105,7 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
 }
 
 function checkRows({ problem }: Facts, rows: readonly Row[], byId: ReadonlyMap<string, readonly Row[]>): void {
-  for (const [id, those] of byId) if (those.length > 1) problem('nothing is decided twice', `${id}: ${those.length} rows`)
+  for (const [id, those] of byId) if (those.length > 1) problem('nothing is decided twice', `${id}: at ${those.map(({ partition, seq }) => `${partition}/${seq}`).join(' and ')}`)
   for (const [place, those] of groupBy(rows, (row) => `${row.partition}/${row.seq}`)) {
     if (those.length > 1) problem('nothing is decided twice', `${place}: ${those.length} rows`)
   }

@@ -30,12 +30,11 @@ export interface Trace {
   last(lines: number): string[]
 }
 
-const TRACE_LINES = 400
 /** Immediates queued at once: promises settle between any two of them, and the event loop turns once for all. */
 const BURST = 32
 
-function createTrace() {
-  const at = new Float64Array(TRACE_LINES)
+function createTrace(linesMax: number) {
+  const at = new Float64Array(linesMax)
   const who: string[] = []
   const what: string[] = []
   let count = 0
@@ -48,7 +47,7 @@ function createTrace() {
   }
   return {
     add(now: number, name: string, text: string): void {
-      const slot = count++ % TRACE_LINES
+      const slot = count++ % linesMax
       at[slot] = now
       who[slot] = name
       what[slot] = text
@@ -58,9 +57,9 @@ function createTrace() {
     },
     hash: () => hash,
     last(lines: number): string[] {
-      const from = Math.max(0, count - Math.min(lines, TRACE_LINES))
+      const from = Math.max(0, count - Math.min(lines, linesMax))
       return Array.from({ length: count - from }, (_, i) => {
-        const slot = (from + i) % TRACE_LINES
+        const slot = (from + i) % linesMax
         return `${(at[slot] as number).toFixed(3).padStart(12)} ${who[slot]?.padEnd(4)} ${what[slot]}`
       })
     },
@@ -69,9 +68,9 @@ function createTrace() {
 
 const before = (a: Step, b: Step): boolean => a.at < b.at || (a.at === b.at && a.tie < b.tie)
 
-export function createScheduler(random: Rng): Scheduler {
+export function createScheduler(random: Rng, traceLinesMax: number): Scheduler {
   const heap: Step[] = []
-  const trace = createTrace()
+  const trace = createTrace(traceLinesMax)
   let now = 0
   let steps = 0
 

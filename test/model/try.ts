@@ -8,10 +8,10 @@ const w0 = Date.now()
 let steps = 0, events = 0, failed = 0
 const byCheck = new Map<string, number[]>()
 for (let seed = from; seed < from + count; seed++) {
-  const r = await runWorld(seed)
+  const r = await runWorld(seed, {}, verbose ? 1_000_000 : 200)
   steps += r.steps
   events += r.events
-  if (verbose) console.log(r.trace.join('\n'))
+  if (verbose) console.log(r.trace.join('\n')); if (verbose) console.log(r.problems)
   if (r.problems.length > 0) {
     failed++
     const c = r.problems[0]?.check ?? ''

@@ -1,0 +1,63 @@
+// Builds that break a promise on purpose. A harness that does not catch them would prove nothing by passing.
+
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../helpers/server.ts'
+
+export interface Fault {
+  readonly promise: string
+  /** Below build/src. */
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export const FAULTS: readonly Fault[] = [
+  {
+    promise: 'accepted means durable',
+    file: 'ingress/accept.js',
+    find: "            await must(appends[partition], 'a partition').add(record, record.length);",
+    replace: `            setTimeout(() => void appends[partition].add(record, record.length), 50);
+            expired(meta.requestId);`,
+  },
+  {
+    promise: 'a decision is durable before it is told',
+    file: 'engine/engine.js',
+    find: '        for (const [i, record] of decided.records.entries()) {\n            seq = await appendFenced',
+    replace: `        needs.reply(decided.replies, decided.replays);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        for (const [i, record] of decided.records.entries()) {
+            seq = await appendFenced`,
+  },
+  {
+    promise: 'decisions are adopted, never remade',
+    file: 'engine/engine.js',
+    find: '                decidedTo = to;\n            seq = record.seq;',
+    replace: '                void to;\n            seq = record.seq;',
+  },
+  {
+    promise: 'a nonce that was decided is remembered across a restart',
+    file: 'engine/partition.js',
+    find: '        if (item.nonceHash !== 0)\n            nonces.add(item);',
+    replace: '        if (item.nonceHash !== 0 && adopting.length === 0)\n            nonces.add(item);',
+  },
+]
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** Copies the built tree into a temporary folder with one text replaced. Returns its entry. Throws when the text is not there once. */
+export function breakBuild({ file, find, replace, promise }: Fault): string {
+  const dir = temporaryFolder()
+  for (const shared of ['node_modules', 'src', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
+  cpSync(join(ROOT, 'build/src'), join(dir, 'build/src'), { recursive: true })
+  cpSync(join(ROOT, 'build/build-info.json'), join(dir, 'build/build-info.json'))
+  const path = join(dir, 'build/src', file)
+  const text = readFileSync(path, 'utf8')
+  const parts = text.split(find)
+  if (parts.length !== 2) {
+    throw new Error(`the text to break "${promise}" stands ${parts.length - 1} times in ${file}: adapt the fault to the code`)
+  }
+  writeFileSync(path, parts.join(replace))
+  return join(dir, 'build/src/main.js')
+}

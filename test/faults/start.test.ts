@@ -1,0 +1,92 @@
+// Starts that must not succeed: each says in one sentence what to do, ends with exit code 1, and leaves alone what it met.
+
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { cleanUp, freePort, launchServer, makeKeys, type ServerOptions, startServer, temporaryFolder } from '../helpers/server.ts'
+
+t.setTimeout(120_000)
+t.teardown(cleanUp)
+
+const END_MS_MAX = 30_000
+
+/** The exit code, and what was printed besides the log. */
+async function refusal(options: ServerOptions): Promise<{ code: number | null | 'still running'; said: string }> {
+  const launched = await launchServer(options)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<'still running'>((resolve) => {
+    timer = setTimeout(() => resolve('still running'), END_MS_MAX)
+  })
+  const code = await Promise.race([launched.exited, late])
+  clearTimeout(timer)
+  if (code === 'still running') await launched.kill9()
+  const lines = launched.logs().split('\n')
+  return { code, said: lines.filter((line) => line !== '' && !line.startsWith('{')).join('\n') }
+}
+
+function folderWith(files: Readonly<Record<string, string>>): string {
+  const dir = mkdtempSync(join(temporaryFolder(), 'data-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text)
+  return dir
+}
+
+const format = (value: unknown) => ({ dataDir: folderWith({ 'format.json': JSON.stringify(value) }) })
+const setting = (name: string, value: string) => ({ env: { [`FINGERPOST_${name}`]: value } })
+const createdAt = '2026-11-20T10:00:00.000Z'
+const keys = makeKeys()
+
+const CASES: readonly [what: string, options: () => ServerOptions, said: RegExp][] = [
+  ['an unknown setting', () => setting('PROT', '8080'), /unknown setting: FINGERPOST_PROT$/],
+  ['a port that is none', () => setting('PORT', 'http'), /FINGERPOST_PORT \(http\.port\) takes a whole number/],
+  ['a port out of range', () => setting('PORT', '65536'), /FINGERPOST_PORT \(http\.port\) takes a whole number/],
+  ['a key with a typo', () => ({ keys: { ...keys, secret: `${keys.secret.slice(0, -1)}_` } }), /keys\.secret is no well-formed sk_live_ key/],
+  ['a key of another kind', () => ({ keys: { ...keys, public: keys.secret } }), /keys\.public is no well-formed pk_live_ key/],
+  ['a short operator token', () => setting('OPERATOR_TOKEN', 'short'), /operator\.token takes at least 32 characters/],
+  ['half of a TLS pair', () => setting('TLS_CERT_FILE', '/nowhere.pem'), /tls\.certFile and tls\.keyFile are set together/],
+  ['plain HTTP for everybody', () => setting('HOST', '0.0.0.0'), /http\.host 0\.0\.0\.0 is not loopback/],
+  ['a settings file that is none', () => setting('CONFIG', '/nowhere.json'), /settings file \/nowhere\.json cannot be read/],
+  ['half a format file', () => ({ dataDir: folderWith({ 'format.json': '{"format":1,' }) }), /format\.json is damaged/],
+  ['a format file without its fields', () => format({ format: 1 }), /format\.json is damaged/],
+  ['a newer format', () => format({ format: 999, createdAt, partitions: 4 }), /has format 999, this build reads up to \d+/],
+  ['a folder of something else', () => ({ dataDir: folderWith({ 'holiday.jpg': 'x' }) }), /is not a data folder/],
+]
+
+for (const [what, options, expected] of CASES) {
+  t.test(`${what} is refused in one sentence`, async (t) => {
+    const given = options()
+    const before = given.dataDir === undefined ? null : readdirSync(given.dataDir)
+    const { code, said } = await refusal(given)
+    t.equal(code, 1)
+    t.match(said, expected)
+    t.match(said, /^fingerpost: [^\n]+$/, 'one line, no stack')
+    if (given.dataDir !== undefined) t.same(readdirSync(given.dataDir), before, 'the folder is as it was')
+  })
+}
+
+t.test('a folder or a port in use is refused, and its user goes on', async (t) => {
+  const first = await startServer()
+  const secondFolder = await refusal({ dataDir: first.dataDir })
+  t.equal(secondFolder.code, 1)
+  t.match(secondFolder.said, new RegExp(`^fingerpost: .+ is in use by process ${first.pid}: [^\\n]+$`))
+
+  const secondPort = await refusal({ port: first.port })
+  t.equal(secondPort.code, 1)
+  t.match(secondPort.said, new RegExp(`^fingerpost: 127\\.0\\.0\\.1:${first.port} is in use[^\\n]*$`))
+
+  const answer = await fetch(`${first.url}/v1/identify`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${first.keys.public}`, 'content-type': 'application/json' },
+    body: '{}',
+  })
+  t.equal(answer.status, 200, 'the first still identifies')
+  t.equal((await fetch(`${first.url}/readyz`)).status, 200)
+  t.equal(await first.stop(), 0)
+})
+
+t.test('the folder of a start that was refused starts once the cause is gone', async (t) => {
+  const [dataDir, port] = [temporaryFolder(), await freePort()]
+  const refused = await refusal({ dataDir, port, env: { FINGERPOST_PROT: '1' } })
+  t.equal(refused.code, 1)
+  const server = await startServer({ dataDir, port })
+  t.equal(await server.stop(), 0)
+})

@@ -1,0 +1,74 @@
+// SIGTERM: what was answered is durable, what was accepted is finished, and the process leaves by itself, in time.
+
+import t from 'tap'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
+import { checkAll, checkById } from './checker.ts'
+import { openLedger } from './ledger.ts'
+import { openLoad } from './load.ts'
+import { childrenOf, createRules, isAlive, quiet, until } from './series.ts'
+
+const EXIT_MS_MAX = 20_000
+const STARTING_MS = [700, 1_100, 1_700]
+
+t.setTimeout(120_000)
+t.teardown(cleanUp)
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+t.test('a drain under load loses nothing it answered, and more signals change nothing', async (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const env = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' }
+  const first = await startServer({ env })
+  const { url, keys, dataDir, port } = first
+  const ledger = openLedger()
+  const load = openLoad({ random: rng(seed), ledger, keys, url, connections: 12 })
+  t.teardown(() => load.close())
+  await createRules(load, first)
+
+  const stopped = new AbortController()
+  const running = load.run(stopped.signal)
+  await pause(1_500)
+  const children = childrenOf(first.pid)
+  const from = performance.now()
+  first.signal('SIGTERM')
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) {
+    await pause(20)
+    first.signal(signal)
+  }
+  t.equal(await first.exited, 0, 'exit code 0')
+  const tookMs = Math.round(performance.now() - from)
+  stopped.abort()
+  await running
+  t.comment(`left after ${tookMs} ms, ${ledger.counts.answered} answered, ${ledger.counts.unknown} unknown`)
+  t.ok(tookMs < EXIT_MS_MAX)
+  await until('its engine is gone', 1_000, () => !children.some(isAlive))
+  t.notMatch(first.logs(), /"level":(50|60)/, 'no error was logged')
+
+  ledger.nextEpoch()
+  const second = await startServer({ env, dataDir, keys, port })
+  await load.settle(20_000)
+  await quiet(load, second, 4)
+  const to = { agent: load.agent, url, secret: keys.secret, ledger }
+  t.equal(await checkById(to, ledger.attempts), null, 'every answer can be read')
+  const { violation, listed } = await checkAll(to)
+  t.equal(violation, null)
+  t.equal(listed, ledger.attempts.length)
+  t.equal(await second.stop(), 0)
+})
+
+t.test('a stop before the start is over is a stop', async (t) => {
+  const options = { dataDir: temporaryFolder(), keys: makeKeys() }
+  for (const ms of STARTING_MS) {
+    const launched = await launchServer(options)
+    await until('its first line or its engine', 10_000, () => childrenOf(launched.pid).length > 0)
+    await pause(ms - STARTING_MS[0])
+    const from = performance.now()
+    const code = await launched.stop()
+    t.equal(code, 0, `after ${Math.round(from - launched.startedAt)} ms`)
+    t.ok(performance.now() - from < EXIT_MS_MAX)
+  }
+  const server = await startServer(options)
+  t.equal(await server.stop(), 0, 'the folder is none the worse')
+})
