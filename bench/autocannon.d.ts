@@ -17,5 +17,6 @@ declare module 'autocannon' {
     latency: { p50: number; p99: number }
     non2xx: number
   }
+  // biome-ignore lint/style/noDefaultExport: it is what the package has
   export default function autocannon(options: Options): Promise<Result>
 }

@@ -43,18 +43,18 @@ async function start(): Promise<void> {
     process.exit(1)
   })
 
-  let stopping: Promise<void> | null = null
   const started = startApp(config, readBuild(), log)
-  // A group signal arrives twice, from the terminal and through npm: the second one must not cut the drain short.
-  const stop = (signal: string) => {
-    stopping ??= (async () => {
-      log.info({ signal }, 'stopping')
-      const app = await started.catch(() => null)
-      await app?.stop()
-      process.exit(0)
-    })()
+  let stopping = false
+  async function stop(signal: string): Promise<void> {
+    // A group signal arrives twice, from the terminal and through npm: the second one must not cut the drain short.
+    if (stopping) return
+    stopping = true
+    log.info({ signal }, 'stopping')
+    const app = await started.catch(() => null)
+    await app?.stop()
+    process.exit(0)
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
 
   const app = await started
   const scheme = config['tls.certFile'] === '' ? 'http' : 'https'

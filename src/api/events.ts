@@ -91,7 +91,7 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
       method: 'GET',
       path: '/v1/events/:requestId',
       access: 'events:read',
-      handle: ({ caller, params }) => one(caller, params['requestId'] ?? ''),
+      handle: ({ caller, params }) => one(caller, params.requestId ?? ''),
     }),
     keyed({
       method: 'GET',
@@ -106,7 +106,7 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
       access: 'visitors:read',
       query: VisitorListQuery,
       handle: async ({ caller, params, query }) => {
-        const visitorId = params['visitorId'] ?? ''
+        const visitorId = params.visitorId ?? ''
         const known = await visitors.byId(caller.workspace.id, caller.env, visitorId)
         if (known === null) throw new ApiError('not_found')
         return { body: await page(caller, filterOf({ ...query, visitorId }), query, presentVisitorEvent) }

@@ -28,7 +28,7 @@ export function visitorRoutes({ visitors }: { readonly visitors: VisitorReads })
       path: '/v1/visitors/:visitorId',
       access: 'visitors:read',
       handle: async ({ caller, params }) => {
-        const visitor = await visitors.byId(caller.workspace.id, caller.env, params['visitorId'] ?? '')
+        const visitor = await visitors.byId(caller.workspace.id, caller.env, params.visitorId ?? '')
         if (visitor === null) throw new ApiError('not_found')
         return { body: presentVisitor(visitor) }
       },

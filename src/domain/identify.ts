@@ -15,9 +15,10 @@ export const URL_CHARS_STORED_MAX = 2_048
 const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.String({ maxLength })
 const flag = Type.Boolean()
+const name = Type.String({ minLength: 1, maxLength: 64 })
 
 const MockDetail = Type.Object(
-  { detected: flag, provider: Type.Optional(Type.Union([text(64), Type.Null()])), type: Type.Optional(text(64)) },
+  { detected: flag, provider: Type.Optional(Type.Union([name, Type.Null()])), type: Type.Optional(name) },
   strict,
 )
 // Not a union of schemas, whose errors could not name the member that is wrong.

@@ -69,7 +69,12 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   const { log, kv, decider, recent, clock } = needs
   const load = loadFrom(kv, partition)
   let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition)
-  recent.setCaughtUp(partition, true)
+  // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
+  const backlogTo = await log.last('identifications', partition)
+  const noteProgress = (to: Seq) => {
+    if (to >= backlogTo) recent.setCaughtUp(partition, true)
+  }
+  noteProgress(decidedTo)
 
   let settling: Promise<void> = Promise.resolve()
   let undurable = adopted
@@ -87,6 +92,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       seq = await appendFenced(log, clock, partition, record, seq)
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
     }
+    noteProgress(to)
     needs.reply(decided.replies, decided.replays)
     needs.report.decided(partition, decided.replies.length, decided.dead.length)
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
@@ -125,12 +131,15 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
           undurable = 0
           checkpointAt = clock.monotonic()
         }
-      } else if (undurable > 0) {
+      } else {
+        // Without this a batch that could not be settled would go unnoticed until the next one comes.
         await settling
-        const checkpoint = await decider.checkpoint(partition)
-        checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
-        undurable = 0
-        checkpointAt = clock.monotonic()
+        if (undurable > 0) {
+          const checkpoint = await decider.checkpoint(partition)
+          checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
+          undurable = 0
+          checkpointAt = clock.monotonic()
+        }
       }
     }
     await settling

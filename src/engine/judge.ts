@@ -110,6 +110,24 @@ export function openCase(frame: Frame, parsers: Parsers): Case {
   }
 }
 
+/** As a row can keep it: texts were cut to length, which can halve a surrogate pair, and an empty text is an absent one. */
+function storable(device: Device): Device {
+  const text = (value: string | null) => (value === null || value === '' ? null : value.toWellFormed())
+  return {
+    platform: device.platform,
+    osVersion: text(device.osVersion),
+    browser: text(device.browser) ?? 'other',
+    browserVersion: text(device.browserVersion),
+    gpu: text(device.gpu),
+    type: device.type,
+    screen: device.screen,
+    model: text(device.model),
+    appVersion: text(device.appVersion),
+    language: text(device.language),
+    timezone: text(device.timezone),
+  }
+}
+
 /** `drawId` gives a new visitor id whose home is this partition. */
 export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset, drawId: () => string): Judgement {
   const { meta, body, attributes, atMs, ip } = c
@@ -152,8 +170,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(before.lastSeenAt, atMs),
-    // Texts are cut to length, which can halve a surrogate pair.
-    device: wellFormed(deviceOf(attributes, body)) as Device,
+    device: storable(deviceOf(attributes, body)),
     signals,
     scores,
     scoreReasons: scored.reasons,

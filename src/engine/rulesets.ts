@@ -72,6 +72,8 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
     if (clock.monotonic() - registeredAt >= HEARTBEAT_MS) await heartbeat()
   }
 
+  // Registered before anything is loaded: a change made in between waits for us, and an earlier one is what we load.
+  await heartbeat()
   await refreshAll()
   const unsubscribe = onHint(bus, 'ruleset.revision', ({ workspace, env }) => {
     refresh(workspace, env).catch(report.failed)

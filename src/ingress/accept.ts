@@ -110,7 +110,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
           first.requestId,
           // A decision comes in the form of the first's key, and a browser must not get what a server gets.
           (outcome, replayed) => decided(sameForm || !('body' in outcome) ? outcome : original, replayed),
-          first.isRepeat ? () => undefined : () => expired(first.requestId),
+          () => expired(first.requestId),
         )
         return
       }
@@ -124,12 +124,16 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const routed = nonce === null ? undefined : nonceRoutes.get(nonceHash)
     const partition = routed ?? partitionOf(meta, body)
     if (nonce !== null && routed === undefined) nonceRoutes.set(nonceHash, partition)
-    const record = encodeIdentification(meta, bytes)
+    // Away from its visitor's home a token must not count: should the first with this nonce not be there after all, the
+    // visitor would get a second writer.
+    const strayed = meta.token !== null && homePartition(meta.token.visitorId, partitions) !== partition
+    const record = encodeIdentification(strayed ? { ...meta, token: null } : meta, bytes)
     const isRepeat = routed !== undefined
-    const first = { body: bytes, keyKind: caller.key.kind, isRepeat }
-    // A repeat makes no event, so its own id must not be given out as pending: it waits for the event of the first.
-    const late = isRepeat ? () => undefined : () => expired(meta.requestId)
-    waiting.open(meta.requestId, nonce, first, decided, late)
+    const first = { body: bytes, keyKind: caller.key.kind }
+    // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
+    // to be compared with it: it waits for the event of the first.
+    if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
+    else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
     try {
       await must(appends[partition], 'a partition').add(record, record.length)
       waiting.stored(meta.requestId)

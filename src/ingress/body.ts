@@ -2,13 +2,7 @@
 // The order of refusals is the contract's (decisions §8).
 
 import { ApiError, invalid } from '../domain/errors.ts'
-import {
-  type IdentifyBody,
-  IdentifySchema,
-  type Mock,
-  TAG_BYTES_MAX,
-  TAG_DEPTH_MAX,
-} from '../domain/identify.ts'
+import { type IdentifyBody, IdentifySchema, type Mock, TAG_BYTES_MAX, TAG_DEPTH_MAX } from '../domain/identify.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { parseJson } from '../http/json-body.ts'
 import { parseDatetime } from '../lib/datetime.ts'

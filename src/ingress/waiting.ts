@@ -7,9 +7,9 @@ import type { KeyKind } from '../domain/workspace.ts'
 export interface Waiting {
   /**
    * Registers a request that is about to be stored. `expired` is called once if it is stored and no decision comes in time;
-   * the request stays pending.
+   * the request stays pending. null: its caller waits for the decision however long that takes.
    */
-  open(requestId: string, nonce: string | null, first: First, decided: Decided, expired: () => void): void
+  open(requestId: string, nonce: string | null, first: First, decided: Decided, expired: Expired): void
   /** The append succeeded: from now on the request may be called pending. */
   stored(requestId: string): void
   /** The append failed: nothing will be decided. Tells those who joined; the first's own caller knows. */
@@ -17,7 +17,7 @@ export interface Waiting {
   /** The pending request with this nonce. */
   byNonce(nonce: string): (First & { readonly requestId: string }) | null
   /** Waits along with the first of its nonce. */
-  join(requestId: string, decided: Decided, expired: () => void): void
+  join(requestId: string, decided: Decided, expired: Expired): void
   /** Hands the outcome to everybody who waits for it. */
   settle(requestId: string, outcome: Settled): void
   /** Accepted here and not decided yet. */
@@ -29,6 +29,7 @@ export interface Waiting {
 
 /** `replayed`: the answer to a repeat, not to the first request. */
 export type Decided = (outcome: Settled, replayed: boolean) => void
+export type Expired = (() => void) | null
 export type Settled =
   | { readonly body: string }
   /** The nonce was decided before: the event is that of another request, or the body differed. */
@@ -40,13 +41,11 @@ export type Settled =
 export interface First {
   readonly body: Uint8Array
   readonly keyKind: KeyKind
-  /** The nonce came before and was decided, or is being: this one gets the event of that request. */
-  readonly isRepeat: boolean
 }
 
 interface Waiter {
   readonly decided: Decided
-  readonly expired: () => void
+  readonly expired: Expired
   readonly replayed: boolean
   readonly deadline: number
 }
@@ -65,6 +64,12 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
   const queue: { requestId: string; deadline: number }[] = []
   let head = 0
 
+  function waiter(requestId: string, decided: Decided, expired: Expired, replayed: boolean): Waiter {
+    const deadline = expired === null ? Number.POSITIVE_INFINITY : monotonic() + waitMs
+    if (expired !== null) queue.push({ requestId, deadline })
+    return { decided, expired, replayed, deadline }
+  }
+
   function remove(requestId: string): Pending | undefined {
     const entry = pending.get(requestId)
     if (entry === undefined) return undefined
@@ -76,15 +81,14 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
   function expire(entry: Pending, now: number): void {
     const late = entry.waiters.filter((w) => w.deadline <= now)
     entry.waiters = entry.waiters.filter((w) => w.deadline > now)
-    for (const waiter of late) waiter.expired()
+    for (const { expired } of late) expired?.()
   }
 
   return {
     open(requestId, nonce, first, decided, expired) {
-      const waiter = { decided, expired, replayed: false, deadline: monotonic() + waitMs }
-      pending.set(requestId, { nonce, first, stored: false, waiters: [waiter] })
+      const waiters = [waiter(requestId, decided, expired, false)]
+      pending.set(requestId, { nonce, first, stored: false, waiters })
       if (nonce !== null) nonces.set(nonce, requestId)
-      queue.push({ requestId, deadline: waiter.deadline })
     },
     stored(requestId) {
       const entry = pending.get(requestId)
@@ -101,12 +105,10 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
       return requestId === undefined || entry === undefined ? null : { requestId, ...entry.first }
     },
     join(requestId, decided, expired) {
-      const waiter = { decided, expired, replayed: true, deadline: monotonic() + waitMs }
-      pending.get(requestId)?.waiters.push(waiter)
-      queue.push({ requestId, deadline: waiter.deadline })
+      pending.get(requestId)?.waiters.push(waiter(requestId, decided, expired, true))
     },
     settle(requestId, outcome) {
-      for (const waiter of remove(requestId)?.waiters ?? []) waiter.decided(outcome, waiter.replayed)
+      for (const { decided, replayed } of remove(requestId)?.waiters ?? []) decided(outcome, replayed)
     },
     isPending: (requestId) => pending.has(requestId),
     size: () => pending.size,

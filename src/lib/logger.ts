@@ -17,8 +17,14 @@ export function openLogger(level: string): Logger {
     formatters: { level: (label) => ({ level: label }) },
     // Enough of an error to act upon; its own properties may hold data of clients.
     serializers: { error: describe },
+    hooks: { streamWrite: escapeControls },
   })
 }
+
+// JSON escapes the controls of ASCII only; terminals obey those above as well.
+const CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
+const escapeControls = (line: string): string =>
+  line.replace(CONTROLS, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error)

@@ -1,6 +1,7 @@
 // The public API as a client sees it: one call per request, with everything an answer has.
 
 import { type Server, startServer } from '../helpers/server.ts'
+import { errorFaults } from '../helpers/shapes.ts'
 
 export interface Answer {
   readonly status: number
@@ -39,7 +40,12 @@ export function clientOf(server: Server) {
     })
     const text = await response.text()
     const isJson = response.headers.get('content-type') === 'application/json'
-    return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : null }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson && text !== '' ? JSON.parse(text) : null,
+    }
   }
 
   return {
@@ -49,6 +55,13 @@ export function clientOf(server: Server) {
     admin: (method: string, path: string, body?: unknown) =>
       send(method, `/admin/v1${path}`, { key: server.operatorToken, ...(body === undefined ? {} : { body }) }),
   }
+}
+
+/** The error an answer is. Throws when its body is not exactly as the contract has it. */
+export function errorOf({ status, body, text }: Answer): { code: string; field: string | undefined } {
+  const faults = errorFaults(status, body)
+  if (faults.length > 0) throw new Error(`${status} ${text.slice(0, 200)}: ${faults}`)
+  return { code: body.error.code, field: body.error.field }
 }
 
 /** A server of its own and its client. */
@@ -94,7 +107,12 @@ export function browserBody(gpu = 'ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Direct
       colorDepth: value(24),
       canvas: value({ winding: true, geometry: 'a1b2c3d4', text: 'e5f6a7b8', stable: true }),
       audio: value(124.04347527516074),
-      webGlBasics: value({ vendor: 'Google Inc. (NVIDIA)', renderer: gpu, vendorUnmasked: 'Google Inc. (NVIDIA)', rendererUnmasked: gpu }),
+      webGlBasics: value({
+        vendor: 'Google Inc. (NVIDIA)',
+        renderer: gpu,
+        vendorUnmasked: 'Google Inc. (NVIDIA)',
+        rendererUnmasked: gpu,
+      }),
       fonts: value(['Arial', 'Calibri', 'Segoe UI']),
       touchSupport: value({ maxTouchPoints: 0, touchEvent: false, touchStart: false }),
       evalLength: value(33),

@@ -50,14 +50,25 @@ t.test('an event says the same from memory and from ClickHouse', async (t) => {
     linkedId: 'user_42',
     email: 'Ann@Shop.example',
     tag: { action: 'login', deep: { a: [1, 'x', null, { b: true }] }, '': 0.1, ünï: '💡\u0000\u2028' },
-    native: { platform: 'android', model: 'Pixel 9', osVersion: '16', appVersion: '1.2.3', rooted: true, cloned: false },
+    native: {
+      platform: 'android',
+      model: 'Pixel 9',
+      osVersion: '16',
+      appVersion: '1.2.3',
+      rooted: true,
+      cloned: false,
+    },
     ip: '2001:db8:1:2::3',
     userAgent: CHROME,
   })
   const path = `/v1/events/${made.body.requestId}`
   const early = await get(path)
   t.same(shapes.event(early.body), [])
-  await eventually(() => get('/v1/events?linkedId=user_42'), ({ body }) => body.data.length === 2, 4_000)
+  await eventually(
+    () => get('/v1/events?linkedId=user_42'),
+    ({ body }) => body.data.length === 2,
+    4_000,
+  )
   // Once it is listed ClickHouse has it; the memory lets go of it at that moment.
   const late = await get(path)
   t.same(late.body, early.body)
@@ -88,7 +99,12 @@ async function populate(random: Rng): Promise<Event[]> {
           at: new Date(atMs).toISOString(),
           ip: `203.0.113.${random.int(5)}`,
           country: random.pick(COUNTRIES),
-          signals: { bot: random.chance(0.4), vpn: random.chance(0.3), tor: random.chance(0.2), proxy: random.chance(0.5) },
+          signals: {
+            bot: random.chance(0.4),
+            vpn: random.chance(0.3),
+            tor: random.chance(0.2),
+            proxy: random.chance(0.5),
+          },
         },
       },
       { key },
@@ -97,7 +113,9 @@ async function populate(random: Rng): Promise<Event[]> {
     token = body.storageToken
     made.push(body)
   }
-  return made.sort((a, b) => (a.timestamp === b.timestamp ? (a.requestId < b.requestId ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1))
+  return made.sort((a, b) =>
+    a.timestamp === b.timestamp ? (a.requestId < b.requestId ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
+  )
 }
 
 const rulesMade: string[] = []
@@ -122,7 +140,11 @@ t.test('a list has every event within two seconds of its 200', async (t) => {
   await addRule('challenged', 2, 'challenge')
   all = await populate(random)
   const startedAt = performance.now()
-  const page = await eventually(() => get('/v1/events?limit=1', key), ({ body }) => body.data.length > 0, 2_500)
+  const page = await eventually(
+    () => get('/v1/events?limit=1', key),
+    ({ body }) => body.data.length > 0,
+    2_500,
+  )
   t.equal(page.body.data.length, 1)
   let total = 0
   let askedAt = startedAt
@@ -204,7 +226,11 @@ t.test('every filter, and every combination, keeps exactly what it says', async 
       const expected = all.filter((event) => parts.every(([, holds]) => holds(event))).slice(0, 100)
       kept += expected.length
       const page = await get(`/v1/events?limit=100&${query}`, key)
-      t.same(ids(page), expected.map((event) => event.requestId), String(query))
+      t.same(
+        ids(page),
+        expected.map((event) => event.requestId),
+        String(query),
+      )
     }),
   )
   t.ok(kept > 100, 'the filters kept something')
@@ -256,14 +282,21 @@ t.test('pages together are the whole list, whatever their size', async (t) => {
     const expected = all.filter(holds).map(summaryOf)
     for (const limit of [7, 20, 59, 100]) t.same(await pages(query, limit), expected, `${query} by ${limit}`)
   }
-  t.same((await pages(`visitorId=${all[0].visitorId}`, 1)).length, all.filter((e) => e.visitorId === all[0].visitorId).length)
+  t.same(
+    (await pages(`visitorId=${all[0].visitorId}`, 1)).length,
+    all.filter((e) => e.visitorId === all[0].visitorId).length,
+  )
 })
 
 t.test('a cursor is good for the question it was given for and for nothing else', async (t) => {
   const { nextCursor: cursor } = (await get('/v1/events?limit=3&country=CZ', key)).body
   const other = (await admin('POST', '/workspaces', { name: 'Other' })).body.id
   const foreign = (await admin('POST', `/workspaces/${other}/keys`, { kind: 'secret', environment: 'test' })).body.key
-  t.equal((await get(`/v1/events?limit=50&country=CZ&cursor=${cursor}`, key)).status, 200, 'the size of a page may change')
+  t.equal(
+    (await get(`/v1/events?limit=50&country=CZ&cursor=${cursor}`, key)).status,
+    200,
+    'the size of a page may change',
+  )
   const refused: [string, string, string][] = [
     ['no filter', '', key],
     ['another filter', 'country=JP', key],
@@ -277,8 +310,21 @@ t.test('a cursor is good for the question it was given for and for nothing else'
     t.same(shapes.errorFaults(400, answer.body), [])
     t.equal(answer.body.error.field, 'cursor')
   }
-  const tampered = [...cursor].map((c: string, i: number) => cursor.slice(0, i) + (c === 'A' ? 'B' : 'A') + cursor.slice(i + 1))
-  const wrong = [...tampered, cursor.slice(0, -1), `${cursor}A`, `${cursor}=`, 'A', 'null', '1', `${cursor}${cursor}`.slice(0, 199), '%00', '💡']
+  const tampered = [...cursor].map(
+    (c: string, i: number) => cursor.slice(0, i) + (c === 'A' ? 'B' : 'A') + cursor.slice(i + 1),
+  )
+  const wrong = [
+    ...tampered,
+    cursor.slice(0, -1),
+    `${cursor}A`,
+    `${cursor}=`,
+    'A',
+    'null',
+    '1',
+    `${cursor}${cursor}`.slice(0, 199),
+    '%00',
+    '💡',
+  ]
   for (const text of wrong) {
     const answer = await get(`/v1/events?country=CZ&cursor=${encodeURIComponent(text)}`, key)
     t.match(answer, { status: 400, body: { error: { code: 'validation_error', field: 'cursor' } } }, text.slice(0, 20))
@@ -287,10 +333,9 @@ t.test('a cursor is good for the question it was given for and for nothing else'
 
 t.test('a query says what it means or is refused by name', async (t) => {
   const refused: [string, string][] = [
-    ...['0', '101', '-1', 'abc', '1.5', '', '1e2', '0x10', '+5', ' 5', '100000000000000000000'].map((limit): [string, string] => [
-      `limit=${encodeURIComponent(limit)}`,
-      'limit',
-    ]),
+    ...['0', '101', '-1', 'abc', '1.5', '', '1e2', '0x10', '+5', ' 5', '100000000000000000000'].map(
+      (limit): [string, string] => [`limit=${encodeURIComponent(limit)}`, 'limit'],
+    ),
     ['limit=5&limit=6', 'limit'],
     ['bot=1', 'bot'],
     ['bot=True', 'bot'],
@@ -366,7 +411,11 @@ t.test('an event of another environment or workspace is as unknown as one that n
     t.match(await get(`/v1/events/${id}`, key), { status: 404, text: unknown.text }, id.slice(0, 40))
   }
   for (const stranger of strangers.slice(1)) {
-    t.same((await get(`/v1/events?visitorId=${all[0].visitorId}`, stranger)).body, { data: [], hasMore: false, nextCursor: null })
+    t.same((await get(`/v1/events?visitorId=${all[0].visitorId}`, stranger)).body, {
+      data: [],
+      hasMore: false,
+      nextCursor: null,
+    })
   }
   t.same((await get(`/v1/events?visitorId=${all[0].visitorId}`)).body.data, [])
 })
@@ -395,7 +444,8 @@ t.test('nothing shows an address or an email whole', async (t) => {
 })
 
 t.test('below Pro events have no scores, wherever they are read from', async (t) => {
-  const plan = async (name: string) => t.equal((await admin('PATCH', '/workspaces/ws_default', { plan: name })).status, 200)
+  const plan = async (name: string) =>
+    t.equal((await admin('PATCH', '/workspaces/ws_default', { plan: name })).status, 200)
   await plan('starter')
   t.same(shapes.eventWithoutScores((await get(`/v1/events/${all[0].requestId}`, key)).body), [])
   await plan('pro')

@@ -20,7 +20,11 @@ function upTo(field: string, charsMax: number, make: (text: string) => unknown, 
 }
 
 const ok = (name: string, body: unknown): LimitCase => ({ name, body, refused: null })
-const no = (field: string, name: string, body: unknown): LimitCase => ({ name: `${field}: ${name}`, body, refused: field })
+const no = (field: string, name: string, body: unknown): LimitCase => ({
+  name: `${field}: ${name}`,
+  body,
+  refused: field,
+})
 
 const native = (more: object) => ({ native: { platform: 'android', ...more } })
 const mocked = (mock: unknown) => ({ mock })
@@ -77,7 +81,13 @@ export const LIMITS: readonly LimitCase[] = [
   no('components.canvas', 'null', { components: { canvas: null } }),
   no('components.canvas.ms', 'a text', { components: { canvas: { value: 1, ms: '3' } } }),
   ok('component entries of every kind', {
-    components: { a: { value: null }, b: { error: 'no' }, c: {}, d: { value: [1, { x: 1 }], ms: 0 }, é: { error: { n: 1 } } },
+    components: {
+      a: { value: null },
+      b: { error: 'no' },
+      c: {},
+      d: { value: [1, { x: 1 }], ms: 0 },
+      é: { error: { n: 1 } },
+    },
   }),
   no('automation.webdriver', 'a text', { automation: { webdriver: 'false' } }),
   no('automation.ai', 'unknown', { automation: { ai: true } }),
@@ -102,6 +112,13 @@ export const LIMITS: readonly LimitCase[] = [
   no('mock.signals.magic', 'unknown', mocked({ signals: { magic: true } })),
   no('mock.signals.vpn.strength', 'unknown', mocked({ signals: { vpn: { detected: true, strength: 1 } } })),
   ...upTo('mock.signals.vpn.provider', 64, (provider) => mocked({ signals: { vpn: { detected: true, provider } } })),
+  no('mock.signals.vpn.provider', 'empty', mocked({ signals: { vpn: { detected: true, provider: '' } } })),
+  ok(
+    'a signal without a provider',
+    mocked({ signals: { vpn: { detected: true, provider: null }, tor: { detected: true } } }),
+  ),
+  no('mock.signals.tor', 'a text', mocked({ signals: { tor: 'yes' } })),
+  no('mock.signals.tor.detected', 'missing', mocked({ signals: { tor: {} } })),
   ok('scores at both ends', mocked({ scores: { abuse: 0, ato: 1, bot: 1, suspect: 100 } })),
   no('mock.scores.abuse', 'above 1', mocked({ scores: { abuse: 1.0001 } })),
   no('mock.scores.ato', 'below 0', mocked({ scores: { ato: -0.0001 } })),

@@ -23,14 +23,31 @@ interface Visit {
 
 /** Visits of one new device, in this order, each with the token of the one before. */
 let devices = 0
-async function visits(list: readonly Visit[]): Promise<{ visitorId: string; events: { requestId: string; at: string }[] }> {
-  const device = browserBody(`GPU ${++devices}`)
+async function visits(
+  list: readonly Visit[],
+): Promise<{ visitorId: string; events: { requestId: string; at: string }[] }> {
+  const n = ++devices
+  const device = browserBody(`GPU ${n}`)
+  Object.assign(device.components, {
+    canvas: { value: { winding: true, geometry: `geometry ${n}`, text: `text ${n}`, stable: true } },
+    audio: { value: 100 + n },
+    screenResolution: { value: [1_000 + 100 * n, 700 + 50 * n] },
+    hardwareConcurrency: { value: 2 * n },
+    timezone: { value: ['Asia/Tokyo', 'America/Lima', 'Africa/Cairo', 'Europe/Riga'][n % 4] },
+    fonts: { value: [`Font ${n}`] },
+  })
   let storageToken: string | null = null
   let visitorId = ''
   const events = []
   for (const { at, ip, linkedId, userAgent = CHROME, signals = {} } of list) {
     const { status, body } = await identify(
-      { ...device, storageToken, userAgent, ...(linkedId === undefined ? {} : { linkedId }), mock: { at, ip, signals } },
+      {
+        ...device,
+        storageToken,
+        userAgent,
+        ...(linkedId === undefined ? {} : { linkedId }),
+        mock: { at, ip, signals },
+      },
       { key },
     )
     t.equal(status, 200)
@@ -52,7 +69,10 @@ const visitorWith = (visitorId: string, totalVisits: number) =>
 t.test('a visitor is there within a second of the 200', async (t) => {
   const { body: event } = await identify(browserBody('GPU 0'), { key })
   const startedAt = performance.now()
-  const found = await eventually(() => get(`/v1/visitors/${event.visitorId}`, key), ({ status }) => status === 200)
+  const found = await eventually(
+    () => get(`/v1/visitors/${event.visitorId}`, key),
+    ({ status }) => status === 200,
+  )
   t.ok(performance.now() - startedAt < 1_000)
   t.same(shapes.visitor(found.body), [])
   t.match(found.body, {
@@ -126,11 +146,17 @@ t.test('the events of a visitor come newest first, page by page', async (t) => {
   }))
   const { visitorId, events } = await visits(list)
   const path = `/v1/visitors/${visitorId}/events`
-  const all = await eventually(() => get(`${path}?limit=100`, key), ({ body }) => body.data.length === list.length)
+  const all = await eventually(
+    () => get(`${path}?limit=100`, key),
+    ({ body }) => body.data.length === list.length,
+  )
   t.same(shapes.page(shapes.visitorEvent)(all.body), [])
   t.match(all.body, { hasMore: false, nextCursor: null })
   const expected = [...events].sort((a, b) => (a.at < b.at ? 1 : -1)).map((e) => e.requestId)
-  t.same(all.body.data.map((e: { requestId: string }) => e.requestId), expected)
+  t.same(
+    all.body.data.map((e: { requestId: string }) => e.requestId),
+    expected,
+  )
   const signalsOf = new Map(events.map((e, i) => [e.requestId, { bot: i % 2 === 0, vpn: i % 3 === 0 }]))
   for (const { requestId, signals } of all.body.data) t.same(signals, signalsOf.get(requestId))
 
@@ -139,8 +165,13 @@ t.test('the events of a visitor come newest first, page by page', async (t) => {
     const pages = []
     let cursor: string | null = null
     do {
-      const { status, body }: { status: number; body: { data: object[]; hasMore: boolean; nextCursor: string | null } } =
-        await get(`${path}?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`, key)
+      const {
+        status,
+        body,
+      }: { status: number; body: { data: object[]; hasMore: boolean; nextCursor: string | null } } = await get(
+        `${path}?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`,
+        key,
+      )
       t.equal(status, 200)
       pages.push(...body.data)
       cursor = body.nextCursor
@@ -171,9 +202,13 @@ t.test('the events of a visitor come newest first, page by page', async (t) => {
 
 t.test('a visitor of somebody else is as unknown as one that never was', async (t) => {
   const { body: event } = await identify(browserBody(), { key })
-  await eventually(() => get(`/v1/visitors/${event.visitorId}`, key), ({ status }) => status === 200)
+  await eventually(
+    () => get(`/v1/visitors/${event.visitorId}`, key),
+    ({ status }) => status === 200,
+  )
   const workspace = (await admin('POST', '/workspaces', { name: 'Other' })).body.id
-  const foreign = (await admin('POST', `/workspaces/${workspace}/keys`, { kind: 'secret', environment: 'test' })).body.key
+  const foreign = (await admin('POST', `/workspaces/${workspace}/keys`, { kind: 'secret', environment: 'test' })).body
+    .key
   for (const suffix of ['', '/events']) {
     const unknown = await get(`/v1/visitors/pv_00000000000000000000${suffix}`, key)
     t.equal(unknown.status, 404)
@@ -190,9 +225,13 @@ t.test('a visitor of somebody else is as unknown as one that never was', async (
 t.test('reading visitors takes the scope', async (t) => {
   const { body: event } = await identify(browserBody(), { key })
   const make = async (scope: string) =>
-    (await admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'test', scopes: [scope] })).body.key
+    (await admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'test', scopes: [scope] })).body
+      .key
   const [right, wrong] = [await make('visitors:read'), await make('events:read')]
-  await eventually(() => get(`/v1/visitors/${event.visitorId}`, key), ({ status }) => status === 200)
+  await eventually(
+    () => get(`/v1/visitors/${event.visitorId}`, key),
+    ({ status }) => status === 200,
+  )
   for (const path of [`/v1/visitors/${event.visitorId}`, `/v1/visitors/${event.visitorId}/events`]) {
     t.equal((await get(path, right)).status, 200)
     for (const refused of [wrong, keys.testPublic]) {

@@ -34,7 +34,8 @@ const PHONES = [
 ] as const
 const ZONES = ['Europe/Prague', 'Europe/Berlin', 'America/New_York', 'Asia/Tokyo', 'America/Sao_Paulo', 'UTC']
 const LANGUAGES = ['cs-CZ', 'de-DE', 'en-US', 'en-GB', 'ja-JP', 'pt-BR', 'fr-FR']
-const FONTS = 'Agency FB,Arial Unicode MS,Bauhaus 93,Calibri,Century,Gill Sans,Haettenschweiler,Lucida Bright,Marlett,Pristina'
+const FONTS =
+  'Agency FB,Arial Unicode MS,Bauhaus 93,Calibri,Century,Gill Sans,Haettenschweiler,Lucida Bright,Marlett,Pristina'
 const EXTENSIONS = [
   ...['ANGLE_instanced_arrays', 'EXT_blend_minmax', 'EXT_clip_control', 'EXT_color_buffer_half_float'],
   ...['EXT_depth_clamp', 'EXT_float_blend', 'EXT_frag_depth', 'EXT_shader_texture_lod', 'EXT_sRGB'],
@@ -81,7 +82,12 @@ function pageOf(random: Rng): Request {
     return firefox({ ...desktop(random), webGlBasics: { renderer, rendererUnmasked: '' } })
   }
   const { plugins: _, ...values } = desktop(random)
-  return iphone({ ...values, hardwareConcurrency: 4, screenResolution: random.pick(PHONES), fonts: ['Gill Sans', 'Menlo'] })
+  return iphone({
+    ...values,
+    hardwareConcurrency: 4,
+    screenResolution: random.pick(PHONES),
+    fonts: ['Gill Sans', 'Menlo'],
+  })
 }
 
 export function makeDevice(random: Rng, number: number): Device {

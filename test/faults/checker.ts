@@ -43,7 +43,10 @@ const names = (rules: readonly Named[]): string => rules.map(({ name }) => name)
 const show = (value: unknown): string => JSON.stringify(value)
 
 /** The first violation that `look` finds among the items, which are looked at a few at a time. */
-async function firstOf<T>(items: readonly T[], look: (item: T) => Promise<Violation | null>): Promise<Violation | null> {
+async function firstOf<T>(
+  items: readonly T[],
+  look: (item: T) => Promise<Violation | null>,
+): Promise<Violation | null> {
   let next = 0
   let found: Violation | null = null
   async function reader(): Promise<void> {
@@ -85,36 +88,54 @@ export function checkById(to: Checked, attempts: readonly Attempt[]): Promise<Vi
   })
 }
 
-/** Every event of the list, oldest last; a violation when an id stands there twice. */
-async function readList(to: Checked): Promise<Map<string, Listed> | Violation> {
-  const listed = new Map<string, Listed>()
+/** Pages of the list of events, newest first. */
+async function* pagesOf(to: Checked, filter: string): AsyncGenerator<Listed[]> {
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const query = `limit=${PAGE}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
+    const query = `limit=${PAGE}${filter}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`
     type Page = { data: Listed[]; nextCursor: string | null }
     const page: Page = await readJson<Page>(to.agent, `${to.url}/v1/events?${query}`, to.secret)
-    for (const item of page.data) {
+    yield page.data
+    cursor = page.nextCursor
+  }
+}
+
+/** Every event of the list by id; a violation when an id stands there twice. */
+async function readList(to: Checked): Promise<Map<string, Listed> | Violation> {
+  const listed = new Map<string, Listed>()
+  for await (const page of pagesOf(to, '')) {
+    for (const item of page) {
       const id = item.requestId
       if (listed.has(id)) {
         return { id, what: 'stands in the list twice', history: to.ledger.attemptOf(id)?.history ?? [] }
       }
       listed.set(id, item)
     }
-    cursor = page.nextCursor
   }
   return listed
 }
 
+/** An event that no client was told of must be that of the one attempt without a nonce whose outcome is unknown. */
+async function claim(to: Checked, id: string): Promise<Violation | null> {
+  const event = await readJson<Event>(to.agent, `${to.url}/v1/events/${id}`, to.secret)
+  const attempt = to.ledger.attempts[event.tag.number ?? -1]
+  if (attempt === undefined || attempt.nonce !== null || attempt.answer !== null) {
+    const history = [...(attempt?.history ?? []), show(event)]
+    return { id, what: 'is an event no client was told of', history }
+  }
+  to.ledger.found(attempt, event)
+  return null
+}
+
 async function checkList(to: Checked, listed: ReadonlyMap<string, Listed>): Promise<Violation | null> {
   for (const [id, item] of listed) {
-    const attempt = to.ledger.attemptOf(id)
-    if (attempt === null) {
-      const event = await readJson(to.agent, `${to.url}/v1/events/${id}`, to.secret)
-      return { id, what: 'is an event no client was told of', history: [show(event)] }
+    if (to.ledger.attemptOf(id) === null) {
+      const stranger = await claim(to, id)
+      if (stranger !== null) return stranger
     }
-    const { answer, history } = attempt
+    const { answer, facts, history } = to.ledger.attemptOf(id) as Attempt
     const told = answer !== null && item.visitorId === answer.visitorId && item.confidence === answer.confidence
     if (!told || item.timestamp !== answer.timestamp) return { id, what: `is listed as ${show(item)}`, history }
-    const { verdict } = evaluate(attempt.facts)
+    const { verdict } = evaluate(facts)
     if (item.verdict !== verdict) return { id, what: `has verdict ${item.verdict} instead of ${verdict}`, history }
   }
   for (const { answer, history } of to.ledger.attempts) {
@@ -160,23 +181,28 @@ function checkVisitors(to: Checked): Promise<Violation | null> {
 
 /** The statistics of a rule count the events it matched. */
 async function checkRules(to: Checked): Promise<Violation | null> {
-  const due = new Map(RULES.map(({ name }) => [name, { matchCount: 0, monitorMatchCount: 0 }]))
-  for (const { answer, facts } of to.ledger.attempts) {
-    if (answer === null) continue
-    const { matched, monitored } = evaluate(facts)
-    for (const name of matched) (due.get(name) as { matchCount: number }).matchCount++
-    for (const name of monitored) (due.get(name) as { monitorMatchCount: number }).monitorMatchCount++
-  }
   type Rule = { id: string; name: string; stats: { matchCount: number; monitorMatchCount: number } }
   const { data } = await readJson<{ data: Rule[] }>(to.agent, `${to.url}/v1/rules`, to.secret)
+  if (data.length !== RULES.length) return { id: 'rules', what: `are ${data.length}`, history: [] }
   for (const { id, name } of data) {
+    const due = { matchCount: 0, monitorMatchCount: 0 }
+    for (const { answer, facts } of to.ledger.attempts) {
+      if (answer === null) continue
+      const { matched, monitored } = evaluate(facts)
+      if (matched.includes(name)) due.matchCount++
+      if (monitored.includes(name)) due.monitorMatchCount++
+    }
     const { stats } = await readJson<Rule>(to.agent, `${to.url}/v1/rules/${id}`, to.secret)
     const counted = { matchCount: stats.matchCount, monitorMatchCount: stats.monitorMatchCount }
-    if (show(counted) !== show(due.get(name))) {
-      return { id, what: `(${name}) counted ${show(counted)} instead of ${show(due.get(name))}`, history: [] }
+    if (show(counted) === show(due)) continue
+    let listed = 0
+    for await (const page of pagesOf(to, `&ruleId=${id}`)) listed += page.length
+    return {
+      ...{ id, what: `(${name}) counted ${show(counted)} instead of ${show(due)}` },
+      history: [`the list has ${listed} events that it matched`],
     }
   }
-  return data.length === RULES.length ? null : { id: 'rules', what: `are ${data.length}`, history: [] }
+  return null
 }
 
 /** All invariants over everything that ever happened to this server. */

@@ -41,11 +41,23 @@ export function call(agent: Agent, { method, url, headers, body }: Request): Pro
   })
 }
 
+const READ_MS_MAX = 10_000
+const RETRY_MS = 100
+
+/** A GET, repeated while there is no answer (an idle connection may just be closing) or 503. */
+export async function read(agent: Agent, url: string, headers: Readonly<Record<string, string>>): Promise<Answered> {
+  const deadline = performance.now() + READ_MS_MAX
+  for (;;) {
+    const answer = await call(agent, { method: 'GET', url, headers })
+    if ('text' in answer && answer.status !== 503) return answer
+    if (performance.now() > deadline) throw new Error(`GET ${url}: ${'text' in answer ? answer.text : answer.reason}`)
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}
+
 /** A read with the secret key that must be answered with 200. */
 export async function readJson<T>(agent: Agent, url: string, secret: string): Promise<T> {
-  const answer = await call(agent, { method: 'GET', url, headers: { authorization: `Bearer ${secret}` } })
-  if (answer.status !== 200) {
-    throw new Error(`GET ${url} answered ${answer.status}: ${'text' in answer ? answer.text : answer.reason}`)
-  }
+  const answer = await read(agent, url, { authorization: `Bearer ${secret}` })
+  if (answer.status !== 200) throw new Error(`GET ${url} answered ${answer.status}: ${answer.text}`)
   return JSON.parse(answer.text) as T
 }

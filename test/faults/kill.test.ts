@@ -16,7 +16,13 @@ t.teardown(cleanUp)
 t.test('what was accepted survives 15 kills under load, exactly once, and the server is back in time', async (t) => {
   const seed = testSeed()
   t.comment(`seed ${seed}`)
-  const summary = await runSeries({ seed, cycles: CYCLES, connections: 16, byIdMax: 400, print: (line) => t.comment(line) })
+  const summary = await runSeries({
+    seed,
+    cycles: CYCLES,
+    connections: 16,
+    byIdMax: 400,
+    print: (line) => t.comment(line),
+  })
   const { violation, readyMs, decidingMs, ...figures } = summary
   t.comment(JSON.stringify(figures))
   t.comment(`ready after ${readyMs.join(', ')} ms; all partitions ${decidingMs.join(', ')} ms later`)

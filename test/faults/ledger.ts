@@ -15,10 +15,11 @@ export interface Answer {
   readonly timestamp: string
 }
 
-/** One nonce: sent once or more, always with the same bytes. */
+/** One visit: sent once or, with a nonce, more often, always with the same bytes. */
 export interface Attempt {
   readonly number: number
-  readonly nonce: string
+  /** null: sent once only, and if no answer comes there may be an event or not. */
+  readonly nonce: string | null
   readonly key: 'public' | 'secret'
   readonly device: number
   readonly facts: Facts
@@ -43,6 +44,8 @@ export type Ledger = ReturnType<typeof openLedger>
 
 const HISTORY_MAX = 40
 
+const nameOf = ({ nonce, number }: Attempt): string => nonce ?? `attempt ${number}`
+
 export function openLedger() {
   const attempts: Attempt[] = []
   const byId = new Map<string, Attempt>()
@@ -57,18 +60,14 @@ export function openLedger() {
   function takeId(attempt: Attempt, requestId: string): void {
     const owner = byId.get(requestId)
     if (owner === undefined) byId.set(requestId, attempt)
-    else if (owner !== attempt) violate(requestId, `answered to ${owner.nonce} and to ${attempt.nonce}`, attempt.history)
+    else if (owner !== attempt)
+      violate(requestId, `answered to ${nameOf(owner)} and to ${nameOf(attempt)}`, attempt.history)
   }
 
-  function takeAnswer(attempt: Attempt, answered: Answered): void {
-    const body = JSON.parse(answered.text) as Answer
-    const replayed = answered.headers['idempotent-replayed'] === 'true'
+  function takeAnswer(attempt: Attempt, body: Answer, replayed: boolean): void {
     const { requestId, visitorId, visitorFound, confidence, firstSeenAt, lastSeenAt, timestamp } = body
     const answer = { requestId, visitorId, visitorFound, confidence, firstSeenAt, lastSeenAt, timestamp }
     note(attempt, `200 ${requestId} ${visitorId} found=${visitorFound}${replayed ? ' replayed' : ''}`)
-    counts.answered++
-    if (replayed) counts.replayed++
-    else attempt.firsts++
     takeId(attempt, requestId)
     if (attempt.firsts > 1) violate(requestId, 'a repeat of its nonce was answered as a first', attempt.history)
     const promised = attempt.answer?.requestId ?? attempt.pendingId ?? requestId
@@ -80,13 +79,26 @@ export function openLedger() {
   }
 
   function note(attempt: Attempt, text: string): void {
-    if (attempt.history.length < HISTORY_MAX) attempt.history.push(`epoch ${epoch}: ${text}`)
+    const line = `epoch ${epoch}: ${text}`
+    const { history } = attempt
+    if (history.length < HISTORY_MAX && history.at(-1) !== line) history.push(line)
+  }
+
+  function takeSuccess(attempt: Attempt, { headers, text }: Answered): void {
+    const replayed = headers['idempotent-replayed'] === 'true'
+    counts.answered++
+    if (replayed) counts.replayed++
+    else attempt.firsts++
+    takeAnswer(attempt, JSON.parse(text) as Answer, replayed)
   }
 
   return {
     attempts,
     counts,
     violate,
+    nameOf,
+    /** The event of an attempt that got no answer, or only 202. */
+    found: (attempt: Attempt, event: Answer) => takeAnswer(attempt, event, true),
     violation: () => violation,
     attemptOf: (requestId: string) => byId.get(requestId) ?? null,
     /** Marks in the histories that the server was started again. */
@@ -106,7 +118,7 @@ export function openLedger() {
         return
       }
       const { status, text } = outcome
-      if (status === 200) takeAnswer(attempt, outcome)
+      if (status === 200) takeSuccess(attempt, outcome)
       else if (status === 202) {
         const { requestId } = JSON.parse(text) as { requestId: string }
         counts.pending++
@@ -118,7 +130,7 @@ export function openLedger() {
       } else {
         note(attempt, `${status} ${text.slice(0, 200)}`)
         if (status === 503) counts.refused++
-        else violate(attempt.nonce, `an identification was answered with ${status}`, attempt.history)
+        else violate(nameOf(attempt), `an identification was answered with ${status}`, attempt.history)
       }
     },
   }

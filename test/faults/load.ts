@@ -6,7 +6,7 @@ import type { Rng } from '../helpers/rng.ts'
 import type { Keys } from '../helpers/server.ts'
 import { type Device, makeDevice } from './bodies.ts'
 import { call } from './http.ts'
-import type { Attempt, Ledger } from './ledger.ts'
+import type { Answer, Attempt, Ledger } from './ledger.ts'
 
 export interface LoadConfig {
   readonly random: Rng
@@ -20,11 +20,13 @@ export interface Load {
   readonly agent: Agent
   /** Identifies until `signal` aborts and everything sent has its outcome. */
   run(signal: AbortSignal): Promise<void>
-  /** Repeats every attempt that has no answer until it has one; what gets none in time is a violation. */
-  settle(msMax: number): Promise<number>
+  /**
+   * Asks again for everything that has no answer until it has one, and for what was answered last, which must be answered
+   * alike. What gets no answer in time is a violation; what was sent without a nonce and is unknown is left so.
+   */
+  settle(msMax: number): Promise<void>
   /** Identifies a device that was never seen and carries no token. */
   probe(): Promise<Attempt>
-  repeat(attempt: Attempt): Promise<void>
   close(): void
 }
 
@@ -32,6 +34,9 @@ const DEVICES_MAX = 5_000
 const NEW_SHARE = 0.15
 const TOKEN_SHARE = 0.75
 const REPEAT_SHARE = 0.02
+const NONCE_SHARE = 0.9
+/** How many of the latest answers are asked for again after a restart. */
+const LATEST_MAX = 40
 const SECRET_SHARE = 0.3
 const PAUSE_MS = 25
 const ACTIONS = ['login', 'payment', 'view', 'signup']
@@ -43,7 +48,11 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
   const devices: Device[] = []
   const byNumber = new Map<number, Device>()
   const unsettled = new Set<Attempt>()
+  const latest: Attempt[] = []
   let made = 0
+
+  const makeNonce = (number: number): string =>
+    `${String(number).padStart(10, '0')}-${Buffer.from(random.bytes(9)).toString('base64url')}`
 
   function newDevice(): Device {
     const device = makeDevice(random, made++)
@@ -59,9 +68,9 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
     const action = random.pick(ACTIONS)
     const amount = random.int(1_000)
     const number = ledger.attempts.length
-    const nonce = `${String(number).padStart(10, '0')}-${Buffer.from(random.bytes(9)).toString('base64url')}`
+    const nonce = random.chance(NONCE_SHARE) ? makeNonce(number) : null
     const body = JSON.stringify({
-      nonce,
+      ...(nonce === null ? {} : { nonce }),
       sdk: { name: 'js', version: '1.0.0' },
       storageToken: withToken ? device.token : null,
       ...(account === null ? {} : { linkedId: account }),
@@ -76,7 +85,15 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
         ? { 'content-type': 'application/json', authorization: `Bearer ${keys.secret}` }
         : { ...request.headers, 'content-type': 'text/plain', 'x-forwarded-for': ip }
     headers['content-length'] = String(Buffer.byteLength(body))
-    const attempt = ledger.add({ number, nonce, key, device: device.number, facts: { account, action, amount }, headers, body })
+    const attempt = ledger.add({
+      number,
+      nonce,
+      key,
+      device: device.number,
+      facts: { account, action, amount },
+      headers,
+      body,
+    })
     unsettled.add(attempt)
     return attempt
   }
@@ -95,22 +112,40 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
   function finish(attempt: Attempt): void {
     if (attempt.answer === null) return
     unsettled.delete(attempt)
-    attempt.body = ''
+    latest.push(attempt)
+    // Only what may be sent again needs its bytes.
+    if (latest.length > LATEST_MAX) (latest.shift() as Attempt).body = ''
   }
 
   async function visit(): Promise<void> {
     const device = devices.length === 0 || random.chance(NEW_SHARE) ? newDevice() : random.pick(devices)
     const attempt = attemptFor(device, random.chance(TOKEN_SHARE))
-    const twice = random.chance(REPEAT_SHARE)
+    const twice = attempt.nonce !== null && random.chance(REPEAT_SHARE)
     const together = twice && random.chance(0.5)
     const sent = together ? await Promise.all([send(attempt), send(attempt)]) : [await send(attempt)]
-    if (twice && !together) sent.push(await send(attempt))
+    if (twice && sent.every(Boolean)) sent.push(await send(attempt))
     finish(attempt)
     if (sent.includes(false)) await pause(PAUSE_MS)
   }
 
   async function work(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && ledger.violation() === null) await visit()
+  }
+
+  /** What a client does that was told 202: asks for the event. */
+  async function look(attempt: Attempt, requestId: string): Promise<void> {
+    const headers = { authorization: `Bearer ${keys.secret}` }
+    const outcome = await call(agent, { method: 'GET', url: `${url}/v1/events/${requestId}`, headers })
+    if (outcome.status === 200 && 'text' in outcome) ledger.found(attempt, JSON.parse(outcome.text) as Answer)
+    else if (outcome.status === 404) ledger.violate(requestId, 'was answered 202 and is no event', attempt.history)
+  }
+
+  /** False when there is nothing more to be learnt. */
+  async function ask(attempt: Attempt): Promise<boolean> {
+    if (attempt.pendingId !== null) await look(attempt, attempt.pendingId)
+    else if (attempt.nonce === null) return false
+    else await send(attempt)
+    return attempt.answer === null && ledger.violation() === null
   }
 
   return {
@@ -121,31 +156,26 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
 
     async settle(msMax) {
       const deadline = performance.now() + msMax
-      const open = [...unsettled]
-      const count = open.length
-      async function repeatNext(): Promise<void> {
+      const repeats = latest.splice(0).filter(({ nonce }) => nonce !== null)
+      const open = [...unsettled, ...repeats]
+      unsettled.clear()
+      async function askNext(): Promise<void> {
         for (let attempt = open.pop(); attempt !== undefined; attempt = open.pop()) {
-          await send(attempt)
-          while (attempt.answer === null && performance.now() < deadline) {
+          while (await ask(attempt)) {
+            if (performance.now() > deadline) ledger.violate(ledger.nameOf(attempt), 'no answer', attempt.history)
             await pause(PAUSE_MS)
-            await send(attempt)
           }
-          if (attempt.answer === null) ledger.violate(attempt.nonce, 'no answer after the restart', attempt.history)
-          finish(attempt)
+          attempt.body = ''
         }
       }
-      await Promise.all(Array.from({ length: connections }, repeatNext))
-      return count
+      await Promise.all(Array.from({ length: connections }, askNext))
     },
 
     async probe() {
       const attempt = attemptFor(newDevice(), false)
       await send(attempt)
-      if (attempt.answer !== null) unsettled.delete(attempt)
+      finish(attempt)
       return attempt
-    },
-    async repeat(attempt) {
-      await send(attempt)
     },
     close: () => agent.destroy(),
   }

@@ -1,15 +1,14 @@
 // A series: one data folder, a load, and the processes killed at random moments, again and again, each time started anew
-// and held to everything its clients were told. The same seed gives the same devices, rules, moments and victims.
+// and held to everything its clients were told. The same seed gives the same devices, moments and victims.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { homePartition } from '../../src/domain/ids.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
-import { freePort, launchServer, makeKeys, type Server, startServer, temporaryFolder } from '../helpers/server.ts'
+import { freePort, launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
 import { checkAll, checkById } from './checker.ts'
-import { call, readJson } from './http.ts'
+import { readJson } from './http.ts'
 import { type Attempt, type Ledger, openLedger, type Violation } from './ledger.ts'
-import { type Load, openLoad } from './load.ts'
-import { RULES } from './rules.ts'
+import { openLoad } from './load.ts'
+import { childrenOf, isAlive, pause, until } from './processes.ts'
+import { createRules, everyPartitionDecides, quiet } from './quiet.ts'
 
 export interface SeriesConfig {
   readonly seed: number
@@ -17,9 +16,9 @@ export interface SeriesConfig {
   readonly connections: number
   /** The entry of another build than this one. */
   readonly main?: string
-  /** Events read by id after each cycle, the ones answered last first. */
+  /** Events read by id in one check, half of them the ones answered last. */
   readonly byIdMax: number
-  /** Checks everything after each cycle, to find the first bad one. Default: only after the last. */
+  /** Checks everything after each cycle, to name the first bad one. Default: only after the last. */
   readonly checkEvery?: boolean
   readonly print: (line: string) => void
 }
@@ -39,229 +38,128 @@ export interface Summary {
   readonly decidingMs: readonly number[]
 }
 
-/** Who is killed: the server, its ClickHouse engine, both at once, or a server that is still starting. */
+/** Who is killed: the server, its ClickHouse engine, both at once, or the server and then one that is still starting. */
 const VICTIMS = ['server', 'server', 'server', 'engine', 'server', 'both', 'server', 'starting'] as const
 type Victim = (typeof VICTIMS)[number]
 
-const KILL_AFTER_MS = [200, 2_000] as const
+/** A repeat that is answered 202 is told an id of its own, so the wait is longer than any start takes. */
+export const SERVER_ENV = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' }
+
+const KILL_AFTER_MS_MIN = 200
+const KILL_AFTER_MS_MAX = 2_000
+const STARTING_MS_MAX = 1_500
 const ENGINE_OUTAGE_MS = 800
-const SETTLE_MS_MAX = 12_000
-const QUIET_MS_MAX = 30_000
-const PROBES_AT_ONCE = 8
+const SETTLE_MS_MAX = 30_000
 const END_MS_MAX = 10_000
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Processes started by `pid`. */
-export function childrenOf(pid: number): number[] {
-  const children: number[] = []
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')
-      if (Number(fields[1]) === pid && fields[0] !== 'Z') children.push(Number(name))
-    } catch {
-      // It ended while we looked.
-    }
-  }
-  return children
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
-
-/** Resolves with the milliseconds it took, or rejects with `what` when `holds` stays false for `msMax`. */
-export async function until(what: string, msMax: number, holds: () => boolean | Promise<boolean>): Promise<number> {
-  const from = performance.now()
-  while (!(await holds())) {
-    if (performance.now() - from > msMax) throw new Error(`${what}: not within ${msMax} ms`)
-    await pause(20)
-  }
-  return performance.now() - from
-}
-
-export async function createRules(load: Load, server: Pick<Server, 'url' | 'keys'>): Promise<void> {
-  for (const { holds: _, ...rule } of RULES) {
-    const answer = await call(load.agent, {
-      method: 'POST',
-      url: `${server.url}/v1/rules`,
-      headers: { authorization: `Bearer ${server.keys.secret}`, 'content-type': 'application/json' },
-      body: JSON.stringify(rule),
-    })
-    if (answer.status !== 201) throw new Error(`a rule was answered with ${JSON.stringify(answer)}`)
-  }
-}
-
-async function metric(load: Load, url: string, name: string): Promise<number> {
-  const answer = await call(load.agent, { method: 'GET', url: `${url}/metrics` })
-  if (answer.status !== 200) throw new Error(`/metrics answered ${JSON.stringify(answer)}`)
-  const samples = answer.text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
-  return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0)
-}
-
-/** Identifies unknown devices until every partition has decided one; what it accepted before is decided then, too. */
-export async function everyPartitionDecides(load: Load, url: string, partitions: number, msMax: number): Promise<number> {
-  const deciding = new Set<number>()
-  const own = async () => {
-    const { answer } = await load.probe()
-    if (answer !== null) deciding.add(homePartition(answer.visitorId, partitions))
-  }
-  return await until(`every partition of ${url} decides`, msMax, async () => {
-    await Promise.all(Array.from({ length: PROBES_AT_ONCE }, own))
-    return deciding.size === partitions
-  })
-}
-
-/** Waits until everything accepted is decided and in ClickHouse. */
-export async function quiet(load: Load, server: Server, partitions: number): Promise<void> {
-  await everyPartitionDecides(load, server.url, partitions, QUIET_MS_MAX)
-  const isSunk = async () => (await metric(load, server.url, 'fingerpost_recent_events')) === 0
-  await until('everything is in ClickHouse', QUIET_MS_MAX, isSunk)
-  for (const name of ['dead_letters_total', 'sink_quarantined_total']) {
-    const count = await metric(load, server.url, `fingerpost_${name}`)
-    if (count > 0) throw new Error(`${name} is ${count}:\n${server.logs().slice(-2_000)}`)
-  }
-}
 
 /** The last ones answered, and as many others. */
 function sample(random: Rng, attempts: readonly Attempt[], max: number): Attempt[] {
   const answered = attempts.filter(({ answer }) => answer !== null)
-  const last = answered.slice(-Math.ceil(max / 2))
-  const earlier = answered.slice(0, -last.length || undefined)
-  const others = Array.from({ length: Math.min(max - last.length, earlier.length) }, () => random.pick(earlier))
-  return [...new Set([...last, ...others])]
+  const at = Math.max(0, answered.length - Math.ceil(max / 2))
+  const others = random.shuffle(answered.slice(0, at)).slice(0, max - (answered.length - at))
+  return [...answered.slice(at), ...others]
 }
 
+/** Rejects when the harness itself cannot go on, as when the server does not start any more. */
 export async function runSeries(config: SeriesConfig): Promise<Summary> {
-  const { seed, cycles, print } = config
+  const { seed, cycles, connections, print } = config
   const random = rng(seed)
   const ledger = openLedger()
   const options = {
     keys: makeKeys(),
     port: await freePort(),
     dataDir: temporaryFolder(),
-    // The wait is longer than any start takes: a repeat that is answered 202 gets an id of its own.
-    env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' },
+    env: SERVER_ENV,
     ...(config.main === undefined ? {} : { main: config.main }),
   }
   const readyMs: number[] = []
   const decidingMs: number[] = []
   let readById = 0
-  let cycle = 0
+  let listed = 0
 
   let server = await startServer(options)
   const { url, keys } = server
-  const load = openLoad({ random, ledger, keys, url, connections: config.connections })
+  const load = openLoad({ random, ledger, keys, url, connections })
   const to = { agent: load.agent, url, secret: keys.secret, ledger }
   await createRules(load, server)
   const { partitions } = await readJson<{ partitions: number }>(load.agent, `${url}/readyz`, keys.secret)
 
-  async function killServer(alsoEngine: boolean): Promise<void> {
-    const children = childrenOf(server.pid)
-    const gone = server.kill9()
-    if (alsoEngine) for (const pid of children) process.kill(pid, 'SIGKILL')
+  /** The engine must not outlive its server: it would keep the folder from the next one. */
+  async function kill({ pid, kill9 }: Pick<typeof server, 'pid' | 'kill9'>, alsoEngine: boolean): Promise<void> {
+    const engines = childrenOf(pid)
+    const gone = kill9()
+    if (alsoEngine) for (const engine of engines) process.kill(engine, 'SIGKILL')
     await gone
-    ledger.nextEpoch()
-    await until('the engine ends with its server', END_MS_MAX, () => !children.some(isAlive))
+    await until('the engine ends with its server', END_MS_MAX, () => !engines.some(isAlive))
   }
 
   async function restart(cutShort: boolean): Promise<void> {
     if (cutShort) {
       const launched = await launchServer(options)
-      await pause(100 + random.int(1_500))
-      const children = childrenOf(launched.pid)
-      await launched.kill9()
-      await until('the engine ends with its server', END_MS_MAX, () => !children.some(isAlive))
+      await pause(random.int(STARTING_MS_MAX))
+      await kill(launched, false)
     }
     server = await startServer(options)
     readyMs.push(Math.round(server.readyMs))
-    decidingMs.push(Math.round(await everyPartitionDecides(load, url, partitions, QUIET_MS_MAX)))
+    decidingMs.push(Math.round(await everyPartitionDecides(load, url, partitions)))
   }
 
-  /** The engine dies alone: nothing may be refused meanwhile, and what was accepted arrives in ClickHouse. */
+  /** The engine dies alone: nothing may be refused meanwhile. */
   async function killEngine(): Promise<void> {
-    const refused = ledger.counts.refused
-    const [answered, children] = [ledger.counts.answered, childrenOf(server.pid)]
-    if (children.length === 0) throw new Error('the server has no engine to kill')
-    for (const pid of children) process.kill(pid, 'SIGKILL')
+    const { refused, answered } = ledger.counts
+    const engines = childrenOf(server.pid)
+    if (engines.length === 0) throw new Error('the server has no engine to kill')
+    for (const engine of engines) process.kill(engine, 'SIGKILL')
     await pause(ENGINE_OUTAGE_MS)
-    if (ledger.counts.answered === answered) throw new Error('nothing was accepted without the engine')
-    if (ledger.counts.refused > refused) ledger.violate('engine', 'identifications were refused without the engine', [])
+    if (ledger.counts.answered === answered) ledger.violate('engine', 'nothing was accepted without it', [])
+    if (ledger.counts.refused > refused) ledger.violate('engine', 'identifications were refused without it', [])
   }
 
   async function once(victim: Victim): Promise<void> {
     const stopped = new AbortController()
     const running = load.run(stopped.signal)
-    const [least, most] = KILL_AFTER_MS
-    await pause(least + random.int(most - least))
+    await pause(KILL_AFTER_MS_MIN + random.int(KILL_AFTER_MS_MAX - KILL_AFTER_MS_MIN))
     if (victim === 'engine') await killEngine()
-    else await killServer(victim === 'both')
+    else {
+      await kill(server, victim === 'both')
+      ledger.nextEpoch()
+    }
     stopped.abort()
     await running
     // Clients repeat at once, while the server is still starting.
     const settling = load.settle(SETTLE_MS_MAX)
     if (victim !== 'engine') await restart(victim === 'starting')
-    const t1 = performance.now()
     await settling
-    const v = ledger.violation()
-    if (v !== null) {
-      const at = ledger.attempts.find((a) => a.nonce === v.id)
-      print(`DEBUG number ${at?.number} device ${at?.device} key ${at?.key}`)
-      await pause(2000)
-      type P = { data: { requestId: string; visitorId: string }[]; nextCursor: string | null }
-      for (let c: string | null = ''; c !== null; ) {
-        const page: P = await readJson<P>(load.agent, `${url}/v1/events?limit=100${c === '' ? '' : `&cursor=${encodeURIComponent(c)}`}`, keys.secret)
-        for (const { requestId } of page.data) {
-          if (ledger.attemptOf(requestId) === null) {
-            const e = await readJson<{ tag: unknown; timestamp: string }>(load.agent, `${url}/v1/events/${requestId}`, keys.secret)
-            print(`DEBUG unowned ${requestId} ${JSON.stringify(e.tag)} ${e.timestamp}`)
-          }
-        }
-        c = page.nextCursor
-      }
-      print(server.logs().slice(-3000))
-      const m = await call(load.agent, { method: 'GET', url: `${url}/metrics` })
-      print('text' in m ? m.text.split('\n').filter((l) => /^fingerpost_(recent|identif|engine|sink|dead|http_requests)/.test(l)).join('\n') : '')
-    }
-    print(`   settled ${performance.now() - t1}`)
   }
 
-  async function checkCycle(from: number): Promise<void> {
-    const t0 = performance.now()
+  async function check(attempts: readonly Attempt[], everything: boolean): Promise<void> {
+    if (ledger.violation() !== null) return
     await quiet(load, server, partitions)
-    print(`   quiet ${performance.now() - t0}`)
-    const chosen = sample(random, ledger.attempts.slice(from), config.byIdMax)
+    const chosen = sample(random, attempts, config.byIdMax)
     readById += chosen.length
-    const found = await checkById(to, chosen)
+    let found = await checkById(to, chosen)
+    if (found === null && everything) {
+      const checked = await checkAll(to)
+      listed = checked.listed
+      found = checked.violation
+    }
     if (found !== null) ledger.violate(found.id, found.what, found.history)
   }
 
-  let listed = 0
+  let cycle = 0
   try {
     for (; cycle < cycles && ledger.violation() === null; cycle++) {
       const victim = VICTIMS[cycle % VICTIMS.length] as Victim
       const from = ledger.attempts.length
       await once(victim)
       // Half of the kills hit a server that is still busy with the one before.
-      if (random.chance(0.5)) await checkCycle(from)
-      print(
-        `cycle ${cycle + 1}: ${victim}, ready ${victim === 'engine' ? '-' : readyMs.at(-1)} ms, ${ledger.attempts.length - from} attempts`,
-      )
+      if (config.checkEvery === true || random.chance(0.5)) {
+        await check(ledger.attempts.slice(from), config.checkEvery === true)
+      }
+      const back = victim === 'engine' ? '' : `, ready after ${readyMs.at(-1)} ms`
+      print(`kill ${cycle + 1}: ${victim}, ${ledger.attempts.length - from} attempts${back}`)
     }
-    if (ledger.violation() === null) {
-      await checkCycle(0)
-      const t0 = performance.now()
-      const checked = await checkAll(to)
-      print(`   all ${performance.now() - t0}`)
-      listed = checked.listed
-      const found = checked.violation
-      if (found !== null) ledger.violate(found.id, found.what, found.history)
-    }
+    await check(ledger.attempts, true)
   } finally {
     await server.stop()
     load.close()

@@ -3,7 +3,15 @@
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { cleanUp, freePort, launchServer, makeKeys, type ServerOptions, startServer, temporaryFolder } from '../helpers/server.ts'
+import {
+  cleanUp,
+  freePort,
+  launchServer,
+  makeKeys,
+  type ServerOptions,
+  startServer,
+  temporaryFolder,
+} from '../helpers/server.ts'
 
 t.setTimeout(120_000)
 t.teardown(cleanUp)
@@ -39,15 +47,35 @@ const CASES: readonly [what: string, options: () => ServerOptions, said: RegExp]
   ['an unknown setting', () => setting('PROT', '8080'), /unknown setting: FINGERPOST_PROT$/],
   ['a port that is none', () => setting('PORT', 'http'), /FINGERPOST_PORT \(http\.port\) takes a whole number/],
   ['a port out of range', () => setting('PORT', '65536'), /FINGERPOST_PORT \(http\.port\) takes a whole number/],
-  ['a key with a typo', () => ({ keys: { ...keys, secret: `${keys.secret.slice(0, -1)}_` } }), /keys\.secret is no well-formed sk_live_ key/],
-  ['a key of another kind', () => ({ keys: { ...keys, public: keys.secret } }), /keys\.public is no well-formed pk_live_ key/],
+  [
+    'a key with a typo',
+    () => ({ keys: { ...keys, secret: `${keys.secret.slice(0, -1)}_` } }),
+    /keys\.secret is no well-formed sk_live_ key/,
+  ],
+  [
+    'a key of another kind',
+    () => ({ keys: { ...keys, public: keys.secret } }),
+    /keys\.public is no well-formed pk_live_ key/,
+  ],
   ['a short operator token', () => setting('OPERATOR_TOKEN', 'short'), /operator\.token takes at least 32 characters/],
-  ['half of a TLS pair', () => setting('TLS_CERT_FILE', '/nowhere.pem'), /tls\.certFile and tls\.keyFile are set together/],
+  [
+    'half of a TLS pair',
+    () => setting('TLS_CERT_FILE', '/nowhere.pem'),
+    /tls\.certFile and tls\.keyFile are set together/,
+  ],
   ['plain HTTP for everybody', () => setting('HOST', '0.0.0.0'), /http\.host 0\.0\.0\.0 is not loopback/],
-  ['a settings file that is none', () => setting('CONFIG', '/nowhere.json'), /settings file \/nowhere\.json cannot be read/],
+  [
+    'a settings file that is none',
+    () => setting('CONFIG', '/nowhere.json'),
+    /settings file \/nowhere\.json cannot be read/,
+  ],
   ['half a format file', () => ({ dataDir: folderWith({ 'format.json': '{"format":1,' }) }), /format\.json is damaged/],
   ['a format file without its fields', () => format({ format: 1 }), /format\.json is damaged/],
-  ['a newer format', () => format({ format: 999, createdAt, partitions: 4 }), /has format 999, this build reads up to \d+/],
+  [
+    'a newer format',
+    () => format({ format: 999, createdAt, partitions: 4 }),
+    /has format 999, this build reads up to \d+/,
+  ],
   ['a folder of something else', () => ({ dataDir: folderWith({ 'holiday.jpg': 'x' }) }), /is not a data folder/],
 ]
 

@@ -11,7 +11,7 @@ const check =
 
 export const bool = check('a boolean', (v) => typeof v === 'boolean')
 export const text = check('a text', (v) => typeof v === 'string' && v !== '')
-export const nil = check('null', (v) => v === null)
+const anyText = check('a text', (v) => typeof v === 'string')
 export const matching = (pattern: RegExp) => check(String(pattern), (v) => typeof v === 'string' && pattern.test(v))
 export const oneOf = (...values: readonly unknown[]) => check(values.map(show).join(' | '), (v) => values.includes(v))
 export const integer = (min = 0) => check(`an integer ≥ ${min}`, (v) => Number.isInteger(v) && (v as number) >= min)
@@ -42,7 +42,9 @@ export const object =
       if (!Object.hasOwn(members, name) && !Object.hasOwn(optional, name)) faults.push(`${path}.${name} is not known`)
     }
     for (const [name, shape] of Object.entries(members)) {
-      faults.push(...(Object.hasOwn(given, name) ? shape(given[name], `${path}.${name}`) : [`${path}.${name} is missing`]))
+      faults.push(
+        ...(Object.hasOwn(given, name) ? shape(given[name], `${path}.${name}`) : [`${path}.${name} is missing`]),
+      )
     }
     for (const [name, shape] of Object.entries(optional)) {
       if (Object.hasOwn(given, name)) faults.push(...shape(given[name], `${path}.${name}`))
@@ -241,7 +243,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   unavailable: 503,
 }
 const errorBody = object({
-  error: object({ code: text, message: text }, { docs: text, field: text, retryAfter: integer(1) }),
+  error: object({ code: text, message: text }, { docs: text, field: anyText, retryAfter: integer(1) }),
 })
 
 /** The error body of the contract, with the code that belongs to the status. */

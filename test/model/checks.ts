@@ -1,7 +1,6 @@
 // What must hold when everything is quiet: nothing accepted is lost, nothing is decided twice, nothing that was said is
 // contradicted by what is read.
 
-import { prepareDeployment } from '../../src/control/bootstrap.ts'
 import type { StoredEvent } from '../../src/domain/event.ts'
 import { type IdentifyMeta, NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { homePartition } from '../../src/domain/ids.ts'
@@ -15,10 +14,24 @@ import { decodeIdentification } from '../../src/records/identification.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { SYSTEM, scanAll, tenantScope } from '../../src/records/scopes.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
+import type { Answered } from './clients.ts'
+import { createRawHost, type Deployment, foldChanges, PARTITIONS, prepare } from './deployment.ts'
 import { bindKv, createKvStore } from './model-kv.ts'
+import type { Changed } from './operators.ts'
 import { bindBus, bindLog, createLogStore, type StoredRecord } from './ports.ts'
+import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
-import { createRawHost, type Facts, foldChanges } from './world.ts'
+import { kindOf, type Problem } from './watch.ts'
+
+/** All that the checks may look at when everything is quiet. */
+export interface Facts extends Deployment {
+  readonly answers: readonly Answered[]
+  readonly changes: readonly Changed[]
+  readonly processes: readonly ModelProcess[]
+  /** The partition whose records in the kv were lost, or null. */
+  readonly lostPartition: number | null
+  readonly problem: Problem
+}
 
 interface Row {
   readonly event: StoredEvent
@@ -39,25 +52,28 @@ interface Accepted {
 /** Clocks of two processes may differ by less than this. */
 const SKEW_MS_MAX = 200
 
-const parseRow = (line: string, quarantined: boolean): Row => {
-  const cells = JSON.parse(line) as Parameters<typeof fromRow>[0]
-  return { event: fromRow(cells), partition: Number(cells.at(-2)), seq: Number(cells.at(-1)), quarantined }
-}
+const asRow = (cells: readonly unknown[], quarantined: boolean): Row => ({
+  event: fromRow(cells as Parameters<typeof fromRow>[0]),
+  partition: Number(cells.at(-2)),
+  seq: Number(cells.at(-1)),
+  quarantined,
+})
 
 function readRows({ clickhouse }: Facts): Row[] {
-  const stored = (clickhouse.rows.get('events') ?? []).map((line) => parseRow(line, false))
-  const refused = (clickhouse.rows.get('quarantine') ?? []).map((line) =>
-    parseRow((JSON.parse(line) as string[])[5] as string, true),
+  const stored = clickhouse.rows.get('events') ?? []
+  const refused = (clickhouse.rows.get('quarantine') ?? []).map(
+    ({ cells }) => JSON.parse(String(cells[5])) as unknown[],
   )
-  return [...stored, ...refused]
+  return [...stored.map(({ cells }) => asRow(cells, false)), ...refused.map((cells) => asRow(cells, true))]
 }
 
-function readAccepted({ log, partitions }: Facts): Accepted[] {
+function readAccepted({ log }: Facts): Accepted[] {
   const found: Accepted[] = []
-  for (let partition = 0; partition < partitions; partition++) {
+  for (let partition = 0; partition < PARTITIONS; partition++) {
     for (const record of log.side('identifications', partition).archive) {
       try {
         const { meta, body } = decodeIdentification(record.bytes)
+        if (typeof meta.requestId !== 'string') throw new Error('no identification')
         const text = Buffer.from(body).toString()
         const nonce = /"nonce":"([^"]+)"/.exec(text)?.[1]
         found.push({
@@ -92,8 +108,16 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
   const accepted = readAccepted(facts)
   const byId = groupBy(rows, (row) => row.event.requestId)
   checkRows(facts, rows, byId)
-  checkAccepted(facts, accepted.filter((a) => a.partition !== lostPartition), byId)
-  checkDead(facts, accepted.filter((a) => a.partition !== lostPartition), byId)
+  checkAccepted(
+    facts,
+    accepted.filter((a) => a.partition !== lostPartition),
+    byId,
+  )
+  checkDead(
+    facts,
+    accepted.filter((a) => a.partition !== lostPartition),
+    byId,
+  )
   checkLost(facts)
   if (lostPartition === null) {
     await checkVisitors(facts, rows)
@@ -105,18 +129,27 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
 }
 
 function checkRows({ problem }: Facts, rows: readonly Row[], byId: ReadonlyMap<string, readonly Row[]>): void {
-  for (const [id, those] of byId) if (those.length > 1) problem('nothing is decided twice', `${id}: at ${those.map(({ partition, seq }) => `${partition}/${seq}`).join(' and ')}`)
+  for (const [id, those] of byId)
+    if (those.length > 1)
+      problem(
+        'nothing is decided twice',
+        `${id}: at ${those.map(({ partition, seq }) => `${partition}/${seq}`).join(' and ')}`,
+      )
   for (const [place, those] of groupBy(rows, (row) => `${row.partition}/${row.seq}`)) {
     if (those.length > 1) problem('nothing is decided twice', `${place}: ${those.length} rows`)
   }
   for (const { event, partition } of rows) {
-    if (homePartition(event.visitorId, 2) !== partition)
+    if (homePartition(event.visitorId, PARTITIONS) !== partition)
       problem('a visitor is written by its home', `${event.visitorId} of ${event.requestId} by ${partition}`)
   }
 }
 
 /** The first with this nonce in this partition that came within the window before. */
-function firstOf(accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>, one: Accepted): Accepted | undefined {
+function firstOf(
+  accepted: readonly Accepted[],
+  byId: ReadonlyMap<string, readonly Row[]>,
+  one: Accepted,
+): Accepted | undefined {
   return accepted.find(
     ({ nonce, partition, meta, record }) =>
       nonce === one.nonce &&
@@ -129,13 +162,18 @@ function firstOf(accepted: readonly Accepted[], byId: ReadonlyMap<string, readon
   )
 }
 
-function checkAccepted({ problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+function checkAccepted(
+  { problem }: Facts,
+  accepted: readonly Accepted[],
+  byId: ReadonlyMap<string, readonly Row[]>,
+): void {
   for (const one of accepted) {
     const { meta, nonce } = one
     if (meta === null) continue
     const rows = byId.get(meta.requestId) ?? []
     const first = nonce === null ? undefined : firstOf(accepted, byId, one)
-    if (rows.length === 0 && first === undefined) problem('nothing accepted is lost', `${meta.requestId} of ${one.record.seq}`)
+    if (rows.length === 0 && first === undefined)
+      problem('nothing accepted is lost', `${meta.requestId} of ${one.record.seq}`)
     if (rows.length > 0 && first?.meta) {
       const apart = Math.abs(first.meta.acceptedAt - meta.acceptedAt)
       if (apart <= NONCE_WINDOW_MS - SKEW_MS_MAX)
@@ -144,12 +182,18 @@ function checkAccepted({ problem }: Facts, accepted: readonly Accepted[], byId: 
   }
 }
 
-function checkDead({ log, problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+function checkDead(
+  { log, problem }: Facts,
+  accepted: readonly Accepted[],
+  byId: ReadonlyMap<string, readonly Row[]>,
+): void {
   const letters = log.side('dead', 0).archive.map(({ bytes }) => unpack(bytes) as Record<string, unknown>)
   for (const { meta, partition, record } of accepted) {
     const event = meta === null ? null : byId.get(meta.requestId)?.[0]?.event
     if (meta !== null && (event === undefined || event === null || event.evaluationError === null)) continue
-    const letter = letters.find((l) => l.topic === 'identifications' && l.partition === partition && l.seq === record.seq)
+    const letter = letters.find(
+      (l) => l.topic === 'identifications' && l.partition === partition && l.seq === record.seq,
+    )
     if (letter === undefined) problem('what cannot be decided has a dead letter', `${partition}/${record.seq}`)
     else if (Buffer.compare(letter.bytes as Uint8Array, record.bytes) !== 0)
       problem('what cannot be decided has a dead letter', `${partition}/${record.seq} has other bytes`)
@@ -183,7 +227,7 @@ async function checkVisitors({ raw, workspace, problem }: Facts, rows: readonly 
   }
 }
 
-async function checkStats({ raw, partitions, workspace, problem }: Facts, rows: readonly Row[]): Promise<void> {
+async function checkStats({ raw, workspace, problem }: Facts, rows: readonly Row[]): Promise<void> {
   const matched = new Map<string, number>()
   const count = (key: string) => matched.set(key, (matched.get(key) ?? 0) + 1)
   for (const { event } of rows) {
@@ -193,7 +237,7 @@ async function checkStats({ raw, partitions, workspace, problem }: Facts, rows: 
   const rules = new Set([...matched.keys()].map((key) => key.split(' ').slice(0, 2).join(' ')))
   for (const rule of rules) {
     const [env, id] = rule.split(' ') as ['live' | 'test', string]
-    const { matchCount, monitorMatchCount } = await readRuleStats(raw.kv, partitions, workspace.id, env, id)
+    const { matchCount, monitorMatchCount } = await readRuleStats(raw.kv, PARTITIONS, workspace.id, env, id)
     const [live, monitor] = [matched.get(`${rule} live`) ?? 0, matched.get(`${rule} monitor`) ?? 0]
     if (matchCount !== live || monitorMatchCount !== monitor)
       problem('rule counters count every event', `${rule}: ${matchCount}+${monitorMatchCount}, not ${live}+${monitor}`)
@@ -228,24 +272,30 @@ async function checkAnswers(
       continue
     }
     if (replayed && one.nonce !== `${ask.env}/${ask.nonce}`) problem('a replay is of its nonce', what)
-    const kinds = replayed ? KINDS : [ask.keyKind]
-    if (!kinds.some((kind) => presentResult(row.event, workspace, kind) === body))
+    const kind = replayed ? kindOf(body) : ask.keyKind
+    if (presentResult(row.event, workspace, kind) !== body)
       problem('an answer is not contradicted later', `${what}: ${body}`)
     if (!row.quarantined && (await reads.byId(workspace.id, ask.env, requestId ?? '')) === null)
       problem('an answer is not contradicted later', `${what}: not found`)
   }
 }
-export const KINDS = ['public', 'secret'] as const
 
 /** Once a change is said to be in force, nothing that comes later is decided without it. */
-function checkRevisions({ changes, problem }: Facts, accepted: readonly Accepted[], byId: ReadonlyMap<string, readonly Row[]>): void {
+function checkRevisions(
+  { changes, problem }: Facts,
+  accepted: readonly Accepted[],
+  byId: ReadonlyMap<string, readonly Row[]>,
+): void {
   for (const { draft, outcome, propagated, at } of changes) {
     if (!propagated || outcome?.ok !== true || outcome.revision === undefined) continue
     for (const { meta, record } of accepted) {
-      if (meta === null || meta.env !== draft.env || record.at - 1_000 <= at) continue
+      if (meta === null || meta.env !== draft.env || record.at <= at) continue
       const event = byId.get(meta.requestId)?.[0]?.event
       if (event !== undefined && event.evaluationError === null && event.rulesRevision < outcome.revision)
-        problem('a rule change said to be in force is', `${meta.requestId}: ${event.rulesRevision} < ${outcome.revision}`)
+        problem(
+          'a rule change said to be in force is',
+          `${meta.requestId}: ${event.rulesRevision} < ${outcome.revision}`,
+        )
     }
   }
 }
@@ -266,9 +316,16 @@ async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
 /** Configuration is a fold of `changes`, and every operator was told what the fold says. */
 async function checkFold({ log, raw, changes, problem }: Facts, scheduler: Scheduler): Promise<void> {
   const host = createRawHost(scheduler)
-  const fresh = { ...raw, log: bindLog(createLogStore({ partitions: 2 }), host, 'fold'), kv: bindKv(createKvStore(), host) }
-  await prepareDeployment({ ...fresh, partitions: 2, sources: ['events', 'sink'] })
-  await foldChanges({ ...fresh, bus: bindBus(new Map(), host, () => undefined), log: { ...raw.log, append: fresh.log.append } }, host)
+  const fresh = {
+    ...raw,
+    log: bindLog(createLogStore({ partitions: PARTITIONS }), host, 'fold'),
+    kv: bindKv(createKvStore(), host),
+  }
+  await prepare(fresh)
+  await foldChanges(
+    { ...fresh, bus: bindBus(new Map(), host, () => undefined), log: { ...raw.log, append: fresh.log.append } },
+    host,
+  )
   const expected = await dump(fresh.kv)
   const actual = await dump(raw.kv)
   for (const [name, value] of expected) {
@@ -279,14 +336,19 @@ async function checkFold({ log, raw, changes, problem }: Facts, scheduler: Sched
   for (const name of actual.keys()) {
     if (!expected.has(name)) problem('configuration is a fold of its changes', `${name} is not in the fold`)
   }
-  const outcomes = new Map([...expected].filter(([name]) => name.includes('outcome/')).map(([, value]) => [value, true]))
+  const outcomes = new Map(
+    [...expected].filter(([name]) => name.includes('outcome/')).map(([, value]) => [value, true]),
+  )
   for (const { draft, outcome } of changes) {
     if (outcome !== null && !outcomes.has(JSON.stringify(outcome)))
       problem('an operator is told what happened', `${draft.type}: ${JSON.stringify(outcome)}`)
   }
   const dead = log.side('dead', 0).archive.map(({ bytes }) => unpack(bytes) as Record<string, unknown>)
-  const unreadable = log.side('changes', 0).archive.filter(({ bytes }) => typeof (unpack(bytes) as { id?: unknown } | null)?.id !== 'string')
+  const unreadable = log
+    .side('changes', 0)
+    .archive.filter(({ bytes }) => typeof (unpack(bytes) as { id?: unknown } | null)?.id !== 'string')
   for (const { seq } of unreadable) {
-    if (!dead.some((l) => l.topic === 'changes' && l.seq === seq)) problem('what cannot be decided has a dead letter', `changes/${seq}`)
+    if (!dead.some((l) => l.topic === 'changes' && l.seq === seq))
+      problem('what cannot be decided has a dead letter', `changes/${seq}`)
   }
 }

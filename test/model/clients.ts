@@ -39,14 +39,28 @@ interface Device {
   token: string | null
 }
 
-const TEMPLATES: readonly Request[] = [
-  ...[4, 8, 16].map((cores) => windowsPc({ hardwareConcurrency: cores, canvas: { winding: true, geometry: `${cores}`, text: 'a', stable: true } })),
-  bareLinux(),
-  bareLinux({ screenResolution: [2560, 1440] }),
-  firefox(),
-  iphone(),
+const cores = (count: number): Request =>
+  windowsPc({ hardwareConcurrency: count, canvas: { winding: true, geometry: `${count}`, text: 'a', stable: true } })
+const TEMPLATES = [cores(4), cores(8), cores(16), bareLinux(), bareLinux({ deviceMemory: 4 }), firefox(), iphone()]
+/** What routing and matching look at; the rest only costs time here. */
+const COMPONENTS = [
+  'userAgent',
+  'platform',
+  'timezone',
+  'hardwareConcurrency',
+  'deviceMemory',
+  'screenResolution',
+  'canvas',
+  'audio',
+  'webGlBasics',
+  'languages',
 ]
-const PAGES = TEMPLATES.map(({ body, headers }) => ({ headers, page: JSON.stringify(body).slice(1, -1) }))
+const PAGES = TEMPLATES.map(({ body, headers, userAgent }) => ({
+  headers: { 'user-agent': userAgent, accept: headers.accept ?? '' },
+  page: JSON.stringify({
+    components: Object.fromEntries(COMPONENTS.map((name) => [name, { value: body.components?.[name]?.value ?? null }])),
+  }).slice(1, -1),
+}))
 const ATTEMPTS_MAX = 4
 const ANSWER_MS_MAX = 8_000
 
@@ -107,7 +121,10 @@ export function createClients({ scheduler, ready, onAnswer, killers, badRows }: 
       else open--
     }
     const processes = ready()
-    if (processes.length === 0) return again(400)
+    if (processes.length === 0) {
+      again(400)
+      return
+    }
     const by = random.pick(processes)
     let over = false
     const timer = scheduler.after(ANSWER_MS_MAX, () => {

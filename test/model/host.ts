@@ -4,7 +4,7 @@
 import type { Clock } from '../../src/lib/clock.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
-import type { Scheduler } from './scheduler.ts'
+import { EPOCH_MS, type Scheduler } from './scheduler.ts'
 
 /** Somebody waits for a record; `wake` may be called any number of times. */
 export interface Waiter {
@@ -74,14 +74,7 @@ export interface SimHost extends Host {
   note(what: string): void
 }
 
-const EPOCH_MS = Date.UTC(2026, 10, 20)
-
-export function createSimHost(
-  name: string,
-  scheduler: Scheduler,
-  faults: () => Faults,
-  skewMs: number,
-): SimHost {
+export function createSimHost(name: string, scheduler: Scheduler, faults: () => Faults, skewMs: number): SimHost {
   const { random } = scheduler
   let alive = true
   let lateEffects = true
@@ -188,7 +181,7 @@ export function createSimHost(
     },
     clock: {
       now: () => Math.floor(EPOCH_MS + scheduler.now() + skewMs),
-      monotonic: () => scheduler.now() + 1_000,
+      monotonic: () => scheduler.now(),
       sleep: (ms, signal) => wait(ms, signal, null),
     },
   }

@@ -142,7 +142,11 @@ export function bindKv(store: KvStore, host: Host): Kv {
         }),
       )
     },
-    async scan<T>(scope: Scope, collection: string, { after, upTo, limit, reverse = false }: Parameters<Kv['scan']>[2]) {
+    async scan<T>(
+      scope: Scope,
+      collection: string,
+      { after, upTo, limit, reverse = false }: Parameters<Kv['scan']>[2],
+    ) {
       open()
       checkScope(scope)
       if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) throw new RangeError('not a limit')
@@ -150,7 +154,7 @@ export function bindKv(store: KvStore, host: Host): Kv {
         const ids = [...(store.scopes.get(scope)?.collections.get(collection)?.keys() ?? [])]
         const within = ids.filter(
           (id) =>
-            (after === undefined || after === '' || byBytes(id, after) > 0 && id !== after) &&
+            (after === undefined || after === '' || (byBytes(id, after) > 0 && id !== after)) &&
             (upTo === undefined || id === upTo || byBytes(id, upTo) < 0) &&
             stored(scope, [collection, id]) !== null,
         )

@@ -7,7 +7,15 @@ import { kvContract } from '../contract/kv.ts'
 import { logContract } from '../contract/log.ts'
 import { createDirectHost } from './host.ts'
 import { bindKv, createKvStore } from './model-kv.ts'
-import { BAD_ROW, bindBus, bindClickHouse, bindLog, createClickHouseStore, createLogStore, TOKENS_MAX } from './ports.ts'
+import {
+  BAD_ROW,
+  bindBus,
+  bindClickHouse,
+  bindLog,
+  createClickHouseStore,
+  createLogStore,
+  TOKENS_MAX,
+} from './ports.ts'
 
 for (const gap of [1, 3]) {
   logContract(t, `model, seqs ${gap} apart`, async () => {

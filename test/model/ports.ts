@@ -33,17 +33,11 @@ interface Side {
 export interface LogStore {
   side(topic: Topic, partition: number): Side
   /** Sees every trim before it happens. */
-  onTrim: (topic: Topic, partition: number, upTo: Seq, records: readonly StoredRecord[]) => void
+  onTrim: (topic: Topic, partition: number, gone: readonly StoredRecord[]) => void
   bytes: number
 }
 
-/** `gap` says how far a seq is from the one before it, at least 1. */
-export interface LogStoreNeeds {
-  readonly partitions: number
-  readonly gap: () => number
-}
-
-export function createLogStore({ partitions }: Pick<LogStoreNeeds, 'partitions'>): LogStore {
+export function createLogStore({ partitions }: { readonly partitions: number }): LogStore {
   const sides = new Map<string, Side>()
   for (const topic of TOPICS) {
     const count = topic === 'identifications' || topic === 'events' ? partitions : 1
@@ -88,6 +82,7 @@ function checkRecords(records: readonly Uint8Array[]): void {
   for (const { length } of records) if (length > RECORD_BYTES_MAX) throw new RangeError('a record is too long')
 }
 
+/** `gap` says how far a seq is from the one before it, at least 1. */
 export function bindLog(store: LogStore, host: Host, by: string, gap: () => number = () => 1): Log {
   let closed = false
   const waiting = new Set<Waiter>()
@@ -154,7 +149,7 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
       const effect = () => {
         const gone = side.records.slice(0, firstAfter(side.records, upTo))
         if (gone.length === 0) return
-        store.onTrim(topic, partition, upTo, gone)
+        store.onTrim(topic, partition, gone)
         side.records = side.records.slice(gone.length)
         for (const { bytes } of gone) store.bytes -= bytes.length
       }
@@ -216,8 +211,12 @@ export function bindBus(store: BusStore, host: Host, onError: (error: unknown) =
   }
 }
 
+export interface StoredRow {
+  readonly cells: readonly unknown[]
+  readonly by: string
+}
 export interface ClickHouseStore {
-  readonly rows: Map<string, string[]>
+  readonly rows: Map<string, StoredRow[]>
   /** The newest tokens of each table: only these are recognised. */
   readonly tokens: Map<string, string[]>
 }
@@ -237,25 +236,25 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         const tokens = store.tokens.get(table) ?? []
         store.tokens.set(table, tokens)
         if (tokens.includes(token)) return
-        if (table === 'events') {
-          for (const row of rows) {
-            if (row.includes(BAD_ROW) || (JSON.parse(row) as unknown[]).length !== columns.length)
-              throw new BadRow('cannot parse the row')
-          }
-        }
+        const parsed = rows.map((line) => ({ cells: JSON.parse(line) as unknown[], by: token }))
+        const isBad = ({ cells }: StoredRow, i: number) =>
+          cells.length !== columns.length || (table === 'events' && rows[i]?.includes(BAD_ROW))
+        if (parsed.some(isBad)) throw new BadRow('cannot parse the row')
         tokens.push(token)
         if (tokens.length > TOKENS_MAX) tokens.shift()
-        store.rows.set(table, [...(store.rows.get(table) ?? []), ...rows])
+        const stored = store.rows.get(table) ?? []
+        stored.push(...parsed)
+        store.rows.set(table, stored)
       }
       return host.call(`insert ${table} ${token}`, effect, { twice: true })
     },
     async query<Row>(_sql: string, params: Readonly<Record<string, unknown>> = {}) {
       return host.call('query', () => {
-        const found = (store.rows.get('events') ?? [])
-          .filter((line) => line.includes(String(params.id)))
-          .map((line) => JSON.parse(line) as unknown[])
-          .filter((c) => c[0] === params.workspace && c[1] === params.env && c[2] === params.ts && c[3] === params.id)
-        return found.slice(0, 1).map((cells) => ({ ...cells }) as Row)
+        const { workspace, env, ts, id } = params
+        const found = store.rows
+          .get('events')
+          ?.find(({ cells: c }) => c[3] === id && c[0] === workspace && c[1] === env && c[2] === ts)
+        return found === undefined ? [] : [{ ...found.cells } as Row]
       })
     },
     async command() {},

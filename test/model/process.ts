@@ -121,15 +121,17 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   let handle: Handler | null = null
   let before: RouteOptions['before']
   const isPending = (requestId: string) => ingress?.isPending(requestId) ?? false
-  const readsOver = ({ clickhouse, log }: Ports) =>
-    openEventReads({ clickhouse, log, findRecent: recent.find, recentComplete: recent.complete, isPending })
-  const reads = readsOver(portsOf('reads'))
-  const readsNow = readsOver(raw)
+  const readsOver = ({ clickhouse, log }: Ports, pending: (requestId: string) => boolean) =>
+    openEventReads({ clickhouse, log, findRecent: recent.find, recentComplete: recent.complete, isPending: pending })
+  const reads = readsOver(portsOf('reads'), isPending)
+  const readsNow = readsOver(raw, isPending)
+  // Until the answer arrives its own ingress calls the request pending; what counts is that the event is there.
+  const readsOfDecided = readsOver(raw, () => false)
   let ingress: ReturnType<typeof startIngress> | null = null
   let ready = false
 
   const reply: ReplyFn = (replies, replays) => {
-    needs.onReply(replies, readsNow)
+    needs.onReply(replies, readsOfDecided)
     for (const [id, message] of groupReplies(replies, replays)) if (id !== '') bus.publish(replySubject(id), message)
   }
 

@@ -3,6 +3,9 @@
 
 import type { Rng } from '../helpers/rng.ts'
 
+/** The wall clock's time at virtual zero. */
+export const EPOCH_MS = Date.UTC(2026, 10, 20)
+
 export interface Step {
   at: number
   tie: number

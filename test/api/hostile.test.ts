@@ -1,0 +1,423 @@
+// Whatever is sent: no failure of ours, no hang, the error body of the contract, and nothing accepted that cannot be read
+// back as it was.
+
+import t, { type Test } from 'tap'
+import { type Rng, rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp } from '../helpers/server.ts'
+import * as shapes from '../helpers/shapes.ts'
+import { type Answer, browserBody, CHROME, eventually, openApi } from './client.ts'
+import { TEXTS, VALUES } from './hostile-corpus.ts'
+
+t.teardown(cleanUp)
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+const random = rng(seed)
+const { server, send, identify, get } = await openApi()
+const { keys } = server
+const key = keys.testSecret
+const HANG_MS = 5_000
+const AT_ONCE = 16
+const ADDRESS = '198.18.77.177'
+const EMAIL = 'somebody.private@hostile.example'
+
+interface Accepted {
+  readonly requestId: string
+  /** What the event must say, lone surrogates replaced. */
+  readonly says: Readonly<Record<string, unknown>>
+}
+const accepted: Accepted[] = []
+
+/** Runs `work` on every item, several at once. */
+async function forEach<T>(items: readonly T[], work: (item: T, index: number) => Promise<void>): Promise<void> {
+  let next = 0
+  const lane = async () => {
+    while (next < items.length) {
+      const index = next++
+      await work(items[index] as T, index)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, lane))
+}
+
+/** Sends and says what is wrong with the answer; null when nothing is. */
+async function fault(ask: () => Promise<Answer>): Promise<{ answer: Answer | null; wrong: string | null }> {
+  const startedAt = performance.now()
+  let answer: Answer
+  try {
+    answer = await ask()
+  } catch (error) {
+    return { answer: null, wrong: `no answer: ${error}` }
+  }
+  const tookMs = performance.now() - startedAt
+  if (tookMs > HANG_MS) return { answer, wrong: `took ${tookMs} ms` }
+  if (answer.status >= 500) return { answer, wrong: `${answer.status} ${answer.text}` }
+  if (!shapes.CALL_ID.test(answer.headers.get('x-request-id') ?? '')) return { answer, wrong: 'no call id' }
+  if (answer.status < 300) return { answer, wrong: null }
+  const faults = shapes.errorFaults(answer.status, answer.body)
+  if (faults.length > 0) return { answer, wrong: `${answer.status} ${faults}` }
+  return { answer, wrong: answer.text.length > 1_000 ? 'echoes too much' : null }
+}
+
+async function stillServes(t: Test): Promise<void> {
+  const { status, body } = await identify({ ...browserBody(), linkedId: 'plain' }, { key })
+  t.equal(status, 200, 'a plain request succeeds afterwards')
+  t.same(shapes.secretResult(body), [])
+  t.same(body.tag, {})
+  t.doesNotThrow(() => process.kill(server.pid, 0), 'the process is alive')
+}
+
+const json = JSON.stringify
+/** A text for the name of a test: short, one line, plain characters. */
+const show = (text: string): string =>
+  json(text.slice(0, 60)).replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const NAMES = Object.keys(browserBody().components)
+const VOCABULARY = [
+  ...NAMES,
+  ...[
+    'userAgentData',
+    'dateTimeLocale',
+    'osCpu',
+    'architecture',
+    'screenFrame',
+    'colorGamut',
+    'hdr',
+    'window',
+    'canvasNoise',
+  ],
+  ...[
+    'webGlExtensions',
+    'fontPreferences',
+    'plugins',
+    'mediaDevices',
+    'voices',
+    'storage',
+    'permissions',
+    'incognito',
+    'worker',
+    'errorFormat',
+  ],
+]
+
+/** Every member that takes a text, as the body that has `text` there. */
+const MEMBERS: Readonly<Record<string, (text: string) => object>> = {
+  nonce: (nonce) => ({ nonce }),
+  'sdk.name': (name) => ({ sdk: { name, version: '1' } }),
+  'sdk.version': (version) => ({ sdk: { name: 'js', version } }),
+  storageToken: (storageToken) => ({ storageToken }),
+  linkedId: (linkedId) => ({ linkedId }),
+  email: (email) => ({ email }),
+  'email.local': (text) => ({ email: `${text}@hostile.example` }),
+  'email.host': (text) => ({ email: `somebody@${text}` }),
+  'native.platform': (platform) => ({ native: { platform } }),
+  'native.model': (model) => ({ native: { platform: 'android', model } }),
+  'native.osVersion': (osVersion) => ({ native: { platform: 'ios', osVersion } }),
+  'native.appVersion': (appVersion) => ({ native: { platform: 'ios', appVersion } }),
+  'mock.at': (at) => ({ mock: { at } }),
+  'mock.ip': (ip) => ({ mock: { ip } }),
+  'mock.country': (country) => ({ mock: { country } }),
+  'mock.provider': (provider) => ({ mock: { signals: { vpn: { detected: true, provider } } } }),
+  'mock.type': (type) => ({ mock: { signals: { bot: { detected: true, type } } } }),
+  ip: (ip) => ({ ip }),
+  userAgent: (userAgent) => ({ userAgent }),
+  'headers.name': (text) => ({ headers: { [text]: 'x' } }),
+  'headers.value': (text) => ({
+    headers: { 'user-agent': text, 'sec-ch-ua': text, 'sec-ch-ua-platform': text, via: text },
+  }),
+  member: (text) => ({ [text]: 1 }),
+}
+
+/** The value as it must come back: halves of surrogate pairs replaced, in names too. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name.toWellFormed(), wellFormed(item)]))
+}
+
+t.test('a rule writes hostile texts to the log all the while', async (t) => {
+  const { status } = await send('POST', '/v1/rules', {
+    key,
+    body: {
+      name: 'log everything',
+      conditions: { operator: 'AND', rules: [{ field: 'visitorId', operator: 'exists', value: true }] },
+      action: {
+        verdict: 'allow',
+        sideEffects: [
+          { type: 'log', level: 'warn', message: '{{linkedId}} {{url}} {{email}} {{device.browser}} {{ip}}' },
+        ],
+      },
+      status: 'live',
+    },
+  })
+  t.equal(status, 201)
+})
+
+t.test('every hostile text in every place that takes any text', async (t) => {
+  t.ok(TEXTS.length + VALUES.length >= 300, `${TEXTS.length} texts, ${VALUES.length} values`)
+  t.ok(new Set(TEXTS).size > 300)
+  await forEach(TEXTS, async (whole) => {
+    const says = { url: whole.slice(0, 2_000), tag: { v: whole.slice(0, 600), [`k${whole.slice(0, 100)}`]: 1 } }
+    // There are sixty copies of it in a body of 64 KiB.
+    const text = whole.slice(0, 160)
+    const deep = {
+      value: text,
+      brand: text,
+      renderer: text,
+      rendererUnmasked: text,
+      vendor: text,
+      userAgent: text,
+      platform: text,
+    }
+    const body = {
+      ...says,
+      referrer: whole,
+      email: EMAIL,
+      mock: { ip: ADDRESS },
+      automation: { detectors: { [text]: { bot: true, botKind: text } } },
+      components: Object.fromEntries(
+        VOCABULARY.map((name, i) => [
+          name,
+          { value: i % 3 === 0 ? { ...deep, model: text } : i % 3 === 1 ? [text, [text]] : text },
+        ]),
+      ),
+    }
+    const { answer, wrong } = await fault(() => identify(body, { key }))
+    t.equal(wrong, null, show(text))
+    t.equal(answer?.status, 200, show(text))
+    if (answer?.status !== 200) return
+    t.same(shapes.secretResult(answer.body), [])
+    accepted.push({ requestId: answer.body.requestId, says: { ...says, url: says.url === '' ? null : says.url } })
+  })
+  await stillServes(t)
+})
+
+t.test('every hostile text in members with rules of their own', async (t) => {
+  const names = Object.keys(MEMBERS)
+  const cases = TEXTS.flatMap((text) =>
+    random
+      .shuffle(names)
+      .slice(0, 4)
+      .map((name) => ({ name, text })),
+  )
+  const statuses = new Map<string, number>()
+  await forEach(cases, async ({ name, text }) => {
+    const body = (MEMBERS[name] as (text: string) => object)(text)
+    const { answer, wrong } = await fault(() => identify(body, { key }))
+    if (wrong !== null) t.fail(`${name} = ${show(text)}: ${wrong}`)
+    const status = answer?.status ?? 0
+    statuses.set(`${name} ${status}`, (statuses.get(`${name} ${status}`) ?? 0) + 1)
+    if (status !== 200) return
+    const faults = shapes.secretResult(answer?.body)
+    if (faults.length > 0) t.fail(`${name} = ${show(text)}: ${faults}`)
+    accepted.push({ requestId: answer?.body.requestId, says: name === 'linkedId' ? { linkedId: text } : {} })
+  })
+  for (const name of names)
+    t.ok(
+      [200, 400].some((status) => statuses.has(`${name} ${status}`)),
+      `${name} was tried`,
+    )
+  await stillServes(t)
+})
+
+t.test('every hostile value in every member', async (t) => {
+  const members = [
+    'nonce',
+    'sdk',
+    'storageToken',
+    'linkedId',
+    'email',
+    'tag',
+    'url',
+    'referrer',
+    'components',
+    'automation',
+    'native',
+    'mock',
+    'ip',
+    'userAgent',
+    'headers',
+  ]
+  const cases: string[] = []
+  for (const value of VALUES) {
+    cases.push(
+      value,
+      `{"tag":{"v":${value}}}`,
+      `{"automation":{"detectors":{"d":${value}}}}`,
+      `{"mock":{"signals":${value},"scores":${value}}}`,
+    )
+    for (const name of random.shuffle(members).slice(0, 5)) cases.push(`{${json(name)}:${value}}`)
+    const share = random.shuffle(VOCABULARY).slice(0, Math.max(1, Math.min(12, Math.floor(60_000 / value.length))))
+    cases.push(`{"components":{${share.map((name) => `${json(name)}:{"value":${value},"ms":${random.int(9)}}`)}}}`)
+  }
+  let taken = 0
+  await forEach(cases, async (raw) => {
+    const { answer, wrong } = await fault(() => send('POST', '/v1/identify', { key, raw }))
+    if (wrong !== null) t.fail(`${show(raw)}: ${wrong}`)
+    if (answer?.status !== 200) return
+    taken++
+    const faults = shapes.secretResult(answer.body)
+    if (faults.length > 0) t.fail(`${show(raw)}: ${faults}`)
+    accepted.push({ requestId: answer.body.requestId, says: {} })
+  })
+  t.ok(taken > 100, `${taken} of ${cases.length} were accepted`)
+  await stillServes(t)
+})
+
+function mutate(bytes: Uint8Array, r: Rng): Uint8Array {
+  const text = Buffer.from(bytes).toString()
+  const members = [...text.matchAll(/"(\w+)":/g)]
+  const at = (r.pick(members).index as number) | 0
+  const rest = text.slice(at)
+  const name = /^"\w+":/.exec(rest)?.[0] ?? ''
+  const value = () => (r.chance(0.5) ? json(r.pick(TEXTS)) : r.pick(VALUES)).slice(0, 4_000)
+  switch (r.int(6)) {
+    case 0: {
+      const changed = Uint8Array.from(bytes)
+      for (let i = r.int(4); i >= 0; i--) changed[r.int(changed.length)] = r.int(256)
+      return changed
+    }
+    case 1:
+      return bytes.subarray(0, r.int(bytes.length))
+    case 2:
+      return Buffer.from(`${text.slice(0, at)}${name}${value()},${rest}`)
+    case 3:
+      return Buffer.from(
+        text.slice(0, at) +
+          rest.replace(/^("\w+":)("(?:[^"\\]|\\.)*"|-?[\d.]+|true|false|null)/, (_, n) => n + value()),
+      )
+    case 4:
+      return Buffer.from(`${text.slice(0, at)}${json(r.pick(TEXTS))}:${value()},${rest}`)
+    default: {
+      const from = r.int(bytes.length)
+      return Buffer.concat([bytes.subarray(0, from), r.bytes(1 + r.int(8)), bytes.subarray(from + r.int(8))])
+    }
+  }
+}
+
+t.test('three thousand mutations of a valid body', async (t) => {
+  const valid = Buffer.from(
+    json({ ...browserBody(), linkedId: 'u', email: EMAIL, tag: { a: { b: [1, 'x'] } }, userAgent: CHROME }),
+  )
+  const statuses: Record<number, number> = {}
+  await forEach(Array.from({ length: 3_000 }), async () => {
+    const raw = mutate(valid, random)
+    const { answer, wrong } = await fault(() => send('POST', '/v1/identify', { key, raw }))
+    if (wrong !== null) t.fail(`${Buffer.from(raw).toString('base64')}: ${wrong}`)
+    const status = answer?.status ?? 0
+    statuses[status] = (statuses[status] ?? 0) + 1
+    if (status === 200) accepted.push({ requestId: answer?.body.requestId, says: {} })
+  })
+  t.comment(statuses)
+  t.ok((statuses[200] ?? 0) > 300 && (statuses[400] ?? 0) > 300)
+  await stillServes(t)
+})
+
+t.test('every hostile text in addresses, queries and headers', async (t) => {
+  const params = [
+    'before',
+    'after',
+    'verdict',
+    'bot',
+    'limit',
+    'cursor',
+    'visitorId',
+    'linkedId',
+    'country',
+    'platform',
+    'ruleId',
+    'signal',
+  ]
+  const headers = [
+    'Content-Type',
+    'Origin',
+    'X-Forwarded-For',
+    'User-Agent',
+    'Accept-Language',
+    'Sec-CH-UA',
+    'Via',
+    'If-None-Match',
+  ]
+  const known = accepted[0]?.requestId
+  let asked = 0
+  await forEach(TEXTS, async (text) => {
+    // Longer heads are dropped by the server before anything of ours sees them.
+    const encoded = encodeURIComponent(text.toWellFormed()).slice(0, 1_500).replace(/%.?$/, '')
+    const bytes = Buffer.from(text).toString('latin1').slice(0, 1_500)
+    const paths = [
+      `/v1/events?${random.pick(params)}=${encoded}`,
+      `/v1/events?${encoded}=1`,
+      `/v1/events?${random.pick(params)}=${encoded}&${random.pick(params)}=${encoded}`,
+      `/v1/events/${encoded}`,
+      `/v1/visitors/${encoded}`,
+      `/v1/visitors/${encoded}/events`,
+      `/v1/events/${known}?${encoded}`,
+      `/${encoded}`,
+    ]
+    const calls = paths.map((path) => () => get(path, key))
+    if (/^[\t\x20-\x7e\x80-\xff]*$/.test(bytes)) {
+      const header = random.pick(headers)
+      calls.push(() => send('POST', '/v1/identify', { key, raw: '{}', headers: { [header]: bytes } }))
+      calls.push(() => send('GET', '/v1/events?limit=1', { key, headers: { [header]: bytes } }))
+      if (asked % 8 === 0) calls.push(() => send('GET', '/v1/events', { key: null, headers: { Authorization: bytes } }))
+    }
+    for (const call of random.shuffle(calls).slice(0, 4)) {
+      asked++
+      const { wrong } = await fault(call)
+      if (wrong !== null) t.fail(`${show(text)}: ${wrong}`)
+    }
+  })
+  t.ok(asked > 1_500, `${asked} requests`)
+  await stillServes(t)
+})
+
+t.test('what was accepted can be read back as it was sent, by id and in the list', async (t) => {
+  t.ok(accepted.length > 1_500, `${accepted.length} events`)
+  const missing = new Set(accepted.map(({ requestId }) => requestId))
+  const list = async () => {
+    let cursor = ''
+    do {
+      const { body } = await get(`/v1/events?limit=100${cursor}`, key)
+      for (const { requestId } of body.data) missing.delete(requestId)
+      cursor = body.hasMore ? `&cursor=${body.nextCursor}` : ''
+    } while (cursor !== '')
+    return missing.size
+  }
+  t.equal(await eventually(list, (left) => left === 0), 0, 'the list has every one of them')
+  // Now that ClickHouse has them the memory does not any more: these come from there.
+  const telling = random.shuffle(accepted.filter(({ says }) => 'tag' in says)).slice(0, 250)
+  await forEach([...telling, ...random.shuffle(accepted).slice(0, 50)], async ({ requestId, says }) => {
+    const { status, body } = await get(`/v1/events/${requestId}`, key)
+    const faults = status === 200 ? shapes.event(body) : [`${status}`]
+    if (faults.length > 0) t.fail(`${requestId}: ${faults}`)
+    for (const [name, value] of Object.entries(says)) t.same(body?.[name], wellFormed(value), `${name} of ${requestId}`)
+    if (body?.evaluationError !== undefined) t.fail(`${requestId} could not be decided`)
+  })
+})
+
+const metric = (text: string, name: string) =>
+  [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
+
+t.test('nothing was put aside, and nobody changed what all objects have', async (t) => {
+  const { text } = await send('GET', '/metrics', { key: null })
+  t.ok(metric(text, 'fingerpost_identifications_decided_total') > 1_500, 'the counters count')
+  t.equal(metric(text, 'fingerpost_sink_quarantined_total'), 0)
+  t.equal(metric(text, 'fingerpost_dead_letters_total'), 0)
+  const asPublic = await identify({ tag: {} }, { key: keys.testPublic })
+  t.same(shapes.publicResult(asPublic.body), [], 'no polluted setting shows')
+  t.same((await get('/v1/events?polluted=1', key)).status, 400)
+})
+
+t.test('the log has no key, no email and nothing a terminal would obey', async (t) => {
+  t.equal(await server.stop(), 0)
+  const logs = server.logs()
+  t.match(logs, /s\*\*\*@hostile\.example/, 'the rule wrote')
+  for (const secret of [...Object.values(keys), server.operatorToken]) t.notOk(logs.includes(secret), 'no key')
+  t.notOk(logs.includes(EMAIL), 'no email')
+  t.notOk(logs.includes(ADDRESS), 'no whole address')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.exec(logs)
+  t.equal(raw, null, `no raw control character ${json(logs.slice((raw?.index ?? 40) - 40, (raw?.index ?? 0) + 40))}`)
+  for (const line of logs.split('\n')) {
+    if (line.startsWith('{')) t.doesNotThrow(() => JSON.parse(line))
+  }
+})

@@ -1,0 +1,69 @@
+import t from 'tap'
+import { ApiError } from '../../src/domain/errors.ts'
+import { createWaiting, type Settled } from '../../src/ingress/waiting.ts'
+
+const WAIT_MS = 100
+const first = { body: new Uint8Array([1]), keyKind: 'public' } as const
+
+function openWaiting() {
+  let now = 0
+  const waiting = createWaiting(WAIT_MS, () => now)
+  const told: [who: string, outcome: Settled | 'late', replayed?: boolean][] = []
+  return {
+    waiting,
+    told,
+    decided: (who: string) => (outcome: Settled, replayed: boolean) => void told.push([who, outcome, replayed]),
+    late: (who: string) => () => void told.push([who, 'late']),
+    pass(ms: number) {
+      now += ms
+      waiting.sweep()
+    },
+  }
+}
+
+t.test('who joined a request that could not be stored is told so at once', (t) => {
+  const { waiting, told, decided, late } = openWaiting()
+  waiting.open('req_1', 'nonce', first, decided('first'), late('first'))
+  waiting.join('req_1', decided('second'), late('second'))
+  const failure = new ApiError('unavailable')
+  waiting.cancel('req_1', failure)
+  t.same(told, [['second', { failure }, true]], 'the first knows from the failed append')
+  t.equal(waiting.byNonce('nonce'), null)
+  t.equal(waiting.isPending('req_1'), false)
+  t.equal(waiting.size(), 0)
+  t.end()
+})
+
+t.test('whoever must not be called pending gets the decision however late it is', (t) => {
+  const { waiting, told, decided, late, pass } = openWaiting()
+  waiting.open('req_2', null, first, decided('repeat'), null)
+  waiting.open('req_3', 'nonce', first, decided('first'), late('first'))
+  waiting.stored('req_2')
+  waiting.stored('req_3')
+  pass(WAIT_MS - 1)
+  t.same(told, [])
+  pass(1)
+  t.same(told, [['first', 'late']], 'the other is pending after its time')
+  pass(100 * WAIT_MS)
+  waiting.settle('req_2', { original: 'req_1', conflict: false })
+  waiting.settle('req_3', { body: '{}' })
+  t.same(told.slice(1), [['repeat', { original: 'req_1', conflict: false }, false]], 'once each')
+  t.equal(waiting.size(), 0)
+  t.end()
+})
+
+t.test('those who wait for one request are each told once, and who joins later waits as long', (t) => {
+  const { waiting, told, decided, late, pass } = openWaiting()
+  waiting.open('req_4', 'nonce', first, decided('first'), late('first'))
+  waiting.stored('req_4')
+  pass(WAIT_MS / 2)
+  waiting.join('req_4', decided('second'), late('second'))
+  pass(WAIT_MS / 2)
+  t.same(told, [['first', 'late']])
+  t.match(waiting.byNonce('nonce'), { requestId: 'req_4', body: first.body, keyKind: 'public' })
+  waiting.settle('req_4', { body: '{}' })
+  t.same(told.slice(1), [['second', { body: '{}' }, true]])
+  pass(WAIT_MS)
+  t.equal(told.length, 2)
+  t.end()
+})

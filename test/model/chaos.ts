@@ -1,0 +1,135 @@
+// What goes wrong around the ports: processes die, sleep and are replaced; records that are none stand in the log; the kv
+// loses a partition.
+
+import { encodeIdentification } from '../../src/records/identification.ts'
+import { partitionScope } from '../../src/records/partitions.ts'
+import { type Deployment, PARTITIONS, WORKSPACE } from './deployment.ts'
+import type { Faults } from './host.ts'
+import type { ModelProcess } from './process.ts'
+import { EPOCH_MS, type Scheduler } from './scheduler.ts'
+
+export interface Chaos {
+  plan(ms: number): void
+  /** Processes that are about to start or to stop. */
+  moving(): number
+  /** Virtual milliseconds until which some process sleeps. */
+  asleepUntil(): number
+  /** The partition whose records in the kv are gone, or null. */
+  lostPartition(): number | null
+}
+
+export interface ChaosNeeds {
+  readonly scheduler: Scheduler
+  readonly deployment: Deployment
+  readonly alive: () => readonly ModelProcess[]
+  readonly start: () => void
+  /** One process at a time, whose effects die with it. */
+  readonly alone: boolean
+}
+
+/** How rough the ports are in this run. */
+export function drawFaults({ random }: Scheduler): Faults {
+  const storm = random.pick([0, 0.004, 0.02, 0.06])
+  return {
+    before: storm * random.float(),
+    after: storm * random.float(),
+    twice: storm * random.float(),
+    lost: storm / 2,
+    repeated: storm,
+    thread: storm / 10,
+    slow: storm,
+    slowMsMax: random.pick([50, 400, 3_000]),
+  }
+}
+
+export function createChaos({ scheduler, deployment, alive, start, alone }: ChaosNeeds): Chaos {
+  const { random } = scheduler
+  const { raw, kv } = deployment
+  const stopping = new Set<ModelProcess>()
+  let starting = 0
+  let asleepUntil = 0
+  let lostPartition: number | null = null
+
+  function startLater(): void {
+    starting++
+    scheduler.after(random.float() * 2_000, () => {
+      starting--
+      start()
+    })
+  }
+
+  function pause({ host }: ModelProcess): void {
+    const ms = random.chance(0.1) ? random.float() * 100_000 : random.float() * 6_000
+    scheduler.note(host.name, `sleeps for ${Math.round(ms)} ms`)
+    host.pause(ms)
+    asleepUntil = Math.max(asleepUntil, scheduler.now() + ms)
+    if (!alone && random.chance(0.3)) startLater()
+  }
+
+  function stop(victim: ModelProcess): void {
+    scheduler.note(victim.host.name, 'is asked to stop')
+    stopping.add(victim)
+    void victim.stop().then(() => {
+      scheduler.note(victim.host.name, 'stopped')
+      victim.host.kill(true)
+      stopping.delete(victim)
+      startLater()
+    })
+  }
+
+  function disturb(): void {
+    const victims = alive().filter((p) => !stopping.has(p))
+    if (victims.length === 0) return
+    const victim = random.pick(victims)
+    const kind = random.float()
+    if (kind < 0.45) pause(victim)
+    else if (kind < 0.85) {
+      scheduler.note(victim.host.name, 'dies')
+      victim.host.kill(alone)
+      startLater()
+    } else stop(victim)
+  }
+
+  /** Bytes that are no identification, and one whose decision throws. */
+  function poison(): void {
+    const bytes = random.chance(0.5) ? random.bytes(random.int(60)) : undecidable()
+    void raw.log.append('identifications', random.int(PARTITIONS), [bytes])
+  }
+
+  function undecidable(): Uint8Array {
+    const acceptedAt = EPOCH_MS + Math.floor(scheduler.now())
+    const meta = {
+      requestId: `req_0000000000000000000000000${random.int(10)}`,
+      acceptedAt,
+      workspace: WORKSPACE,
+      env: 'live',
+      keyKind: 'public',
+      ip: '198.51.100.9',
+      headers: {},
+      token: null,
+      tokenForged: false,
+      replyTo: '',
+    } as const
+    return encodeIdentification(meta, Buffer.from('{"email":5}'))
+  }
+
+  function lose(): void {
+    lostPartition = random.int(PARTITIONS)
+    scheduler.note('kv', `the records of partition ${lostPartition} are lost`)
+    kv.scopes.delete(partitionScope(lostPartition))
+  }
+
+  return {
+    plan(ms) {
+      const at = () => random.float() * ms
+      for (let i = random.int(4); i > 0; i--) scheduler.after(at(), disturb)
+      if (random.chance(0.2)) scheduler.after(at(), poison)
+      if (random.chance(0.1))
+        scheduler.after(at(), () => void raw.log.append('changes', 0, [random.bytes(random.int(60))]))
+      if (random.chance(0.06)) scheduler.after(at(), lose)
+    },
+    moving: () => starting + [...stopping].filter(({ host }) => host.alive()).length,
+    asleepUntil: () => asleepUntil,
+    lostPartition: () => lostPartition,
+  }
+}

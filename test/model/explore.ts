@@ -1,0 +1,46 @@
+// Running many seeds and telling about the first that fails, for the tests and for the long runs by hand.
+
+import { runWorld, type WorldResult } from './world.ts'
+
+const TRACE_LINES = 60
+
+/** A failure as its reader needs it: the seed, what failed, and what happened last. */
+export function tell({ seed, failures, trace, virtualMs }: WorldResult): string {
+  const what = failures.slice(0, 5).map(({ check, detail }) => `  ${check}: ${detail}`)
+  return [`seed ${seed} fails after ${Math.round(virtualMs)} virtual ms:`, ...what, ...trace.slice(-TRACE_LINES)].join(
+    '\n',
+  )
+}
+
+export interface Explored {
+  readonly seeds: number
+  readonly events: number
+  readonly steps: number
+  readonly failed: readonly WorldResult[]
+}
+
+/** Runs the seeds in order; stops at the `failedMax`th that fails. */
+export async function explore(
+  seeds: Iterable<number>,
+  failedMax = 1,
+  onSeed: (result: WorldResult) => void = () => undefined,
+): Promise<Explored> {
+  const failed: WorldResult[] = []
+  let count = 0
+  let events = 0
+  let steps = 0
+  for (const seed of seeds) {
+    const result = await runWorld(seed)
+    count++
+    events += result.events
+    steps += result.steps
+    onSeed(result)
+    if (result.failures.length > 0) failed.push(result)
+    if (failed.length >= failedMax) break
+  }
+  return { seeds: count, events, steps, failed }
+}
+
+export function* range(from: number, count: number, step = 1): Generator<number> {
+  for (let i = 0; i < count; i++) yield from + i * step
+}

@@ -1,0 +1,180 @@
+// One broken protocol per rule, made only by decorating what the product code is given: the proof that the checks can fail.
+
+import type { Decider } from '../../src/engine/decider.ts'
+import { encodeEventsRecord } from '../../src/events/record.ts'
+import type { Commit, Kv } from '../../src/kv/kv.ts'
+import { unpack } from '../../src/lib/codec.ts'
+import type { Log } from '../../src/log/log.ts'
+import { publishHint } from '../../src/records/hints.ts'
+import { ENGINE_POSITION, SINK_MARK, SINK_POSITION } from '../../src/records/partitions.ts'
+import { CHANGES_SOURCE } from '../../src/records/scopes.ts'
+import type { Ports, Role, Tamper } from './process.ts'
+
+export interface Mutation {
+  readonly rule: string
+  readonly what: string
+  readonly tamper: Tamper
+}
+
+const onLog = (role: Role, change: (log: Log, ports: Ports, raw: Ports) => Partial<Log>): Tamper => ({
+  ports: (of, ports, raw) =>
+    of === role ? { ...ports, log: { ...ports.log, ...change(ports.log, ports, raw) } } : ports,
+})
+const onKv = (role: Role, change: (kv: Kv, raw: Ports) => Partial<Kv>): Tamper => ({
+  ports: (of, ports, raw) => (of === role ? { ...ports, kv: { ...ports.kv, ...change(ports.kv, raw) } } : ports),
+})
+const onDecider = (change: (decider: Decider) => Partial<Decider>): Tamper => ({
+  decider: (decider) => ({ ...decider, ...change(decider) }),
+})
+
+/** A guard that expects whatever is there. */
+const unguarded = (source: string) => (kv: Kv) => ({
+  commit: async (commits: readonly Commit[]) =>
+    kv.commit(
+      await Promise.all(
+        commits.map(async (commit) =>
+          commit.guard?.source === source
+            ? { ...commit, guard: { ...commit.guard, expect: await kv.position(commit.scope, source) } }
+            : commit,
+        ),
+      ),
+    ),
+})
+
+const isMark = ({ put }: Commit) => put?.[0]?.key === SINK_MARK
+const NOTHING = encodeEventsRecord({ from: 0, to: 0, items: [], rows: new Uint8Array(0) })
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    rule: 'R1',
+    what: 'decisions found at a take-over are not applied',
+    tamper: onDecider((decider) => ({
+      adopt: (partition, _records, load) => decider.adopt(partition, [NOTHING], load),
+    })),
+  },
+  {
+    rule: 'R1',
+    what: 'answers leave before the decisions are appended',
+    tamper: {
+      decider: (decider, reply) => ({
+        ...decider,
+        async decide(...args) {
+          const result = await decider.decide(...args)
+          reply(result.decided.replies, result.decided.replays)
+          return result
+        },
+      }),
+    },
+  },
+  {
+    rule: 'R2',
+    what: 'the append has no fence',
+    tamper: onLog('engine', (log) => ({
+      append: (topic, partition, records) => log.append(topic, partition, records),
+    })),
+  },
+  { rule: 'R2', what: 'the checkpoint has no guard', tamper: onKv('engine', unguarded(ENGINE_POSITION)) },
+  {
+    rule: 'R3',
+    what: 'a missing position reads as zero',
+    tamper: onKv('engine', (kv) => ({ position: async (scope, source) => (await kv.position(scope, source)) ?? 0 })),
+  },
+  {
+    rule: 'R3',
+    what: 'a checkpoint moves the position and forgets the records',
+    tamper: onKv('engine', (kv) => ({
+      commit: (commits) => kv.commit(commits.map(({ scope, guard }) => ({ scope, ...(guard ? { guard } : {}) }))),
+    })),
+  },
+  {
+    rule: 'R4',
+    what: 'the log is trimmed to its end',
+    tamper: onLog('trim', (log, _ports, raw) => ({
+      trim: async (topic, partition) => log.trim(topic, partition, await raw.log.last(topic, partition)),
+    })),
+  },
+  {
+    rule: 'R4',
+    what: 'what cannot be decided leaves no dead letter',
+    tamper: onLog('engine', (log) => ({
+      append: async (topic, ...rest) => (topic === 'dead' ? 1 : log.append(topic, ...rest)),
+    })),
+  },
+  {
+    rule: 'R4',
+    what: 'failed attempts are not counted',
+    tamper: onDecider((decider) => ({
+      decide: (partition, batch, _poisoned, load) => decider.decide(partition, batch, [], load),
+    })),
+  },
+  {
+    rule: 'R5',
+    what: 'identifications go to another partition than the home',
+    tamper: onLog('ingress', (log) => ({
+      append: (topic, partition, records) => log.append(topic, 1 - partition, records),
+    })),
+  },
+  {
+    rule: 'R6',
+    what: 'nonces are forgotten when a partition changes hands',
+    tamper: onDecider((decider) => ({ open: (partition) => decider.open(partition, []) })),
+  },
+  {
+    rule: 'R7',
+    what: 'no mark is left before an insert',
+    tamper: onKv('sink', (kv) => ({
+      commit: (commits) => (commits.some(isMark) ? Promise.resolve(commits.map(() => true)) : kv.commit(commits)),
+    })),
+  },
+  {
+    rule: 'R7',
+    what: 'a mark may be based on a position of the past',
+    tamper: onKv('sink', (kv) => ({
+      commit: (commits) => kv.commit(commits.map((c) => (isMark(c) ? withoutGuard(c) : c))),
+    })),
+  },
+  { rule: 'R7', what: 'the position after an insert has no guard', tamper: onKv('sink', unguarded(SINK_POSITION)) },
+  {
+    rule: 'R8',
+    what: 'commands are applied whatever the position of their scope',
+    tamper: onKv('control', (kv) => ({
+      ...unguarded(CHANGES_SOURCE)(kv),
+      position: async (scope, source) => {
+        const position = await kv.position(scope, source)
+        return source === CHANGES_SOURCE && position !== null ? 0 : position
+      },
+    })),
+  },
+  {
+    rule: 'R8',
+    what: 'a command is answered before it is applied',
+    tamper: onLog('submit', (log, { bus }) => ({
+      async append(topic, partition, records) {
+        const seq = await log.append(topic, partition, records)
+        const command = unpack(records[0] ?? new Uint8Array(0)) as { id: string; at: number }
+        publishHint(bus, 'control.applied', {
+          commandId: command.id,
+          outcome: { ok: true, seq, at: command.at, revision: seq },
+        })
+        return seq
+      },
+    })),
+  },
+  {
+    rule: 'R9',
+    what: 'every attempt of an insert has a token of its own',
+    tamper: {
+      ports(of, ports) {
+        if (of !== 'sink') return ports
+        let attempts = 0
+        const insert: Ports['clickhouse']['insert'] = (table, columns, lines, { token }) =>
+          ports.clickhouse.insert(table, columns, lines, { token: `${token}#${attempts++}` })
+        return { ...ports, clickhouse: { ...ports.clickhouse, insert } }
+      },
+    },
+  },
+]
+
+function withoutGuard({ guard: _, ...commit }: Commit): Commit {
+  return commit
+}

@@ -1,0 +1,46 @@
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N]`. Two processes share them; progress goes to stderr, failing
+// seeds with their trace to stdout, and the exit code is 1 when there was one.
+
+import { fork } from 'node:child_process'
+import { parseArgs } from 'node:util'
+
+const PROCESSES = 2
+const PROGRESS_MS = 5_000
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' } },
+})
+const seeds = Number(values.seeds)
+const from = Number(values.from)
+if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
+  console.error('usage: npm run model -- --seeds <count> [--from <first seed>]')
+  process.exit(2)
+}
+
+const done = new Array<number>(PROCESSES).fill(0)
+const startedAt = performance.now()
+let failed = 0
+const total = () => done.reduce((sum, count) => sum + count, 0)
+const progress = () => {
+  const seconds = (performance.now() - startedAt) / 1_000
+  console.error(`${total()} of ${seeds} seeds, ${failed} failed, ${(total() / seconds).toFixed(1)} seeds/s`)
+}
+
+function runShare(index: number): Promise<boolean> {
+  const count = Math.floor((seeds - index + PROCESSES - 1) / PROCESSES)
+  if (count === 0) return Promise.resolve(true)
+  const child = fork(new URL('./run.child.js', import.meta.url), [from + index, count, PROCESSES].map(String))
+  child.on('message', (message: { readonly done?: number; readonly failed?: string }) => {
+    if (message.done !== undefined) done[index] = message.done
+    if (message.failed === undefined) return
+    failed++
+    console.log(`${message.failed}\n`)
+  })
+  return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)))
+}
+
+const timer = setInterval(progress, PROGRESS_MS)
+const passed = await Promise.all(Array.from({ length: PROCESSES }, (_, index) => runShare(index)))
+clearInterval(timer)
+progress()
+process.exitCode = passed.every(Boolean) ? 0 : 1

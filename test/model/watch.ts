@@ -1,0 +1,67 @@
+// Checks that belong to a moment of the run: what an answer says when it is given, what a read says later, what a trim takes.
+
+import type { Env, StoredEvent } from '../../src/domain/event.ts'
+import { presentResult } from '../../src/identity/result.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import type { EventReads } from '../../src/reads/events.ts'
+import { ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
+import type { Answered } from './clients.ts'
+import { type Deployment, decidedTo, positionOf } from './deployment.ts'
+import type { Scheduler } from './scheduler.ts'
+
+export type Problem = (check: string, detail: string) => void
+
+const ENVS: readonly Env[] = ['live', 'test']
+
+/** Only a server gets the signals. */
+export const kindOf = (body: string) => (body.includes('"signals":') ? 'secret' : 'public')
+
+export function watchTrims({ log, kv }: Deployment, scheduler: Scheduler, keepMs: number, problem: Problem): void {
+  log.onTrim = (topic, partition, gone) => {
+    // Its records in the kv were lost: the trim goes by what they said.
+    if (!kv.scopes.has(partitionScope(partition))) return
+    const position = (source: string) => positionOf(kv, partitionScope(partition), source) ?? 0
+    const done =
+      topic === 'events' ? Math.min(position(ENGINE_POSITION), position(SINK_POSITION)) : decidedTo(kv, partition)
+    const last = gone.at(-1)
+    if (last === undefined) return
+    if (last.seq > done) problem('a trim takes what is still needed', `${topic}/${partition} ${last.seq} of ${done}`)
+    const ageMs = scheduler.now() - last.at
+    if (topic === 'events' && ageMs < keepMs)
+      problem('a trim takes what is too young', `${topic}/${partition} ${ageMs} ms`)
+  }
+}
+
+export function createWatch({ clickhouse, workspace }: Deployment, problem: Problem) {
+  const isQuarantined = (requestId: string) =>
+    (clickhouse.rows.get('quarantine') ?? []).some(({ cells }) => String(cells[5]).includes(requestId))
+
+  return {
+    /** Whoever decided can be asked at the moment the answer leaves. */
+    async onReply(requestId: string, body: string, reads: EventReads): Promise<void> {
+      let found: StoredEvent | null = null
+      for (const env of ENVS) {
+        // Asked for in the wrong environment it may be anything but found.
+        const answer = await reads.byId(workspace.id, env, requestId).catch(() => null)
+        if (answer !== null && answer !== 'pending') found = answer
+      }
+      if (found === null && !isQuarantined(requestId)) problem('an answer is readable when it is given', requestId)
+      else if (found !== null && presentResult(found, workspace, kindOf(body)) !== body)
+        problem('an answer equals what is read', requestId)
+    },
+
+    /** What a client was told before must not be denied; reads may refuse while a partition changes hands. */
+    async onRead({ ask, requestId, status }: Answered, reads: EventReads): Promise<void> {
+      if (requestId === null || isQuarantined(requestId)) return
+      // A repeat of a nonce never becomes an event.
+      if (status === 202 && ask.nonce !== null) return
+      try {
+        const found = await reads.byId(workspace.id, ask.env, requestId)
+        if (found === null || (found === 'pending' && status === 200))
+          problem('what was accepted can be found', `${requestId}: ${found} after ${status}`)
+      } catch (error) {
+        if (!(error instanceof Unavailable)) problem('what was accepted can be found', String(error))
+      }
+    },
+  }
+}
