@@ -21,8 +21,6 @@ export interface Workers {
   close(): Promise<void>
 }
 
-const STEPS_AHEAD = 8
-
 /** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
 export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
   const slots = Array.from({ length: config.threads }, () => ({
@@ -30,8 +28,9 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
       filename: config.workerUrl,
       minThreads: 1,
       maxThreads: 1,
-      // Steps of several partitions are posted ahead, so that the thread need not wait for us between two of them.
-      concurrentTasksPerWorker: STEPS_AHEAD,
+      // One step of each partition is posted ahead, so that the thread need not wait for us between two of them, and none
+      // ever stands in the pool's own queue, which does not keep the order.
+      concurrentTasksPerWorker: config.partitions,
       // A parked thread wakes five times faster, and ours has nothing else to wait for.
       atomics: 'sync',
       idleTimeout: Number.POSITIVE_INFINITY,
@@ -43,8 +42,8 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
   const slotOf = (partition: number) => slots[partition % slots.length] as (typeof slots)[number]
   const lastSteps = new Map<number, Promise<unknown>>()
 
-  // Piscina's queue does not keep the order of arrival, but a checkpoint taken after the next batch was decided would be
-  // ahead of its position: the steps of a partition are queued here instead.
+  // A checkpoint taken after the next batch was decided would be ahead of its position: the steps of a partition are taken
+  // one by one, in order.
   function perform(step: Step): Promise<StepResult> {
     const last = lastSteps.get(step.partition)
     const result = last === undefined ? performNow(step) : last.then(() => performNow(step))
@@ -61,7 +60,9 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
     const slot = slotOf(step.partition)
     try {
       const transferList = step.do === 'begin' ? [step.batch] : []
-      return await slot.pool.run(step, { transferList, signal: AbortSignal.timeout(config.stepMsMax) })
+      // What is new goes with the first step that is posted after it, or another partition would decide by the old.
+      const posted = { ...step, snapshots: news(slot) }
+      return await slot.pool.run(posted, { transferList, signal: AbortSignal.timeout(config.stepMsMax) })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
       slot.told.clear()
@@ -69,8 +70,7 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
     }
   }
 
-  function news(partition: number): Snapshot[] {
-    const { told } = slotOf(partition)
+  function news({ told }: (typeof slots)[number]): Snapshot[] {
     const fresh: Snapshot[] = []
     for (const snapshot of current()) {
       const key = `${snapshot.workspace}/${snapshot.env}`
@@ -82,7 +82,7 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
   }
 
   return {
-    decider: createDecider(perform, news),
+    decider: createDecider(perform, () => []),
     async close() {
       await Promise.all(slots.map(({ pool }) => pool.close({ force: true })))
     },

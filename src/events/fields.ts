@@ -3,7 +3,7 @@
 
 import type { Facts, ScoreName, SignalName } from '../domain/event.ts'
 import { OPERATORS, type Operator } from '../domain/rule.ts'
-import { urlParts } from './row.ts'
+import { urlParts } from './url.ts'
 
 /** `strings` is an array of strings; `any` has no declared type (tag.*). Datetimes are read as milliseconds. */
 export type FieldType = 'number' | 'string' | 'boolean' | 'datetime' | 'strings' | 'any'

@@ -14,6 +14,7 @@ import type {
   Verdict,
 } from '../domain/event.ts'
 import { SIGNAL_NAMES } from '../domain/event.ts'
+import { urlParts } from './url.ts'
 
 export const EVENTS_TABLE = 'events'
 
@@ -102,12 +103,6 @@ interface Detail {
   readonly ipZone: string | null
   readonly candidates: number
   readonly generation: number
-}
-
-export function urlParts(url: string | null): { readonly host: string | null; readonly path: string | null } {
-  const match = url === null ? null : /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(url)
-  if (match === null) return { host: null, path: null }
-  return { host: (match[1] as string).toLowerCase() || null, path: match[2] || '/' }
 }
 
 function detailOf(event: StoredEvent): Detail {

@@ -11,7 +11,8 @@ const { server, identify, get, send, admin } = await openApi()
 const { keys } = server
 const key = keys.testSecret
 const DAY_MS = 86_400_000
-const daysAgo = (days: number) => new Date(Math.floor(Date.now() / 1_000) * 1_000 - days * DAY_MS).toISOString()
+const nowMs = Math.floor(Date.now() / 1_000) * 1_000
+const daysAgo = (days: number) => new Date(nowMs - days * DAY_MS).toISOString()
 
 interface Visit {
   readonly at: string
