@@ -233,6 +233,8 @@ async function startRoles(
     findRecent: recent.find,
     recentComplete: recent.complete,
     isPending: (requestId) => ingress.isPending(requestId),
+    clock,
+    retentionDays: config['retention.eventsDays'],
   })
   const ingress = startIngress({
     http,
@@ -267,6 +269,7 @@ async function startRoles(
   registerRoutes(http, routes, {
     auth,
     operator: operatorToken === '' ? null : openOperator({ token: operatorToken, auth, clock }),
+    addressHeaders: ['x-forwarded-for'],
     addressOf: (request) =>
       clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), config.trustedProxies),
   })

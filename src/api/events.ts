@@ -4,10 +4,10 @@ import Type, { type Static } from 'typebox'
 import { ApiError, invalid } from '../domain/errors.ts'
 import { type Env, SIGNAL_NAMES, VERDICTS } from '../domain/event.ts'
 import { isVisitorId } from '../domain/ids.ts'
-import { presentEvent, presentEventSummary, presentVisitorEvent } from '../events/present.ts'
+import { isoTime, presentEvent } from '../events/present.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { readCursor, writeCursor } from '../reads/cursor.ts'
-import type { EventFilter, EventReads, Page } from '../reads/events.ts'
+import type { EventFilter, EventReads, EventSummary } from '../reads/events.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import type { Caller } from '../records/auth.ts'
 import { keyed, type Reply, type Route } from './routes.ts'
@@ -56,13 +56,23 @@ function filterOf(query: Static<typeof ListQuery>): EventFilter {
   return { ...rest, ...(from === undefined ? {} : { after: from }), ...(to === undefined ? {} : { before: to }) }
 }
 
+const presentSummary = (event: EventSummary) => ({
+  requestId: event.requestId,
+  visitorId: event.visitorId,
+  confidence: event.confidence,
+  verdict: event.verdict,
+  timestamp: isoTime(event.timestamp),
+})
+
+const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: EventSummary) => ({
+  requestId,
+  timestamp: isoTime(timestamp),
+  verdict,
+  signals: { bot, vpn },
+})
+
 export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
-  async function page<T>(
-    caller: Caller,
-    filter: EventFilter,
-    query: PageQuery,
-    present: (e: Page['events'][number]) => T,
-  ) {
+  async function page<T>(caller: Caller, filter: EventFilter, query: PageQuery, present: (e: EventSummary) => T) {
     const { workspace, env } = caller
     const question = JSON.stringify([workspace.id, env, filter])
     const from = query.cursor === undefined ? null : readCursor(workspace.tokenSecret, question, query.cursor)
@@ -98,7 +108,7 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
       path: '/v1/events',
       access: 'events:read',
       query: ListQuery,
-      handle: async ({ caller, query }) => ({ body: await page(caller, filterOf(query), query, presentEventSummary) }),
+      handle: async ({ caller, query }) => ({ body: await page(caller, filterOf(query), query, presentSummary) }),
     }),
     keyed({
       method: 'GET',
@@ -109,7 +119,7 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
         const visitorId = params.visitorId ?? ''
         const known = await visitors.byId(caller.workspace.id, caller.env, visitorId)
         if (known === null) throw new ApiError('not_found')
-        return { body: await page(caller, filterOf({ ...query, visitorId }), query, presentVisitorEvent) }
+        return { body: await page(caller, filterOf({ ...query, visitorId }), query, presentVisit) }
       },
     }),
   ]

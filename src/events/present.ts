@@ -102,20 +102,3 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
     ...(event.evaluationError === null ? {} : { evaluationError: event.evaluationError }),
   }
 }
-
-/** An item of GET /v1/events. */
-export const presentEventSummary = (event: StoredEvent) => ({
-  requestId: event.requestId,
-  visitorId: event.visitorId,
-  confidence: event.confidence,
-  verdict: event.verdict,
-  timestamp: isoTime(event.timestamp),
-})
-
-/** An item of GET /v1/visitors/{id}/events. */
-export const presentVisitorEvent = (event: StoredEvent) => ({
-  requestId: event.requestId,
-  timestamp: isoTime(event.timestamp),
-  verdict: event.verdict,
-  signals: { bot: event.signals.bot.state === 'detected', vpn: event.signals.vpn.state === 'detected' },
-})

@@ -75,15 +75,15 @@ function checkMediaType(contentType: string, fromQuery: boolean): void {
 export function serveIdentify(needs: IdentifyNeeds): void {
   const { http, auth, accept, clock, present } = needs
 
+  const addressOf = (request: HttpRequest) =>
+    clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
+
   function before(request: HttpRequest): HttpResponse | null {
     try {
       const header = request.header('authorization')
       const fromQuery = header === ''
       const key = fromQuery ? queryKey(request.query) : bearer(header)
-      const caller = auth.authenticate(
-        fromQuery && key?.startsWith('pk_') !== true ? null : key,
-        request.remoteAddress(),
-      )
+      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, addressOf(request))
       permit(caller, 'identify')
       if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
       checkMediaType(request.header('content-type'), fromQuery)
@@ -119,8 +119,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     try {
       const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
       checkQuery(request.query)
-      const address =
-        mockIp ?? ip ?? clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
+      const address = mockIp ?? ip ?? addressOf(request)
       accept(
         { caller, body, bytes: request.body, atMs, ip: address, header: (name) => request.header(name) },
         (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),

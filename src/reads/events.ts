@@ -5,6 +5,7 @@ import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
+import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 
@@ -23,6 +24,9 @@ export interface EventReadsNeeds {
   readonly recentComplete: () => boolean
   /** Accepted and not decided yet, as far as this process knows. */
   readonly isPending: (requestId: string) => boolean
+  readonly clock: Pick<Clock, 'now'>
+  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
+  readonly retentionDays: number
 }
 
 export interface EventFilter {
@@ -39,10 +43,41 @@ export interface EventFilter {
   readonly signal?: SignalName
 }
 
+/** What lists show of an event: few columns, because columns are what a list costs. */
+export interface EventSummary
+  extends Pick<StoredEvent, 'requestId' | 'visitorId' | 'confidence' | 'verdict' | 'timestamp'> {
+  readonly bot: boolean
+  readonly vpn: boolean
+}
+
 export interface Page {
-  readonly events: readonly StoredEvent[]
+  readonly events: readonly EventSummary[]
   readonly hasMore: boolean
 }
+
+interface SummaryRow {
+  readonly request_id: string
+  readonly visitor_id: string
+  readonly scaled_confidence: number
+  readonly verdict_name: Verdict | 'none'
+  readonly at: number
+  readonly bot: boolean
+  readonly vpn: boolean
+}
+
+const SUMMARY_COLUMNS =
+  'request_id, visitor_id, confidence AS scaled_confidence, verdict AS verdict_name, toUnixTimestamp64Milli(ts) AS at, sig_bot AS bot, sig_vpn AS vpn'
+const DAY_MS = 86_400_000
+
+const toSummary = (row: SummaryRow): EventSummary => ({
+  requestId: row.request_id,
+  visitorId: row.visitor_id,
+  confidence: row.scaled_confidence / 10_000,
+  verdict: row.verdict_name === 'none' ? null : row.verdict_name,
+  timestamp: row.at,
+  bot: row.bot,
+  vpn: row.vpn,
+})
 
 type Cells = Parameters<typeof fromRow>[0]
 
@@ -100,7 +135,8 @@ export interface EventReads {
 }
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
-  const { clickhouse, log } = needs
+  const { clickhouse, log, clock } = needs
+  const oldest = () => clock.now() - needs.retentionDays * DAY_MS
 
   async function recent(workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
     const place = needs.findRecent(requestId)
@@ -125,7 +161,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
   return {
     async byId(workspace, env, requestId) {
       const ts = requestTime(requestId)
-      if (ts === null) return null
+      if (ts === null || ts < oldest()) return null
       const early = await recent(workspace, env, requestId)
       if (early !== null) return early
       if (needs.isPending(requestId)) return 'pending'
@@ -146,12 +182,20 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
         from === null
           ? ''
           : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
-      const rows = await clickhouse.query<Record<string, unknown>>(
-        `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE} WHERE ${TENANT}${sql}${after}
+      const rows = await clickhouse.query<SummaryRow>(
+        `SELECT ${SUMMARY_COLUMNS} FROM ${EVENTS_TABLE}
+         WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${sql}${after}
          ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
-        { workspace, env, ...params, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }), rows: limit + 1 },
+        {
+          workspace,
+          env,
+          oldest: oldest(),
+          ...params,
+          ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
+          rows: limit + 1,
+        },
       )
-      const events = rows.slice(0, limit).map((row) => fromRow(Object.values(row) as unknown as Cells))
+      const events = rows.slice(0, limit).map(toSummary)
       return { events, hasMore: rows.length > limit }
     },
   }

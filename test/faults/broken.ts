@@ -18,9 +18,12 @@ export const FAULTS: readonly Fault[] = [
     promise: 'accepted means durable',
     file: 'ingress/accept.js',
     find: "            await must(appends[partition], 'a partition').add(record, record.length);",
-    // The only answer of the ingress itself is 202.
-    replace: `            setTimeout(() => void appends[partition].add(record, record.length), 50);
-            expired(meta.requestId);`,
+    // The only answer of the ingress itself is 202. Only visits without a nonce get it here, which are never repeated.
+    replace: `            if (nonce !== null) await appends[partition].add(record, record.length);
+            else {
+                setTimeout(() => void appends[partition].add(record, record.length), 200);
+                expired(meta.requestId);
+            }`,
   },
   {
     promise: 'a decision is durable before it is told',

@@ -59,7 +59,7 @@ export function createChaos({ scheduler, deployment, alive, start, alone }: Chao
   }
 
   function pause({ host }: ModelProcess): void {
-    const ms = random.chance(0.1) ? random.float() * 100_000 : random.float() * 6_000
+    const ms = random.chance(0.03) ? random.float() * 100_000 : random.float() * 4_000
     scheduler.note(host.name, `sleeps for ${Math.round(ms)} ms`)
     host.pause(ms)
     asleepUntil = Math.max(asleepUntil, scheduler.now() + ms)

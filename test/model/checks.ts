@@ -252,7 +252,8 @@ async function checkAnswers(
   const known = new Map(accepted.flatMap((one) => (one.meta === null ? [] : [[one.meta.requestId, one] as const])))
   const { clickhouse, log } = raw
   const nowhere = { findRecent: () => null, recentComplete: () => true, isPending: () => false }
-  const reads = openEventReads({ clickhouse, log, ...nowhere })
+  const ageless = { clock: { now: () => 0 }, retentionDays: 1 }
+  const reads = openEventReads({ clickhouse, log, ...nowhere, ...ageless })
   for (const { ask, status, body, requestId, replayed } of answers) {
     const what = `#${ask.number} ${requestId ?? ''}`
     if (status === 409 || status === 503) continue

@@ -122,7 +122,15 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   let before: RouteOptions['before']
   const isPending = (requestId: string) => ingress?.isPending(requestId) ?? false
   const readsOver = ({ clickhouse, log }: Ports, pending: (requestId: string) => boolean) =>
-    openEventReads({ clickhouse, log, findRecent: recent.find, recentComplete: recent.complete, isPending: pending })
+    openEventReads({
+      clickhouse,
+      log,
+      clock,
+      retentionDays: 3_650,
+      findRecent: recent.find,
+      recentComplete: recent.complete,
+      isPending: pending,
+    })
   const reads = readsOver(portsOf('reads'), isPending)
   const readsNow = readsOver(raw, isPending)
   // Until the answer arrives its own ingress calls the request pending; what counts is that the event is there.

@@ -35,7 +35,7 @@ export interface WorldResult {
 const STEPS_MAX = 80_000
 const CLOCK_SKEW_MS = 40
 /** For whoever is still on the way to do something twice. */
-const AFTERMATH_MS = 700
+const AFTERMATH_MS = 400
 const NOTICE_LOSS_MS = 3_000
 
 /** `tamper` breaks the protocol on purpose. Keeps the newest `traceLinesMax` lines of what happened. */
@@ -111,7 +111,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     scheduler,
     ready,
     onAnswer,
-    killers: random.chance(0.05) ? 0.05 : 0,
+    killers: random.chance(0.08) ? 0.1 : 0,
     badRows: random.chance(0.05) ? 0.1 : 0,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
@@ -144,7 +144,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     start()
     if (!alone) start()
     const activeMs = 500 + random.int(4_000)
-    clients.plan(random.chance(0.7) ? 6 + random.int(12) : 20 + random.int(41), activeMs)
+    clients.plan(random.chance(0.75) ? 5 + random.int(10) : 20 + random.int(31), activeMs)
     operators.plan(random.int(4), activeMs)
     chaos.plan(activeMs)
     await scheduler.run(() => scheduler.now() >= Math.max(activeMs, chaos.asleepUntil()), STEPS_MAX)
