@@ -43,15 +43,8 @@ const FONTS = [
 const EXTENSIONS = [
   'ANGLE_instanced_arrays',
   'EXT_blend_minmax',
-  'EXT_color_buffer_half_float',
-  'EXT_depth_clamp',
-  'EXT_float_blend',
   'EXT_frag_depth',
-  'EXT_shader_texture_lod',
-  'EXT_sRGB',
-  'OES_element_index_uint',
   'OES_texture_float',
-  'WEBGL_debug_renderer_info',
   'WEBGL_lose_context',
 ]
 
@@ -99,7 +92,6 @@ export function makeDevice(seed: number): Device {
         canvas: value({ winding: true, geometry: hex(32), text: hex(32), stable: true }),
         canvasNoise: value(0),
         audio: value(124 + r.float() / 10),
-        math: value({ acos: 1.4473588658278522, sinh: 1.1752011936438014, exp: 1.718281828459045 }),
         webGlBasics: value({
           version: 'WebGL 1.0',
           vendor: 'WebKit',

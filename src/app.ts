@@ -8,7 +8,7 @@ import { metaRoutes } from './api/meta.ts'
 import { openOperator } from './api/operator.ts'
 import { callHeaders, openPresent } from './api/present.ts'
 import { ruleRoutes } from './api/rules.ts'
-import { serveStatic } from './api/static.ts'
+import { readFiles, serveStatic } from './api/static.ts'
 import { visitorRoutes } from './api/visitors.ts'
 import { openBus } from './bus/open.ts'
 import { migrate } from './clickhouse/migrate.ts'
@@ -209,6 +209,7 @@ async function startRoles(
   lifetime.onClose(() => propagation.close())
 
   const { 'tls.certFile': certFile, 'tls.keyFile': keyFile, 'operator.token': operatorToken } = config
+  const files = readFiles(new URL('../sdk', import.meta.url).pathname)
   const present = openPresent((error) => logger.error({ error }, 'a request failed'))
   const http = await openHttp({
     host: config['http.host'],
@@ -218,10 +219,7 @@ async function startRoles(
     clock,
     log: logger,
     present,
-    observe(route, method, status, durationMs) {
-      metrics.httpRequests.inc({ route, method, code: status })
-      metrics.httpSeconds.observe({ route }, durationMs / 1_000)
-    },
+    observe: metrics.observeRequest,
     responseHeaders: callHeaders(clock, random),
   })
   // From here on in one turn of the event loop: no request may meet a server without its routes.
@@ -232,7 +230,8 @@ async function startRoles(
     log,
     findRecent: recent.find,
     recentComplete: recent.complete,
-    isPending: (requestId) => ingress.isPending(requestId),
+    isPending: (scope, requestId) => ingress.isPending(scope, requestId),
+    originalOf: (scope, requestId) => ingress.originalOf(scope, requestId),
     clock,
     retentionDays: config['retention.eventsDays'],
   })
@@ -289,7 +288,7 @@ async function startRoles(
     },
     metricsContentType: metrics.contentType,
   })
-  serveStatic(http, new URL('../sdk', import.meta.url).pathname)
+  serveStatic(http, files)
   await booted.finish()
 
   return {

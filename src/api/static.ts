@@ -16,6 +16,12 @@ const TYPES: Readonly<Record<string, string>> = {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// Sites load the SDK from their own pages.
+const FOR_OTHER_SITES: readonly Header[] = [
+  ['Access-Control-Allow-Origin', '*'],
+  ['Cross-Origin-Resource-Policy', 'cross-origin'],
+]
+
 function* filesUnder(dir: string): Generator<string> {
   for (const name of readdirSync(dir)) {
     const path = join(dir, name)
@@ -24,8 +30,18 @@ function* filesUnder(dir: string): Generator<string> {
   }
 }
 
-/** Serves every known kind of file under `dir` by its relative path; `index.html` also by its folder. */
-export function serveStatic(http: Pick<Http, 'route'>, dir: string): void {
+export interface StaticFile {
+  /** Where it is served; an `index.html` also answers for its folder. */
+  readonly paths: readonly string[]
+  readonly contentType: string
+  readonly etag: string
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/** Every known kind of file under `dir`. Throws when the folder is missing: the build is not complete. */
+export function readFiles(dir: string): StaticFile[] {
+  const files: StaticFile[] = []
   for (const file of filesUnder(dir)) {
     const contentType = TYPES[extname(file)]
     if (contentType === undefined) continue
@@ -38,26 +54,22 @@ export function serveStatic(http: Pick<Http, 'route'>, dir: string): void {
       ['X-Content-Type-Options', 'nosniff'],
       ['Referrer-Policy', 'no-referrer'],
       ['Content-Security-Policy', POLICY],
-      // Sites load the SDK from their own pages.
-      ...(path.startsWith('/sdk')
-        ? ([
-            ['Access-Control-Allow-Origin', '*'],
-            ['Cross-Origin-Resource-Policy', 'cross-origin'],
-          ] as const)
-        : []),
+      ...(path.startsWith('/sdk') ? FOR_OTHER_SITES : []),
     ]
     const paths = path.endsWith('/index.html') ? [path, path.slice(0, -10), path.slice(0, -11)] : [path]
-    for (const at of paths) {
-      if (at === '') continue
-      http.route(
-        'GET',
-        at,
-        (request) =>
-          request.header('if-none-match') === etag
-            ? { status: 304, headers }
-            : { status: 200, headers, contentType, body },
-        { headers: ['if-none-match'] },
-      )
+    files.push({ paths: paths.filter((at) => at !== ''), contentType, etag, headers, body })
+  }
+  return files
+}
+
+export function serveStatic(http: Pick<Http, 'route'>, files: readonly StaticFile[]): void {
+  for (const { paths, contentType, etag, headers, body } of files) {
+    const whole = { status: 200, headers, contentType, body }
+    const unchanged = { status: 304, headers }
+    for (const path of paths) {
+      http.route('GET', path, (request) => (request.header('if-none-match') === etag ? unchanged : whole), {
+        headers: ['if-none-match'],
+      })
     }
   }
 }

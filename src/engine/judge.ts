@@ -1,7 +1,7 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Device, Facts, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { type IdentifyBody, type IdentifyMeta, URL_CHARS_STORED_MAX } from '../domain/identify.ts'
@@ -82,7 +82,7 @@ function parseBody(bytes: Uint8Array): IdentifyBody {
 
 /** The first 48 bits of SHA-1, as a number. */
 function bodyHashOf(bytes: Uint8Array): number {
-  return createHash('sha1').update(bytes).digest().readUIntBE(0, 6)
+  return Number.parseInt(hash('sha1', bytes, 'hex').slice(0, 12), 16)
 }
 
 /** Throws when the bytes are no identification at all. */

@@ -21,6 +21,8 @@ export interface Workers {
   close(): Promise<void>
 }
 
+const YOUNG_MB = 96
+
 /** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
 export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
   const slots = Array.from({ length: config.threads }, () => ({
@@ -34,7 +36,8 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
       // A parked thread wakes five times faster, and ours has nothing else to wait for.
       atomics: 'sync',
       idleTimeout: Number.POSITIVE_INFINITY,
-      resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax },
+      // A batch lives for a few milliseconds: in a small young generation much of it would be copied before it dies.
+      resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB },
       workerData: { partitions: config.partitions, visitorsMax: config.visitorsMax },
     }),
     told: new Map<string, number>(),

@@ -1,19 +1,9 @@
 // The row format: StoredEvent ⇄ one JSONCompactEachRow line of the `events` table. The log carries these lines, the sink
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
-import type {
-  ChallengeType,
-  Env,
-  IdentityMethod,
-  RuleMatch,
-  ScoreReason,
-  Signal,
-  SignalName,
-  SignalState,
-  StoredEvent,
-  Verdict,
-} from '../domain/event.ts'
+import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
 import { SIGNAL_NAMES } from '../domain/event.ts'
+import { packDetail, unpackDetail } from './detail.ts'
 import { urlParts } from './url.ts'
 
 export const EVENTS_TABLE = 'events'
@@ -91,38 +81,6 @@ export const COLUMNS = [
   'log_seq',
 ] as const
 
-/** Everything no query filters on, as one JSON text. */
-interface Detail {
-  readonly sig: Readonly<
-    Partial<Record<SignalName, readonly [SignalState, number, readonly string[], string, number | null]>>
-  >
-  readonly botType: string | null
-  readonly reasons: readonly (readonly [string, string, number])[]
-  readonly matched: readonly RuleMatch[]
-  readonly monitored: readonly RuleMatch[]
-  readonly ipZone: string | null
-  readonly candidates: number
-  readonly generation: number
-}
-
-function detailOf(event: StoredEvent): Detail {
-  const sig: Partial<Record<SignalName, [SignalState, number, readonly string[], string, number | null]>> = {}
-  for (const name of SIGNAL_NAMES) {
-    const s = event.signals[name]
-    sig[name] = [s.state, s.confidence, s.methods, s.source, s.dataAgeSeconds]
-  }
-  return {
-    sig,
-    botType: event.signals.botType,
-    reasons: event.scoreReasons.map((r) => [r.score, r.reason, r.weight] as const),
-    matched: event.matchedRules,
-    monitored: event.monitorMatches,
-    ipZone: event.ip.timezone,
-    candidates: event.identity.candidates,
-    generation: event.identity.generation,
-  }
-}
-
 const scaled = (x: number, by: number): number => Math.round(x * by)
 
 /** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
@@ -196,7 +154,7 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     e.identity.method,
     e.identity.anonymitySet,
     e.evaluationError ?? '',
-    JSON.stringify(detailOf(e)),
+    packDetail(e),
     logPartition,
     logSeq,
   ])
@@ -252,19 +210,8 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
   const method = text() as IdentityMethod
   const anonymitySet = number()
   const evaluationError = orNull(text())
-  const detail = JSON.parse(text()) as Detail
+  const detail = unpackDetail(text())
 
-  const signals: Record<string, unknown> = { vpnProvider, botType: detail.botType }
-  for (const name of SIGNAL_NAMES) {
-    const [state, certainty, methods, source, dataAgeSeconds] = detail.sig[name] ?? [
-      'undetermined',
-      0,
-      [],
-      'server',
-      null,
-    ]
-    signals[name] = { state, confidence: certainty, methods, source, dataAgeSeconds } satisfies Signal
-  }
   return {
     workspace,
     env,
@@ -288,9 +235,9 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
       language: orNull(language),
       timezone: orNull(timezone),
     },
-    signals: signals as unknown as StoredEvent['signals'],
+    signals: { ...detail.signals, vpnProvider },
     scores,
-    scoreReasons: detail.reasons.map(([score, reason, weight]) => ({ score, reason, weight }) as ScoreReason),
+    scoreReasons: detail.scoreReasons,
     ip: {
       address,
       city: orNull(city),
@@ -298,7 +245,7 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
       country: orNull(country),
       lat: located ? degrees(lat) : null,
       lng: located ? degrees(lng) : null,
-      timezone: detail.ipZone,
+      timezone: detail.ipTimezone,
       asn: asn === 0 ? null : asn,
       asnName: orNull(asnName),
       datacenter,
@@ -308,8 +255,8 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
     verdict: verdict === 'none' ? null : (verdict as Verdict),
     challengeType,
     matchedRule: ruleId === '' ? null : { id: ruleId, name: ruleName, priority: rulePriority },
-    matchedRules: detail.matched,
-    monitorMatches: detail.monitored,
+    matchedRules: detail.matchedRules,
+    monitorMatches: detail.monitorMatches,
     rulesRevision,
     linkedId: orNull(linkedId),
     email: orNull(email),

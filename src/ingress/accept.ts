@@ -129,7 +129,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const strayed = meta.token !== null && homePartition(meta.token.visitorId, partitions) !== partition
     const record = encodeIdentification(strayed ? { ...meta, token: null } : meta, bytes)
     const isRepeat = routed !== undefined
-    const first = { body: bytes, keyKind: caller.key.kind }
+    const first = { body: bytes, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
     // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
     // to be compared with it: it waits for the event of the first.
     if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)

@@ -4,7 +4,7 @@ import type { Bus } from '../bus/bus.ts'
 import { type ReplyMessage, replySubject } from '../records/replies.ts'
 import { type AcceptNeeds, createAccept } from './accept.ts'
 import { type IdentifyNeeds, serveIdentify } from './identify.ts'
-import { createWaiting } from './waiting.ts'
+import { createWaiting, type Waiting } from './waiting.ts'
 
 export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<IdentifyNeeds, 'accept'> {
   readonly bus: Pick<Bus, 'subscribe'>
@@ -14,7 +14,8 @@ export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<Identif
 
 export interface Ingress {
   /** Accepted by this process and not decided yet. */
-  isPending(requestId: string): boolean
+  isPending: Waiting['isPending']
+  originalOf: Waiting['originalOf']
   pendingCount(): number
   stop(): void
 }
@@ -42,6 +43,7 @@ export function startIngress(needs: IngressNeeds): Ingress {
 
   return {
     isPending: waiting.isPending,
+    originalOf: waiting.originalOf,
     pendingCount: waiting.size,
     stop() {
       stopped.abort()

@@ -20,8 +20,10 @@ export interface Waiting {
   join(requestId: string, decided: Decided, expired: Expired): void
   /** Hands the outcome to everybody who waits for it. */
   settle(requestId: string, outcome: Settled): void
-  /** Accepted here and not decided yet. */
-  isPending(requestId: string): boolean
+  /** Accepted here from this workspace and environment, and not decided yet. */
+  isPending(scope: string, requestId: string): boolean
+  /** The event a client was told to wait for under another id: its request turned out to repeat an earlier nonce. */
+  originalOf(scope: string, requestId: string): string | null
   size(): number
   /** Calls `expired` of those whose time is over. */
   sweep(): void
@@ -41,6 +43,8 @@ export type Settled =
 export interface First {
   readonly body: Uint8Array
   readonly keyKind: KeyKind
+  /** `<workspace>/<env>` */
+  readonly scope: string
 }
 
 interface Waiter {
@@ -54,12 +58,17 @@ interface Pending {
   readonly nonce: string | null
   readonly first: First
   stored: boolean
+  /** A client was given the requestId to come back with. */
+  givenOut: boolean
   waiters: Waiter[]
 }
+
+const ORIGINALS_MAX = 10_000
 
 export function createWaiting(waitMs: number, monotonic: () => number): Waiting {
   const pending = new Map<string, Pending>()
   const nonces = new Map<string, string>()
+  const originals = new Map<string, string>()
   // In order of arrival, hence of deadline.
   const queue: { requestId: string; deadline: number }[] = []
   let head = 0
@@ -81,13 +90,14 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
   function expire(entry: Pending, now: number): void {
     const late = entry.waiters.filter((w) => w.deadline <= now)
     entry.waiters = entry.waiters.filter((w) => w.deadline > now)
+    if (late.length > 0) entry.givenOut = true
     for (const { expired } of late) expired?.()
   }
 
   return {
     open(requestId, nonce, first, decided, expired) {
       const waiters = [waiter(requestId, decided, expired, false)]
-      pending.set(requestId, { nonce, first, stored: false, waiters })
+      pending.set(requestId, { nonce, first, stored: false, givenOut: false, waiters })
       if (nonce !== null) nonces.set(nonce, requestId)
     },
     stored(requestId) {
@@ -108,9 +118,16 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
       pending.get(requestId)?.waiters.push(waiter(requestId, decided, expired, true))
     },
     settle(requestId, outcome) {
-      for (const { decided, replayed } of remove(requestId)?.waiters ?? []) decided(outcome, replayed)
+      const entry = remove(requestId)
+      if (entry === undefined) return
+      if (entry.givenOut && 'original' in outcome && !outcome.conflict) {
+        originals.set(`${entry.first.scope} ${requestId}`, outcome.original)
+        if (originals.size > ORIGINALS_MAX) originals.delete(originals.keys().next().value as string)
+      }
+      for (const { decided, replayed } of entry.waiters) decided(outcome, replayed)
     },
-    isPending: (requestId) => pending.has(requestId),
+    isPending: (scope, requestId) => pending.get(requestId)?.first.scope === scope,
+    originalOf: (scope, requestId) => originals.get(`${scope} ${requestId}`) ?? null,
     size: () => pending.size,
     sweep() {
       const now = monotonic()

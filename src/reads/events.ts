@@ -23,7 +23,9 @@ export interface EventReadsNeeds {
   /** False while an event that is not in ClickHouse could be missing from the recent ones. */
   readonly recentComplete: () => boolean
   /** Accepted and not decided yet, as far as this process knows. */
-  readonly isPending: (requestId: string) => boolean
+  readonly isPending: (scope: string, requestId: string) => boolean
+  /** The event of an id that was given out for a request which turned out to repeat an earlier one. */
+  readonly originalOf: (scope: string, requestId: string) => string | null
   readonly clock: Pick<Clock, 'now'>
   /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
   readonly retentionDays: number
@@ -158,13 +160,16 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return row === undefined ? null : fromRow(Object.values(row) as unknown as Cells)
   }
 
-  return {
+  const reads: EventReads = {
     async byId(workspace, env, requestId) {
       const ts = requestTime(requestId)
       if (ts === null || ts < oldest()) return null
       const early = await recent(workspace, env, requestId)
       if (early !== null) return early
-      if (needs.isPending(requestId)) return 'pending'
+      const scope = `${workspace}/${env}`
+      if (needs.isPending(scope, requestId)) return 'pending'
+      const original = needs.originalOf(scope, requestId)
+      if (original !== null) return reads.byId(workspace, env, original)
       const complete = needs.recentComplete()
       const found = await stored(workspace, env, requestId, ts)
       if (found !== null) return found
@@ -199,4 +204,5 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
       return { events, hasMore: rows.length > limit }
     },
   }
+  return reads
 }

@@ -20,7 +20,7 @@ t.test('what was accepted survives 15 kills under load, exactly once, and the se
     seed,
     cycles: CYCLES,
     connections: 16,
-    byIdMax: 400,
+    byIdMax: 150,
     print: (line) => t.comment(line),
   })
   const { violation, readyMs, decidingMs, ...figures } = summary

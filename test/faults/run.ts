@@ -7,7 +7,7 @@ import { cleanUp } from '../helpers/server.ts'
 import { runSeries, type Summary } from './series.ts'
 
 const CYCLES_PER_SERIES = 20
-const BY_ID_MAX = 400
+const BY_ID_MAX = 200
 
 const { values } = parseArgs({
   options: {

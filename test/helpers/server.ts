@@ -103,11 +103,11 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const operatorToken = 'operator-token-for-tests-0123456789abcdef'
   const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [...(options.nodeArgs ?? []), main, 'start'], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), main, 'start'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
       FINGERPOST_PORT: String(port),
       FINGERPOST_DATA_DIR: dataDir,
       FINGERPOST_PUBLIC_KEY: keys.public,

@@ -3,7 +3,7 @@ import { ApiError } from '../../src/domain/errors.ts'
 import { createWaiting, type Settled } from '../../src/ingress/waiting.ts'
 
 const WAIT_MS = 100
-const first = { body: new Uint8Array([1]), keyKind: 'public' } as const
+const first = { body: new Uint8Array([1]), keyKind: 'public', scope: 'ws/live' } as const
 
 function openWaiting() {
   let now = 0
@@ -29,7 +29,7 @@ t.test('who joined a request that could not be stored is told so at once', (t) =
   waiting.cancel('req_1', failure)
   t.same(told, [['second', { failure }, true]], 'the first knows from the failed append')
   t.equal(waiting.byNonce('nonce'), null)
-  t.equal(waiting.isPending('req_1'), false)
+  t.equal(waiting.isPending('ws/live', 'req_1'), false)
   t.equal(waiting.size(), 0)
   t.end()
 })
@@ -65,5 +65,26 @@ t.test('those who wait for one request are each told once, and who joins later w
   t.same(told.slice(1), [['second', { body: '{}' }, true]])
   pass(WAIT_MS)
   t.equal(told.length, 2)
+  t.end()
+})
+
+t.test('an id that was given out and turns out to repeat a nonce leads to the first event, for its owner only', (t) => {
+  const { waiting, decided, late, pass } = openWaiting()
+  waiting.open('req_9', 'nonce', first, decided('client'), late('client'))
+  waiting.stored('req_9')
+  pass(WAIT_MS)
+  t.equal(waiting.isPending('ws/live', 'req_9'), true)
+  t.equal(waiting.isPending('ws/test', 'req_9'), false)
+  waiting.settle('req_9', { original: 'req_1', conflict: false })
+  t.equal(waiting.originalOf('ws/live', 'req_9'), 'req_1')
+  t.equal(waiting.originalOf('ws/test', 'req_9'), null)
+  t.end()
+})
+
+t.test('an id nobody was told is not remembered', (t) => {
+  const { waiting, decided, late } = openWaiting()
+  waiting.open('req_9', 'nonce', first, decided('client'), late('client'))
+  waiting.settle('req_9', { original: 'req_1', conflict: false })
+  t.equal(waiting.originalOf('ws/live', 'req_9'), null)
   t.end()
 })

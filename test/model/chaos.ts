@@ -1,6 +1,7 @@
 // What goes wrong around the ports: processes die, sleep and are replaced; records that are none stand in the log; the kv
 // loses a partition.
 
+import { makeRequestId } from '../../src/domain/ids.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { type Deployment, PARTITIONS, WORKSPACE } from './deployment.ts'
@@ -99,7 +100,7 @@ export function createChaos({ scheduler, deployment, alive, start, alone }: Chao
   function undecidable(): Uint8Array {
     const acceptedAt = EPOCH_MS + Math.floor(scheduler.now())
     const meta = {
-      requestId: `req_0000000000000000000000000${random.int(10)}`,
+      requestId: makeRequestId(acceptedAt, (n) => random.bytes(n)),
       acceptedAt,
       workspace: WORKSPACE,
       env: 'live',

@@ -251,7 +251,7 @@ async function checkAnswers(
 ): Promise<void> {
   const known = new Map(accepted.flatMap((one) => (one.meta === null ? [] : [[one.meta.requestId, one] as const])))
   const { clickhouse, log } = raw
-  const nowhere = { findRecent: () => null, recentComplete: () => true, isPending: () => false }
+  const nowhere = { findRecent: () => null, recentComplete: () => true, isPending: () => false, originalOf: () => null }
   const ageless = { clock: { now: () => 0 }, retentionDays: 1 }
   const reads = openEventReads({ clickhouse, log, ...nowhere, ...ageless })
   for (const { ask, status, body, requestId, replayed } of answers) {

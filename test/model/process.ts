@@ -120,8 +120,8 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
 
   let handle: Handler | null = null
   let before: RouteOptions['before']
-  const isPending = (requestId: string) => ingress?.isPending(requestId) ?? false
-  const readsOver = ({ clickhouse, log }: Ports, pending: (requestId: string) => boolean) =>
+  const isPending = (scope: string, requestId: string) => ingress?.isPending(scope, requestId) ?? false
+  const readsOver = ({ clickhouse, log }: Ports, pending: (scope: string, requestId: string) => boolean) =>
     openEventReads({
       clickhouse,
       log,
@@ -130,6 +130,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       findRecent: recent.find,
       recentComplete: recent.complete,
       isPending: pending,
+      originalOf: (scope, requestId) => ingress?.originalOf(scope, requestId) ?? null,
     })
   const reads = readsOver(portsOf('reads'), isPending)
   const readsNow = readsOver(raw, isPending)

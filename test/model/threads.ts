@@ -51,7 +51,7 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
           slot.perform = fresh()
           throw new Error('the thread died')
         }
-        resolve(slot.perform(step))
+        resolve(slot.perform({ ...step, snapshots: news(slot) }))
       } catch (error) {
         host.note(`step ${step.partition} ${step.do} ! ${(error as Error).message}`)
         slot.told.clear()
@@ -70,8 +70,8 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
     })
   }
 
-  function news(partition: number): Snapshot[] {
-    const { told } = slotOf(partition)
+  /** What this thread has not been told since it started. */
+  function news({ told }: Slot): Snapshot[] {
     return current().filter(({ workspace, env, revision }) => {
       const known = told.get(`${workspace}/${env}`) === revision
       told.set(`${workspace}/${env}`, revision)
@@ -79,5 +79,5 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
     })
   }
 
-  return createDecider(perform, news)
+  return createDecider(perform, () => [])
 }
