@@ -22,6 +22,7 @@ import { build } from './build.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TESTS = join(ROOT, 'build/test')
 const RESULTS = join(ROOT, 'build/results.tap')
+const ALONE = ['build/test/faults/', 'build/test/browser/']
 const TAP = 'tap/dist/esm/run.mjs'
 const INSTALL_LOG = join(ROOT, 'build/install.log')
 
@@ -170,15 +171,14 @@ async function prepareRunner() {
   if (!isReady()) throw new Error('the test runner could not be built as .taprc asks')
 }
 
-/** Runs the files. Returns the counts and what went wrong besides failed assertions. */
-async function runTests(files) {
+/** Runs the files, `jobs` at a time. Returns the counts and what went wrong besides failed assertions. */
+async function runTests(files, jobs) {
   rmSync(RESULTS, { force: true })
-  await prepareRunner()
   const lines = []
   const show = summarize(console.log)
   const code = process.stdout.isTTY
-    ? await run(TAP, ['run', '-o', RESULTS, ...files])
-    : await run(TAP, ['run', '-R', 'tap', ...files], (line) => {
+    ? await run(TAP, ['run', '-j', jobs, '-o', RESULTS, ...files])
+    : await run(TAP, ['run', '-j', jobs, '-R', 'tap', ...files], (line) => {
         lines.push(line)
         show(line)
       })
@@ -211,10 +211,20 @@ async function main(patterns) {
     else if (files.length === 0)
       problems.push(`no test file${patterns.length > 0 ? ` matches ${patterns.join(' ')}` : ''}`)
     else {
-      const result = await runTests(files)
-      passed = result.passed
-      failed = result.failed
-      problems.push(...result.problems)
+      await prepareRunner()
+      // Tests that hold the server to seconds, or a browser to milliseconds, get the machine to themselves.
+      const alone = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)))
+      const together = files.filter((file) => !alone.includes(file))
+      for (const [group, jobs] of [
+        [together, '2'],
+        [alone, '1'],
+      ]) {
+        if (group.length === 0) continue
+        const result = await runTests(group, jobs)
+        passed += result.passed
+        failed += result.failed
+        problems.push(...result.problems)
+      }
     }
   } catch (error) {
     problems.push(error.message)

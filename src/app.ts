@@ -11,6 +11,8 @@ import { ruleRoutes } from './api/rules.ts'
 import { readFiles, serveStatic } from './api/static.ts'
 import { visitorRoutes } from './api/visitors.ts'
 import { openBus } from './bus/open.ts'
+import type { ClickHouse } from './clickhouse/clickhouse.ts'
+import { deferClickHouse } from './clickhouse/deferred.ts'
 import { migrate } from './clickhouse/migrate.ts'
 import { DATABASE, openClickHouse } from './clickhouse/open.ts'
 import type { Config } from './config.ts'
@@ -90,9 +92,8 @@ async function openPorts(config: Config, logger: Logger, lifetime: Lifetime) {
   lifetime.onClose(() => folder.release())
   const { partitions } = folder
   const durability = config['log.durability'] === 'relaxed' ? ('relaxed' as const) : ('fsync' as const)
-  // The engine takes longest to start: the other ports open meanwhile.
-  const opening = openClickHouse({ mode: 'embedded', dataDir: `${dataDir}/clickhouse` }, { clock, log: logger })
-  lifetime.onClose(async () => (await opening.catch(() => null))?.close())
+  const history = deferClickHouse(() => openHistory(config, logger), clock)
+  lifetime.onClose(() => history.port.close())
   const bus = await openBus({
     backend: 'local',
     onError: (error) => logger.error({ error }, 'a receiver of the bus failed'),
@@ -116,9 +117,19 @@ async function openPorts(config: Config, logger: Logger, lifetime: Lifetime) {
   })
   lifetime.onClose(() => kv.close())
   await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })
-  const clickhouse = await opening
-  await migrate(clickhouse, { database: DATABASE, retentionDays: config['retention.eventsDays'], clock })
-  return { bus, log, kv, clickhouse, partitions, durability, deployment: folder.createdAt }
+  return { bus, log, kv, history, partitions, durability, deployment: folder.createdAt }
+}
+
+async function openHistory(config: Config, logger: Logger): Promise<ClickHouse> {
+  const dataDir = `${config['data.dir']}/clickhouse`
+  const clickhouse = await openClickHouse({ mode: 'embedded', dataDir }, { clock, log: logger })
+  try {
+    await migrate(clickhouse, { database: DATABASE, retentionDays: config['retention.eventsDays'], clock })
+  } catch (error) {
+    await clickhouse.close()
+    throw error
+  }
+  return clickhouse
 }
 
 async function startRoles(
@@ -128,7 +139,8 @@ async function startRoles(
   lifetime: Lifetime,
   ports: Ports,
 ): Promise<App> {
-  const { bus, log, kv, clickhouse, partitions } = ports
+  const { bus, log, kv, partitions } = ports
+  const clickhouse = ports.history.port
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
   if (!isNative()) logger.warn({}, 'the native HTTP server does not run on this Node.js: a slow substitute serves')
 
@@ -289,6 +301,9 @@ async function startRoles(
     metricsContentType: metrics.contentType,
   })
   serveStatic(http, files)
+  // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
+  // accepting nor deciding needs it: it comes last.
+  lifetime.run('clickhouse', ports.history.start())
   await booted.finish()
 
   return {

@@ -1,0 +1,49 @@
+// The ClickHouse port while its engine is still starting: the log bridges the time, so nobody else need wait for it.
+
+import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { ClickHouse } from './clickhouse.ts'
+
+const WAIT_MS_MAX = 3_000
+
+export interface DeferredClickHouse {
+  readonly port: ClickHouse
+  /** Begins opening; resolves or fails with it. Closing waits for what has begun and nothing else. */
+  start(): Promise<void>
+}
+
+/** Calls wait a moment for the port to be opened and fail with Unavailable when it is not by then, or cannot be. */
+export function deferClickHouse(open: () => Promise<ClickHouse>, clock: Clock): DeferredClickHouse {
+  let opening: Promise<ClickHouse> | null = null
+  let port: ClickHouse | null = null
+
+  async function opened(): Promise<ClickHouse> {
+    if (port !== null) return port
+    const waited = new AbortController()
+    try {
+      const first = await Promise.race([opening, clock.sleep(WAIT_MS_MAX, waited.signal)])
+      if (first) return first
+    } catch (error) {
+      throw new Unavailable('clickhouse could not be opened', { cause: error })
+    } finally {
+      waited.abort()
+    }
+    throw new Unavailable('clickhouse is starting')
+  }
+
+  return {
+    async start() {
+      opening = open()
+      port = await opening
+    },
+    port: {
+      insert: async (...args) => (await opened()).insert(...args),
+      query: async (...args) => (await opened()).query(...args),
+      command: async (...args) => (await opened()).command(...args),
+      ping: async () => (port === null ? false : port.ping()),
+      async close() {
+        await (await opening?.catch(() => null))?.close()
+      },
+    },
+  }
+}
