@@ -11,10 +11,8 @@ import { ruleRoutes } from './api/rules.ts'
 import { readFiles, serveStatic } from './api/static.ts'
 import { visitorRoutes } from './api/visitors.ts'
 import { openBus } from './bus/open.ts'
-import type { ClickHouse } from './clickhouse/clickhouse.ts'
 import { deferClickHouse } from './clickhouse/deferred.ts'
-import { migrate } from './clickhouse/migrate.ts'
-import { DATABASE, openClickHouse } from './clickhouse/open.ts'
+import { openHistory } from './clickhouse/history.ts'
 import type { Config } from './config.ts'
 import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
 import { runControl } from './control/owner.ts'
@@ -92,7 +90,8 @@ async function openPorts(config: Config, logger: Logger, lifetime: Lifetime) {
   lifetime.onClose(() => folder.release())
   const { partitions } = folder
   const durability = config['log.durability'] === 'relaxed' ? ('relaxed' as const) : ('fsync' as const)
-  const history = deferClickHouse(() => openHistory(config, logger), clock)
+  const historyConfig = { dataDir: `${dataDir}/clickhouse`, retentionDays: config['retention.eventsDays'] }
+  const history = deferClickHouse(() => openHistory(historyConfig, { clock, log: logger }), clock)
   lifetime.onClose(() => history.port.close())
   const bus = await openBus({
     backend: 'local',
@@ -118,18 +117,6 @@ async function openPorts(config: Config, logger: Logger, lifetime: Lifetime) {
   lifetime.onClose(() => kv.close())
   await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })
   return { bus, log, kv, history, partitions, durability, deployment: folder.createdAt }
-}
-
-async function openHistory(config: Config, logger: Logger): Promise<ClickHouse> {
-  const dataDir = `${config['data.dir']}/clickhouse`
-  const clickhouse = await openClickHouse({ mode: 'embedded', dataDir }, { clock, log: logger })
-  try {
-    await migrate(clickhouse, { database: DATABASE, retentionDays: config['retention.eventsDays'], clock })
-  } catch (error) {
-    await clickhouse.close()
-    throw error
-  }
-  return clickhouse
 }
 
 async function startRoles(
