@@ -105,6 +105,7 @@ TTL toDateTime(ts) + INTERVAL {retentionDays} DAY DELETE
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000,
   enable_block_number_column = 1, enable_block_offset_column = 1,
   min_age_to_force_merge_seconds = 604800, min_age_to_force_merge_on_partition_only = 1,
+  min_bytes_for_wide_part = 134217728,
   fsync_after_insert = 1, fsync_part_directory = 1;
 
 -- Rows the engine refused, as they were, until somebody looks at them.

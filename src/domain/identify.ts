@@ -1,6 +1,6 @@
 // The identify request (decisions §2): its schema, its limits, and the record the ingress makes of an accepted one.
 
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TObjectOptions, type TSchema } from 'typebox'
 import type { Env } from './event.ts'
 import type { KeyKind } from './workspace.ts'
 
@@ -16,6 +16,9 @@ const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.String({ maxLength })
 const flag = Type.Boolean()
 const name = Type.String({ minLength: 1, maxLength: 64 })
+/** Any names. Type.Record would say it as a pattern, and try that on every name. */
+const record = <T extends TSchema>(items: T, options: TObjectOptions = {}) =>
+  Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: items, ...options })
 
 const MockDetail = Type.Object(
   { detected: flag, provider: Type.Optional(Type.Union([name, Type.Null()])), type: Type.Optional(name) },
@@ -75,15 +78,15 @@ export const IdentifySchema = Type.Object(
     storageToken: Type.Optional(Type.Union([text(512), Type.Null()])),
     linkedId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
     email: Type.Optional(Type.String({ maxLength: 320, pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' })),
-    tag: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    tag: Type.Optional(record(Type.Unknown())),
     url: Type.Optional(text(8_192)),
     referrer: Type.Optional(text(8_192)),
-    components: Type.Optional(Type.Record(Type.String(), ComponentSchema)),
+    components: Type.Optional(record(ComponentSchema)),
     automation: Type.Optional(
       Type.Object(
         {
           webdriver: Type.Optional(flag),
-          detectors: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+          detectors: Type.Optional(record(Type.Unknown())),
         },
         strict,
       ),
@@ -105,7 +108,7 @@ export const IdentifySchema = Type.Object(
     mock: Type.Optional(MockSchema),
     ip: Type.Optional(text(45)),
     userAgent: Type.Optional(text(2_048)),
-    headers: Type.Optional(Type.Record(Type.String(), text(4_096), { maxProperties: 64 })),
+    headers: Type.Optional(record(text(4_096), { maxProperties: 64 })),
   },
   strict,
 )

@@ -20,14 +20,14 @@ type PackedSignal = readonly [
 ]
 
 interface Packed {
-  readonly s?: Readonly<Partial<Record<SignalName, PackedSignal>>>
-  readonly bot?: string
-  readonly why?: readonly (readonly [ScoreName, string, number])[]
-  readonly hit?: readonly RuleMatch[]
-  readonly mon?: readonly RuleMatch[]
-  readonly zone?: string
-  readonly cand?: number
-  readonly gen?: number
+  s?: Readonly<Partial<Record<SignalName, PackedSignal>>>
+  bot?: string
+  why?: readonly (readonly [ScoreName, string, number])[]
+  hit?: readonly RuleMatch[]
+  mon?: readonly RuleMatch[]
+  zone?: string
+  cand?: number
+  gen?: number
 }
 
 export interface Detail extends Pick<StoredEvent, 'scoreReasons' | 'matchedRules' | 'monitorMatches'> {
@@ -60,16 +60,14 @@ export function packDetail(event: StoredEvent): string {
     if (packed !== null) s[name] = packed
   }
   const { scoreReasons, matchedRules, monitorMatches, identity } = event
-  const packed: Packed = {
-    s,
-    ...(event.signals.botType === null ? {} : { bot: event.signals.botType }),
-    ...(scoreReasons.length === 0 ? {} : { why: scoreReasons.map((r) => [r.score, r.reason, r.weight] as const) }),
-    ...(matchedRules.length === 0 ? {} : { hit: matchedRules }),
-    ...(monitorMatches.length === 0 ? {} : { mon: monitorMatches }),
-    ...(event.ip.timezone === null ? {} : { zone: event.ip.timezone }),
-    ...(identity.candidates === 0 ? {} : { cand: identity.candidates }),
-    ...(identity.generation === 1 ? {} : { gen: identity.generation }),
-  }
+  const packed: Packed = { s }
+  if (event.signals.botType !== null) packed.bot = event.signals.botType
+  if (scoreReasons.length > 0) packed.why = scoreReasons.map((r) => [r.score, r.reason, r.weight] as const)
+  if (matchedRules.length > 0) packed.hit = matchedRules
+  if (monitorMatches.length > 0) packed.mon = monitorMatches
+  if (event.ip.timezone !== null) packed.zone = event.ip.timezone
+  if (identity.candidates !== 0) packed.cand = identity.candidates
+  if (identity.generation !== 1) packed.gen = identity.generation
   return JSON.stringify(packed)
 }
 

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../domain/errors.ts'
 import { JSON_DEPTH_MAX } from '../domain/identify.ts'
-import { deeperThan } from './json-depth.ts'
+import { nestsDeeper } from './json-depth.ts'
 import { decodeUtf8 } from './utf8.ts'
 
 const MAYBE_SURROGATE = /\\u[dD][89a-fA-F]/
@@ -13,15 +13,20 @@ const LONE_SURROGATE = /\p{Surrogate}/u
  * refused, or kept for a caller who replaces it. Throws ApiError invalid_json.
  */
 export function parseJson(bytes: Uint8Array, loneSurrogates: 'refuse' | 'keep'): unknown {
-  if (deeperThan(bytes, JSON_DEPTH_MAX)) {
-    throw new ApiError('invalid_json', { message: `The body nests deeper than ${JSON_DEPTH_MAX} levels.` })
-  }
   const text = decodeUtf8(bytes)
   if (text === null) throw new ApiError('invalid_json', { message: 'The body is not valid UTF-8.' })
+  const value = parseOrThrow(text)
+  if (nestsDeeper(value, JSON_DEPTH_MAX)) {
+    throw new ApiError('invalid_json', { message: `The body nests deeper than ${JSON_DEPTH_MAX} levels.` })
+  }
+  // Only now: with a reviver the parser does need stack for every level.
+  if (loneSurrogates === 'refuse' && MAYBE_SURROGATE.test(text)) parseOrThrow(text, refuseLoneSurrogates)
+  return value
+}
+
+function parseOrThrow(text: string, reviver?: (name: string, value: unknown) => unknown): unknown {
   try {
-    return loneSurrogates === 'refuse' && MAYBE_SURROGATE.test(text)
-      ? JSON.parse(text, refuseLoneSurrogates)
-      : JSON.parse(text)
+    return JSON.parse(text, reviver)
   } catch {
     throw new ApiError('invalid_json')
   }

@@ -5,6 +5,7 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import { type IdentifyBody, IdentifySchema, type Mock, TAG_BYTES_MAX, TAG_DEPTH_MAX } from '../domain/identify.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { parseJson } from '../http/json-body.ts'
+import { nestsDeeper } from '../http/json-depth.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { validator } from '../lib/validate.ts'
 import type { Caller } from '../records/auth.ts'
@@ -27,16 +28,9 @@ function permitBody(data: unknown, caller: Caller): void {
   }
 }
 
-function depth(value: unknown): number {
-  if (value === null || typeof value !== 'object') return 0
-  let deepest = 0
-  for (const item of Object.values(value)) deepest = Math.max(deepest, depth(item))
-  return deepest + 1
-}
-
 function checkTag(tag: IdentifyBody['tag']): void {
   if (tag === undefined) return
-  if (depth(tag) > TAG_DEPTH_MAX) throw invalid('tag', `A tag nests at most ${TAG_DEPTH_MAX} levels.`)
+  if (nestsDeeper(tag, TAG_DEPTH_MAX)) throw invalid('tag', `A tag nests at most ${TAG_DEPTH_MAX} levels.`)
   if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX)
     throw invalid('tag', `A tag holds at most ${TAG_BYTES_MAX} bytes.`)
 }

@@ -44,7 +44,7 @@ const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin',
 
 interface Context {
   readonly caller: Caller
-  readonly fromQuery: boolean
+  readonly address: string
 }
 
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
@@ -83,11 +83,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       const header = request.header('authorization')
       const fromQuery = header === ''
       const key = fromQuery ? queryKey(request.query) : bearer(header)
-      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, addressOf(request))
+      const address = addressOf(request)
+      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, address)
       permit(caller, 'identify')
       if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
       checkMediaType(request.header('content-type'), fromQuery)
-      request.context = { caller, fromQuery } satisfies Context
+      request.context = { caller, address } satisfies Context
       return null
     } catch (error) {
       return present(error)
@@ -114,14 +115,20 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
-    const { caller } = request.context as Context
+    const { caller, address } = request.context as Context
     const refused = (error: unknown) => answer(present(error))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
       checkQuery(request.query)
-      const address = mockIp ?? ip ?? addressOf(request)
       accept(
-        { caller, body, bytes: request.body, atMs, ip: address, header: (name) => request.header(name) },
+        {
+          caller,
+          body,
+          bytes: request.body,
+          atMs,
+          ip: mockIp ?? ip ?? address,
+          header: (name) => request.header(name),
+        },
         (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),
         (requestId) =>
           answer({

@@ -1,4 +1,5 @@
-// The log on one LMDB environment: one entry per record, counters in memory, this process the only writer.
+// The log on one LMDB environment: one entry per append under the seq of its last record, counters in memory, this process
+// the only writer.
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
@@ -13,7 +14,7 @@ import {
   TOPICS,
   type Topic,
 } from './log.ts'
-import { openSlab, type Slab } from './slab.ts'
+import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface LmdbLogConfig {
@@ -89,7 +90,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       reverse: true,
       limit: 1,
     })
-    const last = newest ? (newest as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES) : floor
+    const last = newest ? seqOf(newest) : floor
     return { floor, last, durable: last }
   }
 
@@ -123,22 +124,27 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     return p
   }
 
-  const put = (p: Partition, seq: Seq, bytes: Uint8Array) => {
-    void db.put(writeKey(scratch, RECORD_KIND, p.code, p.number, seq), bytes as Buffer)
-  }
+  /** The entries whose last record is above `after` and not above `upTo`. */
+  const rangeOf = (p: Partition, after: Seq, upTo: Seq, limit: number) => ({
+    start: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, after + 1),
+    end: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, upTo + 1),
+    limit,
+  })
 
   const readDisk = (p: Partition, after: Seq, limits: ReadLimits): LogRecord[] => {
     const found: LogRecord[] = []
-    let bytes = 0
-    const range = db.getRange({
-      start: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, after + 1),
-      end: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, p.durable + 1),
-      limit: limits.recordsMax,
-    })
-    for (const { key, value } of range) {
-      bytes += value.length
-      if (found.length > 0 && bytes > limits.bytesMax) break
-      found.push({ seq: (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES), bytes: value })
+    let bytesSum = 0
+    // What is durable ends with an entry, so no entry reaches beyond it.
+    for (const { key, value } of db.getRange(rangeOf(p, after, p.durable, limits.recordsMax))) {
+      const records = recordsOf(value)
+      let seq = seqOf(key) - records.length
+      for (const bytes of records) {
+        seq += 1
+        if (seq <= after) continue
+        bytesSum += bytes.length
+        if (found.length === limits.recordsMax || (found.length > 0 && bytesSum > limits.bytesMax)) return found
+        found.push({ seq, bytes })
+      }
     }
     return found
   }
@@ -175,12 +181,12 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const to = Math.min(upTo, from + TRIM_STEP_RECORDS)
       const refused = env.refusal(0)
       if (refused) throw refused
+      const keys = [...db.getKeys(rangeOf(p, from, to, TRIM_STEP_RECORDS))]
       await env.submit({
         bytes: 0,
         apply() {
-          for (let seq = from + 1; seq <= to; seq += 1) {
-            void db.remove(writeKey(scratch, RECORD_KIND, p.code, p.number, seq))
-          }
+          // An entry that also holds later records stays until they go.
+          for (const key of keys) void db.remove(key)
           const marker = Buffer.alloc(SEQ_BYTES)
           marker.writeUIntBE(to, 0, SEQ_BYTES)
           void db.put(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0), marker)
@@ -202,20 +208,21 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const refused = env.refusal(bytes)
       if (refused) throw refused
       const first = p.last + 1
-      const copies = records.map((record) => p.slab.copy(record))
-      p.last += copies.length
+      const entry = p.slab.pack(records)
+      p.last += records.length
+      const last = p.last
       await env.submit({
         bytes,
         apply() {
-          for (const [index, copy] of copies.entries()) put(p, first + index, copy)
+          void db.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
         },
         done() {
-          for (const [index, copy] of copies.entries()) p.tail.push({ seq: first + index, bytes: copy })
-          p.durable = first + copies.length - 1
+          for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
+          p.durable = last
           for (const wake of p.readers) wake()
         },
       })
-      return first + copies.length - 1
+      return last
     },
 
     async read(topic, partition, after, limits, signal) {
@@ -235,12 +242,9 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     async at(topic, partition, seq) {
       const p = find(topic, partition)
       if (!Number.isSafeInteger(seq) || seq <= p.floor || seq > p.durable) return null
-      if (p.tail.covers(seq - 1)) {
-        const record = p.tail.get(p.tail.find(seq - 1))
-        return record?.seq === seq ? record : null
-      }
-      const bytes = db.getBinary(writeKey(scratch, RECORD_KIND, p.code, p.number, seq))
-      return bytes ? { seq, bytes } : null
+      const one = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
+      const [record] = p.tail.covers(seq - 1) ? readTail(p, seq - 1, one) : readDisk(p, seq - 1, one)
+      return record?.seq === seq ? record : null
     },
 
     async trim(topic, partition, upTo) {
@@ -274,19 +278,19 @@ function writeKey(key: Buffer, kind: number, topic: number, partition: number, s
   return key
 }
 
+const seqOf = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)
+
 function checkRecords(records: readonly Uint8Array[]): number {
   if (records.length < 1 || records.length > APPEND_RECORDS_MAX) {
     throw new RangeError(`an append takes 1 to ${APPEND_RECORDS_MAX} records, not ${records.length}`)
   }
-  let bytes = 0
   for (const record of records) {
     assert(record instanceof Uint8Array, 'a record is a Uint8Array')
     if (record.length > RECORD_BYTES_MAX) {
       throw new RangeError(`a record takes up to ${RECORD_BYTES_MAX} bytes, not ${record.length}`)
     }
-    bytes += diskBytes(KEY_BYTES, record.length)
   }
-  return bytes
+  return diskBytes(KEY_BYTES, entryBytes(records))
 }
 
 function checkLimits(after: Seq, { recordsMax, bytesMax, waitMsMax }: ReadLimits): void {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { deeperThan } from '../../src/http/json-depth.ts'
+import { parseJson } from '../../src/http/json-body.ts'
+import { nestsDeeper } from '../../src/http/json-depth.ts'
 import { decodeUtf8 } from '../../src/http/utf8.ts'
 
 /** mulberry32 */
@@ -34,7 +35,7 @@ function randomText(random: () => number): string {
   return Array.from({ length: Math.floor(random() * 8) }, () => letters[Math.floor(random() * letters.length)]).join('')
 }
 
-t.test('the depth of any JSON is that of its parsed value', (t) => {
+t.test('nesting is measured right on any value', (t) => {
   const seed = Number(process.env.SEED ?? 20_261_120)
   t.comment(`seed ${seed}`)
   const random = seeded(seed)
@@ -44,9 +45,9 @@ t.test('the depth of any JSON is that of its parsed value', (t) => {
     const value = randomJson(random, 12)
     const depth = depthOf(value)
     deepest = Math.max(deepest, depth)
-    const padded = Buffer.from(`${'x'.repeat(i % 4)}${JSON.stringify(value, null, i % 3)}`)
-    const bytes = padded.subarray(i % 4)
-    for (let max = Math.max(0, depth - 2); max <= depth + 2; max++) if (deeperThan(bytes, max) !== depth > max) wrong++
+    const parsed = JSON.parse(JSON.stringify(value))
+    for (let max = Math.max(0, depth - 2); max <= depth + 2; max++)
+      if (nestsDeeper(parsed, max) !== depth > max) wrong++
   }
   t.equal(wrong, 0)
   t.ok(deepest >= 10)
@@ -55,6 +56,7 @@ t.test('the depth of any JSON is that of its parsed value', (t) => {
 
 t.test('32 levels pass and 33 do not, whatever is around them', (t) => {
   const nest = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  const parse = (text: string) => () => parseJson(Buffer.from(text), 'refuse')
   for (const [before, after] of [
     ['', ''],
     ['{"a":', '}'],
@@ -63,13 +65,24 @@ t.test('32 levels pass and 33 do not, whatever is around them', (t) => {
     ['["\\\\",', ']'],
   ] as const) {
     const levels = before === '' ? 0 : 1
-    t.notOk(deeperThan(Buffer.from(before + nest(32 - levels) + after), 32), `${before} 32`)
-    t.ok(deeperThan(Buffer.from(before + nest(33 - levels) + after), 32), `${before} 33`)
+    t.doesNotThrow(parse(before + nest(32 - levels) + after), `${before} 32`)
+    t.throws(parse(before + nest(33 - levels) + after), { code: 'invalid_json', message: /32 levels/ }, `${before} 33`)
   }
-  t.ok(deeperThan(Buffer.from('{"a":'.repeat(100_000)), 32))
-  t.notOk(deeperThan(Buffer.from(`["${'['.repeat(1_000)}"]`), 32))
-  t.notOk(deeperThan(Buffer.from('[[],'.repeat(2) + '[],'.repeat(1_000)), 32))
-  t.notOk(deeperThan(new Uint8Array(0), 32))
+  t.doesNotThrow(parse(`["${'['.repeat(1_000)}"]`))
+  t.doesNotThrow(parse(`[[],[[],${'[],'.repeat(1_000)}[]]]`))
+  t.throws(parse(''), { code: 'invalid_json' })
+  t.end()
+})
+
+t.test('no depth of nesting exhausts the stack', (t) => {
+  const levels = 1_000_000
+  for (const inner of ['', '"\\ud800"']) {
+    const whole = '['.repeat(levels) + inner + ']'.repeat(levels)
+    for (const text of [whole, '['.repeat(levels), '{"a":'.repeat(levels)]) {
+      for (const mode of ['refuse', 'keep'] as const)
+        t.throws(() => parseJson(Buffer.from(text), mode), { code: 'invalid_json' })
+    }
+  }
   t.end()
 })
 
