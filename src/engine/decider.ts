@@ -9,8 +9,11 @@ import { packFrames, unpackFrames } from './frames.ts'
 import { type Checkpoint, createPartition, type Decided, type Partition, type Reply } from './partition.ts'
 import type { Loaded, Wanted } from './state.ts'
 
-/** One step of work on one partition. Steps of a partition are asked for one at a time, in order. */
-export type Step = { readonly partition: number; readonly snapshots: readonly Snapshot[] } & StepDetail
+/** One piece of work on one partition. Those of a partition are asked for one at a time, in order. */
+export type Task = { readonly partition: number } & StepDetail
+
+/** A task as a place performs it: with the rulesets it has not been told about since it started. */
+export type Step = Task & { readonly snapshots: readonly Snapshot[] }
 
 type StepDetail =
   | { readonly do: 'begin'; readonly batch: ArrayBuffer; readonly poisoned: readonly number[] }
@@ -93,7 +96,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
 }
 
 /** Performs a step somewhere; rejects when that place died, whose partitions' state is then gone. */
-export type Perform = (step: Step) => Promise<StepResult>
+export type Perform = (task: Task) => Promise<StepResult>
 
 export interface Decider {
   decide(
@@ -113,10 +116,8 @@ export interface Decider {
 /** Reads entries of a partition from the kv: one answer for each that was asked, null for the absent. */
 export type Load = (wanted: readonly Wanted[]) => Promise<readonly Loaded[]>
 
-/** `snapshots` gives the rulesets a place has not been told about since it started. */
-export function createDecider(perform: Perform, snapshots: (partition: number) => readonly Snapshot[]): Decider {
-  const run = (partition: number, step: StepDetail) =>
-    perform({ ...step, partition, snapshots: snapshots(partition) } as Step)
+export function createDecider(perform: Perform): Decider {
+  const run = (partition: number, step: StepDetail) => perform({ ...step, partition })
   return {
     async decide(partition, batch, poisoned, load) {
       let result = await run(partition, { do: 'begin', batch: packFrames(batch), poisoned })

@@ -3,7 +3,7 @@
 
 import { Piscina } from 'piscina'
 import type { Snapshot } from '../rules/snapshot.ts'
-import { createDecider, type Decider, type Step, type StepResult } from './decider.ts'
+import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
 
 export interface WorkersConfig {
   readonly threads: number
@@ -23,57 +23,76 @@ export interface Workers {
 
 const YOUNG_MB = 96
 
+interface Slot {
+  pool: Piscina<Step, StepResult>
+  /** Revisions the thread was told, by workspace and environment. */
+  readonly told: Map<string, number>
+}
+
+function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
+  return new Piscina<Step, StepResult>({
+    filename: config.workerUrl,
+    minThreads: 1,
+    maxThreads: 1,
+    // One step of each partition is posted ahead, so that the thread need not wait for us between two of them, and none
+    // ever stands in the pool's own queue.
+    concurrentTasksPerWorker: config.partitions,
+    // Parked on an atomic, a thread takes all steps that wait and answers none before the last of them is done.
+    atomics: 'disabled',
+    idleTimeout: Number.POSITIVE_INFINITY,
+    // A batch lives for a few milliseconds: in a small young generation much of it would be copied before it dies.
+    resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB },
+    workerData: { partitions: config.partitions, visitorsMax: config.visitorsMax },
+  })
+}
+
 /** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
 export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
-  const slots = Array.from({ length: config.threads }, () => ({
-    pool: new Piscina<Step, StepResult>({
-      filename: config.workerUrl,
-      minThreads: 1,
-      maxThreads: 1,
-      // One step of each partition is posted ahead, so that the thread need not wait for us between two of them, and none
-      // ever stands in the pool's own queue, which does not keep the order.
-      concurrentTasksPerWorker: config.partitions,
-      // A parked thread wakes five times faster, and ours has nothing else to wait for.
-      atomics: 'sync',
-      idleTimeout: Number.POSITIVE_INFINITY,
-      // A batch lives for a few milliseconds: in a small young generation much of it would be copied before it dies.
-      resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB },
-      workerData: { partitions: config.partitions, visitorsMax: config.visitorsMax },
-    }),
-    told: new Map<string, number>(),
-  }))
-  const slotOf = (partition: number) => slots[partition % slots.length] as (typeof slots)[number]
+  const slots: Slot[] = Array.from({ length: config.threads }, () => ({ pool: openPool(config), told: new Map() }))
+  const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
 
   // A checkpoint taken after the next batch was decided would be ahead of its position: the steps of a partition are taken
   // one by one, in order.
-  function perform(step: Step): Promise<StepResult> {
-    const last = lastSteps.get(step.partition)
-    const result = last === undefined ? performNow(step) : last.then(() => performNow(step))
+  function perform(task: Task): Promise<StepResult> {
+    const last = lastSteps.get(task.partition)
+    const result = last === undefined ? performNow(task) : last.then(() => performNow(task))
     const settled = result
       .catch(() => undefined)
       .then(() => {
-        if (lastSteps.get(step.partition) === settled) lastSteps.delete(step.partition)
+        if (lastSteps.get(task.partition) === settled) lastSteps.delete(task.partition)
       })
-    lastSteps.set(step.partition, settled)
+    lastSteps.set(task.partition, settled)
     return result
   }
 
-  async function performNow(step: Step): Promise<StepResult> {
-    const slot = slotOf(step.partition)
+  async function performNow(task: Task): Promise<StepResult> {
+    const slot = slotOf(task.partition)
+    const { pool } = slot
+    // The pool's own way to end a task, a signal, would keep it from posting a step while another one runs.
+    const watchdog = setTimeout(() => replace(slot, pool), config.stepMsMax)
     try {
-      const transferList = step.do === 'begin' ? [step.batch] : []
+      const transferList = task.do === 'begin' ? [task.batch] : []
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
-      const posted = { ...step, snapshots: news(slot) }
-      return await slot.pool.run(posted, { transferList, signal: AbortSignal.timeout(config.stepMsMax) })
+      return await pool.run({ ...task, snapshots: news(slot) }, { transferList })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
-      slot.told.clear()
+      if (slot.pool === pool) slot.told.clear()
       throw error
+    } finally {
+      clearTimeout(watchdog)
     }
   }
 
-  function news({ told }: (typeof slots)[number]): Snapshot[] {
+  /** Ends a thread that hangs; every step it was given fails. */
+  function replace(slot: Slot, hanging: Slot['pool']): void {
+    if (slot.pool !== hanging) return
+    slot.pool = openPool(config)
+    slot.told.clear()
+    void hanging.destroy()
+  }
+
+  function news({ told }: Slot): Snapshot[] {
     const fresh: Snapshot[] = []
     for (const snapshot of current()) {
       const key = `${snapshot.workspace}/${snapshot.env}`
@@ -85,7 +104,7 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
   }
 
   return {
-    decider: createDecider(perform, () => []),
+    decider: createDecider(perform),
     async close() {
       await Promise.all(slots.map(({ pool }) => pool.close({ force: true })))
     },

@@ -1,7 +1,7 @@
 // The engine's threads in-process: the real stepper behind the real decider, one step at a time per thread, with threads
 // that die and take the state of their partitions along.
 
-import { createDecider, createStepper, type Decider, type Step, type StepResult } from '../../src/engine/decider.ts'
+import { createDecider, createStepper, type Decider, type StepResult, type Task } from '../../src/engine/decider.ts'
 import { unpackFrames } from '../../src/engine/frames.ts'
 import type { Snapshot } from '../../src/rules/snapshot.ts'
 import type { Rng } from '../helpers/rng.ts'
@@ -19,8 +19,8 @@ export interface ThreadsNeeds {
   readonly current: () => readonly Snapshot[]
 }
 
-interface Task {
-  readonly step: Step
+interface Posted {
+  readonly task: Task
   readonly resolve: (result: StepResult) => void
   readonly reject: (error: Error) => void
 }
@@ -30,30 +30,30 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
   const slots = Array.from({ length: threads }, () => ({
     perform: fresh(),
     told: new Map<string, number>(),
-    queue: [] as Task[],
+    queue: [] as Posted[],
   }))
   type Slot = (typeof slots)[number]
   const slotOf = (partition: number) => slots[partition % threads] as Slot
 
-  function kills(step: Step): boolean {
+  function kills(task: Task): boolean {
     if (random.chance(host.faults().thread)) return true
-    if (step.do !== 'begin' || !Buffer.from(step.batch).includes(THREAD_KILLER)) return false
-    return unpackFrames(step.batch).some(
-      ({ seq, bytes }) => !step.poisoned.includes(seq) && Buffer.from(bytes).includes(THREAD_KILLER),
+    if (task.do !== 'begin' || !Buffer.from(task.batch).includes(THREAD_KILLER)) return false
+    return unpackFrames(task.batch).some(
+      ({ seq, bytes }) => !task.poisoned.includes(seq) && Buffer.from(bytes).includes(THREAD_KILLER),
     )
   }
 
   function next(slot: Slot): void {
     host.step(random.chance(0.1) ? random.float() * 20 : 0, () => {
-      const { step, resolve, reject } = slot.queue[0] as Task
+      const { task, resolve, reject } = slot.queue[0] as Posted
       try {
-        if (kills(step)) {
+        if (kills(task)) {
           slot.perform = fresh()
           throw new Error('the thread died')
         }
-        resolve(slot.perform({ ...step, snapshots: news(slot) }))
+        resolve(slot.perform({ ...task, snapshots: news(slot) }))
       } catch (error) {
-        host.note(`step ${step.partition} ${step.do} ! ${(error as Error).message}`)
+        host.note(`step ${task.partition} ${task.do} ! ${(error as Error).message}`)
         slot.told.clear()
         reject(error as Error)
       }
@@ -62,10 +62,10 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
     })
   }
 
-  function perform(step: Step): Promise<StepResult> {
-    const slot = slotOf(step.partition)
+  function perform(task: Task): Promise<StepResult> {
+    const slot = slotOf(task.partition)
     return new Promise((resolve, reject) => {
-      slot.queue.push({ step, resolve, reject })
+      slot.queue.push({ task, resolve, reject })
       if (slot.queue.length === 1) next(slot)
     })
   }
@@ -79,5 +79,5 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
     })
   }
 
-  return createDecider(perform, () => [])
+  return createDecider(perform)
 }
