@@ -42,7 +42,7 @@ export class MissingPosition extends Error {
 const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
 const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
-const CHECKPOINT_MS = 100
+const CHECKPOINT_MS = 200
 const CHECKPOINT_EVENTS = 1_000
 const IDLE_WAIT_MS = 1_000
 const RETRY_MS = 200

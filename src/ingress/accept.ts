@@ -48,7 +48,10 @@ const NONCES_MAX = 500_000
 const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, string> =>
   new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** `decided` or `expired` is called once after the promise of `accept` resolved or before; a rejection means neither will be. */
+/**
+ * `decided` or `expired` is called once after the promise of `accept` resolved or before; when it throws or rejects, neither
+ * will be.
+ */
 export type Accept = (incoming: Incoming, decided: Decided, expired: (requestId: string) => void) => Promise<void>
 
 export function createAccept(needs: AcceptNeeds): Accept {
@@ -97,7 +100,19 @@ export function createAccept(needs: AcceptNeeds): Accept {
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
-  return async function accept(incoming, decided, expired) {
+  async function store(partition: number, requestId: string, record: Uint8Array): Promise<void> {
+    try {
+      await must(appends[partition], 'a partition').add(record, record.length)
+      waiting.stored(requestId)
+    } catch {
+      const failure = unavailable('The identification could not be stored.')
+      waiting.cancel(requestId, failure)
+      throw failure
+    }
+  }
+
+  // Not async: while it waited for the disk it would keep the parsed body, which nobody needs any more, from the collector.
+  return function accept(incoming, decided, expired) {
     const { caller, body, bytes } = incoming
     const nonce = body.nonce === undefined ? null : `${caller.workspace.id}/${caller.env}/${body.nonce}`
     if (nonce !== null) {
@@ -112,7 +127,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
           (outcome, replayed) => decided(sameForm || !('body' in outcome) ? outcome : original, replayed),
           () => expired(first.requestId),
         )
-        return
+        return Promise.resolve()
       }
     }
     const reason = needs.refusal()
@@ -134,13 +149,6 @@ export function createAccept(needs: AcceptNeeds): Accept {
     // to be compared with it: it waits for the event of the first.
     if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
     else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
-    try {
-      await must(appends[partition], 'a partition').add(record, record.length)
-      waiting.stored(meta.requestId)
-    } catch {
-      const failure = unavailable('The identification could not be stored.')
-      waiting.cancel(meta.requestId, failure)
-      throw failure
-    }
+    return store(partition, meta.requestId, record)
   }
 }

@@ -42,6 +42,8 @@ export interface LmdbKvConfig {
 const KEYS_MAX = 10_000
 const SWEEP_RECORDS_MAX = 500
 const SWEEP_EVERY_MS = 1_000
+/** Visitors are changed here and there: every changed record costs a page. */
+const PAGE_BYTES = 4_096
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const VERSION_KEY = Buffer.from([0x01])
 const NUMBER_BYTES = 8
@@ -65,6 +67,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const env = openLmdb({
     path: config.path,
     durability: config.durability ?? 'fsync',
+    pageBytes: PAGE_BYTES,
     bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
   })
@@ -280,14 +283,14 @@ function prepare(commit: Commit, now: number): Prepared {
       const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
       const record = encodeValue(value, expiresAt)
       const built = build(key)
-      bytes += diskBytes(built.length, record.length)
+      bytes += diskBytes(built.length, record.length, PAGE_BYTES)
       return [built, record, expiresAt] as const
     }),
     drop: drop.map(build),
     add: add.map(([key, by]) => {
       if (!Number.isSafeInteger(by)) throw new RangeError(`a counter takes integers, not ${by}`)
       const built = build(key)
-      bytes += diskBytes(built.length, NUMBER_BYTES)
+      bytes += diskBytes(built.length, NUMBER_BYTES, PAGE_BYTES)
       return [built, by] as const
     }),
   }

@@ -13,6 +13,8 @@ export interface LmdbConfig {
   /** The folder of the environment; made when missing. */
   readonly path: string
   readonly durability: Durability
+  /** Of a file that is made; an existing one keeps its own. Large pages suit large values: fewer to find, free and write. */
+  readonly pageBytes: number
   /** The most that live pages may occupy. Deleted data counts no more, though the file itself never shrinks. */
   readonly bytesMax: number
   /** The most that may wait for the disk; further writes fail with Full. */
@@ -54,8 +56,8 @@ interface Waiting {
 }
 
 const GROUP_BYTES_MAX = 16 * 1024 * 1024
-const PAGE_BYTES = 4096
-const IN_LEAF_BYTES_MAX = 1_900
+/** A value that fills more of a page than this gets pages of its own. */
+const IN_LEAF_SHARE_MAX = 0.46
 /** How full pages are that split in the middle as they grow. */
 const LEAF_FILL = 0.65
 /** Below this much free space an I/O error is taken for a full disk: LMDB reports a short write as one. */
@@ -63,10 +65,11 @@ const ROOM_BYTES_MIN = 16 * 1024 * 1024
 const NO_ROOM_CODES: readonly unknown[] = [27, 28, 122, -30792]
 
 /** An estimate of the disk pages one record takes, in bytes: larger ones get whole pages of their own. */
-export function diskBytes(keyBytes: number, valueBytes: number): number {
-  const inLeaf = (valueBytes > IN_LEAF_BYTES_MAX ? 24 : valueBytes) + keyBytes + 16
-  const ownPages = valueBytes > IN_LEAF_BYTES_MAX ? Math.ceil((valueBytes + 24) / PAGE_BYTES) : 0
-  return Math.ceil(inLeaf / LEAF_FILL) + ownPages * PAGE_BYTES
+export function diskBytes(keyBytes: number, valueBytes: number, pageBytes: number): number {
+  const apart = valueBytes > pageBytes * IN_LEAF_SHARE_MAX
+  const inLeaf = (apart ? 24 : valueBytes) + keyBytes + 16
+  const ownPages = apart ? Math.ceil((valueBytes + 24) / pageBytes) : 0
+  return Math.ceil(inLeaf / LEAF_FILL) + ownPages * pageBytes
 }
 
 /**
@@ -191,6 +194,7 @@ function openDatabase(config: LmdbConfig): RootDatabase<Buffer, Buffer> {
   try {
     return open<Buffer, Buffer>({
       path: config.path,
+      pageSize: config.pageBytes,
       encoding: 'binary',
       keyEncoding: 'binary',
       overlappingSync: false,

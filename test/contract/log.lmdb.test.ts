@@ -99,6 +99,9 @@ t.test('more than may wait for the disk is refused at once', async (t) => {
   await log.close()
 })
 
+/** Of the log's file. */
+const PAGE_BYTES = 16_384
+
 t.test('a damaged file is refused instead of crashing', async (t) => {
   const dataDir = tempDir(t)
   const log = await openLog(configFor(dataDir))
@@ -111,13 +114,19 @@ t.test('a damaged file is refused instead of crashing', async (t) => {
   const damage: Record<string, () => void> = {
     truncated: () => truncateSync(file, good.length - 20_000),
     'cut inside the header': () => truncateSync(file, 100),
-    'cut after the header': () => truncateSync(file, 8_192),
+    'cut after the header': () => truncateSync(file, 2 * PAGE_BYTES),
     'random bytes': () => writeFileSync(file, Buffer.alloc(50_000, 0xa5)),
     text: () => writeFileSync(file, 'not a database'),
     'second header gone': () =>
-      writeFileSync(file, Buffer.concat([good.subarray(0, 4_096), Buffer.alloc(4_096), good.subarray(8_192)])),
+      writeFileSync(
+        file,
+        Buffer.concat([good.subarray(0, PAGE_BYTES), Buffer.alloc(PAGE_BYTES), good.subarray(2 * PAGE_BYTES)]),
+      ),
     'all pages but the headers gone': () =>
-      writeFileSync(file, Buffer.concat([good.subarray(0, 8_192), Buffer.alloc(good.length - 8_192)])),
+      writeFileSync(
+        file,
+        Buffer.concat([good.subarray(0, 2 * PAGE_BYTES), Buffer.alloc(good.length - 2 * PAGE_BYTES)]),
+      ),
   }
   for (const [what, apply] of Object.entries(damage)) {
     writeFileSync(file, good)
@@ -135,12 +144,12 @@ t.test('a file that lacks only free pages at its end is opened', async (t) => {
   const log = await openLog(configFor(dataDir))
   // Enough for branch pages, with records inside leaves and on pages of their own.
   for (let count = 0; count < 400; count += 1) {
-    await log.append('events', 0, [Buffer.alloc(3_000, count), Buffer.alloc(1_000, count)])
+    await log.append('events', 0, [Buffer.alloc(count % 2 === 0 ? 3_000 : 12_000, count), Buffer.alloc(1_000, count)])
   }
   await log.close()
   const file = join(dataDir, 'log', 'data.mdb')
   const bytes = readFileSync(file)
-  for (const page of [0, 4_096]) {
+  for (const page of [0, PAGE_BYTES]) {
     const at = page + 24 + 120
     bytes.writeBigUInt64LE(bytes.readBigUInt64LE(at) + 50n, at)
   }
@@ -148,7 +157,7 @@ t.test('a file that lacks only free pages at its end is opened', async (t) => {
   const again = await openLog(configFor(dataDir))
   t.equal((await again.read('events', 0, 0, ALL)).length, 800)
   await again.close()
-  truncateSync(file, bytes.length - 12_000)
+  truncateSync(file, bytes.length - 3 * PAGE_BYTES)
   await t.rejects(openLog(configFor(dataDir)), Unreadable, 'pages in use are missing')
 })
 
