@@ -40,6 +40,7 @@ function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
     // Parked on an atomic, a thread takes all steps that wait and answers none before the last of them is done.
     atomics: 'disabled',
     idleTimeout: Number.POSITIVE_INFINITY,
+    recordTiming: false,
     // A batch lives for a few milliseconds: in a small young generation much of it would be copied before it dies.
     resourceLimits: { maxOldGenerationSizeMb: config.heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB },
     workerData: { partitions: config.partitions, visitorsMax: config.visitorsMax },

@@ -16,7 +16,7 @@ export function presentResult(event: StoredEvent, workspace: ResultWorkspace, ke
     issuedAt: event.timestamp,
   })
   if (keyKind === 'secret') return JSON.stringify({ ...presentEvent(event, workspace.plan), storageToken })
-  return JSON.stringify({
+  const result: Record<string, unknown> = {
     requestId: event.requestId,
     visitorId: event.visitorId,
     visitorFound: event.visitorFound,
@@ -25,8 +25,10 @@ export function presentResult(event: StoredEvent, workspace: ResultWorkspace, ke
     lastSeenAt: isoTime(event.lastSeenAt),
     timestamp: isoTime(event.timestamp),
     storageToken,
-    ...(workspace.settings.clientResult === 'verdict'
-      ? { verdict: event.verdict, challengeType: event.challengeType }
-      : {}),
-  })
+  }
+  if (workspace.settings.clientResult === 'verdict') {
+    result.verdict = event.verdict
+    result.challengeType = event.challengeType
+  }
+  return JSON.stringify(result)
 }

@@ -5,11 +5,12 @@ import type { IdentifyMeta } from '../domain/identify.ts'
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export function encodeIdentification(meta: IdentifyMeta, body: Uint8Array): Uint8Array {
-  const head = Buffer.from(JSON.stringify(meta))
-  const bytes = new Uint8Array(4 + head.length + body.length)
-  new DataView(bytes.buffer).setUint32(0, head.length)
-  bytes.set(head, 4)
-  bytes.set(body, 4 + head.length)
+  const head = JSON.stringify(meta)
+  const headBytes = Buffer.byteLength(head)
+  const bytes = Buffer.allocUnsafe(4 + headBytes + body.length)
+  bytes.writeUInt32BE(headBytes, 0)
+  bytes.write(head, 4)
+  bytes.set(body, 4 + headBytes)
   return bytes
 }
 
