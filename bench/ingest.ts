@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '3' },
     devices: { type: 'string', default: '100000' },
-    connections: { type: 'string', default: '128' },
+    connections: { type: 'string', default: '512' },
     rules: { type: 'string', default: '50' },
     half: { type: 'boolean', default: true },
     profile: { type: 'string', default: '' },
