@@ -27,7 +27,7 @@ const ENTRY_BYTES = 24 + ID_BYTES
 const ENTRIES_MAX = 4_194_304
 
 export function createNonces(): Nonces {
-  let capacity = 1_024
+  let capacity = 64
   let hashes = new Float64Array(capacity)
   let bodies = new Float64Array(capacity)
   let times = new Float64Array(capacity)
@@ -53,19 +53,22 @@ export function createNonces(): Nonces {
     unpacked = Math.min(unpacked, size)
   }
 
+  /** Called when the ring is full: the copies begin with the oldest. */
   function grow(): void {
-    const entries: NonceEntry[] = []
-    for (let i = 0; i < size; i++) entries.push(entryAt((head + i) % capacity))
-    capacity *= 2
-    hashes = new Float64Array(capacity)
-    bodies = new Float64Array(capacity)
-    times = new Float64Array(capacity)
-    ids = Buffer.alloc(capacity * ID_BYTES)
+    for (const [hash, slot] of slots) slots.set(hash, (slot - head + capacity) % capacity)
+    const doubled = (values: Float64Array) => {
+      const wider = new Float64Array(2 * capacity)
+      wider.set(values.subarray(head))
+      wider.set(values.subarray(0, head), capacity - head)
+      return wider
+    }
+    hashes = doubled(hashes)
+    bodies = doubled(bodies)
+    times = doubled(times)
+    const headBytes = head * ID_BYTES
+    ids = Buffer.concat([ids.subarray(headBytes), ids.subarray(0, headBytes)], 2 * ids.length)
     head = 0
-    size = 0
-    const waiting = unpacked
-    for (const entry of entries) add(entry)
-    unpacked = waiting
+    capacity *= 2
   }
 
   function add(entry: NonceEntry): void {

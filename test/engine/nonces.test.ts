@@ -1,0 +1,39 @@
+// The memory of nonces against a plain list, over growth, expiry and the way through the checkpoint.
+
+import t from 'tap'
+import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
+import { createNonces, type NonceEntry } from '../../src/engine/nonces.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+
+t.test('what was added within the window is found, and nothing else, also after a restart', (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const random = rng(seed)
+  for (let run = 0; run < 20; run++) {
+    let nonces = createNonces()
+    const added: NonceEntry[] = []
+    const chunks: Uint8Array[] = []
+    let atMs = 1_700_000_000_000
+    for (let i = 0; i < 1_000; i++) {
+      atMs += random.int(random.chance(0.01) ? NONCE_WINDOW_MS : 400)
+      const requestId = `req_${String(run * 1_000 + i).padStart(26, '0')}`
+      const entry = { nonceHash: random.int(500) + 1, bodyHash: i, acceptedAt: atMs, requestId }
+      nonces.add(entry)
+      added.push(entry)
+      if (random.chance(0.02)) chunks.push(nonces.takeAdded() ?? new Uint8Array(0))
+      if (random.chance(0.005)) {
+        chunks.push(nonces.takeAdded() ?? new Uint8Array(0))
+        nonces = createNonces()
+        for (const chunk of chunks) nonces.restore(chunk)
+      }
+      const asked = random.int(500) + 1
+      const newest = added.findLast((e) => e.nonceHash === asked)
+      const expected = newest !== undefined && atMs - newest.acceptedAt <= NONCE_WINDOW_MS ? newest : null
+      if (JSON.stringify(nonces.find(asked, atMs)) !== JSON.stringify(expected)) {
+        return t.same(nonces.find(asked, atMs), expected, `run ${run}, step ${i}`)
+      }
+    }
+  }
+  t.pass('20 runs of 1,000 nonces')
+  t.end()
+})
