@@ -17,13 +17,13 @@ export const FAULTS: readonly Fault[] = [
   {
     promise: 'accepted means durable',
     file: 'ingress/accept.js',
-    find: "            await must(appends[partition], 'a partition').add(record, record.length);",
+    find: '        return store(partition, meta.requestId, record);',
     // The only answer of the ingress itself is 202. Only visits without a nonce get it here, which are never repeated.
-    replace: `            if (nonce !== null) await appends[partition].add(record, record.length);
-            else {
-                setTimeout(() => void appends[partition].add(record, record.length), 200);
-                expired(meta.requestId);
-            }`,
+    replace: `        if (nonce !== null) return store(partition, meta.requestId, record);
+        setTimeout(() => void appends[partition].add(record, record.length), 200);
+        waiting.stored(meta.requestId);
+        expired(meta.requestId);
+        return Promise.resolve();`,
   },
   {
     promise: 'a decision is durable before it is told',

@@ -19,10 +19,10 @@ export const kindOf = (body: string) => (body.includes('"signals":') ? 'secret' 
 export function watchTrims({ log, kv }: Deployment, scheduler: Scheduler, keepMs: number, problem: Problem): void {
   log.onTrim = (topic, partition, gone) => {
     // Its records in the kv were lost: the trim goes by what they said.
-    if (!kv.scopes.has(partitionScope(partition))) return
-    const position = (source: string) => positionOf(kv, partitionScope(partition), source) ?? 0
-    const done =
-      topic === 'events' ? Math.min(position(ENGINE_POSITION), position(SINK_POSITION)) : decidedTo(kv, partition)
+    const engine = positionOf(kv, partitionScope(partition), ENGINE_POSITION)
+    if (engine === null) return
+    const sink = positionOf(kv, partitionScope(partition), SINK_POSITION) ?? 0
+    const done = topic === 'events' ? Math.min(engine, sink) : decidedTo(kv, partition)
     const last = gone.at(-1)
     if (last === undefined) return
     if (last.seq > done) problem('a trim takes what is still needed', `${topic}/${partition} ${last.seq} of ${done}`)
