@@ -1,5 +1,6 @@
 // One LMDB environment with group commit: writes of many callers share one transaction, and one transaction is in
 // flight at a time, so that a failed one takes nothing with it but itself and what waited behind it.
+import { statfsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
@@ -60,6 +61,12 @@ const GROUP_BYTES_MAX = 16 * 1024 * 1024
 const IN_LEAF_SHARE_MAX = 0.46
 /** How full pages are that split in the middle as they grow. */
 const LEAF_FILL = 0.65
+/**
+ * Free space that a transaction must leave. The library corrupts memory when the disk refuses its pages, so it is not let come
+ * to that. What frees room (a trim) writes little, and must still be possible when nothing else is.
+ */
+const RESERVE_BYTES = 64 * 1024 * 1024
+const RESERVE_BYTES_TO_FREE = 24 * 1024 * 1024
 /** Below this much free space an I/O error is taken for a full disk: LMDB reports a short write as one. */
 const ROOM_BYTES_MIN = 16 * 1024 * 1024
 const NO_ROOM_CODES: readonly unknown[] = [27, 28, 122, -30792]
@@ -109,6 +116,10 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     const group = takeGroup(waiting)
     const written: Waiting[] = []
     committing = true
+    if (!leavesReserve(config.path, group)) {
+      refuse(group, new Full('the disk is almost full'))
+      return
+    }
     db.batch(() => {
       for (const entry of group) {
         try {
@@ -142,14 +153,20 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     // LMDB refuses every later transaction after a failed header write, and lmdb would never answer: ask it first.
     broken = probe(db)
     const known = noRoom && broken === null
+    refuse(
+      group,
+      known
+        ? new Full('the disk is full', { cause })
+        : new Unavailable(`the disk refused the write: ${cause instanceof Error ? cause.message : cause}`, { cause }),
+    )
+  }
+
+  /** Nothing of the group was written, and what waits behind it may build on it. */
+  const refuse = (group: readonly Waiting[], failure: Unavailable) => {
     committing = false
     for (const { write, reject } of [...group, ...waiting.splice(0)]) {
       pendingBytes -= write.bytes
-      reject(
-        known
-          ? new Full('the disk is full', { cause })
-          : new Unavailable(`the disk refused the write: ${cause instanceof Error ? cause.message : cause}`, { cause }),
-      )
+      reject(failure)
     }
     config.onFailure?.()
     proceed()
@@ -217,6 +234,17 @@ function takeGroup(waiting: Waiting[]): Waiting[] {
     count += 1
   }
   return waiting.splice(0, count)
+}
+
+function leavesReserve(path: string, group: readonly Waiting[]): boolean {
+  let bytes = 0
+  for (const { write } of group) bytes += write.bytes
+  try {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize > (bytes === 0 ? RESERVE_BYTES_TO_FREE : RESERVE_BYTES + 2 * bytes)
+  } catch {
+    return true
+  }
 }
 
 interface TreeStats {
