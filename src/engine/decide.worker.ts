@@ -6,7 +6,8 @@ import { openRandom } from '../lib/random.ts'
 import { createStepper, type Step, type StepResult } from './decider.ts'
 
 const { partitions, visitorsMax } = workerData as { partitions: number; visitorsMax: number }
-const perform = createStepper({ partitions, visitorsMax, random: openRandom() })
+const monotonic = () => performance.now()
+const perform = createStepper({ partitions, visitorsMax, random: openRandom(), monotonic })
 
 export default function step(task: Step): StepResult {
   return perform(task)

@@ -37,6 +37,8 @@ export interface StepResult {
 export interface StepperNeeds {
   readonly partitions: number
   readonly random: RandomBytes
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number
   readonly visitorsMax: number
 }
 

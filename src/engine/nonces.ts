@@ -1,5 +1,5 @@
 // The nonces a partition has decided in the last two minutes (architecture §4, R6), in flat arrays: at full load there are
-// more than a million of them.
+// more than a million of them. Both clocks must agree that the time is over: the machine's may jump.
 
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 
@@ -12,7 +12,7 @@ export interface NonceEntry {
 }
 
 export interface Nonces {
-  /** The first request with this nonce if it was accepted within the window before `atMs`. */
+  /** The first request with this nonce if it was accepted within the window around `atMs`, or became known here within it. */
   find(nonceHash: number, atMs: number): NonceEntry | null
   add(entry: NonceEntry): void
   /** Entries added since the last call, packed, for the checkpoint; null when there are none. */
@@ -26,11 +26,14 @@ const ENTRY_BYTES = 24 + ID_BYTES
 /** Above this many the oldest is forgotten before its two minutes are over. */
 const ENTRIES_MAX = 4_194_304
 
-export function createNonces(): Nonces {
+/** `monotonic`: milliseconds that never jump. */
+export function createNonces(monotonic: () => number): Nonces {
   let capacity = 64
   let hashes = new Float64Array(capacity)
   let bodies = new Float64Array(capacity)
   let times = new Float64Array(capacity)
+  /** Monotonic, of this process. */
+  let knownSince = new Float64Array(capacity)
   let ids = Buffer.alloc(capacity * ID_BYTES)
   // Slots are used as a ring from `head` (oldest) on; a hash maps to the newest slot that holds it.
   let head = 0
@@ -44,6 +47,10 @@ export function createNonces(): Nonces {
     acceptedAt: times[slot] as number,
     requestId: ids.toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
   })
+
+  const isRecent = (slot: number, atMs: number, nowMs: number): boolean =>
+    Math.abs(atMs - (times[slot] as number)) <= NONCE_WINDOW_MS ||
+    nowMs - (knownSince[slot] as number) <= NONCE_WINDOW_MS
 
   function dropOldest(): void {
     const hash = hashes[head] as number
@@ -65,6 +72,7 @@ export function createNonces(): Nonces {
     hashes = doubled(hashes)
     bodies = doubled(bodies)
     times = doubled(times)
+    knownSince = doubled(knownSince)
     const headBytes = head * ID_BYTES
     ids = Buffer.concat([ids.subarray(headBytes), ids.subarray(0, headBytes)], 2 * ids.length)
     head = 0
@@ -72,7 +80,8 @@ export function createNonces(): Nonces {
   }
 
   function add(entry: NonceEntry): void {
-    while (size > 0 && (times[head] as number) < entry.acceptedAt - NONCE_WINDOW_MS) dropOldest()
+    const nowMs = monotonic()
+    while (size > 0 && !isRecent(head, entry.acceptedAt, nowMs)) dropOldest()
     if (size === capacity) {
       if (capacity < ENTRIES_MAX) grow()
       else dropOldest()
@@ -81,6 +90,7 @@ export function createNonces(): Nonces {
     hashes[slot] = entry.nonceHash
     bodies[slot] = entry.bodyHash
     times[slot] = entry.acceptedAt
+    knownSince[slot] = nowMs
     ids.write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
     slots.set(entry.nonceHash, slot)
     size++
@@ -90,9 +100,7 @@ export function createNonces(): Nonces {
   return {
     find(nonceHash, atMs) {
       const slot = slots.get(nonceHash)
-      if (slot === undefined) return null
-      const entry = entryAt(slot)
-      return Math.abs(atMs - entry.acceptedAt) <= NONCE_WINDOW_MS ? entry : null
+      return slot !== undefined && isRecent(slot, atMs, monotonic()) ? entryAt(slot) : null
     },
     add,
     takeAdded() {
