@@ -1,12 +1,8 @@
 // How scopes, collections and ids become the bytes that the embedded kv sorts by. Lengths come first, so that no
 // character of one part can be taken for the border to the next.
+import { checkKeyBytes, checkScope, textBytes } from './checks.ts'
 import type { Key, Scope } from './kv.ts'
 
-export const KEY_TEXT_BYTES_MAX = 512
-
-/** Scopes name a cluster slot, so they hold no character that means something to the backend. */
-const SCOPE = /^[\w.:/-]+$/
-const LONE_SURROGATE = /\p{Surrogate}/u
 const RECORD_KIND = 0x10
 const POSITION_KIND = 0x11
 const EXPIRY_KIND = 0x12
@@ -18,7 +14,7 @@ const JUST_ABOVE = Buffer.from([0x00])
 
 /** The bytes all keys of a collection begin with. */
 export function collectionPrefix(scope: Scope, collection: string): Buffer {
-  if (!SCOPE.test(scope)) throw new RangeError(`not a scope: ${JSON.stringify(scope)}`)
+  checkScope(scope)
   return prefix(RECORD_KIND, scope, collection)
 }
 
@@ -26,9 +22,7 @@ export function collectionPrefix(scope: Scope, collection: string): Buffer {
 export function recordKey(start: Buffer, id: string): Buffer {
   const idBytes = textBytes(id)
   // The prefix carries five bytes that are ours: the kind and two lengths.
-  if (start.length - 5 + idBytes > KEY_TEXT_BYTES_MAX) {
-    throw new RangeError(`scope, collection and id take up to ${KEY_TEXT_BYTES_MAX} bytes`)
-  }
+  checkKeyBytes(start.length - 5 + idBytes)
   const key = Buffer.allocUnsafe(start.length + idBytes)
   key.set(start)
   key.write(id, start.length)
@@ -61,7 +55,7 @@ export function rangeBounds(start: Buffer, after: string | undefined, upTo: stri
 }
 
 export function positionKey(scope: Scope, source: string): Buffer {
-  if (!SCOPE.test(scope)) throw new RangeError(`not a scope: ${JSON.stringify(scope)}`)
+  checkScope(scope)
   return prefix(POSITION_KIND, scope, source)
 }
 
@@ -86,23 +80,12 @@ export function parseExpiryKey(key: Buffer): { readonly expiresAt: number; reado
 function prefix(kind: number, scope: string, name: string): Buffer {
   const scopeBytes = textBytes(scope)
   const nameBytes = textBytes(name)
-  if (scopeBytes + nameBytes > KEY_TEXT_BYTES_MAX) {
-    throw new RangeError(`scope, collection and id take up to ${KEY_TEXT_BYTES_MAX} bytes`)
-  }
+  checkKeyBytes(scopeBytes + nameBytes)
   const bytes = Buffer.allocUnsafe(5 + scopeBytes + nameBytes)
   bytes[0] = kind
   bytes.writeUInt16BE(scopeBytes, 1)
   bytes.write(scope, 3)
   bytes.writeUInt16BE(nameBytes, 3 + scopeBytes)
   bytes.write(name, 5 + scopeBytes)
-  return bytes
-}
-
-function textBytes(text: string): number {
-  if (text.length === 0) throw new RangeError('a part of a key is empty')
-  const bytes = Buffer.byteLength(text)
-  // Two ids that differ only in broken characters would become the same bytes.
-  if (bytes !== text.length && LONE_SURROGATE.test(text))
-    throw new RangeError('a part of a key is not well-formed text')
   return bytes
 }

@@ -58,8 +58,10 @@ export const COMMIT_KEYS_MAX = 10_000
 export interface Kv {
   /** One round trip; null for what does not exist or has expired. */
   get<T = unknown>(scope: Scope, keys: readonly Key[]): Promise<(Entry<T> | null)[]>
-  /** Entries of a collection in id order. */
+  /** Entries of a collection in id order; RangeError for a collection the kv was opened with as unsorted. */
   scan<T = unknown>(scope: Scope, collection: string, range: Range): Promise<Entry<T>[]>
+  /** All entries of any collection, in any order. One that is written meanwhile may be missing or come twice. */
+  walk<T = unknown>(scope: Scope, collection: string): AsyncIterable<Entry<T>>
   /** The guarded position of `source` in this scope; null when it was never written. */
   position(scope: Scope, source: string): Promise<number | null>
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */

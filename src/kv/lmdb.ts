@@ -2,6 +2,8 @@
 // last transaction, plus what the earlier commits of the same group change.
 import type { Clock } from '../lib/clock.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
+import { must } from '../lib/must.ts'
+import { checkCommit, checkGet, checkRange, checkSorted, checkTtl } from './checks.ts'
 import {
   collectionPrefix,
   expiredBounds,
@@ -12,22 +14,15 @@ import {
   positionKey,
   rangeBounds,
 } from './keys.ts'
-import {
-  COMMIT_KEYS_MAX,
-  type Commit,
-  type Entry,
-  type Key,
-  type Kv,
-  type Range,
-  type Scope,
-  type Version,
-} from './kv.ts'
+import type { Commit, Entry, Key, Kv, Range, Scope, Version } from './kv.ts'
 import { decodeHeader, decodeValue, encodeCounter, encodeValue, type Header, NEVER, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
   /** The folder of the environment. */
   readonly path: string
   readonly clock: Clock
+  /** Collections that are walked but never scanned. They are sorted here all the same, but a scan of one is refused. */
+  readonly unsorted?: readonly string[]
   readonly durability?: Durability
   /** The most the records may occupy on disk; what is dropped frees room at once. */
   readonly bytesMax?: number
@@ -39,7 +34,7 @@ export interface LmdbKvConfig {
   readonly onError?: (error: unknown) => void
 }
 
-const KEYS_MAX = 10_000
+const WALK_PAGE_KEYS = 500
 const SWEEP_RECORDS_MAX = 500
 const SWEEP_EVERY_MS = 1_000
 /** Visitors are changed here and there: every changed record costs a page. */
@@ -47,7 +42,6 @@ const PAGE_BYTES = 4_096
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const VERSION_KEY = Buffer.from([0x01])
 const NUMBER_BYTES = 8
-const TTL_MS_MAX = 100 * 365 * 24 * 3_600_000
 
 interface Prepared {
   readonly bytes: number
@@ -73,6 +67,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   })
   const { db } = env
   const closing = new AbortController()
+  const unsorted = new Set(config.unsorted)
   /** What the current group changed: keys as text, null for what is gone. */
   const changed = new Map<string, Header | null>()
   let changedGroup = -1
@@ -207,6 +202,18 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return { key, value: decodeValue(bytes, length) as T, version: header.version }
   }
 
+  const page = <T>(scope: Scope, collection: string, { after, upTo, limit, reverse = false }: Range): Entry<T>[] => {
+    const start = collectionPrefix(scope, collection)
+    const now = clock.now()
+    const entries: Entry<T>[] = []
+    for (const { key, value } of db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
+      const entry = decode<T>([collection, idOf(key as Buffer, start)], value, value.length, now)
+      if (entry) entries.push(entry)
+      if (entries.length >= limit) break
+    }
+    return entries
+  }
+
   const refuseClosed = () => {
     const refused = closing.signal.aborted ? env.refusal(0) : null
     if (refused) throw refused
@@ -215,7 +222,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   return {
     async get<T>(scope: Scope, keys: readonly Key[]) {
       refuseClosed()
-      if (keys.length > KEYS_MAX) throw new RangeError(`a get takes up to ${KEYS_MAX} keys, not ${keys.length}`)
+      checkGet(keys)
       const build = keyBuilder(scope)
       const now = clock.now()
       return keys.map((key) => {
@@ -224,20 +231,22 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       })
     },
 
-    async scan<T>(scope: Scope, collection: string, { after, upTo, limit, reverse = false }: Range) {
+    async scan<T>(scope: Scope, collection: string, range: Range) {
       refuseClosed()
-      if (!Number.isInteger(limit) || limit < 1 || limit > KEYS_MAX) {
-        throw new RangeError(`a scan takes a limit of 1 to ${KEYS_MAX}, not ${limit}`)
+      checkRange(range)
+      checkSorted(collection, unsorted)
+      return page<T>(scope, collection, range)
+    },
+
+    async *walk<T>(scope: Scope, collection: string) {
+      let after = ''
+      for (;;) {
+        refuseClosed()
+        const entries = page<T>(scope, collection, { after, limit: WALK_PAGE_KEYS })
+        yield* entries
+        if (entries.length < WALK_PAGE_KEYS) return
+        after = must(entries.at(-1)).key[1]
       }
-      const start = collectionPrefix(scope, collection)
-      const now = clock.now()
-      const entries: Entry<T>[] = []
-      for (const { key, value } of db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
-        const entry = decode<T>([collection, idOf(key as Buffer, start)], value, value.length, now)
-        if (entry) entries.push(entry)
-        if (entries.length >= limit) break
-      }
-      return entries
     },
 
     async position(scope, source) {
@@ -250,9 +259,16 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       if (prepared.length === 0) return []
       const answers: boolean[] = []
       const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
+      let refusal: { readonly error: unknown } | null = null
       await submit(bytes, () => {
-        for (const commit of prepared) answers.push(decide(commit))
+        try {
+          for (const commit of prepared) answers.push(decide(commit))
+        } catch (error) {
+          // Thrown later: the commits before this one are written, and must be when the caller learns of it.
+          refusal = { error }
+        }
       })
+      if (refusal !== null) throw (refusal as { readonly error: unknown }).error
       return answers
     },
 
@@ -271,9 +287,7 @@ function textOf(key: Buffer): string {
 
 function prepare(commit: Commit, now: number): Prepared {
   const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
-  const keys = check.length + put.length + drop.length + add.length
-  if (keys > COMMIT_KEYS_MAX) throw new RangeError(`a commit takes up to ${COMMIT_KEYS_MAX} keys, not ${keys}`)
-  if (guard && !Number.isSafeInteger(guard.next)) throw new RangeError(`not a position: ${guard.next}`)
+  checkCommit(commit)
   const build = keyBuilder(scope)
   let bytes = 0
   const prepared = {
@@ -288,16 +302,10 @@ function prepare(commit: Commit, now: number): Prepared {
     }),
     drop: drop.map(build),
     add: add.map(([key, by]) => {
-      if (!Number.isSafeInteger(by)) throw new RangeError(`a counter takes integers, not ${by}`)
       const built = build(key)
       bytes += diskBytes(built.length, NUMBER_BYTES, PAGE_BYTES)
       return [built, by] as const
     }),
   }
   return { ...prepared, bytes }
-}
-
-function checkTtl(ttlMs: number): number {
-  if (!(ttlMs > 0 && ttlMs <= TTL_MS_MAX)) throw new RangeError(`not a time to live: ${ttlMs} ms`)
-  return Math.ceil(ttlMs)
 }

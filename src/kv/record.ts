@@ -1,10 +1,11 @@
-// The bytes of one stored record: kind, version, expiry, then the value.
+// The bytes of one stored record: kind, version, expiry, then the value. Values themselves are the same bytes everywhere.
 import { Packr } from 'msgpackr'
+import { Unreadable } from '../lib/failures.ts'
 import { VALUE_BYTES_MAX, type Version } from './kv.ts'
 
 const PACKED = 0
 const RAW = 1
-const COUNTER = 2
+export const COUNTER = 2
 const VERSION_AT = 1
 const EXPIRY_AT = 7
 const VALUE_AT = 13
@@ -24,15 +25,30 @@ export interface Header {
 // Without shared structures every record can be read on its own, by any process and after any restore.
 const packr = new Packr({ useRecords: false, copyBuffers: true })
 
-/** Encodes a value with room for its version, which `setVersion` fills in. */
-export function encodeValue(value: unknown, expiresAt: number): Buffer {
+/** A value as bytes, and what kind of bytes they are. */
+export function encodeBody(value: unknown): { readonly kind: number; readonly body: Uint8Array } {
   const raw = value instanceof Uint8Array
   const body = raw ? value : packr.pack(value)
   if (body.length > VALUE_BYTES_MAX) {
     throw new RangeError(`a value takes up to ${VALUE_BYTES_MAX} bytes, not ${body.length}`)
   }
+  return { kind: raw ? RAW : PACKED, body }
+}
+
+/** A fresh value that shares no memory with `bytes`, of which it is the part from `start` to `end`. */
+export function decodeBody(kind: number, bytes: Uint8Array, start: number, end: number): unknown {
+  if (kind === PACKED) return packr.unpack(bytes, { start, end })
+  if (kind !== RAW) throw new Unreadable(`a stored record of unknown kind ${kind}`)
+  const value = new Uint8Array(end - start)
+  value.set(new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start))
+  return value
+}
+
+/** Encodes a value with room for its version, which `setVersion` fills in. */
+export function encodeValue(value: unknown, expiresAt: number): Buffer {
+  const { kind, body } = encodeBody(value)
   const bytes = Buffer.allocUnsafe(VALUE_AT + body.length)
-  bytes[0] = raw ? RAW : PACKED
+  bytes[0] = kind
   bytes.writeUIntBE(expiresAt, EXPIRY_AT, UINT48_BYTES)
   bytes.set(body, VALUE_AT)
   return bytes
@@ -59,13 +75,9 @@ export function decodeHeader(bytes: Uint8Array): Header {
   }
 }
 
-/** A fresh value that shares no memory with `bytes`; `length` because a shared buffer may be longer than the record. */
+/** `length` because a shared buffer may be longer than the record. */
 export function decodeValue(bytes: Uint8Array, length: number): unknown {
-  if (bytes[0] === COUNTER) return readCounter(bytes)
-  if (bytes[0] === PACKED) return packr.unpack(bytes, { start: VALUE_AT, end: length })
-  const value = new Uint8Array(length - VALUE_AT)
-  value.set(new Uint8Array(bytes.buffer, bytes.byteOffset + VALUE_AT, length - VALUE_AT))
-  return value
+  return bytes[0] === COUNTER ? readCounter(bytes) : decodeBody(bytes[0] as number, bytes, VALUE_AT, length)
 }
 
 function readCounter(bytes: Uint8Array): number {

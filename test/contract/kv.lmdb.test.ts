@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { startChild } from '../helpers/child.ts'
-import { kvContract } from './kv.ts'
+import { kvContract, UNSORTED } from './kv.ts'
 
 const CHILD = join(import.meta.dirname, 'storage.child.js')
 
@@ -19,11 +19,14 @@ function tempDir(t: Test): string {
   return dir
 }
 
-const configFor = (dataDir: string, more: Partial<KvConfig> = {}): KvConfig => ({
+type LmdbConfig = Extract<KvConfig, { backend: 'lmdb' }>
+
+const configFor = (dataDir: string, more: Partial<LmdbConfig> = {}): LmdbConfig => ({
   backend: 'lmdb',
   dataDir,
   clock: systemClock,
   sweepEveryMs: 20,
+  unsorted: UNSORTED,
   ...more,
 })
 

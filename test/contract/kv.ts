@@ -5,6 +5,9 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
+/** What the kv under test must be opened with as unsorted. */
+export const UNSORTED = ['heap', 'heap[*]?\\']
+
 export interface OpenedKv {
   /** A new, empty kv. */
   readonly kv: Kv
@@ -74,6 +77,26 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
         const found = await value(kv, ['c', `${size}`])
         t.ok(found instanceof Uint8Array)
         t.equal(Buffer.compare(found as Uint8Array, bytes), 0, `${size} bytes`)
+      }
+    })
+
+    await guarantee('within a commit puts come first, then drops, then adds, each in order', async (t, { kv }) => {
+      for (const ttlMs of [[], [60_000], [60_000, undefined], [undefined, 60_000]]) {
+        const puts = (id: string) =>
+          ['first', 'last'].map((value, at) => {
+            const ttl = ttlMs[at % (ttlMs.length || 1)]
+            return { key: ['c', id] as const, value, ...(ttl === undefined ? {} : { ttlMs: ttl }) }
+          })
+        const drop = [['c', 'dropped']] as const
+        await kv.commit([{ scope: SCOPE, drop, add: [[drop[0], 2]], put: [...puts('kept'), ...puts('dropped')] }])
+        const found = (await kv.scan(SCOPE, 'c', { limit: 9 })).map(({ key, value }) => [key[1], value])
+        t.same(found, [
+          ['dropped', 2],
+          ['kept', 'last'],
+        ])
+        await kv.commit([{ scope: SCOPE, put: puts('dropped'), drop }])
+        t.equal(await value(kv, drop[0]), undefined)
+        t.equal((await kv.scan(SCOPE, 'c', { limit: 9 })).length, 1)
       }
     })
 
@@ -227,6 +250,15 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
       t.ok((await outcome(kv.commit([{ scope: SCOPE, add: [[key, 1.5]] }]))) instanceof RangeError)
       await kv.commit([{ scope: SCOPE, drop: [key], add: [[key, 3]] }])
       t.equal(await value(kv, key), 3, 'a dropped counter starts from zero')
+      const largest: Commit = { scope: SCOPE, put: [{ key: ['c', 'other'], value: 1 }], add: [[key, 2 ** 53 - 1]] }
+      t.ok((await outcome(kv.commit([largest]))) instanceof RangeError, 'no more than a number can tell')
+      const replaced: Commit = { scope: SCOPE, put: [{ key, value: 'text' }], add: [[key, 1]] }
+      t.ok((await outcome(kv.commit([replaced]))) instanceof TypeError)
+      t.same([await value(kv, key), await value(kv, ['c', 'other'])], [3, undefined], 'a refusal writes nothing')
+      t.equal(await one(kv, { ...replaced, check: [[key, 1]] }), false, 'a failed check comes first')
+      const puts = (id: string): Commit => ({ scope: SCOPE, put: [{ key: ['c', id], value: id }] })
+      t.ok((await outcome(kv.commit([puts('before'), replaced, puts('after')]))) instanceof TypeError)
+      t.same([await value(kv, ['c', 'before']), await value(kv, ['c', 'after'])], ['before', undefined])
     })
 
     await guarantee('a scan sees its collection only, whatever the names contain', async (t, { kv }) => {
@@ -280,6 +312,41 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
       t.same(await scan({ limit: 2 }), ['a', 'b'])
       t.same(await scan({ limit: 2, reverse: true }), ['d', 'c'])
       t.same(await scan({ limit: 2, after: 'b' }), ['b\u0000', 'bb'])
+    })
+
+    await guarantee('a walk finds every entry of its collection, sorted or not', async (t, { kv }) => {
+      const collections = ['c', 'cc', 'heap', 'heaps', ...UNSORTED]
+      const ids = Array.from({ length: 1_203 }, (_, id) => `${id}`).concat('*', '[', 'é', '/', '\\')
+      for (const scope of ['p/1', 'p/11']) {
+        for (const collection of collections) {
+          await kv.commit([
+            { scope, put: ids.map((id) => ({ key: [collection, id] as const, value: `${scope}${id}` })) },
+          ])
+        }
+      }
+      await kv.commit([
+        { scope: 'p/1', drop: [['heap', '7']] },
+        { scope: 'p/1', put: [{ key: ['heap', '8'], value: 'brief', ttlMs: 1 }] },
+        { scope: 'p/1', add: [[['n', 'x'], 2]] },
+      ])
+      await sleep(20)
+      const walk = async (scope: string, collection: string) => {
+        const found = new Map<string, unknown>()
+        for await (const { key, value } of kv.walk(scope, collection)) {
+          if (key[0] !== collection) t.fail(`${key[0]} in ${collection}`)
+          found.set(key[1], value)
+        }
+        return found
+      }
+      for (const collection of collections) {
+        const expected = ids.filter((id) => collection !== 'heap' || (id !== '7' && id !== '8'))
+        const found = await walk('p/1', collection)
+        t.same([...found.keys()].sort(), expected.sort(), collection)
+        t.ok([...found].every(([id, value]) => value === `p/1${id}`))
+      }
+      t.same([...(await walk('p/1', 'n'))], [['x', 2]])
+      t.same([...(await walk('p/2', 'heap'))], [])
+      t.ok((await outcome(kv.scan('p/1', 'heap', { limit: 1 }))) instanceof RangeError, 'no scan of what is unsorted')
     })
 
     await guarantee('what expired is gone for every reader, and may be made again', async (t, { kv }) => {
@@ -378,6 +445,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
       t.ok((await outcome(kv.get(SCOPE, [['c', 'a']]))) instanceof Unavailable)
       t.ok((await outcome(kv.scan(SCOPE, 'c', { limit: 1 }))) instanceof Unavailable)
       t.ok((await outcome(kv.commit([{ scope: SCOPE }]))) instanceof Unavailable)
+      t.ok((await outcome(kv.walk(SCOPE, 'c')[Symbol.asyncIterator]().next())) instanceof Unavailable)
       await kv.close()
     })
 

@@ -84,7 +84,8 @@ function prepare(commit: Commit, now: number): Prepared {
   }
 }
 
-export function bindKv(store: KvStore, host: Host): Kv {
+/** `unsorted` collections are walked but never scanned. */
+export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] = []): Kv {
   let closed = false
   const open = () => {
     if (closed) throw new Unavailable('the kv is closed')
@@ -114,11 +115,16 @@ export function bindKv(store: KvStore, host: Host): Kv {
     if (guard !== undefined && (positions.get(guard.source) ?? null) !== guard.expect) return false
     for (const [key, version] of check) if ((stored(scope, key)?.version ?? null) !== version) return false
     const same = (a: Key, b: Key) => a[0] === b[0] && a[1] === b[1]
-    for (const [key] of add) {
+    const sums = new Map<string, number>()
+    for (const [key, by] of add) {
       const before = drop.some((k) => same(k, key)) ? null : stored(scope, key)
       const replaced = put.some((p) => same(p.key, key)) && !drop.some((k) => same(k, key))
       if (replaced || (before !== null && typeof before.value !== 'number'))
         throw new TypeError('only a counter can be added to')
+      const name = JSON.stringify(key)
+      const sum = (sums.get(name) ?? (before?.value as number | undefined) ?? 0) + by
+      if (!Number.isSafeInteger(sum)) throw new RangeError('a counter would leave the safe integers')
+      sums.set(name, sum)
     }
     if (guard !== undefined) positions.set(guard.source, guard.next)
     for (const { key, value, expiresAt } of put) write(scope, key, value, expiresAt)
@@ -150,6 +156,7 @@ export function bindKv(store: KvStore, host: Host): Kv {
       open()
       checkScope(scope)
       if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) throw new RangeError('not a limit')
+      if (unsorted.includes(collection)) throw new RangeError('an unsorted collection')
       return host.call(`scan ${scope} ${collection}`, () => {
         const ids = [...(store.scopes.get(scope)?.collections.get(collection)?.keys() ?? [])]
         const within = ids.filter(
@@ -165,6 +172,18 @@ export function bindKv(store: KvStore, host: Host): Kv {
           return { key: [collection, id], value: decode(value) as T, version }
         })
       })
+    },
+    async *walk<T>(scope: Scope, collection: string) {
+      open()
+      checkScope(scope)
+      const found = await host.call(`walk ${scope} ${collection}`, () =>
+        [...(store.scopes.get(scope)?.collections.get(collection)?.keys() ?? [])].flatMap((id): Entry<T>[] => {
+          const entry = stored(scope, [collection, id])
+          if (entry === null) return []
+          return [{ key: [collection, id], value: decode(entry.value) as T, version: entry.version }]
+        }),
+      )
+      yield* found
     },
     async position(scope, source) {
       open()

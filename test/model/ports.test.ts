@@ -3,7 +3,7 @@
 import t from 'tap'
 import { BadRow } from '../../src/clickhouse/clickhouse.ts'
 import { busContract } from '../contract/bus.ts'
-import { kvContract } from '../contract/kv.ts'
+import { kvContract, UNSORTED } from '../contract/kv.ts'
 import { logContract } from '../contract/log.ts'
 import { createDirectHost } from './host.ts'
 import { bindKv, createKvStore } from './model-kv.ts'
@@ -27,7 +27,7 @@ for (const gap of [1, 3]) {
 
 kvContract(t, 'model', async () => {
   const store = createKvStore()
-  const open = () => bindKv(store, createDirectHost())
+  const open = () => bindKv(store, createDirectHost(), UNSORTED)
   return { kv: open(), reopen: async () => open() }
 })
 

@@ -1,0 +1,65 @@
+// The limits on Redis and on a Redis Cluster: the common guarantees, counting together, and what is left on the server.
+import t from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import type { Limits } from '../../src/limits/limits.ts'
+import { openLimits } from '../../src/limits/open.ts'
+import { type RedisServer, startRedis } from '../helpers/redis.ts'
+import { limitsContract } from './limits.ts'
+
+let prefixes = 0
+
+function openOn({ url, port }: RedisServer, cluster: boolean, prefix?: string): Promise<Limits> {
+  prefixes += 1
+  return openLimits({
+    backend: 'redis',
+    redis: { url, clusterNodes: cluster ? [`127.0.0.1:${port}`] : [], name: 'test', clock: systemClock },
+    prefix: prefix ?? `test${prefixes}`,
+  })
+}
+
+const server = await startRedis()
+t.teardown(() => server.remove())
+const clustered = await startRedis({ cluster: true })
+t.teardown(() => clustered.remove())
+
+for (const cluster of [false, true]) {
+  limitsContract(t, cluster ? 'redis cluster' : 'redis', async () => ({
+    limits: await openOn(cluster ? clustered : server, cluster),
+    pass: systemClock.sleep,
+    now: async () => Date.now(),
+  }))
+}
+
+t.test('processes count together, and what they counted leaves the server by itself', async (t) => {
+  const [one, two] = [await openOn(server, false, 'same'), await openOn(server, false, 'same')]
+  t.teardown(() => Promise.all([one.close(), two.close()]))
+  const rules = [
+    { name: 'class', kind: 'fixed', limit: 10, windowMs: 150 },
+    { name: 'burst', kind: 'sliding', limit: 3, windowMs: 150 },
+  ] as const
+  const taken = await Promise.all([one, two, one, two].map((limits) => limits.take('key', rules)))
+  t.equal(taken.filter(({ allowed }) => allowed).length, 3)
+  const client = await server.client()
+  t.equal((await client.keys('same:limits:{key}:*')).length > 0, true)
+  await systemClock.sleep(330)
+  t.same(await client.keys('same:*'), [])
+})
+
+t.test('without the server a take fails within its time-out, and works again with it', async (t) => {
+  const limits = await openOn(server, false)
+  t.teardown(() => limits.close())
+  const rule = { name: 'class', kind: 'fixed', limit: 10, windowMs: 60_000 } as const
+  await limits.take('key', [rule])
+  await server.kill9()
+  const before = performance.now()
+  await t.rejects(limits.take('key', [rule]), Unavailable)
+  t.ok(performance.now() - before < 2_500)
+  await server.restart()
+  let taken: unknown = null
+  for (const deadline = performance.now() + 5_000; taken === null && performance.now() < deadline; ) {
+    taken = await limits.take('key', [rule]).catch(() => null)
+    await systemClock.sleep(20)
+  }
+  t.match(taken, { allowed: true, windows: [{ remaining: 9 }] })
+})
