@@ -1,9 +1,10 @@
-// /v1/visitors: one visitor by id.
+// /v1/visitors: one visitor by id, and its erasure.
 
 import { ApiError } from '../domain/errors.ts'
 import { isoTime } from '../events/present.ts'
 import { countAccounts } from '../identity/linked-accounts.ts'
 import type { VisitorState } from '../identity/visitor.ts'
+import type { Erase } from '../ingress/erase.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import { keyed, type Route } from './routes.ts'
 
@@ -21,7 +22,12 @@ function presentVisitor(visitor: VisitorState) {
   }
 }
 
-export function visitorRoutes({ visitors }: { readonly visitors: VisitorReads }): Route[] {
+export interface VisitorsNeeds {
+  readonly visitors: VisitorReads
+  readonly erase: Erase
+}
+
+export function visitorRoutes({ visitors, erase }: VisitorsNeeds): Route[] {
   return [
     keyed({
       method: 'GET',
@@ -31,6 +37,17 @@ export function visitorRoutes({ visitors }: { readonly visitors: VisitorReads })
         const visitor = await visitors.byId(caller.workspace.id, caller.env, params.visitorId ?? '')
         if (visitor === null) throw new ApiError('not_found')
         return { body: presentVisitor(visitor) }
+      },
+    }),
+    keyed({
+      method: 'DELETE',
+      path: '/v1/visitors/:visitorId',
+      access: 'visitors:delete',
+      handle: async ({ caller, params }) => {
+        const { workspace, env } = caller
+        const visitorId = params.visitorId ?? ''
+        if ((await visitors.byId(workspace.id, env, visitorId)) === null) throw new ApiError('not_found')
+        return { body: { deleted: true, visitorId, erasureId: await erase(workspace.id, env, visitorId) } }
       },
     }),
   ]

@@ -125,3 +125,18 @@ TTL toDateTime(at) + INTERVAL {retentionDays} DAY DELETE
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 1000,
   enable_block_number_column = 1, enable_block_offset_column = 1,
   fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- migration 2
+
+-- What is left of erased visitors. Kept for good: old tokens and old backups must not bring a visitor back.
+CREATE TABLE IF NOT EXISTS erasures
+(
+  workspace_id  LowCardinality(String),
+  env           Enum8('live' = 1, 'test' = 2),
+  erased_id     String,
+  erasure_id    String,
+  at            DateTime64(3, 'UTC'),
+  log_partition UInt16
+)
+ENGINE = MergeTree ORDER BY (log_partition, erased_id)
+SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fsync_part_directory = 1;

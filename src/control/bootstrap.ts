@@ -51,7 +51,8 @@ export interface DeploymentNeeds {
  */
 export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<Deployment> {
   if ((await kv.position(SYSTEM, PROGRESS)) === null) {
-    if (!(await isEmpty(log, partitions))) {
+    // Another process may have made it ready, and even used it, since the position was asked for.
+    if (!(await isEmpty(log, partitions)) && (await kv.position(SYSTEM, PROGRESS)) === null) {
       throw new NeedsRebuild('the log holds records but the records have no positions: run rebuild')
     }
     await initialisePositions(kv, partitions, sources)

@@ -13,7 +13,7 @@ const TAIL = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
 const packr = new Packr({ useRecords: false })
 
 /** Repeats `action` while the port is unavailable; anything else goes through. */
-async function persist<T>(clock: Clock, action: () => Promise<T>): Promise<T> {
+export async function persist<T>(clock: Clock, action: () => Promise<T>): Promise<T> {
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(RETRY_MS_MAX, pauseMs * 2)) {
     try {
       return await action()

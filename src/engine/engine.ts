@@ -7,9 +7,10 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
+import { announceAgain, announceErasures, type Erasure } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { appendDead, appendFenced } from './append.ts'
-import { commitCheckpoint, loadFrom, nonceChunks } from './checkpoint.ts'
+import { appendDead, appendFenced, persist } from './append.ts'
+import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import type { Decider } from './decider.ts'
 import type { RuleLog } from './judge.ts'
 import type { Decided, Replay, Reply } from './partition.ts'
@@ -24,6 +25,8 @@ export interface EngineNeeds {
   readonly clock: Clock
   /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
   readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
+  /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
+  readonly loadRuleset: (name: string) => Promise<void>
   readonly report: EngineReport
 }
 
@@ -67,8 +70,9 @@ type Patience = ReturnType<typeof createPatience>
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
   const { log, kv, decider, recent, clock } = needs
-  const load = loadFrom(kv, partition)
-  let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition)
+  const load = loadFrom(kv, partition, needs.loadRuleset)
+  const chunks = openNonceChunks(kv, clock, partition)
+  let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
   const noteProgress = (to: Seq) => {
@@ -88,6 +92,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   ): Promise<void> {
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     await appendDead(log, clock, partition, decided.dead, batch)
+    if (decided.erased.length > 0) await persist(clock, () => announceErasures(kv, partition, decided.erased))
     for (const [i, record] of decided.records.entries()) {
       seq = await appendFenced(log, clock, partition, record, seq)
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
@@ -97,7 +102,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     needs.report.decided(partition, decided.replies.length, decided.dead.length)
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
     if (checkpoint !== null)
-      checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, to)
+      checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
   }
 
   try {
@@ -122,6 +127,8 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         decidedTo = must(batch.at(-1), 'a last record').seq
         undurable += batch.length
         const withCheckpoint =
+          // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
+          decided.erased.length > 0 ||
           undurable >= CHECKPOINT_EVENTS ||
           dirtyCount >= 4 * CHECKPOINT_EVENTS ||
           clock.monotonic() >= checkpointAt + CHECKPOINT_MS
@@ -136,7 +143,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         await settling
         if (undurable > 0) {
           const checkpoint = await decider.checkpoint(partition)
-          checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
+          checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, decidedTo)
           undurable = 0
           checkpointAt = clock.monotonic()
         }
@@ -145,7 +152,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     await settling
     if (undurable > 0) {
       const checkpoint = await decider.checkpoint(partition)
-      await commitCheckpoint(kv, clock, partition, checkpoint, checkpointed, seq, decidedTo)
+      await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, decidedTo)
     }
   } finally {
     await settling.catch(() => undefined)
@@ -154,7 +161,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
 }
 
 /** R1: decisions that are in the log are adopted, never remade. */
-async function takeOver(needs: EngineNeeds, partition: number) {
+async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChunks) {
   const { log, kv, decider, recent } = needs
   const scope = partitionScope(partition)
   const checkpointed = await kv.position(scope, ENGINE_POSITION)
@@ -165,15 +172,26 @@ async function takeOver(needs: EngineNeeds, partition: number) {
   if (checkpointed === null || sunk === null || decidedTo === null) {
     throw new MissingPosition(`partition ${partition} has no position in the kv: run rebuild`)
   }
-  await decider.open(partition, await nonceChunks(kv, partition))
-  const load = loadFrom(kv, partition)
+  await decider.open(partition, await chunks.read())
+  const load = loadFrom(kv, partition, needs.loadRuleset)
   recent.drop(partition)
 
   let seq = Math.min(checkpointed, sunk)
   let adopted = 0
+  let lostUpTo = 0
+  const erased: Erasure[] = []
   for (;;) {
     const records = await log.read('events', partition, seq, ADOPT)
-    if (records.length === 0) break
+    if (records.length === 0) {
+      seq = Math.max(seq, checkpointed, lostUpTo)
+      const last = await log.last('events', partition)
+      if (last === seq) break
+      // Either the partition grew meanwhile, which the next read shows, or what was between is gone for good: a log that was
+      // lost and made anew goes on above all it ever held.
+      if (lostUpTo === last) throw new Conflict(`events/${partition} ends before its checkpoint`)
+      lostUpTo = last
+      continue
+    }
     const unapplied = records.filter((r) => r.seq > checkpointed)
     adopted += unapplied.length
     if (unapplied.length > 0) {
@@ -187,7 +205,8 @@ async function takeOver(needs: EngineNeeds, partition: number) {
       )
     }
     for (const record of records) {
-      const { items, to } = decodeEventsRecord(record.bytes)
+      const { items, to, erasure } = decodeEventsRecord(record.bytes)
+      if (erasure !== undefined && record.seq > sunk && record.seq > checkpointed) erased.push(erasure)
       if (record.seq > sunk)
         recent.add(
           partition,
@@ -198,8 +217,8 @@ async function takeOver(needs: EngineNeeds, partition: number) {
       seq = record.seq
     }
   }
-  seq = Math.max(seq, checkpointed)
-  if ((await log.last('events', partition)) !== seq)
-    throw new Conflict(`events/${partition} grew while it was taken over`)
+  if (erased.length > 0 && !(await announceAgain(kv, partition, erased, sunk))) {
+    throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)
+  }
   return { checkpointed, seq, decidedTo, adopted }
 }

@@ -1,6 +1,6 @@
 // Packs decided items into records of the events log.
 
-import { type DecidedItem, encodeEventsRecord } from '../events/record.ts'
+import { type DecidedErasure, type DecidedItem, encodeEventsRecord } from '../events/record.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 
 /** Room for a header beside rows and states. */
@@ -33,8 +33,15 @@ export function createPacker(from: number, to: number) {
       rows.push(`${row}\n`)
       bytes += size
     },
+    /** Closes what came before, so that the order of records is the order of effects. */
+    addErasure(seq: number, erasure: DecidedErasure): void {
+      if (items.length > 0) close(seq - 1)
+      records.push(encodeEventsRecord({ from: start, to: seq, items: [], erasure, rows: new Uint8Array(0) }))
+      placed.push([])
+      start = seq + 1
+    },
     finish(): { readonly records: readonly Uint8Array[]; readonly placed: readonly (readonly string[])[] } {
-      close(to)
+      if (start <= to) close(to)
       return { records, placed }
     },
   }

@@ -3,12 +3,20 @@
 
 import type { StoredEvent } from '../domain/event.ts'
 import { homePartition, makeVisitorId, type RandomBytes } from '../domain/ids.ts'
-import { type DecidedItem, decodeEventsRecord, type EventsRecord, rowAt } from '../events/record.ts'
+import {
+  type DecidedErasure,
+  type DecidedItem,
+  decodeEventsRecord,
+  type EventsRecord,
+  rowAt,
+} from '../events/record.ts'
 import { fromRow, toRow } from '../events/row.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
 import { packVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
+import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
+import { decodeErasure } from '../records/identification.ts'
 import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import { failedEvent } from './failed.ts'
@@ -17,7 +25,7 @@ import { type Case, judge, openCase, type RuleLog } from './judge.ts'
 import { createLookup, type Opened, scopedId } from './lookup.ts'
 import { createNonces } from './nonces.ts'
 import { createPacker } from './packer.ts'
-import { createState, type Dirty, type Loaded, type Wanted } from './state.ts'
+import { createState, type Dirty, type Loadable, type Loaded, type Wanted } from './state.ts'
 
 /** An answer for the ingress that waits for `requestId`. */
 export interface Reply {
@@ -51,6 +59,8 @@ export interface Decided {
   readonly replays: readonly Replay[]
   readonly dead: readonly Dead[]
   readonly logs: readonly RuleLog[]
+  /** To be announced and checkpointed before anybody is told. */
+  readonly erased: readonly Erasure[]
 }
 
 export interface MatchCount {
@@ -88,6 +98,8 @@ export interface PartitionNeeds {
   readonly partition: number
   readonly partitions: number
   readonly random: RandomBytes
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number
   readonly ruleset: (workspace: string, env: string) => CompiledRuleset | null
   /** Clean visitors kept in memory. */
   readonly visitorsMax: number
@@ -99,11 +111,13 @@ export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
   const state = createState(needs.visitorsMax)
   const lookup = createLookup(state)
-  const nonces = createNonces()
+  const nonces = createNonces(needs.monotonic)
   const parsers = openParsers()
   let matches = new Map<string, MatchCount>()
   let opened: Opened[] = []
   let adopting: EventsRecord[] = []
+  /** Rulesets asked for since the batch came: what does not exist is not asked for again. */
+  let asked = new Set<string>()
 
   function drawId(): string {
     for (;;) {
@@ -130,6 +144,12 @@ export function createPartition(needs: PartitionNeeds): Partition {
       })
     }
     if (item.nonceHash !== 0) nonces.add(item)
+  }
+
+  function applyErasure({ workspace, env, visitorId, indexed, erasureId, at }: DecidedErasure): void {
+    const prefix = `${workspace}/${env}/`
+    const keys = indexed.map((key) => prefix + key)
+    state.erase(prefix + visitorId, keys, erasedId(workspace, env, visitorId), { erasureId, at })
   }
 
   function itemOf(
@@ -162,7 +182,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
 
   function open(frame: Frame): Opened {
     try {
-      return openCase(frame, parsers)
+      const erasure = decodeErasure(frame.bytes)
+      return erasure === null ? openCase(frame, parsers) : { seq: frame.seq, erasure }
     } catch {
       return { seq: frame.seq, broken: 'unreadable' }
     }
@@ -170,7 +191,21 @@ export function createPartition(needs: PartitionNeeds): Partition {
 
   function begin(frames: readonly Frame[]): readonly Wanted[] {
     opened = frames.map(open)
-    return lookup.wanted(opened)
+    asked = new Set()
+    return wanted()
+  }
+
+  function wanted(): Wanted[] {
+    const all = lookup.wanted(opened)
+    for (const one of opened) {
+      if (!('meta' in one)) continue
+      const { workspace, env } = one.meta
+      const id = `${workspace}/${env}`
+      if (asked.has(id) || needs.ruleset(workspace, env) !== null) continue
+      asked.add(id)
+      all.push({ kind: 'ruleset', id })
+    }
+    return all
   }
 
   function decide(poisoned: ReadonlySet<number>): Decided {
@@ -178,13 +213,22 @@ export function createPartition(needs: PartitionNeeds): Partition {
     const replays: Replay[] = []
     const dead: Dead[] = []
     const logs: RuleLog[] = []
+    const erased: Erasure[] = []
     const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
 
-    for (const c of opened) {
-      if ('broken' in c) {
-        dead.push({ seq: c.seq, reason: c.broken })
+    for (const one of opened) {
+      if ('broken' in one) {
+        dead.push({ seq: one.seq, reason: one.broken })
         continue
       }
+      if ('erasure' in one) {
+        const decided = { ...one.erasure, indexed: lookup.keysOf(one.erasure) }
+        applyErasure(decided)
+        pack.addErasure(one.seq, decided)
+        erased.push(one.erasure)
+        continue
+      }
+      const c = lookup.tokenErased(one) ? { ...one, meta: { ...one.meta, token: null } } : one
       const { meta } = c
       const first = c.nonceHash === 0 ? null : nonces.find(c.nonceHash, meta.acceptedAt)
       if (first !== null) {
@@ -223,12 +267,13 @@ export function createPartition(needs: PartitionNeeds): Partition {
       }
     }
     opened = []
-    return { ...pack.finish(), replies, replays, dead, logs }
+    return { ...pack.finish(), replies, replays, dead, logs, erased }
   }
 
   function adopt(): readonly Reply[] {
     const replies: Reply[] = []
     for (const record of adopting) {
+      if (record.erasure !== undefined) applyErasure(record.erasure)
       record.items.forEach((item, index) => {
         apply(item)
         const ruleset = needs.ruleset(item.workspace, item.env)
@@ -245,19 +290,20 @@ export function createPartition(needs: PartitionNeeds): Partition {
     begin,
     provide(loaded) {
       state.load(loaded)
-      return lookup.wanted(opened)
+      return wanted()
     },
     decide,
     beginAdopt(records) {
       adopting = records.map(decodeEventsRecord)
       const wanted = new Map<string, Wanted>()
-      for (const record of adopting) {
-        for (const { workspace, env, indexed } of record.items) {
-          for (const key of indexed) {
-            const id = `${workspace}/${env}/${key}`
-            if (state.missing('index', id)) wanted.set(id, { kind: 'index', id })
-          }
+      const want = (kind: Loadable, id: string) => {
+        if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
+      }
+      for (const { items, erasure } of adopting) {
+        for (const { workspace, env, indexed } of erasure === undefined ? items : [erasure]) {
+          for (const key of indexed) want('index', `${workspace}/${env}/${key}`)
         }
+        if (erasure !== undefined) want(ERASED, erasedId(erasure.workspace, erasure.env, erasure.visitorId))
       }
       return [...wanted.values()]
     },

@@ -2,12 +2,7 @@
 // 200 be read back at once. Bounded; what it cannot know it says so instead of "no such event".
 
 import { hash53 } from '../domain/ids.ts'
-
-export interface Place {
-  readonly partition: number
-  readonly seq: number
-  readonly index: number
-}
+import type { Place } from '../records/sighting.ts'
 
 export interface Recent {
   /** Items of one events record, in order. */
@@ -18,83 +13,81 @@ export interface Recent {
   forgetUpTo(partition: number, seq: number): void
   /** Drops a partition whose events another process looks after now. */
   drop(partition: number): void
-  /** False while some event that is not in ClickHouse yet might be missing here. */
-  complete(): boolean
+  /** Partitions of which every event that is not in ClickHouse yet can be found here. */
+  complete(): readonly number[]
   setCaughtUp(partition: number, caughtUp: boolean): void
-  /** Every partition has been taken over. */
-  caughtUp(): boolean
+  caughtUp(partition: number): boolean
   size(): number
 }
 
-const INDEX_MAX = 65_536
+interface RecordHeld {
+  readonly partition: number
+  readonly seq: number
+  /** Of its items, in order. */
+  readonly hashes: readonly number[]
+}
 
 interface Held {
-  /** seq → hashes of its items. Maps keep insertion order: oldest first. */
-  readonly records: Map<number, readonly number[]>
+  /** By seq. Maps keep insertion order: oldest first. */
+  readonly records: Map<number, RecordHeld>
   caughtUp: boolean
   /** Events after the sink's position that no longer fit. */
   overflowedAt: number
 }
 
 export function createRecent(partitions: number, entriesMax: number): Recent {
-  const places = new Map<number, number>()
+  const places = new Map<number, RecordHeld>()
   const held: Held[] = Array.from({ length: partitions }, () => ({
     records: new Map(),
     caughtUp: false,
     overflowedAt: 0,
   }))
-  // One double per place: the seq takes the high part, so it may grow to 2^37 / partitions.
-  const encode = (partition: number, seq: number, index: number) => (seq * partitions + partition) * INDEX_MAX + index
 
-  function remove(partition: number, seq: number, hashes: readonly number[]): void {
-    hashes.forEach((hash, index) => {
-      if (places.get(hash) === encode(partition, seq, index)) places.delete(hash)
-    })
-    held[partition]?.records.delete(seq)
+  function remove(record: RecordHeld): void {
+    for (const hash of record.hashes) if (places.get(hash) === record) places.delete(hash)
+    held[record.partition]?.records.delete(record.seq)
   }
 
   return {
     add(partition, seq, requestIds) {
       const mine = held[partition] as Held
       if (mine.records.has(seq)) return
-      const hashes = requestIds.map((id) => hash53(id))
-      mine.records.set(seq, hashes)
-      hashes.forEach((hash, index) => {
-        places.set(hash, encode(partition, seq, index))
-      })
+      const record = { partition, seq, hashes: requestIds.map((id) => hash53(id)) }
+      mine.records.set(seq, record)
+      for (const hash of record.hashes) places.set(hash, record)
       while (places.size > entriesMax) {
-        const [oldest, its] = mine.records.entries().next().value as [number, readonly number[]]
-        if (oldest === seq) return
-        remove(partition, oldest, its)
-        mine.overflowedAt = oldest
+        const oldest = mine.records.values().next().value as RecordHeld
+        if (oldest === record) return
+        remove(oldest)
+        mine.overflowedAt = oldest.seq
       }
     },
     find(requestId) {
-      const code = places.get(hash53(requestId))
-      if (code === undefined) return null
-      const index = code % INDEX_MAX
-      const rest = (code - index) / INDEX_MAX
-      return { partition: rest % partitions, seq: Math.floor(rest / partitions), index }
+      const hash = hash53(requestId)
+      const record = places.get(hash)
+      if (record === undefined) return null
+      return { partition: record.partition, seq: record.seq, index: record.hashes.indexOf(hash) }
     },
     forgetUpTo(partition, seq) {
       const mine = held[partition] as Held
-      for (const [at, hashes] of mine.records) {
-        if (at > seq) break
-        remove(partition, at, hashes)
+      for (const record of mine.records.values()) {
+        if (record.seq > seq) break
+        remove(record)
       }
       if (seq >= mine.overflowedAt) mine.overflowedAt = 0
     },
     drop(partition) {
       const mine = held[partition] as Held
-      for (const [at, hashes] of mine.records) remove(partition, at, hashes)
+      for (const record of mine.records.values()) remove(record)
       mine.caughtUp = false
       mine.overflowedAt = 0
     },
-    complete: () => held.every((h) => h.caughtUp && h.overflowedAt === 0),
+    complete: () =>
+      held.flatMap(({ caughtUp, overflowedAt }, partition) => (caughtUp && overflowedAt === 0 ? [partition] : [])),
     setCaughtUp(partition, caughtUp) {
       ;(held[partition] as Held).caughtUp = caughtUp
     },
-    caughtUp: () => held.every((h) => h.caughtUp),
+    caughtUp: (partition) => (held[partition] as Held).caughtUp,
     size: () => places.size,
   }
 }

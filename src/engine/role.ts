@@ -1,4 +1,4 @@
-// The engine role of a process: its rulesets, its worker threads and the partitions it owns.
+// The engine role of a process: its rulesets, its worker threads, and the work on a partition it holds.
 
 import type { Bus } from '../bus/bus.ts'
 import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Log } from '../log/log.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
-import { runPartition } from './engine.ts'
+import { MissingPosition, runPartition } from './engine.ts'
 import type { Replay, Reply } from './partition.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
@@ -29,8 +29,16 @@ export interface EngineRoleNeeds {
   readonly recentMax: number
 }
 
-/** Resolves when rulesets are loaded; the partitions are taken over in the background. */
-export async function startEngine(needs: EngineRoleNeeds): Promise<{ readonly recent: Recent }> {
+export interface EngineRole {
+  readonly recent: Recent
+  /** Owns a partition until `signal` aborts. Rejects with MissingPosition when only a rebuild can help. */
+  run(partition: number, signal: AbortSignal): Promise<void>
+  /** Why partitions that are held here are not decided, or null. */
+  problem(): string | null
+}
+
+/** Resolves when rulesets are loaded. */
+export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
   const { partitions } = needs.workers
   const rulesets = await openRulesets({
@@ -49,6 +57,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<{ readonly re
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)
+  const held = new Set<number>()
+  const lost = new Set<number>()
   const engineNeeds = {
     log: needs.log,
     kv,
@@ -56,6 +66,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<{ readonly re
     decider: workers.decider,
     recent,
     reply: replyOver(bus),
+    loadRuleset: rulesets.load,
     report: {
       decided(partition: number, events: number, dead: number) {
         metrics.decided.inc({ partition }, events)
@@ -63,6 +74,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<{ readonly re
       },
       lost(partition: number, error: unknown) {
         metrics.tenuresLost.inc({ partition })
+        if (error instanceof MissingPosition) lost.add(partition)
         logger.error({ partition, error }, 'a partition is taken over again')
       },
       ruleLogs(lines: readonly { readonly level: 'info' | 'warn' | 'error' }[]) {
@@ -70,25 +82,58 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<{ readonly re
       },
     },
   }
-  for (let partition = 0; partition < partitions; partition++) {
-    lifetime.run(`engine/${partition}`, runPartition(engineNeeds, partition, lifetime.stopping))
+  return {
+    recent,
+    async run(partition, signal) {
+      held.add(partition)
+      lost.delete(partition)
+      metrics.partitionsHeld.set(held.size)
+      try {
+        await runPartition(engineNeeds, partition, signal)
+      } finally {
+        recent.drop(partition)
+        held.delete(partition)
+        metrics.partitionsHeld.set(held.size)
+      }
+    },
+    problem() {
+      if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
+      return [...held].every(recent.caughtUp) ? null : 'partitions are being taken over'
+    },
   }
-  return { recent }
 }
 
-/** One message per ingress process and batch. */
+/** Bytes of bodies in one message: servers of the bus refuse what is much larger than this. */
+const MESSAGE_BYTES_MAX = 400_000
+const REPLAY_BYTES = 200
+
+interface Message {
+  readonly replies: [string, string][]
+  readonly replays: ReplayNotice[]
+}
+
+/** One message per ingress process and batch, or several where one would be too large. */
 function replyOver(bus: Pick<Bus, 'publish'>) {
   return (replies: readonly Reply[], replays: readonly Replay[]): void => {
-    const messages = new Map<string, { readonly replies: [string, string][]; readonly replays: ReplayNotice[] }>()
-    function messageTo(ingressId: string) {
+    const messages = new Map<string, Message & { bytes: number }>()
+    const send = (ingressId: string, { replies, replays }: Message) => {
+      if (ingressId !== '') bus.publish(replySubject(ingressId), { replies, replays })
+    }
+    function messageTo(ingressId: string, bytes: number) {
       const known = messages.get(ingressId)
-      if (known !== undefined) return known
-      const fresh = { replies: [], replays: [] }
+      if (known !== undefined && known.bytes + bytes <= MESSAGE_BYTES_MAX) {
+        known.bytes += bytes
+        return known
+      }
+      if (known !== undefined) send(ingressId, known)
+      const fresh = { replies: [], replays: [], bytes }
       messages.set(ingressId, fresh)
       return fresh
     }
-    for (const { requestId, replyTo, body } of replies) messageTo(replyTo).replies.push([requestId, body])
-    for (const { replyTo, ...replay } of replays) messageTo(replyTo).replays.push(replay)
-    for (const [ingressId, message] of messages) if (ingressId !== '') bus.publish(replySubject(ingressId), message)
+    for (const { requestId, replyTo, body } of replies) {
+      messageTo(replyTo, body.length).replies.push([requestId, body])
+    }
+    for (const { replyTo, ...replay } of replays) messageTo(replyTo, REPLAY_BYTES).replays.push(replay)
+    for (const [ingressId, message] of messages) send(ingressId, message)
   }
 }

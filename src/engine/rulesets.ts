@@ -28,6 +28,8 @@ export interface RulesetsReport {
 export interface Rulesets {
   /** One per workspace and environment. The array is replaced, never changed. */
   current(): readonly Snapshot[]
+  /** Reads the ruleset of `<workspace>/<env>` now: a workspace can be used before any hint of it has come. */
+  load(name: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -89,6 +91,10 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
 
   return {
     current: () => current,
+    async load(name) {
+      const [workspace = '', env] = name.split('/')
+      await refresh(workspace, env as Env)
+    },
     async stop() {
       unsubscribe()
       stopped.abort()

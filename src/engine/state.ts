@@ -1,6 +1,7 @@
 // What a partition's owner holds of its visitors in memory: packed states and the match index. A bounded cache over the kv
 // checkpoint plus what has changed since.
 
+import { ERASED, type Tombstone } from '../records/erasures.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 
 /** Ids that share a match key, newest last, and how many there ever were. */
@@ -10,27 +11,31 @@ export interface IndexEntry {
 }
 export const INDEX_IDS_MAX = 32
 
-export type Loadable = 'visitor' | 'index'
+export type Loadable = 'visitor' | 'index' | typeof ERASED
 export interface Wanted {
-  readonly kind: Loadable
+  /** A ruleset (`<workspace>/<env>`) is not an entry of the state: it comes with the next step, if there is one. */
+  readonly kind: Loadable | 'ruleset'
   readonly id: string
 }
 /** null: the kv has no such entry. */
-export interface Loaded extends Wanted {
+export interface Loaded {
+  readonly kind: Loadable
+  readonly id: string
   readonly value: unknown
 }
 export interface Dirty {
   readonly kind: Loadable
   readonly id: string
+  /** null: the entry goes. */
   readonly value: unknown
 }
 
 interface Table<T> {
   get(id: string): T | null | undefined
   has(id: string): boolean
-  set(id: string, value: T): void
+  set(id: string, value: T | null): void
   load(id: string, value: T | null): void
-  takeDirty(): [string, T][]
+  takeDirty(): [string, T | null][]
   evict(): void
   readonly dirtyCount: number
 }
@@ -58,8 +63,8 @@ function createTable<T>(entriesMax: number): Table<T> {
       if (!entries.has(id)) entries.set(id, value)
     },
     takeDirty() {
-      const taken: [string, T][] = []
-      for (const id of dirty) taken.push([id, entries.get(id) as T])
+      const taken: [string, T | null][] = []
+      for (const id of dirty) taken.push([id, entries.get(id) as T | null])
       dirty.clear()
       return taken
     },
@@ -81,6 +86,10 @@ export interface PartitionState {
   index(id: string): IndexEntry | null | undefined
   /** Makes `visitorId` the newest of an index entry. */
   addToIndex(id: string, visitorId: string): void
+  /** What is left of an erased visitor, by `erasedId`. */
+  tombstone(id: string): Tombstone | null | undefined
+  /** Drops a visitor and its places in the index; what is left is the tombstone. */
+  erase(id: string, indexIds: readonly string[], tombstoneId: string, tombstone: Tombstone): void
   missing(kind: Loadable, id: string): boolean
   load(entries: readonly Loaded[]): void
   /** How many entries the next checkpoint would write. */
@@ -98,6 +107,8 @@ const asIndex = (value: unknown): IndexEntry => {
 export function createState(visitorsMax: number): PartitionState {
   const visitors = createTable<HeldVisitor>(visitorsMax)
   const indexes = createTable<IndexEntry>(visitorsMax * 4)
+  const tombstones = createTable<Tombstone>(visitorsMax)
+  const tables = { visitor: visitors, index: indexes, [ERASED]: tombstones }
 
   return {
     visitor: visitors.get,
@@ -111,22 +122,36 @@ export function createState(visitorsMax: number): PartitionState {
       if (ids.length > INDEX_IDS_MAX) ids.shift()
       indexes.set(id, { ids, total: entry.total + (known ? 0 : 1) })
     },
-    missing(kind, id) {
-      return !(kind === 'visitor' ? visitors : indexes).has(id)
+    tombstone: tombstones.get,
+    erase(id, indexIds, tombstoneId, tombstone) {
+      const visitorId = id.slice(id.lastIndexOf('/') + 1)
+      visitors.set(id, null)
+      for (const indexId of indexIds) {
+        const entry = indexes.get(indexId)
+        if (!entry?.ids.includes(visitorId)) continue
+        const ids = entry.ids.filter((other) => other !== visitorId)
+        indexes.set(indexId, ids.length === 0 ? null : { ids, total: Math.max(ids.length, entry.total - 1) })
+      }
+      // The first erasure is the one that was answered.
+      if (!tombstones.get(tombstoneId)) tombstones.set(tombstoneId, tombstone)
     },
+    missing: (kind, id) => !tables[kind].has(id),
     load(entries) {
       for (const { kind, id, value } of entries) {
         if (kind === 'visitor') visitors.load(id, value === null ? null : unpackHeldVisitor(value as Uint8Array))
-        else indexes.load(id, value === null ? null : asIndex(value))
+        else if (kind === 'index') indexes.load(id, value === null ? null : asIndex(value))
+        else tombstones.load(id, value as Tombstone | null)
       }
     },
-    dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount,
+    dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + tombstones.dirtyCount,
     takeDirty() {
       const dirty: Dirty[] = []
-      for (const [id, v] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: v.packed })
-      for (const [id, e] of indexes.takeDirty()) dirty.push({ kind: 'index', id, value: [e.total, ...e.ids] })
+      for (const [id, v] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: v?.packed ?? null })
+      for (const [id, e] of indexes.takeDirty()) dirty.push({ kind: 'index', id, value: e && [e.total, ...e.ids] })
+      for (const [id, t] of tombstones.takeDirty()) dirty.push({ kind: ERASED, id, value: t })
       visitors.evict()
       indexes.evict()
+      tombstones.evict()
       return dirty
     },
   }

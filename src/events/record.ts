@@ -4,6 +4,7 @@
 import { Packr } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import type { Erasure } from '../records/erasures.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
 export interface DecidedItem {
@@ -28,23 +29,34 @@ export interface DecidedItem {
   readonly rowBytes: number
 }
 
+/** A decided erasure: applying it to state needs to know where the visitor was indexed. */
+export interface DecidedErasure extends Erasure {
+  readonly indexed: readonly string[]
+}
+
 export interface EventsRecord {
   /** Source range in `identifications/p`, both ends included; covers skipped records (replays, dead ones) as well. */
   readonly from: number
   readonly to: number
   readonly items: readonly DecidedItem[]
+  /** An erasure has a record of its own, without items. */
+  readonly erasure?: DecidedErasure
   /** JSONCompactEachRow lines, each with its newline. */
   readonly rows: Uint8Array
 }
 
 const FORMAT = 1
+const FORMAT_ERASURE = 2
+/** Set in the length of a header that carries an erasure, so that the sink finds those without decoding the others. */
+const ERASURE_BIT = 0x80000000
 // Records without shared structures: each must be readable by itself, by any later build.
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
 export function encodeEventsRecord(record: EventsRecord): Uint8Array {
+  const { erasure } = record
   const header = packr.pack([
-    FORMAT,
+    erasure === undefined ? FORMAT : FORMAT_ERASURE,
     record.from,
     record.to,
     record.items.map((i) => [
@@ -63,9 +75,10 @@ export function encodeEventsRecord(record: EventsRecord): Uint8Array {
       i.replyTo,
       i.rowBytes,
     ]),
+    ...(erasure === undefined ? [] : [erasure]),
   ])
   const bytes = new Uint8Array(4 + header.length + record.rows.length)
-  new DataView(bytes.buffer).setUint32(0, header.length)
+  new DataView(bytes.buffer).setUint32(0, header.length + (erasure === undefined ? 0 : ERASURE_BIT))
   bytes.set(header, 4)
   bytes.set(record.rows, 4 + header.length)
   return bytes
@@ -88,16 +101,22 @@ type PackedItem = [
   number,
 ]
 
+const lengthOf = (bytes: Uint8Array): number =>
+  new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
+const headerBytesOf = (bytes: Uint8Array): number => lengthOf(bytes) & ~ERASURE_BIT
+
 /** Throws on bytes that are no such record. */
 export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
-  const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
-  const [format, from, to, packed] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
+  const headerBytes = headerBytesOf(bytes)
+  const [format, from, to, packed, erasure] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
     number,
     number,
     number,
     PackedItem[],
+    DecidedErasure | undefined,
   ]
-  if (format !== FORMAT) throw new Error(`events record format ${format} is not known to this build`)
+  if (format !== FORMAT && format !== FORMAT_ERASURE)
+    throw new Error(`events record format ${format} is not known to this build`)
   const items = packed.map((i) => ({
     seq: i[0],
     requestId: i[1],
@@ -114,13 +133,17 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     replyTo: i[12],
     rowBytes: i[13],
   }))
-  return { from, to, items, rows: bytes.subarray(4 + headerBytes) }
+  return { from, to, items, ...(erasure && { erasure }), rows: bytes.subarray(4 + headerBytes) }
 }
 
 /** The rows alone, without decoding the items. */
 export function rowsOf(bytes: Uint8Array): Uint8Array {
-  const headerBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
-  return bytes.subarray(4 + headerBytes)
+  return bytes.subarray(4 + headerBytesOf(bytes))
+}
+
+/** The erasure of a record, without decoding the items of those that have none. */
+export function erasureOf(bytes: Uint8Array): DecidedErasure | null {
+  return lengthOf(bytes) >= ERASURE_BIT ? (decodeEventsRecord(bytes).erasure ?? null) : null
 }
 
 /** The row of the item at `index`, parsed. */

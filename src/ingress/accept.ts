@@ -11,7 +11,7 @@ import { type Batcher, createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
-import type { Log } from '../log/log.ts'
+import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
 import { encodeIdentification } from '../records/identification.ts'
 import type { Decided, Settled, Waiting } from './waiting.ts'
@@ -42,7 +42,7 @@ export interface Incoming {
 }
 
 const RETRY_AFTER_SECONDS = 1
-const BATCH = { itemsMax: 256, bytesMax: 4_194_304, inFlightMax: 1 }
+const BATCH = { itemsMax: 256, bytesMax: APPEND_BYTES_MAX, inFlightMax: 1 }
 const NONCES_MAX = 500_000
 
 const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, string> =>

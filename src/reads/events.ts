@@ -2,30 +2,22 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
-import { requestTime } from '../domain/ids.ts'
+import { homePartition, requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
+import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
-
-/** Where an event that ClickHouse may not have yet lies in the events log. */
-export interface Place {
-  readonly partition: number
-  readonly seq: number
-  readonly index: number
-}
+import { listErasing, readTombstone } from '../records/erasures.ts'
+import type { Place, Sight } from '../records/sighting.ts'
 
 export interface EventReadsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly log: Pick<Log, 'at'>
-  readonly findRecent: (requestId: string) => Place | null
-  /** False while an event that is not in ClickHouse could be missing from the recent ones. */
-  readonly recentComplete: () => boolean
-  /** Accepted and not decided yet, as far as this process knows. */
-  readonly isPending: (scope: string, requestId: string) => boolean
-  /** The event of an id that was given out for a request which turned out to repeat an earlier one. */
-  readonly originalOf: (scope: string, requestId: string) => string | null
+  readonly sight: Sight
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
+  readonly partitions: number
   readonly clock: Pick<Clock, 'now'>
   /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
   readonly retentionDays: number
@@ -140,8 +132,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log, clock } = needs
   const oldest = () => clock.now() - needs.retentionDays * DAY_MS
 
-  async function recent(workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
-    const place = needs.findRecent(requestId)
+  async function at(place: Place | null, workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
     if (place === null) return null
     const found = await log.at('events', place.partition, place.seq)
     if (found === null) return null
@@ -160,22 +151,29 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return row === undefined ? null : fromRow(Object.values(row) as unknown as Cells)
   }
 
+  /** null for an event of a visitor who was erased: it may still be in the log, or in ClickHouse for a moment. */
+  async function unlessErased(event: StoredEvent): Promise<StoredEvent | null> {
+    const { workspace, env, visitorId } = event
+    const home = homePartition(visitorId, needs.partitions)
+    return (await readTombstone(needs.kv, home, workspace, env, visitorId)) === null ? event : null
+  }
+
   const reads: EventReads = {
     async byId(workspace, env, requestId) {
       const ts = requestTime(requestId)
       if (ts === null || ts < oldest()) return null
-      const early = await recent(workspace, env, requestId)
-      if (early !== null) return early
       const scope = `${workspace}/${env}`
-      if (needs.isPending(scope, requestId)) return 'pending'
-      const original = needs.originalOf(scope, requestId)
+      const { place, pending, original, complete } = await needs.sight(scope, requestId)
+      const early = await at(place, workspace, env, requestId)
+      if (early !== null) return unlessErased(early)
+      if (pending) return 'pending'
       if (original !== null) return reads.byId(workspace, env, original)
-      const complete = needs.recentComplete()
       const found = await stored(workspace, env, requestId, ts)
-      if (found !== null) return found
+      if (found !== null) return unlessErased(found)
       // It may have been decided, or have reached ClickHouse, while we were asking.
-      const late = await recent(workspace, env, requestId)
-      if (late !== null) return late
+      const again = await needs.sight(scope, requestId)
+      const late = await at(again.place, workspace, env, requestId)
+      if (late !== null) return unlessErased(late)
       if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
       return null
     },
@@ -187,14 +185,17 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
         from === null
           ? ''
           : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
+      const erasing = await listErasing(needs.kv, needs.partitions, workspace, env)
+      const unerased = erasing.length === 0 ? '' : ' AND visitor_id NOT IN {erasing:Array(String)}'
       const rows = await clickhouse.query<SummaryRow>(
         `SELECT ${SUMMARY_COLUMNS} FROM ${EVENTS_TABLE}
-         WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${sql}${after}
+         WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${unerased}${sql}${after}
          ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
         {
           workspace,
           env,
           oldest: oldest(),
+          ...(erasing.length === 0 ? {} : { erasing }),
           ...params,
           ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
           rows: limit + 1,

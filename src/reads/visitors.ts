@@ -4,20 +4,24 @@ import type { Env } from '../domain/event.ts'
 import { homePartition, isVisitorId } from '../domain/ids.ts'
 import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import type { Kv } from '../kv/kv.ts'
-import { partitionScope, visitorKey } from '../records/partitions.ts'
+import { Unavailable } from '../lib/failures.ts'
+import { ENGINE_POSITION, partitionScope, visitorKey } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 
 export interface VisitorReads {
+  /** Throws Unavailable when that cannot be told. */
   byId(workspace: string, env: Env, visitorId: string): Promise<VisitorState | null>
 }
 
-export function openVisitorReads(kv: Pick<Kv, 'get'>, partitions: number): VisitorReads {
+export function openVisitorReads(kv: Pick<Kv, 'get' | 'position'>, partitions: number): VisitorReads {
   return {
     async byId(workspace, env, visitorId) {
       if (!isVisitorId(visitorId)) return null
       const scope = partitionScope(homePartition(visitorId, partitions))
       const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, visitorId)])
-      return entry === null || entry === undefined ? null : unpackVisitor(unpackHeldVisitor(entry.value).state)
+      if (entry) return unpackVisitor(unpackHeldVisitor(entry.value).state)
+      if ((await kv.position(scope, ENGINE_POSITION)) !== null) return null
+      throw new Unavailable('the visitors of this partition are lost: run fingerpost rebuild')
     },
   }
 }

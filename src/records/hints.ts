@@ -18,6 +18,8 @@ export interface Hints {
   readonly 'control.applied': { readonly commandId: string; readonly outcome: Outcome }
   /** A key or a workspace changed; directories reload. */
   readonly 'keys.changed': Readonly<Record<string, never>>
+  /** A process gave names back or left; those of its group look again. */
+  readonly 'leases.changed': { readonly group: string }
 }
 
 export function publishHint<S extends keyof Hints>(bus: Bus, subject: S, message: Hints[S]): void {

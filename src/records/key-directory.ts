@@ -9,6 +9,7 @@ import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { onHint } from './hints.ts'
 import { isLive, listAllKeys, readKeysVersion } from './keys.ts'
+import { CHANGES_SOURCE, SYSTEM } from './scopes.ts'
 import { listWorkspaces } from './workspaces.ts'
 
 const POLL_MS = 500
@@ -26,13 +27,15 @@ export interface KeyDirectory {
   workspace(id: string): Workspace | null
   /** False once nothing was heard of the control plane for 10 s: answer `unavailable`, never `invalid_api_key`. */
   isFresh(): boolean
+  /** The store has lost what it held, until a rebuild: what it does not have cannot be called unknown. */
+  isWiped(): boolean
   /** Reads everything again now. Throws Unavailable. */
   reload(): Promise<void>
   close(): void
 }
 
 export interface KeyDirectoryNeeds {
-  readonly kv: Pick<Kv, 'get' | 'scan'>
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
   /** A store that is down does not make keys uncertain while `changes` shows that nothing was commanded since. */
   readonly log: Pick<Log, 'last'>
   readonly bus: Bus
@@ -52,10 +55,18 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   let heardAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | null = null
   let again = false
+  let wiped = false
   const closed = new AbortController()
+
+  /** Keys are not taken for revoked because they are gone together with everything else. */
+  async function refuseWiped(): Promise<void> {
+    wiped = (await kv.position(SYSTEM, CHANGES_SOURCE)) === null
+    if (wiped) throw new Unavailable('the kv has lost its records: run fingerpost rebuild')
+  }
 
   async function load(): Promise<void> {
     const startedAt = clock.monotonic()
+    await refuseWiped()
     const nextVersion = await readKeysVersion(kv)
     const found = new Map((await listWorkspaces(kv)).map((workspace) => [workspace.id, workspace]))
     const next = new Map<string, FoundKey>()
@@ -90,6 +101,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
     const startedAt = clock.monotonic()
     try {
       const seen = await log.last('changes', 0)
+      await refuseWiped()
       if ((await readKeysVersion(kv)) !== version) await reload()
       changesSeen = seen
       heardAt = Math.max(heardAt, startedAt)
@@ -124,6 +136,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
       return found !== undefined && isLive(found.key, clock.now()) ? found : null
     },
     workspace: (id) => workspaces.get(id) ?? null,
+    isWiped: () => wiped,
     isFresh: () => clock.monotonic() - heardAt < KEYS_STALE_MS,
     reload,
     close() {

@@ -6,6 +6,9 @@ import type { Key, Scope } from '../kv/kv.ts'
 
 export const partitionScope = (partition: number): Scope => `p/${partition}`
 
+/** Read by id and never in order; what they hold grows with the visitors. */
+export const UNSORTED_COLLECTIONS: readonly string[] = ['visitor', 'index', 'rulestat', 'erased']
+
 /** Guarded positions kept in a partition's scope. */
 export const ENGINE_POSITION = 'events'
 export const SINK_POSITION = 'sink'
@@ -23,7 +26,8 @@ export const ruleStatKeys = (id: string): { readonly live: Key; readonly monitor
 })
 
 /** Nonces decided up to an events seq; ids sort by it. */
-export const nonceKey = (eventsSeq: number): Key => ['nonce', String(eventsSeq).padStart(16, '0')]
+export const NONCE = 'nonce'
+export const nonceKey = (eventsSeq: number): Key => [NONCE, String(eventsSeq).padStart(16, '0')]
 export const SINK_MARK: Key = ['sink', 'mark']
 /** The last identification decided as of the engine's position. */
 export const DECIDED_TO: Key = ['engine', 'decidedTo']

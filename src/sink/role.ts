@@ -1,21 +1,21 @@
-// The sink role of a process: one sink per partition.
+// The sink role of a process: the sink of each partition it holds.
 
-import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { runSink, type SinkNeeds } from './sink.ts'
 
 export interface SinkRoleNeeds extends Omit<SinkNeeds, 'report'> {
-  readonly partitions: number
-  readonly lifetime: Lifetime
   readonly logger: Logger
   readonly metrics: Metrics
   /** Everything up to `seq` of `events/partition` can be read from ClickHouse. */
   readonly onSunk: (partition: number, seq: number) => void
 }
 
-export function startSinks(needs: SinkRoleNeeds): void {
-  const { lifetime, logger, metrics } = needs
+/** Sinks a partition until `signal` aborts. */
+export type RunSink = (partition: number, signal: AbortSignal) => Promise<void>
+
+export function openSinks(needs: SinkRoleNeeds): RunSink {
+  const { logger, metrics } = needs
   const report: SinkNeeds['report'] = {
     sunk(partition, seq, rows) {
       needs.onSunk(partition, seq)
@@ -30,7 +30,5 @@ export function startSinks(needs: SinkRoleNeeds): void {
       logger.warn({ partition, error }, 'the sink waits')
     },
   }
-  for (let partition = 0; partition < needs.partitions; partition++) {
-    lifetime.run(`sink/${partition}`, runSink({ ...needs, report }, partition, lifetime.stopping))
-  }
+  return (partition, signal) => runSink({ ...needs, report }, partition, signal)
 }

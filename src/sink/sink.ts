@@ -2,19 +2,21 @@
 // before the insert and the mark is what a successor repeats; the token makes the repetition harmless.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import { rowsOf } from '../events/record.ts'
+import { erasureOf, rowsOf } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
+import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION } from '../records/partitions.ts'
+import { eraseRows } from './erase.ts'
 import { insertRows } from './insert.ts'
 
 export interface SinkNeeds {
-  readonly log: Pick<Log, 'read'>
+  readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'get' | 'position' | 'commit'>
-  readonly clickhouse: Pick<ClickHouse, 'insert'>
+  readonly clickhouse: Pick<ClickHouse, 'insert' | 'command'>
   readonly clock: Clock
   /** Makes insert tokens of this deployment unlike those of any other on the same ClickHouse. */
   readonly deployment: string
@@ -65,9 +67,9 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   const pending = marked !== null && marked !== undefined && marked.value.after === position ? marked.value : null
   const records =
     pending !== null ? await readRange(needs.log, partition, pending) : await gather(needs, partition, position, signal)
-  const last = records.at(-1)
-  if (last === undefined) return
-  const mark = { after: position, upTo: last.seq }
+  const upTo = pending?.upTo ?? records.at(-1)?.seq
+  if (upTo === undefined) return
+  const mark = { after: position, upTo }
   if (pending === null) {
     const check = [[SINK_MARK, marked?.version ?? null]] as const
     // A mark that came and went since `position` was read leaves no trace in the check: the position must still be the same.
@@ -85,8 +87,10 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
     partition,
     onQuarantine: (reason) => report.quarantined(partition, reason),
   })
+  const erasures = records.flatMap(({ bytes }) => erasureOf(bytes) ?? [])
+  for (const erasure of erasures) await eraseRows(clickhouse, erasure, partition, needs.deployment)
   const guard = { source: SINK_POSITION, expect: mark.after, next: mark.upTo }
-  const [done] = await kv.commit([{ scope, guard, drop: [SINK_MARK] }])
+  const [done] = await kv.commit([{ scope, guard, drop: [SINK_MARK, ...executedKeys(erasures)] }])
   if (done !== true) throw new Conflict('another sink finished first')
   report.sunk(partition, mark.upTo, rows)
 }
@@ -116,12 +120,22 @@ async function gather(needs: SinkNeeds, partition: number, after: Seq, signal: A
 }
 
 /** Exactly the records of a mark. */
-async function readRange(log: Pick<Log, 'read'>, partition: number, { after, upTo }: Mark): Promise<LogRecord[]> {
+async function readRange(
+  log: Pick<Log, 'read' | 'last'>,
+  partition: number,
+  { after, upTo }: Mark,
+): Promise<LogRecord[]> {
   const records: LogRecord[] = []
   let from = after
   while (from < upTo) {
     const more = await log.read('events', partition, from, { ...READ, waitMsMax: 0 })
-    if (more.length === 0) throw new Error(`events/${partition} ends before the marked ${upTo}`)
+    if (more.length === 0) {
+      if ((await log.last('events', partition)) < upTo) {
+        throw new Error(`events/${partition} ends before the marked ${upTo}`)
+      }
+      // What is not there although later records are was lost with the log: nobody can insert it any more.
+      return records
+    }
     for (const record of more) if (record.seq <= upTo) records.push(record)
     from = more.at(-1)?.seq ?? upTo
   }

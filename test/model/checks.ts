@@ -250,10 +250,10 @@ async function checkAnswers(
   byId: ReadonlyMap<string, readonly Row[]>,
 ): Promise<void> {
   const known = new Map(accepted.flatMap((one) => (one.meta === null ? [] : [[one.meta.requestId, one] as const])))
-  const { clickhouse, log } = raw
-  const nowhere = { findRecent: () => null, recentComplete: () => true, isPending: () => false, originalOf: () => null }
+  const { clickhouse, log, kv } = raw
+  const nowhere = { sight: async () => ({ place: null, pending: false, original: null, complete: true }) }
   const ageless = { clock: { now: () => 0 }, retentionDays: 1 }
-  const reads = openEventReads({ clickhouse, log, ...nowhere, ...ageless })
+  const reads = openEventReads({ clickhouse, log, kv, partitions: PARTITIONS, ...nowhere, ...ageless })
   for (const { ask, status, body, requestId, replayed } of answers) {
     const what = `#${ask.number} ${requestId ?? ''}`
     if (status === 409 || status === 503) continue

@@ -13,7 +13,7 @@ import type { Decider } from '../../src/engine/decider.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
 import type { Replay, Reply } from '../../src/engine/partition.ts'
 import { createRecent } from '../../src/engine/recent.ts'
-import { openRulesets } from '../../src/engine/rulesets.ts'
+import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
@@ -121,16 +121,20 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   let handle: Handler | null = null
   let before: RouteOptions['before']
   const isPending = (scope: string, requestId: string) => ingress?.isPending(scope, requestId) ?? false
-  const readsOver = ({ clickhouse, log }: Ports, pending: (scope: string, requestId: string) => boolean) =>
+  const readsOver = ({ clickhouse, log, kv }: Ports, pending: (scope: string, requestId: string) => boolean) =>
     openEventReads({
       clickhouse,
       log,
+      kv,
+      partitions,
       clock,
       retentionDays: 3_650,
-      findRecent: recent.find,
-      recentComplete: recent.complete,
-      isPending: pending,
-      originalOf: (scope, requestId) => ingress?.originalOf(scope, requestId) ?? null,
+      sight: async (scope, requestId) => ({
+        place: recent.find(requestId),
+        pending: pending(scope, requestId),
+        original: ingress?.originalOf(scope, requestId) ?? null,
+        complete: recent.complete().length === partitions,
+      }),
     })
   const reads = readsOver(portsOf('reads'), isPending)
   const readsNow = readsOver(raw, isPending)
@@ -144,7 +148,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     for (const [id, message] of groupReplies(replies, replays)) if (id !== '') bus.publish(replySubject(id), message)
   }
 
-  function startRoles(current: Parameters<typeof createThreads>[0]['current']): void {
+  function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>): void {
     const threads = createThreads({ host, random, threads: needs.threads, partitions, visitorsMax: 20, current })
     const decider = tamper.decider?.(threads, reply) ?? threads
     for (let partition = 0; partition < partitions; partition++) {
@@ -157,7 +161,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         },
         ruleLogs: () => undefined,
       }
-      const engine = { ...portsOf('engine'), decider, recent, clock, reply, report }
+      const engine = { ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, report }
       run('engine', runPartition(engine, partition, stopping.signal))
       const sinkReport = {
         sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
@@ -223,7 +227,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       try {
         const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, report })
         stops.push(rulesets.stop)
-        return startRoles(rulesets.current)
+        return startRoles(rulesets)
       } catch (error) {
         if (!foreseen(error)) return onFailure('start', error)
         await clock.sleep(300, stopping.signal)

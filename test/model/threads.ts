@@ -26,7 +26,8 @@ interface Posted {
 }
 
 export function createThreads({ host, random, threads, partitions, visitorsMax, current }: ThreadsNeeds): Decider {
-  const fresh = () => createStepper({ partitions, visitorsMax, random: (n) => random.bytes(n) })
+  const fresh = () =>
+    createStepper({ partitions, visitorsMax, random: (n) => random.bytes(n), monotonic: host.clock.monotonic })
   const slots = Array.from({ length: threads }, () => ({
     perform: fresh(),
     told: new Map<string, number>(),

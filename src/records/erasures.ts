@@ -1,0 +1,108 @@
+// Erasing a visitor: the command in `identifications`, the tombstone that stops it from coming back, and the list of erasures
+// that ClickHouse has still to execute, which reads exclude meanwhile.
+
+import { createHash } from 'node:crypto'
+import type { Env } from '../domain/event.ts'
+import type { Key, Kv } from '../kv/kv.ts'
+import { Unavailable } from '../lib/failures.ts'
+import { ENGINE_POSITION, partitionScope, SINK_POSITION } from './partitions.ts'
+import { scanAll, under } from './scopes.ts'
+
+/** What is asked of the owner of the visitor's partition. */
+export interface Erasure {
+  readonly erasureId: string
+  readonly workspace: string
+  readonly env: Env
+  readonly visitorId: string
+  /** Milliseconds. */
+  readonly at: number
+}
+
+/** What is left of the visitor. */
+export interface Tombstone {
+  readonly erasureId: string
+  readonly at: number
+}
+
+/** Collection of tombstones in a partition's scope. */
+export const ERASED = 'erased'
+/** Collection in a partition's scope: erasures answered, or about to be, that ClickHouse has not executed yet. */
+const ERASING = 'erasing'
+const HASH_CHARS = 32
+
+/** Names a visitor without being its id, which must not outlive it. */
+export const erasedId = (workspace: string, env: Env, visitorId: string): string =>
+  `${workspace}/${env}/${createHash('sha256').update(`${workspace}/${env}/${visitorId}`).digest('hex').slice(0, HASH_CHARS)}`
+
+/** Throws Unavailable where the partition's records are lost: what is missing then is not known to be absent. */
+export async function readTombstone(
+  kv: Pick<Kv, 'get' | 'position'>,
+  partition: number,
+  workspace: string,
+  env: Env,
+  visitorId: string,
+): Promise<Tombstone | null> {
+  const scope = partitionScope(partition)
+  const [[entry], position] = await Promise.all([
+    kv.get<Tombstone>(scope, [[ERASED, erasedId(workspace, env, visitorId)]]),
+    kv.position(scope, ENGINE_POSITION),
+  ])
+  refuseWiped(partition, position)
+  return entry?.value ?? null
+}
+
+function refuseWiped(partition: number, position: number | null): void {
+  if (position === null)
+    throw new Unavailable(`partition ${partition} has no position in the kv: run fingerpost rebuild`)
+}
+
+const erasingKey = ({ workspace, env, visitorId }: Omit<Erasure, 'erasureId' | 'at'>): Key => [
+  ERASING,
+  `${workspace}/${env}/${visitorId}`,
+]
+
+/** From now on reads leave the visitors out. Before the decision is in `events`, so that the sink cannot be done earlier. */
+export async function announceErasures(
+  kv: Pick<Kv, 'commit'>,
+  partition: number,
+  erasures: readonly Erasure[],
+): Promise<void> {
+  const put = erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
+  await kv.commit([{ scope: partitionScope(partition), put }])
+}
+
+/** The same for decisions found in `events` behind the sink's position `sunk`; false when the sink has moved meanwhile. */
+export async function announceAgain(
+  kv: Pick<Kv, 'commit'>,
+  partition: number,
+  erasures: readonly Erasure[],
+  sunk: number,
+): Promise<boolean> {
+  const put = erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
+  const guard = { source: SINK_POSITION, expect: sunk, next: sunk }
+  const [done] = await kv.commit([{ scope: partitionScope(partition), guard, put }])
+  return done === true
+}
+
+/** What the sink drops, with its own step forward, when ClickHouse holds nothing of these visitors any more. */
+export const executedKeys = (erasures: readonly Erasure[]): Key[] => erasures.map(erasingKey)
+
+/** Visitors that reads must leave out although ClickHouse may still have their events. Throws Unavailable like `readTombstone`. */
+export async function listErasing(
+  kv: Pick<Kv, 'scan' | 'position'>,
+  partitions: number,
+  workspace: string,
+  env: Env,
+): Promise<string[]> {
+  const prefix = `${workspace}/${env}`
+  async function ofPartition(partition: number): Promise<string[]> {
+    const ids: string[] = []
+    const position = kv.position(partitionScope(partition), ENGINE_POSITION)
+    for await (const { key } of scanAll(kv, partitionScope(partition), ERASING, under(prefix))) {
+      ids.push(key[1].slice(prefix.length + 1))
+    }
+    refuseWiped(partition, await position)
+    return ids
+  }
+  return (await Promise.all(Array.from({ length: partitions }, (_, partition) => ofPartition(partition)))).flat()
+}

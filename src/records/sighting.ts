@@ -1,0 +1,77 @@
+// Where an event is that ClickHouse may not have yet: what one process knows of it, and asking all of them.
+
+import type { Ask } from '../bus/ask.ts'
+import type { Kv } from '../kv/kv.ts'
+import { listMembers } from './leases.ts'
+
+/** A place in the events log. */
+export interface Place {
+  readonly partition: number
+  readonly seq: number
+  readonly index: number
+}
+
+/** What is known of an event by all who could know. */
+export interface Sighting {
+  /** Hashes of ids may coincide: compare the requestId there. */
+  readonly place: Place | null
+  /** Accepted and not decided yet. */
+  readonly pending: boolean
+  /** The event of an id that was given out for a request which turned out to repeat an earlier one. */
+  readonly original: string | null
+  /** False while an event that is not in ClickHouse could be missing here. */
+  readonly complete: boolean
+}
+
+/** Finds an event of `<workspace>/<env>`. */
+export type Sight = (scope: string, requestId: string) => Promise<Sighting>
+
+/** What one process knows. */
+export interface Glimpse extends Omit<Sighting, 'complete'> {
+  readonly from: string
+  /** Partitions of which it would have known the place. */
+  readonly covers: readonly number[]
+}
+
+const SUBJECT = 'event.sight'
+const TIMEOUT_MS = 300
+/** Processes that accept register in this group: an event they accepted is known to them alone until it is decided. */
+export const INGRESS_GROUP = 'ingress'
+
+interface Question {
+  readonly scope: string
+  readonly requestId: string
+}
+
+/** `accepting`: the processes whose answers count for what is pending. */
+export function combine(glimpses: readonly Glimpse[], accepting: readonly string[], partitions: number): Sighting {
+  const covered = new Set(glimpses.flatMap(({ covers }) => covers))
+  const heard = new Set(glimpses.map(({ from }) => from))
+  return {
+    place: glimpses.find(({ place }) => place !== null)?.place ?? null,
+    pending: glimpses.some(({ pending }) => pending),
+    original: glimpses.find(({ original }) => original !== null)?.original ?? null,
+    complete: covered.size >= partitions && accepting.every((id) => heard.has(id)),
+  }
+}
+
+/** Answers other processes by what this one knows. */
+export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string) => Glimpse): void {
+  ask.answer(SUBJECT, (question) => {
+    const { scope, requestId } = question as Question
+    return glimpse(scope, requestId)
+  })
+}
+
+/** Asks every process, and waits no longer than for the first that knows or for all that could. */
+export function openSight(ask: Ask, kv: Pick<Kv, 'scan'>, partitions: number): Sight {
+  return async (scope, requestId) => {
+    const accepting = await listMembers(kv, INGRESS_GROUP)
+    const combined = (answers: readonly unknown[]) => combine(answers as Glimpse[], accepting, partitions)
+    const enough = (answers: readonly unknown[]) => {
+      const { place, pending, original, complete } = combined(answers)
+      return place !== null || pending || original !== null || complete
+    }
+    return combined(await ask.ask(SUBJECT, { scope, requestId } satisfies Question, { enough, timeoutMs: TIMEOUT_MS }))
+  }
+}

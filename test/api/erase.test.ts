@@ -1,0 +1,101 @@
+// DELETE /v1/visitors/{id} against a real server: from the answer on nothing of the visitor is shown, and nothing brings it
+// back, neither its token nor a kill -9.
+
+import t from 'tap'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { browserBody, CHROME, clientOf, eventually } from './client.ts'
+
+t.teardown(cleanUp)
+
+const dataDir = temporaryFolder()
+let server = await startServer({ dataDir })
+let client = clientOf(server)
+const { keys, port } = server
+const key = keys.secret
+const listed = async (visitorId: string): Promise<number> =>
+  (await client.get(`/v1/events?visitorId=${visitorId}`, key)).body.data.length
+
+let made = 0
+async function visit(storageToken: string | null = null, gpu = `GPU ${++made}`) {
+  const device = browserBody(gpu)
+  Object.assign(device.components, { audio: { value: 200 + made }, fonts: { value: [gpu] } })
+  const { status, body } = await client.identify({ ...device, storageToken, userAgent: CHROME }, { key })
+  t.equal(status, 200)
+  return body as { requestId: string; visitorId: string; visitorFound: boolean; storageToken: string }
+}
+
+async function erase(visitorId: string) {
+  return client.send('DELETE', `/v1/visitors/${visitorId}`, { key })
+}
+
+t.test('from the answer on no read shows anything of the visitor', async (t) => {
+  const first = await visit()
+  const second = await visit(first.storageToken, `GPU ${made}`)
+  const other = await visit()
+  t.equal(second.visitorId, first.visitorId)
+  await eventually(
+    () => listed(first.visitorId),
+    (count) => count === 2,
+    4_000,
+  )
+  const late = await visit(second.storageToken, `GPU ${made}`)
+
+  const { status, body } = await erase(first.visitorId)
+  t.equal(status, 200)
+  t.match(body, { deleted: true, visitorId: first.visitorId, erasureId: /^era_/ })
+  for (const { requestId } of [first, second, late]) {
+    t.equal((await client.get(`/v1/events/${requestId}`, key)).status, 404, 'its events are gone')
+  }
+  t.equal(await listed(first.visitorId), 0, 'the list is empty at once')
+  t.equal((await client.get(`/v1/visitors/${first.visitorId}`, key)).status, 404)
+  t.equal((await erase(first.visitorId)).status, 404, 'it cannot be erased again')
+  t.equal((await client.get(`/v1/events/${other.requestId}`, key)).status, 200, 'others are untouched')
+})
+
+t.test('neither its token nor its device brings an erased visitor back', async (t) => {
+  const first = await visit()
+  const { storageToken } = await visit(first.storageToken, `GPU ${made}`)
+  await erase(first.visitorId)
+  const again = await visit(storageToken, `GPU ${made}`)
+  t.equal(again.visitorFound, false)
+  t.not(again.visitorId, first.visitorId)
+  const next = await visit(storageToken, `GPU ${made}`)
+  t.not(next.visitorId, first.visitorId)
+  t.equal(
+    (await visit(again.storageToken, `GPU ${made}`)).visitorId,
+    again.visitorId,
+    'the new one is a visitor like any',
+  )
+})
+
+t.test('an erasure survives kill -9 right after its answer, and reaches ClickHouse afterwards', async (t) => {
+  const first = await visit()
+  const last = await visit(first.storageToken, `GPU ${made}`)
+  const { status } = await erase(first.visitorId)
+  t.equal(status, 200)
+  await server.kill9()
+  server = await startServer({ dataDir, keys, port })
+  client = clientOf(server)
+  t.equal((await client.get(`/v1/events/${last.requestId}`, key)).status, 404)
+  t.equal((await client.get(`/v1/visitors/${first.visitorId}`, key)).status, 404)
+  const again = await visit(last.storageToken, `GPU ${made}`)
+  t.not(again.visitorId, first.visitorId)
+  await eventually(
+    () => listed(again.visitorId),
+    (count) => count === 1,
+    4_000,
+  )
+  t.equal(await listed(first.visitorId), 0)
+})
+
+t.test('only a key with the scope erases, and only a visitor of its own environment', async (t) => {
+  const { visitorId } = await visit()
+  t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`, { key: keys.public })).status, 403)
+  t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`, { key: keys.testSecret })).status, 404)
+  t.equal((await erase('pv_00000000000000000000')).status, 404)
+  t.equal((await erase(visitorId)).status, 200)
+})
+
+t.test('the server stops cleanly after erasures', async (t) => {
+  t.equal(await server.stop(), 0)
+})
