@@ -92,14 +92,21 @@ type Values = {
         : string
 }
 
+export const ROLES = ['ingress', 'engine', 'api', 'jobs'] as const
+export type Role = (typeof ROLES)[number]
+
 export interface Config extends Values {
   readonly trustedProxies: readonly Cidr[]
+  readonly roles: ReadonlySet<Role>
+  readonly isCluster: boolean
+  /** Of a new deployment. */
+  readonly partitions: number
 }
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
-/** Reads, checks and freezes; throws BadSetting. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+/** Reads, checks and freezes; throws BadSetting. `roleList` is what the command line says, comma-separated. */
+export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const values = new Map<string, Value>(settings.map((s) => [s.name, s.standard]))
   const file = env[`${PREFIX}CONFIG`]
   if (file !== undefined && file !== '') fromFile(file, values)
@@ -111,7 +118,22 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     return cidr
   })
   refuseUnsafe(config)
-  return Object.freeze({ ...config, trustedProxies })
+  const isCluster = config['deployment.mode'] === 'cluster'
+  const roles = readRoles(roleList === undefined ? config['process.roles'] : roleList.split(','), isCluster)
+  const partitions = config['data.partitions'] || (isCluster ? 16 : 4)
+  return Object.freeze({ ...config, trustedProxies, roles, isCluster, partitions })
+}
+
+function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<Role> {
+  if (names.length === 1 && names[0] === 'all') return new Set(ROLES)
+  const known = new Set(ROLES.filter((role) => names.includes(role)))
+  if (known.size === 0 || known.size !== new Set(names).size) {
+    throw new BadSetting(`process.roles takes ${ROLES.join(', ')} or all, not ${names.join(',')}`)
+  }
+  if (!isCluster && known.size < ROLES.length) {
+    throw new BadSetting('process.roles: roles run apart only in a cluster; set deployment.mode to cluster')
+  }
+  return known
 }
 
 function refuseUnsafe(config: Values): void {
@@ -122,6 +144,11 @@ function refuseUnsafe(config: Values): void {
   if (!tls && !LOOPBACK.has(config['http.host']) && !config['http.allowPlainHttp']) {
     throw new BadSetting(
       `http.host ${config['http.host']} is not loopback: set tls.certFile and tls.keyFile, or http.allowPlainHttp behind a proxy that ends TLS`,
+    )
+  }
+  if (config['deployment.mode'] === 'cluster' && config['log.durability'] === 'relaxed') {
+    throw new BadSetting(
+      'log.durability relaxed is for one machine: in a cluster nothing is acknowledged before the log has it',
     )
   }
   const token = config['operator.token']
@@ -140,11 +167,34 @@ function refuseUnsafe(config: Values): void {
   }
 }
 
+const ENCRYPTED = new Set(['https:', 'rediss:', 'tls:'])
+
+function crossesNetworkInClear(addresses: readonly string[]): boolean {
+  return addresses.some((address) => {
+    const text = address.includes('://') ? address : `nats://${address}`
+    if (!URL.canParse(text)) return false
+    const { protocol, hostname } = new URL(text)
+    return !ENCRYPTED.has(protocol) && !LOOPBACK.has(hostname.replace(/^\[|\]$/g, ''))
+  })
+}
+
 /** What to say about settings that are allowed and risky. */
 export function warnings(config: Config): string[] {
   const said: string[] = []
   if (config['log.durability'] === 'relaxed') {
     said.push('log.durability is relaxed: an accepted identification can be lost when the machine loses power')
+  }
+  if (config['deployment.mode'] === 'cluster') {
+    if (config['nats.replicas'] < 3) {
+      said.push(
+        `nats.replicas is ${config['nats.replicas']}: what is accepted is lost with the disk of one NATS server`,
+      )
+    }
+    for (const name of ['nats.servers', 'redis.url', 'clickhouse.url'] as const) {
+      if (crossesNetworkInClear([config[name]].flat())) {
+        said.push(`${name}: keys and visitor data travel unencrypted to another machine`)
+      }
+    }
   }
   if (!LOOPBACK.has(config['http.host']) && config['tls.certFile'] === '') {
     said.push(`plain HTTP on ${config['http.host']}: keys and visitor data travel unencrypted unless a proxy ends TLS`)

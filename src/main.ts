@@ -13,7 +13,8 @@ import { openLogger } from './lib/logger.ts'
 import { keygen } from './ops/keygen.ts'
 import { welcomeText } from './ops/welcome.ts'
 
-const USAGE = `fingerpost start            run every role on embedded storage
+const USAGE = `fingerpost start            run every role in one process on embedded storage
+fingerpost start --role R   run roles in a cluster: ingress, engine, api, jobs, comma-separated
 fingerpost keygen [--json]  print a well-formed set of four keys
 
 Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
@@ -30,10 +31,10 @@ const isPlain = (error: unknown): error is Error =>
   error instanceof PortBusy ||
   error instanceof FolderInUse ||
   error instanceof Unreadable ||
-  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'MissingPosition'].includes(error.name))
+  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'MissingPosition', 'UnsafeRedis'].includes(error.name))
 
-async function start(): Promise<void> {
-  const config = readConfig(process.env)
+async function start(roleList: string | undefined): Promise<void> {
+  const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])
   for (const warning of warnings(config)) log.warn({}, warning)
   process.on('unhandledRejection', (reason) => {
@@ -65,12 +66,16 @@ async function start(): Promise<void> {
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { json: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+    options: {
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+      role: { type: 'string' },
+    },
   })
   const [command = 'help'] = positionals
   if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
   else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
-  else if (command === 'start') await start()
+  else if (command === 'start') await start(values.role)
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }
 

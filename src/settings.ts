@@ -18,6 +18,19 @@ export interface Setting {
 const DAY_SECONDS = 86_400
 
 export const SETTINGS = [
+  {
+    name: 'deployment.mode',
+    kind: 'text',
+    standard: 'embedded',
+    oneOf: ['embedded', 'cluster'],
+    sentence: 'embedded: one process, everything in data.dir. cluster: roles on NATS JetStream, Redis and ClickHouse.',
+  },
+  {
+    name: 'process.roles',
+    kind: 'list',
+    standard: ['all'],
+    sentence: 'Roles of this process: ingress, engine, api, jobs, or all; fingerpost start --role wins over it.',
+  },
   { name: 'http.host', kind: 'text', standard: '127.0.0.1', alias: 'HOST', sentence: 'Address to listen on.' },
   {
     name: 'http.port',
@@ -67,10 +80,10 @@ export const SETTINGS = [
   {
     name: 'data.partitions',
     kind: 'integer',
-    standard: 4,
-    min: 1,
+    standard: 0,
+    min: 0,
     max: 256,
-    sentence: 'Partitions of the log; fixed when the data folder is created.',
+    sentence: 'Partitions of the log, fixed when the deployment is created; 0: 4 embedded, 16 in a cluster.',
   },
   {
     name: 'data.freeBytesMin',
@@ -101,6 +114,55 @@ export const SETTINGS = [
     max: 7 * DAY_SECONDS,
     sentence: 'How long decided events stay in the log at least.',
   },
+  {
+    name: 'nats.servers',
+    kind: 'list',
+    standard: ['nats://127.0.0.1:4222'],
+    sentence: 'NATS servers of a cluster, with JetStream.',
+  },
+  { name: 'nats.user', kind: 'text', standard: '', sentence: 'User at NATS.' },
+  { name: 'nats.password', kind: 'text', standard: '', sentence: 'Password of nats.user.' },
+  { name: 'nats.token', kind: 'text', standard: '', sentence: 'Token at NATS, instead of user and password.' },
+  { name: 'nats.credsFile', kind: 'text', standard: '', sentence: 'Credentials file (JWT and seed) for NATS.' },
+  {
+    name: 'nats.caFile',
+    kind: 'text',
+    standard: '',
+    sentence: 'PEM of the authority of the NATS servers; turns TLS on.',
+  },
+  {
+    name: 'nats.replicas',
+    kind: 'integer',
+    standard: 3,
+    min: 1,
+    max: 5,
+    sentence: 'NATS servers that hold each accepted identification.',
+  },
+  { name: 'nats.prefix', kind: 'text', standard: 'fingerpost', sentence: 'Begins the names of streams and subjects.' },
+  {
+    name: 'nats.monitorUrls',
+    kind: 'list',
+    standard: [],
+    sentence:
+      'Monitoring addresses of the NATS servers, asked at the start whether they flush before they acknowledge.',
+  },
+  {
+    name: 'redis.url',
+    kind: 'text',
+    standard: 'redis://127.0.0.1:6379',
+    sentence: 'Redis of a cluster, rediss:// for TLS.',
+  },
+  {
+    name: 'redis.clusterNodes',
+    kind: 'list',
+    standard: [],
+    sentence: 'host:port of nodes of a Redis Cluster, instead of the host in redis.url.',
+  },
+  { name: 'redis.prefix', kind: 'text', standard: 'fingerpost', sentence: 'Begins every key in Redis.' },
+  { name: 'clickhouse.url', kind: 'text', standard: 'http://127.0.0.1:8123', sentence: 'ClickHouse of a cluster.' },
+  { name: 'clickhouse.user', kind: 'text', standard: 'default', sentence: 'User at ClickHouse.' },
+  { name: 'clickhouse.password', kind: 'text', standard: '', sentence: 'Password of clickhouse.user.' },
+  { name: 'clickhouse.database', kind: 'text', standard: 'fingerpost', sentence: 'Database of the tables.' },
   {
     name: 'ingress.decisionWaitMs',
     kind: 'integer',

@@ -14,7 +14,7 @@ t.test('config/default.json is the printed table of settings', async (t) => {
 t.test('every file in config/ is accepted', async (t) => {
   for (const name of ['default.json', 'embedded.json']) {
     const config = readConfig({ FINGERPOST_CONFIG: new URL(`config/${name}`, root).pathname })
-    t.equal(config['data.partitions'], 4, name)
+    t.equal(config.partitions, 4, name)
   }
 })
 

@@ -26,6 +26,8 @@ const LINE: readonly (readonly string[])[] = [
   ['settings.ts'],
   ['config.ts'],
   ['ops'],
+  ['ports.ts'],
+  ['ports-cluster.ts'],
   ['app.ts'],
   ['main.ts'],
 ]

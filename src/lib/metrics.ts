@@ -54,6 +54,7 @@ export function openMetrics(build: BuildInfo) {
     decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
     dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
     tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
+    partitionsHeld: gauge('engine_partitions_held', 'Partitions this process decides.'),
     pending: gauge('identifications_pending', 'Accepted and not decided yet.'),
     sunk: counter('sink_rows_total', 'Rows inserted into ClickHouse.', ['partition']),
     sinkFailures: counter('sink_failures_total', 'Sink attempts that failed and were repeated.', ['partition']),

@@ -1,0 +1,120 @@
+// The ports a process works on, and opening them embedded in a data folder. ports-cluster.ts opens them on servers.
+
+import type { Bus } from './bus/bus.ts'
+import { openBus } from './bus/open.ts'
+import type { ClickHouse } from './clickhouse/clickhouse.ts'
+import { deferClickHouse } from './clickhouse/deferred.ts'
+import { type HistoryConfig, openHistory } from './clickhouse/history.ts'
+import type { Config } from './config.ts'
+import type { Kv } from './kv/kv.ts'
+import { openKv } from './kv/open.ts'
+import { systemClock as clock } from './lib/clock.ts'
+import { claimDataFolder } from './lib/data-folder.ts'
+import { Unavailable } from './lib/failures.ts'
+import type { Lifetime } from './lib/lifetime.ts'
+import type { Logger } from './lib/logger.ts'
+import type { Log } from './log/log.ts'
+import { openLog } from './log/open.ts'
+import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
+
+/** The newest layout of the data folder this build reads, and the one it writes. */
+const DATA_FORMAT = 1
+const RETRY_MS = 2_000
+
+export interface Ports {
+  readonly log: Log
+  readonly kv: Kv
+  readonly bus: Bus
+  /** Fails with Unavailable until `startHistory` has opened it. */
+  readonly clickhouse: ClickHouse
+  /** Resolves when ClickHouse serves; fails when it never can. */
+  startHistory(signal: AbortSignal): Promise<void>
+  readonly partitions: number
+  /** Unlike that of any other deployment. */
+  readonly deployment: string
+  /** What an acknowledgement means here: facts about the servers as they are, not as they were meant to be. */
+  readonly durability: Readonly<Record<string, unknown>>
+  /** The folder whose disk holds everything, or null. */
+  readonly dataDir: string | null
+}
+
+/** Throws what a person can act upon: FolderInUse, Unreadable. */
+export async function openEmbedded(config: Config, logger: Logger, lifetime: Lifetime): Promise<Ports> {
+  const dataDir = config['data.dir']
+  const folder = await claimDataFolder(dataDir, {
+    format: DATA_FORMAT,
+    partitions: config.partitions,
+    clock,
+    random: Math.random,
+  })
+  lifetime.onClose(() => folder.release())
+  const { partitions } = folder
+  const durability = config['log.durability'] === 'relaxed' ? ('relaxed' as const) : ('fsync' as const)
+  const history = openHistoryPort({ dataDir: `${dataDir}/clickhouse` }, config, logger, lifetime)
+  const bus = await openBus({ backend: 'local', onError: busError(logger) })
+  lifetime.onClose(() => bus.close())
+  const log = await openLog({
+    backend: 'lmdb',
+    dataDir,
+    partitions,
+    clock,
+    durability,
+    bytesMax: config['log.bytesMax'],
+  })
+  lifetime.onClose(() => log.close())
+  const kv = await openKv({
+    backend: 'lmdb',
+    dataDir,
+    clock,
+    durability,
+    unsorted: UNSORTED_COLLECTIONS,
+    onError: (error) => logger.error({ error }, 'sweeping the kv failed'),
+  })
+  lifetime.onClose(() => kv.close())
+  return {
+    ...history,
+    bus,
+    log,
+    kv,
+    partitions,
+    deployment: folder.createdAt,
+    durability: { log: durability },
+    dataDir,
+  }
+}
+
+export const busError = (logger: Logger) => (error: unknown) => logger.error({ error }, 'a message of the bus failed')
+
+export function openHistoryPort(
+  where: Omit<HistoryConfig, 'retentionDays'>,
+  config: Config,
+  logger: Logger,
+  lifetime: Lifetime,
+): Pick<Ports, 'clickhouse' | 'startHistory'> {
+  const historyConfig = { ...where, retentionDays: config['retention.eventsDays'] }
+  const history = deferClickHouse(() => openHistory(historyConfig, { clock, log: logger }), clock)
+  lifetime.onClose(() => history.port.close())
+  // A server may come later; an engine of our own that does not start never will.
+  const startHistory = config.isCluster
+    ? (signal: AbortSignal) => patiently(() => history.start(), 'ClickHouse', logger, signal)
+    : () => history.start()
+  return { clickhouse: history.port, startHistory }
+}
+
+/** Repeats what fails only because a server does not answer yet: every order of starting works. */
+export async function patiently<T>(
+  open: () => Promise<T>,
+  what: string,
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await open()
+    } catch (error) {
+      if (!(error instanceof Unavailable) || signal.aborted) throw error
+      logger.warn({ error }, `waiting for ${what}`)
+      await clock.sleep(RETRY_MS, signal)
+    }
+  }
+}
