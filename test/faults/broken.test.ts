@@ -4,6 +4,7 @@ import t from 'tap'
 import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { breakBuild, FAULTS } from './broken.ts'
+import { KILLS, openEmbedded } from './embedded.ts'
 import { runSeries } from './series.ts'
 
 const CYCLES_MAX = 20
@@ -16,7 +17,8 @@ for (const fault of FAULTS) {
     const seed = testSeed()
     const main = breakBuild(fault)
     const { violation, cycles } = await runSeries({
-      ...{ seed, cycles: CYCLES_MAX, connections: 8, byIdMax: 200, main, checkEvery: true },
+      ...{ seed, cycles: CYCLES_MAX, connections: 8, byIdMax: 200, checkEvery: true },
+      open: () => openEmbedded({ main, kinds: KILLS }),
       print: () => undefined,
     })
     t.comment(`seed ${seed}, cycle ${cycles}: ${violation?.id} ${violation?.what}`)

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
+import { KILLS, openEmbedded } from './embedded.ts'
 import { runSeries } from './series.ts'
 
 const CYCLES = 15
@@ -21,6 +22,7 @@ t.test('what was accepted survives 15 kills under load, exactly once, and the se
     seed,
     cycles: CYCLES,
     connections: 16,
+    open: () => openEmbedded({ kinds: KILLS }),
     byIdMax: 150,
     print: (line) => t.comment(line),
   })

@@ -12,7 +12,10 @@ export interface LoadConfig {
   readonly random: Rng
   readonly ledger: Ledger
   readonly keys: Keys
+  /** Where events are read. */
   readonly url: string
+  /** Where identifications go: one of these for each request. Default: `url`. */
+  readonly urls?: readonly string[]
   readonly connections: number
 }
 
@@ -43,7 +46,7 @@ const ACTIONS = ['login', 'payment', 'view', 'signup']
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-export function openLoad({ random, ledger, keys, url, connections }: LoadConfig): Load {
+export function openLoad({ random, ledger, keys, url, urls = [url], connections }: LoadConfig): Load {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const devices: Device[] = []
   const byNumber = new Map<number, Device>()
@@ -101,7 +104,12 @@ export function openLoad({ random, ledger, keys, url, connections }: LoadConfig)
   async function send(attempt: Attempt): Promise<boolean> {
     const query = attempt.key === 'public' ? `?key=${keys.public}` : ''
     const { headers, body } = attempt
-    const outcome = await call(agent, { method: 'POST', url: `${url}/v1/identify${query}`, headers, body })
+    const outcome = await call(agent, {
+      method: 'POST',
+      url: `${random.pick(urls)}/v1/identify${query}`,
+      headers,
+      body,
+    })
     ledger.record(attempt, outcome)
     if (outcome.status !== 200) return false
     const device = byNumber.get(attempt.device)

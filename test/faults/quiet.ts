@@ -49,13 +49,22 @@ export async function everyPartitionDecides(load: Load, url: string, partitions:
   })
 }
 
-/** Waits until everything accepted is decided and in ClickHouse, with nothing put aside. */
-export async function quiet(load: Load, server: Server, partitions: number): Promise<void> {
-  await everyPartitionDecides(load, server.url, partitions)
-  const isSunk = async () => (await metric(load, server.url, 'fingerpost_recent_events')) === 0
-  await until('everything is in ClickHouse', QUIET_MS_MAX, isSunk)
+/** Waits until everything accepted is decided and in ClickHouse, with nothing put aside by any of the processes. */
+export async function quiet(
+  load: Load,
+  servers: readonly Pick<Server, 'url' | 'logs'>[],
+  partitions: number,
+): Promise<void> {
+  await everyPartitionDecides(load, servers.map(({ url }) => url).join(), partitions)
+  const sum = async (name: string): Promise<number> => {
+    let total = 0
+    for (const { url } of servers) total += await metric(load, url, name)
+    return total
+  }
+  await until('everything is in ClickHouse', QUIET_MS_MAX, async () => (await sum('fingerpost_recent_events')) === 0)
   for (const name of ['fingerpost_dead_letters_total', 'fingerpost_sink_quarantined_total']) {
-    const count = await metric(load, server.url, name)
-    if (count > 0) throw new Error(`${name} is ${count}:\n${server.logs().slice(-2_000)}`)
+    const count = await sum(name)
+    if (count > 0)
+      throw new Error(`${name} is ${count}:\n${servers.map(({ logs }) => logs().slice(-2_000)).join('\n')}`)
   }
 }

@@ -4,11 +4,11 @@ import t from 'tap'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
 import { checkAll, checkById } from './checker.ts'
+import { SERVER_ENV } from './embedded.ts'
 import { openLedger } from './ledger.ts'
 import { openLoad } from './load.ts'
 import { childrenOf, isAlive, pause, until } from './processes.ts'
 import { createRules, quiet } from './quiet.ts'
-import { SERVER_ENV } from './series.ts'
 
 const EXIT_MS_MAX = 20_000
 /** After the engine was spawned. */
@@ -50,7 +50,7 @@ t.test('a drain under load loses nothing it answered, and more signals change no
   ledger.nextEpoch()
   const second = await startServer({ env, dataDir, keys, port })
   await load.settle(20_000)
-  await quiet(load, second, 4)
+  await quiet(load, [second], 4)
   const to = { agent: load.agent, url, secret: keys.secret, ledger }
   const answered = ledger.attempts.filter(({ answer }) => answer !== null)
   t.equal(await checkById(to, answered), null, 'every answer can be read')
