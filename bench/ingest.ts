@@ -1,5 +1,7 @@
 // Sustained identifications per second of the real server, alternating with a bare uWebSockets server that only parses the
-// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 128] [--no-half] [--profile DIR]
+// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 512] [--no-half] [--profile DIR]
+// With --cluster, NATS, Redis, ClickHouse and the roles run on this machine; --roles says which process has which, as in
+// --roles ingress,api --roles engine,jobs.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,12 +10,10 @@ import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
-import { openEmbeddedClickHouse } from '../src/clickhouse/embedded.ts'
-import { DATABASE } from '../src/clickhouse/open.ts'
-import { systemClock } from '../src/lib/clock.ts'
-import { cleanUp, freePort, type Server, startServer, temporaryFolder } from '../test/helpers/server.ts'
-import { childrenOf, cpuSeconds, rssMegabytes, sumOf } from './measure.ts'
+import { cleanUp, freePort, temporaryFolder } from '../test/helpers/server.ts'
+import { cpuSeconds, rssMegabytes, sumOf } from './measure.ts'
 import { makeDevice } from './population.ts'
+import { openClusterSubject, openEmbeddedSubject, type Subject } from './subject.ts'
 
 const { values: options } = parseArgs({
   allowPositionals: true,
@@ -24,6 +24,8 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '512' },
     rules: { type: 'string', default: '50' },
     half: { type: 'boolean', default: true },
+    cluster: { type: 'boolean', default: false },
+    roles: { type: 'string', multiple: true, default: ['all'] },
     profile: { type: 'string', default: '' },
   },
   allowNegative: true,
@@ -40,16 +42,16 @@ interface Run {
   readonly p99Ms: number
   readonly requests: number
   readonly failed: number
-  readonly serverMicros: number
-  readonly engineMicros: number
+  /** CPU per event of each process. */
+  readonly micros: Readonly<Record<string, number>>
   readonly wrkMicros: number
 }
 
 const log = (text: string) => process.stderr.write(`${text}\n`)
 
-async function createRules(server: Server): Promise<void> {
+async function createRules(server: Subject): Promise<void> {
   for (let i = 0; i < Number(options.rules); i++) {
-    const response = await fetch(`${server.url}/v1/rules`, {
+    const response = await fetch(`${server.apiUrl}/v1/rules`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.keys.secret}`, 'content-type': 'application/json' },
       body: JSON.stringify({
@@ -71,7 +73,7 @@ async function createRules(server: Server): Promise<void> {
 }
 
 /** First visits: every device gets its token. */
-async function enrol(server: Server, agent: Agent): Promise<(string | null)[]> {
+async function enrol(server: Subject, agent: Agent): Promise<(string | null)[]> {
   const tokens: (string | null)[] = new Array(devices).fill(null)
   let next = 0
   async function worker(): Promise<void> {
@@ -88,7 +90,7 @@ async function enrol(server: Server, agent: Agent): Promise<(string | null)[]> {
   return tokens
 }
 
-function post(server: Server, agent: Agent, body: string, ip: string, userAgent: string): Promise<string> {
+function post(server: Subject, agent: Agent, body: string, ip: string, userAgent: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {
       'content-type': 'text/plain',
@@ -121,7 +123,7 @@ interface Prepared {
   readonly after: string
 }
 
-function prepare(server: Server, i: number, token: string | null): Prepared {
+function prepare(server: Subject, i: number, token: string | null): Prepared {
   const device = makeDevice(i + 1)
   const withToken = i % 100 >= TOKENLESS_SHARE * 100
   const before = `{"storageToken":${withToken ? JSON.stringify(token) : 'null'},"nonce":"`
@@ -139,7 +141,7 @@ function prepare(server: Server, i: number, token: string | null): Prepared {
   return { head, before, after }
 }
 
-async function writeRequests(server: Server, tokens: readonly (string | null)[], path: string): Promise<number> {
+async function writeRequests(server: Subject, tokens: readonly (string | null)[], path: string): Promise<number> {
   const file = createWriteStream(path)
   let bytes = 0
   for (let i = 0; i < devices; i++) {
@@ -153,9 +155,11 @@ async function writeRequests(server: Server, tokens: readonly (string | null)[],
 }
 
 let runs = 0
-async function wrk(port: number, file: string, pid: number): Promise<Run> {
-  const [engine] = childrenOf(pid)
-  const before = [cpuSeconds(pid) ?? 0, engine === undefined ? 0 : (cpuSeconds(engine) ?? 0)] as const
+type Pids = Subject['pids']
+const cpuOf = (pids: Pids) => pids().map(([, pid]) => cpuSeconds(pid) ?? 0)
+
+async function wrk(port: number, file: string, pids: Pids): Promise<Run> {
+  const before = cpuOf(pids)
   const name = String.fromCharCode(97 + (runs++ % 26)).repeat(4)
   const args = [
     '-t1',
@@ -177,7 +181,7 @@ async function wrk(port: number, file: string, pid: number): Promise<Run> {
   const poll = setInterval(() => (wrkCpu = cpuSeconds(child.pid ?? 0) ?? wrkCpu), 100)
   await once(child, 'exit')
   clearInterval(poll)
-  const after = [cpuSeconds(pid) ?? 0, engine === undefined ? 0 : (cpuSeconds(engine) ?? 0)] as const
+  const after = cpuOf(pids)
   const result = /RESULT (.*)/.exec(output)?.[1]?.split(' ').map(Number)
   if (result === undefined) throw new Error(output)
   const [requests = 0, duration = 1, badStatus = 0, badSocket = 0, p50 = 0, p99 = 0] = result
@@ -188,18 +192,15 @@ async function wrk(port: number, file: string, pid: number): Promise<Run> {
     p99Ms: p99 / 1000,
     requests,
     failed: badStatus + badSocket,
-    serverMicros: micros(after[0] - before[0]),
-    engineMicros: micros(after[1] - before[1]),
+    micros: Object.fromEntries(pids().map(([name], i) => [`${name} ${i}`, micros((after[i] ?? 0) - (before[i] ?? 0))])),
     wrkMicros: micros(wrkCpu),
   }
 }
 
-const metricsOf = async (server: Server) => await (await fetch(`${server.url}/metrics`)).text()
-
 /** Waits until ClickHouse has every decided event. */
-async function sunk(server: Server): Promise<string> {
+async function sunk(server: Subject): Promise<string> {
   for (;;) {
-    const metrics = await metricsOf(server)
+    const metrics = await server.metrics()
     const decided = sumOf(metrics, 'fingerpost_identifications_decided_total')
     if (decided > 0 && sumOf(metrics, 'fingerpost_sink_rows_total') >= decided) return metrics
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -214,7 +215,7 @@ async function startBare(): Promise<{ child: ChildProcess; port: number }> {
 }
 
 /** Latencies with the server half busy. */
-async function halfLoad(server: Server, tokens: readonly (string | null)[], perSecond: number) {
+async function halfLoad(server: Subject, tokens: readonly (string | null)[], perSecond: number) {
   let sent = 0
   const result = await autocannon({
     url: server.url,
@@ -240,10 +241,10 @@ async function halfLoad(server: Server, tokens: readonly (string | null)[], perS
 }
 
 async function main(): Promise<void> {
-  const dataDir = temporaryFolder()
-  const env = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32' }
   const nodeArgs = options.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`]
-  const server = await startServer({ dataDir, env, nodeArgs })
+  const server = options.cluster
+    ? await openClusterSubject(options.roles, nodeArgs)
+    : await openEmbeddedSubject(nodeArgs)
   const bare = await startBare()
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   try {
@@ -259,8 +260,8 @@ async function main(): Promise<void> {
     const bareRuns: Run[] = []
     const ownRuns: Run[] = []
     for (let round = 0; round < rounds; round++) {
-      bareRuns.push(await wrk(bare.port, file, bare.child.pid as number))
-      ownRuns.push(await wrk(server.port, file, server.pid))
+      bareRuns.push(await wrk(bare.port, file, () => [['bare', bare.child.pid as number]]))
+      ownRuns.push(await wrk(server.port, file, server.pids))
       console.log(
         `round ${round + 1}: bare ${JSON.stringify(bareRuns.at(-1))}\n         own  ${JSON.stringify(ownRuns.at(-1))}`,
       )
@@ -276,8 +277,11 @@ async function main(): Promise<void> {
     const pending = sumOf(metrics, 'fingerpost_http_requests_total', /route="\/v1\/identify".*code="202"/)
 
     console.log(`events/s      ${ownRate}   bare ${bareRate}   ratio ${(ownRate / bareRate).toFixed(3)}`)
+    const cpu = Object.keys(ownRuns[0]?.micros ?? {}).map(
+      (name) => `${name}: ${median(ownRuns, (r) => r.micros[name] ?? 0)}`,
+    )
     console.log(
-      `CPU us/event  server ${median(ownRuns, (r) => r.serverMicros)}, engine ${median(ownRuns, (r) => r.engineMicros)}, wrk ${median(ownRuns, (r) => r.wrkMicros)}; bare server ${median(bareRuns, (r) => r.serverMicros)}`,
+      `CPU us/event  ${cpu.join(', ')}, wrk ${median(ownRuns, (r) => r.wrkMicros)}; bare server ${median(bareRuns, (r) => r.micros['bare 0'] ?? 0)}`,
     )
     console.log(
       `latency ms    at full load p50 ${median(ownRuns, (r) => r.p50Ms)}, p99 ${median(ownRuns, (r) => r.p99Ms)}`,
@@ -286,7 +290,10 @@ async function main(): Promise<void> {
       `answers       2xx ${answered}, of them 202 ${pending}, failed ${ownRuns.reduce((sum, r) => sum + r.failed, 0)}`,
     )
     console.log(
-      `afterwards    sink caught up in ${lagMs} ms, log ${Math.round(sumOf(metrics, 'fingerpost_log_bytes') / 1e6)} MB, RSS ${rssMegabytes(server.pid)} MB + engine ${rssMegabytes(childrenOf(server.pid)[0] ?? server.pid)} MB`,
+      `afterwards    sink caught up in ${lagMs} ms, log ${Math.round(sumOf(metrics, 'fingerpost_log_bytes') / 1e6)} MB, RSS MB ${server
+        .pids()
+        .map(([name, pid]) => `${name} ${rssMegabytes(pid)}`)
+        .join(', ')}`,
     )
     if (options.half) {
       const half = await halfLoad(server, tokens, ownRate)
@@ -295,18 +302,8 @@ async function main(): Promise<void> {
       )
     }
     const total = sumOf(await sunk(server), 'fingerpost_identifications_decided_total')
-    await server.stop()
-    const clickhouse = await openEmbeddedClickHouse({
-      dataDir: join(dataDir, 'clickhouse'),
-      database: DATABASE,
-      clock: systemClock,
-      log: { info: () => undefined, warn: () => undefined },
-    })
-    const [row] = await clickhouse.query<{ n: number; ids: number }>(
-      'SELECT count() AS n, uniqExact(request_id) AS ids FROM events',
-    )
-    await clickhouse.close()
-    console.log(`ClickHouse    ${row?.n} rows, ${row?.ids} distinct; decided ${total}`)
+    const { n, ids } = await server.stopAndCount()
+    console.log(`ClickHouse    ${n} rows, ${ids} distinct; decided ${total}`)
   } finally {
     bare.child.kill()
     agent.destroy()

@@ -31,7 +31,7 @@ const isPlain = (error: unknown): error is Error =>
   error instanceof PortBusy ||
   error instanceof FolderInUse ||
   error instanceof Unreadable ||
-  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'MissingPosition', 'UnsafeRedis'].includes(error.name))
+  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'UnsafeNats', 'UnsafeRedis'].includes(error.name))
 
 async function start(roleList: string | undefined): Promise<void> {
   const config = readConfig(process.env, roleList)

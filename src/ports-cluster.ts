@@ -72,6 +72,7 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
     username: config['clickhouse.user'],
     password: config['clickhouse.password'],
     database: config['clickhouse.database'],
+    cluster: config['clickhouse.cluster'],
   }
   return {
     ...openHistoryPort(where, config, logger, lifetime),

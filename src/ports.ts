@@ -4,7 +4,7 @@ import type { Bus } from './bus/bus.ts'
 import { openBus } from './bus/open.ts'
 import type { ClickHouse } from './clickhouse/clickhouse.ts'
 import { deferClickHouse } from './clickhouse/deferred.ts'
-import { type HistoryConfig, openHistory } from './clickhouse/history.ts'
+import { type HistoryPlace, openHistory } from './clickhouse/history.ts'
 import type { Config } from './config.ts'
 import type { Kv } from './kv/kv.ts'
 import { openKv } from './kv/open.ts'
@@ -86,7 +86,7 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
 export const busError = (logger: Logger) => (error: unknown) => logger.error({ error }, 'a message of the bus failed')
 
 export function openHistoryPort(
-  where: Omit<HistoryConfig, 'retentionDays'>,
+  where: HistoryPlace,
   config: Config,
   logger: Logger,
   lifetime: Lifetime,

@@ -164,6 +164,12 @@ export const SETTINGS = [
   { name: 'clickhouse.password', kind: 'text', standard: '', sentence: 'Password of clickhouse.user.' },
   { name: 'clickhouse.database', kind: 'text', standard: 'fingerpost', sentence: 'Database of the tables.' },
   {
+    name: 'clickhouse.cluster',
+    kind: 'text',
+    standard: '',
+    sentence: 'ClickHouse cluster whose replicas all hold the tables; empty: one server.',
+  },
+  {
     name: 'ingress.decisionWaitMs',
     kind: 'integer',
     standard: 2_000,

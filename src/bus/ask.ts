@@ -46,6 +46,11 @@ interface AnswerMessage {
   readonly answer: unknown
 }
 
+interface Waiting {
+  hear(answer: unknown): void
+  stop(): void
+}
+
 const QUESTIONS_MAX = 10_000
 
 const questionSubject = (subject: string): string => `ask.${subject}`
@@ -53,8 +58,8 @@ const answerSubject = (id: string): string => `answer.${id}`
 
 /** Listens for answers from the start: a server knows of it long before the first question. */
 export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, onError }: AskConfig): Ask {
-  const waiting = new Map<number, (answer: unknown) => void>()
-  const closing = new AbortController()
+  const waiting = new Map<number, Waiting>()
+  let closed = false
   const unsubscribes = new Set<Unsubscribe>()
   let asked = 0
 
@@ -62,13 +67,13 @@ export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, on
     bus.subscribe(answerSubject(self), (message) => {
       const { id, answer } = message as AnswerMessage
       // Late answers find nobody.
-      waiting.get(id)?.(answer)
+      waiting.get(id)?.hear(answer)
     }),
   )
 
   return {
     async ask(subject, question, { enough, timeoutMs }) {
-      if (closing.signal.aborted) throw new Unavailable('no more questions: the process stops')
+      if (closed) throw new Unavailable('no more questions: the process stops')
       if (waiting.size >= questionsMax) throw new Unavailable('too many questions to other processes are under way')
       asked += 1
       const id = asked
@@ -76,7 +81,7 @@ export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, on
       const done = new AbortController()
       const stop = () => done.abort()
       let failure: { readonly error: unknown } | null = null
-      waiting.set(id, (answer) => {
+      const hear = (answer: unknown) => {
         answers.push(answer)
         try {
           if (enough(answers)) stop()
@@ -84,13 +89,12 @@ export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, on
           failure = { error }
           stop()
         }
-      })
-      closing.signal.addEventListener('abort', stop)
+      }
+      waiting.set(id, { hear, stop })
       const message: QuestionMessage = { from: answerSubject(self), id, question }
       bus.publish(questionSubject(subject), message)
       await clock.sleep(timeoutMs, done.signal)
       waiting.delete(id)
-      closing.signal.removeEventListener('abort', stop)
       if (failure !== null) throw (failure as { readonly error: unknown }).error
       return answers
     },
@@ -99,7 +103,7 @@ export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, on
       const unsubscribe = bus.subscribe(questionSubject(subject), (message) => {
         const { from, id, question } = message as QuestionMessage
         const send = (answer: unknown) => {
-          if (answer === null || answer === undefined || closing.signal.aborted) return
+          if (answer === null || answer === undefined || closed) return
           bus.publish(from, { id, answer } satisfies AnswerMessage)
         }
         const answer = answerer(question)
@@ -114,7 +118,8 @@ export function openAsk({ bus, clock, id: self, questionsMax = QUESTIONS_MAX, on
     },
 
     async close() {
-      closing.abort()
+      closed = true
+      for (const { stop } of waiting.values()) stop()
       for (const unsubscribe of unsubscribes) unsubscribe()
       unsubscribes.clear()
     },

@@ -1,7 +1,7 @@
 // The process that holds the embedded engine: opens chdb on a folder and serves the part of ClickHouse's HTTP interface
 // that @clickhouse/client speaks, on a loopback port with a secret. It lives and dies with its parent.
 
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -11,7 +11,10 @@ import type { Session } from 'chdb'
 import { assignment, literal, parseInsert, refuse } from './chdb-guard.ts'
 import { LaneFull, openLane, openSessionPool, type SessionPool } from './chdb-sessions.ts'
 
-/** From the parent: `[folder, lockWaitMsMax]` as arguments, then `stop` as a message. */
+/**
+ * From the parent: `[folder, lockWaitMsMax]` as arguments, then `stop` as a message. Port and secret are drawn afresh unless
+ * FRONT_PORT and FRONT_TOKEN say that clients must find the same ones after a restart.
+ */
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly port: number; readonly token: string }
   | { readonly kind: 'failed'; readonly reason: 'not-installed' | 'not-opened'; readonly detail: string }
@@ -44,6 +47,7 @@ process.on('disconnect', dieAtOnce)
 if (!process.connected) dieAtOnce()
 
 const [, , folder = '', lockWaitMsMax = '0'] = process.argv
+const { FRONT_PORT = '0', FRONT_TOKEN } = process.env
 const spool = join(folder, 'spool')
 
 void main()
@@ -96,8 +100,9 @@ async function openWaitingForLock(openSession: () => Session): Promise<Session> 
 }
 
 function serve(control: Session, pool: SessionPool): void {
-  const token = randomBytes(32).toString('base64url')
-  const authorization = Buffer.from(`Bearer ${token}`)
+  const token = FRONT_TOKEN ?? randomBytes(32).toString('base64url')
+  // The token, or as the password of the user every server has.
+  const credentials = [`Bearer ${token}`, `Basic ${Buffer.from(`default:${token}`).toString('base64')}`].map(digest)
   const reads = openLane(READS_MAX, WAITING_MAX)
   const inserts = openLane(INSERTS_MAX, WAITING_MAX)
   const commands = openLane(COMMANDS_MAX, WAITING_MAX)
@@ -106,8 +111,8 @@ function serve(control: Session, pool: SessionPool): void {
   let busy = 0
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Uint8Array> {
-    const given = Buffer.from(request.headers.authorization ?? '')
-    if (given.length !== authorization.length || !timingSafeEqual(given, authorization)) {
+    const given = digest(request.headers.authorization ?? '')
+    if (!credentials.some((wanted) => timingSafeEqual(given, wanted))) {
       throw new Rejected(403, 516, 'AUTHENTICATION_FAILED', 'Authentication failed')
     }
     if (request.headers['content-encoding'] !== undefined) {
@@ -210,7 +215,7 @@ function serve(control: Session, pool: SessionPool): void {
       })
   })
   server.requestTimeout = 0
-  server.listen(0, '127.0.0.1', () => {
+  server.listen(Number(FRONT_PORT), '127.0.0.1', () => {
     const message: ChildMessage = { kind: 'ready', port: (server.address() as AddressInfo).port, token }
     process.send?.(message)
   })
@@ -227,6 +232,9 @@ function serve(control: Session, pool: SessionPool): void {
     process.exit(0)
   })
 }
+
+/** Of equal length, whatever the text: comparing it tells nothing. */
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer[]> {
   const chunks: Buffer[] = []

@@ -15,6 +15,8 @@ export interface HttpClickHouseConfig {
   readonly token?: string
   /** Unqualified table names mean this database. */
   readonly database: string
+  /** Of replicated tables, see `migrate`: inserts resolve when most replicas have the rows. */
+  readonly cluster?: string
   /** Requests and sockets of each kind (queries; inserts and commands) at most; default 8. */
   readonly connectionsMax?: number
   /** Memory one query may take in the engine; default 2 GiB. */
@@ -29,6 +31,7 @@ const TIMEOUT_MS_DEFAULT = 10_000
 const ROWS_DEFAULT = 10_000
 /** The engine ends the query itself; this is for an engine that no longer answers. */
 const ANSWER_GRACE_MS = 2_000
+const PING_MS_MAX = 2_000
 
 /**
  * Codes by which the engine says that it cannot take the rows as they are. Only what is caused by the bytes of a row:
@@ -85,6 +88,7 @@ const INSERT_SETTINGS = {
 export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
   const insertMsMax = config.insertMsMax ?? 60_000
   const commandMsMax = config.commandMsMax ?? 600_000
+  const insertSettings = config.cluster ? { ...INSERT_SETTINGS, insert_quorum: 'auto' } : INSERT_SETTINGS
   const connect = (database: string) =>
     createClient({
       url: config.url,
@@ -103,6 +107,17 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
   const writer = connect(config.database)
   // A request that names a database which is not there yet is refused, even when it would create it.
   const outside = connect('default')
+  let closed = false
+
+  async function bounded<T>(
+    msMax: number,
+    signal: AbortSignal | undefined,
+    what: 'insert' | 'query' | 'command',
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (closed) throw new Unavailable('clickhouse is closed')
+    return withinTime(msMax, signal, what, work)
+  }
 
   return {
     async insert(table, columns, lines, { token }) {
@@ -112,7 +127,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
         const { stream } = await writer.exec({
           query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT JSONCompactEachRow`,
           values: Readable.from([body], { objectMode: false }),
-          clickhouse_settings: { ...INSERT_SETTINGS, insert_deduplication_token: token },
+          clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
           abort_signal,
         })
         await finished(stream.resume())
@@ -156,11 +171,12 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
     },
 
     async ping() {
-      const { success } = await reader.ping({ select: false })
+      const { success } = await reader.ping({ select: false, abort_signal: AbortSignal.timeout(PING_MS_MAX) })
       return success
     },
 
     async close() {
+      closed = true
       await Promise.all([reader.close(), writer.close(), outside.close()])
     },
   }
@@ -169,7 +185,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
 /** Coarse steps: the embedded engine keeps sessions per set of settings. */
 const seconds = (ms: number): number => (ms < 5_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1_000))
 
-async function bounded<T>(
+async function withinTime<T>(
   msMax: number,
   signal: AbortSignal | undefined,
   what: 'insert' | 'query' | 'command',

@@ -9,6 +9,8 @@ import { engineCode } from './client.ts'
 export interface MigrateConfig {
   /** The database the port was opened with; created when missing. */
   readonly database: string
+  /** Name of a ClickHouse cluster whose replicas all hold the tables; empty: a single server. */
+  readonly cluster?: string
   /** Rows older than this are dropped, week by week; 1 to 3 650. */
   readonly retentionDays: number
   readonly clock: Clock
@@ -17,7 +19,18 @@ export interface MigrateConfig {
 /** The build step copies no .sql, so the file is read where it is written, from build/src/clickhouse/. */
 const SCHEMA = new URL('../../../src/clickhouse/schema.sql', import.meta.url)
 const UNKNOWN_TABLE = 60
-const UNKNOWN_DATABASE = 81
+export const UNKNOWN_DATABASE = 81
+/** What a process is told that lost a race to another which migrates at the same time. */
+const LOST_RACE: ReadonlySet<number | null> = new Set([
+  57, // TABLE_ALREADY_EXISTS
+  82, // DATABASE_ALREADY_EXISTS
+  253, // REPLICA_ALREADY_EXISTS
+  517, // CANNOT_ASSIGN_ALTER
+])
+const RACES_MAX = 20
+const RACE_WAIT_MS = 250
+/** Replicas forget tokens by age as well, since 25.10 within an hour. */
+const REPLICATED_WINDOW_SECONDS = 604_800
 /** Tables whose rows expire together with the events. */
 const EXPIRING = { events: 'ts', quarantine: 'at' }
 
@@ -26,19 +39,31 @@ interface Migration {
   readonly statements: readonly string[]
 }
 
-/** Resolves with the schema version; one query when it is current. Fails with Unreadable on a newer version. */
+/**
+ * Resolves with the schema version; one query when it is current. Any number of processes may do this at once: each
+ * statement can be repeated, and whoever loses a race reads again. Fails with Unreadable on a newer version.
+ */
 export async function migrate(clickhouse: ClickHouse, config: MigrateConfig): Promise<number> {
+  for (let races = 0; ; races += 1) {
+    try {
+      return await migrateOnce(clickhouse, config)
+    } catch (error) {
+      if (!LOST_RACE.has(engineCode(error)) || races >= RACES_MAX) throw error
+      await config.clock.sleep(RACE_WAIT_MS)
+    }
+  }
+}
+
+async function migrateOnce(clickhouse: ClickHouse, config: MigrateConfig): Promise<number> {
   const { retentionDays } = config
   if (!Number.isInteger(retentionDays) || retentionDays < 1 || retentionDays > 3_650) {
     throw new Error('retentionDays must be an integer from 1 to 3650')
   }
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(config.database)) throw new Error('database must be a plain name')
-
-  const migrations = readMigrations(retentionDays)
+  const migrations = readMigrations(config)
   const newest = migrations.at(-1)?.version ?? 0
   const found = await recorded(clickhouse)
-  if (found === null) await clickhouse.command(`CREATE DATABASE IF NOT EXISTS ${config.database}`)
-  const version = found?.version ?? 0
+  if (found === 'no database') await createDatabase(clickhouse, config)
+  const { version, retentionDays: retentionFound } = typeof found === 'object' ? found : { version: 0 }
   if (version > newest) {
     throw new Unreadable(`the database has schema version ${version}, this build knows ${newest}: run the newer build`)
   }
@@ -46,7 +71,7 @@ export async function migrate(clickhouse: ClickHouse, config: MigrateConfig): Pr
     if (migration.version <= version) continue
     for (const statement of migration.statements) await clickhouse.command(statement)
   }
-  const retentionChanged = version > 0 && found?.retentionDays !== retentionDays
+  const retentionChanged = version > 0 && retentionFound !== retentionDays
   if (retentionChanged) {
     for (const [table, column] of Object.entries(EXPIRING)) {
       await clickhouse.command(
@@ -64,31 +89,64 @@ export async function migrate(clickhouse: ClickHouse, config: MigrateConfig): Pr
   return newest
 }
 
-/** Null when the database has no schema yet. */
-async function recorded(clickhouse: ClickHouse): Promise<{ version: number; retentionDays: number } | null> {
+/** For whoever has not `migrate` do it. Twice equals once. */
+export async function createDatabase(
+  clickhouse: Pick<ClickHouse, 'command'>,
+  { database, cluster = '' }: Pick<MigrateConfig, 'database' | 'cluster'>,
+): Promise<void> {
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(database)) throw new Error('database must be a plain name')
+  await clickhouse.command(`CREATE DATABASE IF NOT EXISTS ${database}${onCluster(cluster)}`)
+}
+
+interface Recorded {
+  readonly version: number
+  readonly retentionDays?: number
+}
+
+// A user who may only use a database that was made for it cannot create one, not even one that exists.
+async function recorded(clickhouse: ClickHouse): Promise<Recorded | 'no database' | 'no tables'> {
   try {
-    const [row] = await clickhouse.query<{ version: number; retentionDays: number }>(
+    const [row] = await clickhouse.query<Recorded>(
       'SELECT max(version) AS version, argMax(retention_days, applied_at) AS retentionDays FROM schema_versions',
     )
-    return row ?? null
+    return row ?? 'no tables'
   } catch (error) {
     const code = engineCode(error)
-    if (code === UNKNOWN_TABLE || code === UNKNOWN_DATABASE) return null
+    if (code === UNKNOWN_DATABASE) return 'no database'
+    if (code === UNKNOWN_TABLE) return 'no tables'
     throw error
   }
 }
 
-function readMigrations(retentionDays: number): Migration[] {
+function onCluster(cluster: string): string {
+  if (cluster === '') return ''
+  if (!/^[\w.{}-]{1,64}$/.test(cluster)) throw new Error('the name of a cluster is letters, digits, _, -, . and braces')
+  return ` ON CLUSTER '${cluster}'`
+}
+
+/** The same table on every replica. Where it lies in the keeper is the servers' default, by the table's UUID. */
+function replicated(statement: string, cluster: string): string {
+  return statement
+    .replace(/^CREATE TABLE IF NOT EXISTS \w+/, (create) => `${create}${onCluster(cluster)}`)
+    .replace(/\bENGINE = MergeTree\b/, 'ENGINE = ReplicatedMergeTree')
+    .replace(
+      /\bnon_replicated_deduplication_window = (\d+)/,
+      `replicated_deduplication_window = $1, replicated_deduplication_window_seconds = ${REPLICATED_WINDOW_SECONDS}`,
+    )
+}
+
+function readMigrations({ retentionDays, cluster = '' }: MigrateConfig): Migration[] {
   const [, ...parts] = readFileSync(SCHEMA, 'utf8').split(/^-- migration (\d+)$/m)
   const migrations: Migration[] = []
   for (let at = 0; at + 1 < parts.length; at += 2) {
     const sql = (parts[at + 1] ?? '').replaceAll('{retentionDays}', String(retentionDays)).replaceAll(/^--.*$/gm, '')
+    const statements = sql
+      .split(';')
+      .map((statement) => statement.trim())
+      .filter((statement) => statement !== '')
     migrations.push({
       version: Number(parts[at]),
-      statements: sql
-        .split(';')
-        .map((statement) => statement.trim())
-        .filter((statement) => statement !== ''),
+      statements: cluster === '' ? statements : statements.map((statement) => replicated(statement, cluster)),
     })
   }
   return migrations

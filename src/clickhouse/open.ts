@@ -14,6 +14,8 @@ export type ClickHouseConfig =
       readonly password?: string
       readonly token?: string
       readonly database?: string
+      /** Name of a ClickHouse cluster whose replicas all hold the tables. */
+      readonly cluster?: string
     }
 
 export const DATABASE = 'fingerpost'

@@ -1,0 +1,165 @@
+// A cluster in roles on real NATS, Redis and ClickHouse: what one process accepts another decides and a third one reads, and
+// changes reach all of them within their bounds.
+
+import t from 'tap'
+import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { pause } from '../faults/processes.ts'
+import { type Member, startCluster } from '../helpers/cluster.ts'
+import { cleanUp } from '../helpers/server.ts'
+
+t.setTimeout(180_000)
+t.teardown(cleanUp)
+
+const cluster = await startCluster({ roles: ['ingress', 'ingress', 'engine,jobs', 'engine', 'api'], partitions: 8 })
+t.teardown(() => cluster.stop())
+const [first, second] = cluster.membersOf('ingress').map(({ server }) => clientOf(server)) as [Client, Client]
+const [apiMember] = cluster.membersOf('api') as [Member]
+const api = clientOf(apiMember.server)
+const { keys } = cluster
+const key = keys.secret
+type Client = ReturnType<typeof clientOf>
+
+let made = 0
+async function visit(client: Client, storageToken: string | null = null, more: object = {}) {
+  const device = browserBody(`GPU ${++made}`)
+  Object.assign(device.components, { audio: { value: 300 + made }, fonts: { value: [`Font ${made}`] } })
+  return client.identify({ ...device, storageToken, userAgent: CHROME, ...more }, { key })
+}
+
+/** Partitions each engine says it holds. */
+async function held(): Promise<number[]> {
+  const counts = cluster.membersOf('engine').map(async ({ url }) => {
+    const text = await (await fetch(`${url}/metrics`)).text()
+    return Number(/^fingerpost_engine_partitions_held (\d+)/m.exec(text)?.[1] ?? Number.NaN)
+  })
+  return (await Promise.all(counts)).sort()
+}
+
+const isShared = (counts: readonly number[], ...expected: number[]) =>
+  JSON.stringify(counts) === JSON.stringify(expected)
+
+t.test('every process is ready, and says what an acknowledgement means here', async (t) => {
+  for (const { url, roles } of cluster.members) {
+    const answer = await fetch(`${url}/readyz`)
+    t.equal(answer.status, 200, roles)
+    const body = (await answer.json()) as { roles: string[]; durability: Record<string, unknown> }
+    t.same(body.roles.join(), roles)
+    t.match(JSON.stringify(body.durability), /"replicas"/)
+    t.match(JSON.stringify(body.durability), /"appendfsync"/)
+  }
+})
+
+t.test('an event is readable by id right after its 200, whoever accepted and decided it', async (t) => {
+  for (let i = 0; i < 24; i++) {
+    const { status, body } = await visit(i % 2 === 0 ? first : second)
+    t.equal(status, 200)
+    const read = await api.get(`/v1/events/${body.requestId}`, key)
+    t.equal(read.status, 200)
+    t.equal(read.body.visitorId, body.visitorId)
+  }
+  await eventually(
+    async () => (await api.get('/v1/events?limit=100', key)).body.data.length,
+    (count) => count === 24,
+    5_000,
+  )
+  t.equal(
+    (await api.get('/v1/events/req_01KAKAKAKAKAKAKAKAKAKAKAKA', key)).status,
+    404,
+    'and what never was is not there',
+  )
+})
+
+t.test('a visitor returns through another ingress, and a repeat of a nonce gets the first answer there', async (t) => {
+  const { body } = await visit(first)
+  const again = await visit(second, body.storageToken)
+  t.equal(again.body.visitorId, body.visitorId)
+  t.equal(again.body.visitorFound, true)
+
+  const device = browserBody('GPU of a repeat')
+  const sent = { ...device, nonce: 'nonce-of-a-repeat-0001', userAgent: CHROME }
+  const one = await first.identify(sent, { key })
+  const two = await second.identify(sent, { key })
+  t.equal(two.status, 200)
+  t.equal(two.body.requestId, one.body.requestId)
+  t.equal(two.headers.get('idempotent-replayed'), 'true')
+})
+
+t.test('a rule is in force on every engine when its answer says so', async (t) => {
+  const rule = {
+    name: 'block the tagged',
+    status: 'live',
+    action: { verdict: 'block' },
+    conditions: { operator: 'AND', rules: [{ field: 'tag.blocked', operator: 'equals', value: true }] },
+  }
+  const created = await api.send('POST', '/v1/rules', { key, body: rule })
+  t.equal(created.status, 201)
+  t.equal(created.body.propagated, true)
+  t.ok(created.body.propagationMs < 2_000)
+  for (let i = 0; i < 16; i++) {
+    const { body } = await visit(i % 2 === 0 ? first : second, null, { tag: { blocked: true } })
+    t.equal(body.verdict, 'block')
+  }
+})
+
+t.test('a revoked key is refused by every process within a second', async (t) => {
+  const operator = { headers: { authorization: `Bearer ${apiMember.server.operatorToken}` }, key: null }
+  const made = await api.send('POST', '/admin/v1/workspaces/ws_default/keys', {
+    ...operator,
+    body: { kind: 'secret', environment: 'live' },
+  })
+  t.equal(made.status, 201)
+  const fresh = made.body.key as string
+  await eventually(
+    async () => [
+      (await first.identify({ userAgent: CHROME }, { key: fresh })).status,
+      (await second.identify({ userAgent: CHROME }, { key: fresh })).status,
+    ],
+    (statuses) => statuses.every((status) => status === 200),
+    2_000,
+  )
+  const revoked = await api.send('DELETE', `/admin/v1/workspaces/ws_default/keys/${made.body.id}`, operator)
+  t.equal(revoked.status, 200)
+  await pause(1_000)
+  for (const client of [first, second]) {
+    t.equal((await client.identify({ userAgent: CHROME }, { key: fresh })).status, 401)
+  }
+  t.equal((await api.get('/v1/events', fresh)).status, 401)
+})
+
+t.test('partitions are shared evenly, and move within five seconds of a join, a leave and a death', async (t) => {
+  await eventually(held, (counts) => isShared(counts, 4, 4), 5_000)
+  const third = await cluster.add('engine')
+  await eventually(held, (counts) => isShared(counts, 2, 3, 3), 5_000)
+  t.pass('joined')
+
+  t.equal(await third.server.stop(), 0)
+  ;(cluster.members as Member[]).splice(cluster.members.indexOf(third), 1)
+  await eventually(held, (counts) => isShared(counts, 4, 4), 5_000)
+  t.pass('left')
+
+  const [, victim] = cluster.membersOf('engine') as [Member, Member]
+  await victim.kill9()
+  ;(cluster.members as Member[]).splice(cluster.members.indexOf(victim), 1)
+  await eventually(held, (counts) => isShared(counts, 8), 5_000)
+  t.pass('died')
+  t.equal((await visit(first)).status, 200)
+})
+
+t.test('what is accepted while no engine runs is pending everywhere, and decided later', async (t) => {
+  const [engine] = cluster.membersOf('engine') as [Member]
+  process.kill(engine.server.pid, 'SIGSTOP')
+  const { status, body } = await visit(first)
+  t.equal(status, 202)
+  const read = await api.get(`/v1/events/${body.requestId}`, key)
+  t.equal(read.status, 202, 'also for a process that did not accept it')
+  process.kill(engine.server.pid, 'SIGCONT')
+  await eventually(
+    async () => (await api.get(`/v1/events/${body.requestId}`, key)).status,
+    (status) => status === 200,
+    8_000,
+  )
+})
+
+t.test('a cluster stops cleanly', async (t) => {
+  for (const { server, roles } of cluster.members) t.equal(await server.stop(), 0, roles)
+})

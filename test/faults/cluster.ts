@@ -1,0 +1,225 @@
+// The deployment in roles as a target: every role and every server under it is killed, paused, cut off, wiped and filled with
+// rubbish, alone and together.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type Cluster, type ClusterOptions, type Member, startCluster } from '../helpers/cluster.ts'
+import type { Rng } from '../helpers/rng.ts'
+import type { Load } from './load.ts'
+import { pause } from './processes.ts'
+import type { Proxy as FaultProxy, Mode } from './proxy.ts'
+import { everyPartitionDecides, quiet } from './quiet.ts'
+import type { Injury, Target } from './target.ts'
+
+interface Stoppable {
+  kill9(): Promise<void>
+  restart(): Promise<void>
+}
+
+/** Longer than any take-over, so that repeats are not told ids of their own. */
+const ENV = { FINGERPOST_DECISION_WAIT_MS: '25000' }
+const OUTAGE_MS_MAX = 3_000
+const PAUSE_MS_MAX = 8_000
+const NETWORK_MS_MAX = 4_000
+
+const KINDS = [
+  'kill ingress',
+  'kill engine',
+  'kill nats',
+  'pause engine',
+  'kill redis',
+  'kill clickhouse',
+  'kill api',
+  'cut replies of clickhouse',
+  'pause nats',
+  'kill all roles',
+  'wipe redis',
+  'pause redis',
+  'half of clickhouse fails',
+  'cut nats off',
+  'pause ingress',
+  'pause clickhouse',
+  'slow redis',
+  'restart roles one by one',
+  'kill everything',
+  'cut redis off',
+] as const
+export type ClusterKind = (typeof KINDS)[number]
+
+export interface ClusterTargetOptions extends Pick<ClusterOptions, 'main' | 'nodeArgs'> {
+  readonly kinds?: readonly ClusterKind[]
+}
+
+export async function openCluster(options: ClusterTargetOptions): Promise<Target> {
+  const { kinds = KINDS } = options
+  const cluster = await startCluster({ ...options, env: ENV, proxied: true, redisAof: 'always' })
+  const { members, nats, redis, clickhouse, partitions } = cluster
+  const proxies = cluster.proxies as NonNullable<Cluster['proxies']>
+  const [api] = cluster.membersOf('api') as [Member]
+  const readyMs: number[] = []
+  const decidingMs: number[] = []
+  let load: Load | null = null
+
+  async function decides(): Promise<void> {
+    if (load !== null) decidingMs.push(Math.round(await everyPartitionDecides(load, api.url, partitions)))
+  }
+
+  const restartMember = async (member: Member): Promise<void> => {
+    await member.restart()
+    readyMs.push(Math.round(member.server.readyMs))
+  }
+
+  const killed = (what: Stoppable, random: Rng, restart: () => Promise<void>): Omit<Injury, 'name'> => ({
+    async hurt() {
+      await what.kill9()
+      await pause(random.int(OUTAGE_MS_MAX))
+    },
+    async heal() {
+      await restart()
+      await decides()
+    },
+  })
+
+  const paused = (pid: number, random: Rng): Omit<Injury, 'name'> => ({
+    async hurt() {
+      process.kill(pid, 'SIGSTOP')
+      await pause(500 + random.int(PAUSE_MS_MAX))
+      process.kill(pid, 'SIGCONT')
+    },
+    heal: decides,
+  })
+
+  const broken = (proxy: FaultProxy, mode: Mode, random: Rng): Omit<Injury, 'name'> => ({
+    async hurt() {
+      proxy.mode(mode)
+      await pause(500 + random.int(NETWORK_MS_MAX))
+      proxy.mode({ kind: 'pass' })
+    },
+    heal: decides,
+  })
+
+  /** `fingerpost rebuild`, as an operator runs it. */
+  async function rebuild(): Promise<void> {
+    const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
+    const env = { ...process.env, ...cluster.env }
+    const child = spawn(process.execPath, [main, 'rebuild'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    child.stderr.on('data', (chunk) => (output += chunk))
+    const [code] = await once(child, 'exit')
+    if (code !== 0) throw new Error(`rebuild ended with ${code}:\n${output}`)
+  }
+
+  function injure(kind: ClusterKind, random: Rng): Omit<Injury, 'name'> {
+    const one = (role: string): Member => random.pick(cluster.membersOf(role))
+    const killRole = (member: Member) => killed(member, random, () => restartMember(member))
+    switch (kind) {
+      case 'kill ingress':
+        return killRole(one('ingress'))
+      case 'kill engine':
+        return killRole(one('engine'))
+      case 'kill api':
+        return killRole(one('api'))
+      case 'kill nats':
+        return killed(nats, random, nats.restart)
+      case 'kill redis':
+        return killed(redis, random, redis.restart)
+      case 'kill clickhouse':
+        return killed(clickhouse, random, clickhouse.restart)
+      case 'pause engine':
+        return paused(one('engine').server.pid, random)
+      case 'pause ingress':
+        return paused(one('ingress').server.pid, random)
+      case 'pause nats':
+        return paused(nats.pid(), random)
+      case 'pause redis':
+        return paused(redis.pid(), random)
+      case 'pause clickhouse':
+        return paused(clickhouse.pid(), random)
+      case 'cut replies of clickhouse':
+        return broken(proxies.clickhouse, { kind: 'cutReply', times: 6 }, random)
+      case 'half of clickhouse fails':
+        return broken(
+          proxies.clickhouse,
+          { kind: 'http', status: 500, share: 0.5, seed: random.int(1e9), effect: true },
+          random,
+        )
+      case 'cut nats off':
+        return broken(proxies.nats, { kind: random.chance(0.5) ? 'blackhole' : 'refuse' }, random)
+      case 'cut redis off':
+        return broken(proxies.redis, { kind: random.chance(0.5) ? 'blackhole' : 'refuse' }, random)
+      case 'slow redis':
+        return broken(proxies.redis, { kind: 'delay', ms: 40 + random.int(200) }, random)
+      case 'wipe redis':
+        return {
+          async hurt() {
+            await (await redis.client()).flushall()
+            await pause(random.int(OUTAGE_MS_MAX))
+          },
+          async heal() {
+            await rebuild()
+            await decides()
+          },
+        }
+      case 'kill all roles':
+        return {
+          hurt: async () => void (await Promise.all(members.map((member) => member.kill9()))),
+          async heal() {
+            await Promise.all(members.map(restartMember))
+            await decides()
+          },
+        }
+      case 'kill everything':
+        return {
+          async hurt() {
+            const all: readonly Stoppable[] = [...members, nats, redis, clickhouse]
+            await Promise.all(random.shuffle(all).map((one) => one.kill9()))
+          },
+          async heal() {
+            // Every order of starting works: roles wait for servers that are not there yet.
+            const starts = [
+              nats.restart,
+              redis.restart,
+              clickhouse.restart,
+              ...members.map((m) => () => restartMember(m)),
+            ]
+            await Promise.all(random.shuffle(starts).map((start) => start()))
+            await decides()
+          },
+        }
+      case 'restart roles one by one':
+        return {
+          async hurt() {
+            for (const member of members) {
+              const code = await member.server.stop()
+              if (code !== 0)
+                throw new Error(`${member.roles} ended with ${code}:\n${member.server.logs().slice(-2_000)}`)
+              await restartMember(member)
+            }
+          },
+          heal: decides,
+        }
+    }
+  }
+
+  return {
+    urls: cluster.membersOf('ingress').map(({ url }) => url),
+    url: api.url,
+    keys: cluster.keys,
+    ...{ partitions, readyMs, decidingMs },
+    injury(cycle, random) {
+      const kind = kinds[cycle % kinds.length] as ClusterKind
+      return { name: kind, ...injure(kind, random) }
+    },
+    quiet: (watching) =>
+      quiet(
+        watching,
+        members.map(({ server }) => server),
+        partitions,
+      ),
+    async watch(watching) {
+      load = watching
+    },
+    stop: cluster.stop,
+  }
+}

@@ -1,0 +1,132 @@
+// A whole cluster on one machine: NATS, Redis and ClickHouse as processes of their own, each behind a proxy when faults are
+// wanted, and the roles of Fingerpost over them.
+
+import { type Proxy as FaultProxy, openProxy } from '../faults/proxy.ts'
+import { type ClickHouseServer, startClickHouse } from './clickhouse.ts'
+import { type NatsServer, startNats } from './nats.ts'
+import { type RedisServer, startRedis } from './redis.ts'
+import {
+  freePort,
+  type Keys,
+  type Launched,
+  launchServer,
+  makeKeys,
+  type Server,
+  startServer,
+  temporaryFolder,
+} from './server.ts'
+
+export interface Member {
+  readonly roles: string
+  readonly url: string
+  server: Server
+  /** Ends it with SIGKILL. */
+  kill9(): Promise<void>
+  /** The same port and settings; resolves when ready. */
+  restart(): Promise<void>
+  /** Starts it without waiting: for starts that cannot succeed yet. */
+  launch(): Promise<Launched>
+}
+
+export interface ClusterOptions {
+  /** One process each. Default: two of ingress, two of engine and jobs, one of api. */
+  readonly roles?: readonly string[]
+  readonly partitions?: number
+  readonly env?: Readonly<Record<string, string>>
+  /** Everything goes through a proxy that can break the network. */
+  readonly proxied?: boolean
+  readonly redisAof?: 'off' | 'everysec' | 'always'
+  readonly nodeArgs?: readonly string[]
+  /** The entry of another build than this one. */
+  readonly main?: string
+}
+
+export interface Cluster {
+  readonly keys: Keys
+  readonly partitions: number
+  readonly nats: NatsServer
+  readonly redis: RedisServer
+  readonly clickhouse: ClickHouseServer
+  /** Between the roles and the servers; null when not asked for. */
+  readonly proxies: { readonly nats: FaultProxy; readonly redis: FaultProxy; readonly clickhouse: FaultProxy } | null
+  readonly members: readonly Member[]
+  /** The settings of a process of this cluster, for commands. */
+  readonly env: Readonly<Record<string, string>>
+  membersOf(role: string): readonly Member[]
+  /** Another process; resolves when it is ready. */
+  add(roles: string): Promise<Member>
+  stop(): Promise<void>
+}
+
+const ROLES = ['ingress', 'ingress', 'engine,jobs', 'engine,jobs', 'api'] as const
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { partitions = 4, roles = ROLES, redisAof = 'everysec' } = options
+  const [nats, redis, clickhouse] = await Promise.all([startNats(), startRedis({ aof: redisAof }), startClickHouse()])
+  const natsPort = Number(new URL(nats.url).port)
+  const through = async (port: number) => openProxy({ target: { host: '127.0.0.1', port } })
+  const proxies = options.proxied
+    ? { nats: await through(natsPort), redis: await through(redis.port), clickhouse: await through(clickhouse.port) }
+    : null
+  const keys = makeKeys()
+  const env: Record<string, string> = {
+    FINGERPOST_DEPLOYMENT_MODE: 'cluster',
+    FINGERPOST_DATA_PARTITIONS: String(partitions),
+    FINGERPOST_NATS_SERVERS: `nats://127.0.0.1:${proxies?.nats.port ?? natsPort}`,
+    FINGERPOST_NATS_REPLICAS: '1',
+    FINGERPOST_REDIS_URL: `redis://127.0.0.1:${proxies?.redis.port ?? redis.port}`,
+    FINGERPOST_CLICKHOUSE_URL: `http://127.0.0.1:${proxies?.clickhouse.port ?? clickhouse.port}`,
+    FINGERPOST_CLICKHOUSE_USER: clickhouse.username,
+    FINGERPOST_CLICKHOUSE_PASSWORD: clickhouse.password,
+    FINGERPOST_LOG_BYTES_MAX: '4294967296',
+    FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8',
+    ...options.env,
+  }
+
+  async function open(name: string): Promise<Member> {
+    const settings = {
+      keys,
+      port: await freePort(),
+      dataDir: temporaryFolder(),
+      env: { ...env, FINGERPOST_PROCESS_ROLES: name },
+      ...(options.nodeArgs === undefined ? {} : { nodeArgs: options.nodeArgs }),
+      ...(options.main === undefined ? {} : { main: options.main }),
+    }
+    const member: Member = {
+      roles: name,
+      url: `http://127.0.0.1:${settings.port}`,
+      server: await startServer(settings),
+      kill9: () => member.server.kill9(),
+      launch: () => launchServer(settings),
+      async restart() {
+        member.server = await startServer(settings)
+      },
+    }
+    return member
+  }
+
+  const members: Member[] = []
+  const stopServers = async () => {
+    for (const proxy of Object.values(proxies ?? {})) await proxy.close()
+    await Promise.all([nats.remove(), redis.remove(), clickhouse.remove()])
+  }
+  try {
+    members.push(...(await Promise.all(roles.map(open))))
+  } catch (error) {
+    await stopServers()
+    throw error
+  }
+  return {
+    ...{ keys, partitions, nats, redis, clickhouse, proxies, members, env },
+    async add(name) {
+      const member = await open(name)
+      members.push(member)
+      return member
+    },
+    membersOf: (role) => members.filter(({ roles: its }) => its.split(',').includes(role)),
+    async stop() {
+      await Promise.all(members.map(({ server }) => server.stop()))
+      await stopServers()
+    },
+  }
+}
