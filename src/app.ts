@@ -77,7 +77,6 @@ async function startRoles(
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
-  if (!isNative()) logger.warn({}, 'the native HTTP server does not run on this Node.js: a slow substitute serves')
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })
 
@@ -190,6 +189,7 @@ async function startRoles(
   })
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   let draining = false
+  let refusing = false
   const retentionDays = config['retention.eventsDays']
   const events = openEventReads({ clickhouse, log, kv, sight, partitions, clock, retentionDays })
   if (auth !== null && roles.has('ingress')) {
@@ -206,7 +206,7 @@ async function startRoles(
       retentionDays,
       trustedProxies: config.trustedProxies,
       present,
-      refusal: () => (draining ? 'The server is shutting down.' : capacity.refusal()),
+      refusal: () => (refusing ? 'The server is shutting down.' : capacity.refusal()),
       findEvent: async (workspace, env, requestId) => {
         const event = await events.byId(workspace, env, requestId)
         return event === 'pending' ? null : event
@@ -250,6 +250,12 @@ async function startRoles(
     async stop() {
       draining = true
       http.stopListening()
+      // From here on each connection ends with its next answer. A proxy keeps some open that it does not use, and would take a
+      // refusal on one of them for ours.
+      const lingered = http.drain(0)
+      await clock.sleep(config['http.lingerMs'])
+      await lingered
+      refusing = true
       await http.drain(DRAIN_MS)
       ingress?.stop()
       http.close()

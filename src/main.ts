@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
 import { BadSetting, helpText, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
+import { isNative } from './http/server.ts'
 import { Unreadable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
 import { isLmdbRejection } from './lib/lmdb.ts'
@@ -34,6 +35,8 @@ const isPlain = (error: unknown): error is Error =>
   (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'UnsafeNats', 'UnsafeRedis'].includes(error.name))
 
 async function start(roleList: string | undefined): Promise<void> {
+  if (!isNative())
+    throw new BadSetting(`this build serves HTTP on Node.js 20 for x64 with glibc only, not on ${process.version}`)
   const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])
   for (const warning of warnings(config)) log.warn({}, warning)

@@ -56,6 +56,14 @@ export const SETTINGS = [
     sentence: 'Permits plain HTTP on an address other than loopback.',
   },
   {
+    name: 'http.lingerMs',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 60_000,
+    sentence: 'How long a stop still serves connections that are open; behind a proxy, longer than it keeps idle ones.',
+  },
+  {
     name: 'http.inFlightMax',
     kind: 'integer',
     standard: 20_000,
