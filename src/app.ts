@@ -164,6 +164,9 @@ async function startRoles(
     ? sightOfAll()
     : async (scope: string, requestId: string) => combine([glimpse(scope, requestId)], [], partitions)
 
+  /** Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide. */
+  const takingOver = () => (isCluster || engine?.caughtUp() !== false ? null : 'partitions are being taken over')
+
   function sightOfAll(): Sight {
     const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
     const ask = openAsk({ bus, clock, id: processId, onError })
@@ -222,7 +225,7 @@ async function startRoles(
       draining: draining ? 'the server is shutting down' : null,
       log: roles.has('ingress') ? capacity.refusal() : null,
       keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
-      engine: engine?.problem() ?? null,
+      engine: engine?.problem() ?? takingOver(),
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({

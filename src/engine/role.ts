@@ -33,8 +33,10 @@ export interface EngineRole {
   readonly recent: Recent
   /** Owns a partition until `signal` aborts. Rejects with MissingPosition when only a rebuild can help. */
   run(partition: number, signal: AbortSignal): Promise<void>
-  /** Why partitions that are held here are not decided, or null. */
+  /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
+  /** Every partition that is held here has been taken over. */
+  caughtUp(): boolean
 }
 
 /** Resolves when rulesets are loaded. */
@@ -98,8 +100,9 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     },
     problem() {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
-      return [...held].every(recent.caughtUp) ? null : 'partitions are being taken over'
+      return null
     },
+    caughtUp: () => [...held].every(recent.caughtUp),
   }
 }
 
