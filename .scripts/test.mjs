@@ -12,9 +12,10 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { delimiter, join, relative } from 'node:path'
+import { delimiter, join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { build } from './build.mjs'
@@ -22,16 +23,27 @@ import { build } from './build.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TESTS = join(ROOT, 'build/test')
 const RESULTS = join(ROOT, 'build/results.tap')
-const ALONE = ['build/test/faults/', 'build/test/browser/']
+const ALONE = ['build/test/faults/', 'build/test/cluster/', 'build/test/browser/']
 const TAP = 'tap/dist/esm/run.mjs'
 const INSTALL_LOG = join(ROOT, 'build/install.log')
 
-// `env` names the variable that points at a copy elsewhere.
-const PROGRAMS = [{ command: 'chromium', packages: ['chromium'], env: 'CHROMIUM', needed: 'the browser tests' }]
+// `env` names the variable that points at a copy elsewhere. Debian starts a service with some of these packages; tests start
+// their own on free ports and never speak to it.
+const PROGRAMS = [
+  { command: 'chromium', packages: ['chromium'], env: 'CHROMIUM', needed: 'the browser tests' },
+  { command: 'nats-server', packages: ['nats-server'], env: 'NATS_SERVER', needed: 'the cluster tests' },
+  { command: 'redis-server', packages: ['redis-server'], env: 'REDIS_SERVER', needed: 'the cluster tests' },
+]
+/** Where Debian puts servers, and where users other than root do not look. */
+const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin']
+/** Searched first by whatever starts a program by its name. */
+const LINKS = join(ROOT, 'build/programs')
 
 /** Where `program` is, or null. */
 function find({ command, env }) {
-  const places = (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, command))
+  const places = [...(process.env.PATH ?? '').split(delimiter), ...SERVER_FOLDERS].map((folder) =>
+    join(folder, command),
+  )
   if (env && process.env[env]) places.unshift(process.env[env])
   for (const place of places) {
     try {
@@ -66,6 +78,19 @@ function provide(programs) {
         `${command} is missing; ${needed} need it. On Debian or Ubuntu: apt-get install ${packages.join(' ')}.` +
         `${env ? ` Or set ${env} to the path of one.` : ''}`,
     )
+}
+
+/** Tests start programs by name: those that the PATH would not lead to are linked to a folder on it. */
+function expose(programs) {
+  rmSync(LINKS, { recursive: true, force: true })
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  for (const program of programs) {
+    const place = find(program)
+    if (place === null || folders.some((folder) => join(folder, program.command) === place)) continue
+    mkdirSync(LINKS, { recursive: true })
+    symlinkSync(resolve(place), join(LINKS, program.command))
+  }
+  process.env.PATH = [LINKS, ...folders].join(delimiter)
 }
 
 /** Every built test file, or those that the patterns name: a test file or folder, as source or as built. */
@@ -206,6 +231,7 @@ async function main(patterns) {
         problems.push('biome ci')
     }
     const missing = provide(PROGRAMS)
+    expose(PROGRAMS)
     const files = testFiles(patterns)
     if (missing.length > 0) problems.push(...missing)
     else if (files.length === 0)

@@ -32,6 +32,7 @@ import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight
 import { openSinks } from './sink/role.ts'
 
 const DRAIN_MS = 15_000
+const SETTLE_MS = 4_000
 const TRIM_EVERY_MS = 5_000
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
@@ -157,7 +158,7 @@ async function startRoles(
     from: processId,
     place: engine?.recent.find(requestId) ?? null,
     pending: ingress?.isPending(scope, requestId) ?? false,
-    original: ingress?.originalOf(scope, requestId) ?? null,
+    original: ingress?.originalOf(scope, requestId) ?? engine?.originalOf(scope, requestId) ?? null,
     covers: engine?.recent.complete() ?? [],
   })
   const sight = isCluster
@@ -195,7 +196,7 @@ async function startRoles(
   let refusing = false
   const retentionDays = config['retention.eventsDays']
   const events = openEventReads({ clickhouse, log, kv, sight, partitions, clock, retentionDays })
-  if (auth !== null && roles.has('ingress')) {
+  if (auth !== null && directory !== null && roles.has('ingress')) {
     ingress = startIngress({
       ...needs,
       http,
@@ -214,6 +215,8 @@ async function startRoles(
         const event = await events.byId(workspace, env, requestId)
         return event === 'pending' ? null : event
       },
+      fateOf: events.fateOf,
+      workspace: directory.workspace,
     })
     serveStatic(http, files)
   }
@@ -263,7 +266,14 @@ async function startRoles(
       ingress?.stop()
       http.close()
       // Last checkpoints are written while the ports are still open.
+      const settled = new AbortController()
+      const impatient = clock.sleep(SETTLE_MS, settled.signal).then(() => {
+        // An insert that hangs is one the successor repeats: mark and token make that safe.
+        if (!settled.signal.aborted) return clickhouse.close()
+      })
       await lifetime.settle()
+      settled.abort()
+      await impatient
       await lifetime.close()
     },
   }

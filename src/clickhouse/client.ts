@@ -1,5 +1,6 @@
 // The ClickHouse port over the unmodified HTTP client, for a server and for the embedded engine alike.
 
+import { setMaxListeners } from 'node:events'
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings, createClient } from '@clickhouse/client'
@@ -81,9 +82,12 @@ const INSERT_SETTINGS = {
   min_insert_block_size_bytes: '268435456',
 } satisfies ClickHouseSettings
 
+type Call = 'insert' | 'query' | 'command'
+
 /**
- * Opens the port; connects with the first call. Values inside rows: DateTime64(3) as integer milliseconds, Enum by name,
- * Bool as true or false, IPv6 as text of either family, integers within their type (a larger one wraps around silently).
+ * Opens the port; connects with the first call, and closing it fails the calls under way with Unavailable. Values inside
+ * rows: DateTime64(3) as integer milliseconds, Enum by name, Bool as true or false, IPv6 as text of either family, integers
+ * within their type (a larger one wraps around silently).
  */
 export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
   const insertMsMax = config.insertMsMax ?? 60_000
@@ -107,17 +111,16 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
   const writer = connect(config.database)
   // A request that names a database which is not there yet is refused, even when it would create it.
   const outside = connect('default')
-  let closed = false
+  const closing = new AbortController()
+  // One listener for each call under way, which are bounded by the callers.
+  setMaxListeners(0, closing.signal)
 
-  async function bounded<T>(
+  const bounded = async <T>(
     msMax: number,
     signal: AbortSignal | undefined,
-    what: 'insert' | 'query' | 'command',
+    what: Call,
     work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    if (closed) throw new Unavailable('clickhouse is closed')
-    return withinTime(msMax, signal, what, work)
-  }
+  ): Promise<T> => withinTime(msMax, signal ? [signal, closing.signal] : [closing.signal], what, work)
 
   return {
     async insert(table, columns, lines, { token }) {
@@ -176,7 +179,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
     },
 
     async close() {
-      closed = true
+      closing.abort()
       await Promise.all([reader.close(), writer.close(), outside.close()])
     },
   }
@@ -187,15 +190,17 @@ const seconds = (ms: number): number => (ms < 5_000 ? Math.ceil(ms / 100) / 10 :
 
 async function withinTime<T>(
   msMax: number,
-  signal: AbortSignal | undefined,
-  what: 'insert' | 'query' | 'command',
+  signals: readonly AbortSignal[],
+  what: Call,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController()
   const abort = () => controller.abort()
   const timer = setTimeout(abort, msMax)
-  if (signal?.aborted) abort()
-  signal?.addEventListener('abort', abort)
+  for (const signal of signals) {
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+  }
   try {
     if (controller.signal.aborted) throw new Unavailable(`clickhouse ${what} was aborted`)
     return await work(controller.signal)
@@ -203,11 +208,11 @@ async function withinTime<T>(
     throw failure(error, what, controller.signal.aborted)
   } finally {
     clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+    for (const signal of signals) signal.removeEventListener('abort', abort)
   }
 }
 
-function failure(error: unknown, what: 'insert' | 'query' | 'command', aborted: boolean): Error {
+function failure(error: unknown, what: Call, aborted: boolean): Error {
   if (error instanceof Unavailable) return error
   if (!(error instanceof ClickHouseError)) {
     return new Unavailable(`clickhouse ${what} ${aborted ? 'was aborted' : 'failed'}`, { cause: error })

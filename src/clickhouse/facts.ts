@@ -78,7 +78,9 @@ export async function readFacts(clickhouse: Pick<ClickHouse, 'query'>): Promise<
 /** Throws UnsafeClickHouse when repeating an insert could double rows. */
 export function refuseUnsafe({ deduplicateInsert, tables }: ClickHouseFacts): void {
   if (deduplicateInsert === 'disable') {
-    throw new UnsafeClickHouse('ClickHouse has deduplicate_insert = disable for this user: repeated inserts would double rows')
+    throw new UnsafeClickHouse(
+      'ClickHouse has deduplicate_insert = disable for this user: repeated inserts would double rows',
+    )
   }
   for (const { name, deduplicationWindow, deduplicationSecondsMax } of tables) {
     const isForgetful = deduplicationSecondsMax !== null && deduplicationSecondsMax < DEDUPLICATION_SECONDS_MIN

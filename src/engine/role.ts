@@ -1,14 +1,16 @@
 // The engine role of a process: its rulesets, its worker threads, and the work on a partition it holds.
 
 import type { Bus } from '../bus/bus.ts'
-import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { hash53, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { createRecentMap } from '../lib/recent-map.ts'
 import type { Log } from '../log/log.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
+import type { Original } from '../records/sighting.ts'
 import { MissingPosition, runPartition } from './engine.ts'
 import type { Replay, Reply } from './partition.ts'
 import { createRecent, type Recent } from './recent.ts'
@@ -33,6 +35,8 @@ export interface EngineRole {
   readonly recent: Recent
   /** Owns a partition until `signal` aborts. Rejects with MissingPosition when only a rebuild can help. */
   run(partition: number, signal: AbortSignal): Promise<void>
+  /** The first request of the nonce that `requestId` turned out to repeat, for a while. */
+  originalOf(scope: string, requestId: string): Original | null
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
   /** Every partition that is held here has been taken over. */
@@ -59,6 +63,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)
+  const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
+  const send = replyOver(bus)
   const held = new Set<number>()
   const lost = new Set<number>()
   const engineNeeds = {
@@ -67,7 +73,12 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     clock,
     decider: workers.decider,
     recent,
-    reply: replyOver(bus),
+    reply(replies: readonly Reply[], replays: readonly Replay[]) {
+      for (const { workspace, env, requestId, original, conflict } of replays) {
+        originals.set(hash53(`${workspace}/${env} ${requestId}`), { requestId: original, conflict })
+      }
+      send(replies, replays)
+    },
     loadRuleset: rulesets.load,
     report: {
       decided(partition: number, events: number, dead: number) {
@@ -98,6 +109,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
         metrics.partitionsHeld.set(held.size)
       }
     },
+    originalOf: (scope, requestId) => originals.get(hash53(`${scope} ${requestId}`)) ?? null,
     problem() {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
       return null
@@ -106,6 +118,9 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   }
 }
 
+/** The bus may lose the notice of a replay: whoever waits for it asks within seconds. */
+const ORIGINALS_MS = 60_000
+const ORIGINALS_MAX = 50_000
 /** Bytes of bodies in one message: servers of the bus refuse what is much larger than this. */
 const MESSAGE_BYTES_MAX = 400_000
 const REPLAY_BYTES = 200

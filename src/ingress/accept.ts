@@ -60,7 +60,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
     createBatcher((records) => log.append('identifications', partition, records), BATCH),
   )
   // A repeat of a nonce must meet its first in the same partition even when its body would lead elsewhere.
-  const nonceRoutes = createRecentMap(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)
+  const nonceRoutes = createRecentMap<number>(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)
 
   function unavailable(reason: string): ApiError {
     return new ApiError('unavailable', { message: reason, retryAfter: RETRY_AFTER_SECONDS })

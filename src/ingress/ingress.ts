@@ -1,15 +1,22 @@
 // The ingress role: wires acceptance to the replies of engines and to the clients that wait for them.
 
 import type { Bus } from '../bus/bus.ts'
+import type { Env, StoredEvent } from '../domain/event.ts'
+import type { Workspace } from '../domain/workspace.ts'
+import { presentResult } from '../identity/result.ts'
 import { type ReplyMessage, replySubject } from '../records/replies.ts'
+import type { Original } from '../records/sighting.ts'
 import { type AcceptNeeds, createAccept } from './accept.ts'
 import { type IdentifyNeeds, serveIdentify } from './identify.ts'
-import { createWaiting, type Waiting } from './waiting.ts'
+import { createWaiting, type Overdue, type Waiting } from './waiting.ts'
 
 export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<IdentifyNeeds, 'accept'> {
   readonly bus: Pick<Bus, 'subscribe'>
   /** How long a client waits for its decision before it gets 202, milliseconds. */
   readonly decisionWaitMs: number
+  /** What became of an accepted identification, as far as anybody can tell; the bus may lose an engine's answer. */
+  readonly fateOf: (workspace: string, env: Env, requestId: string) => Promise<StoredEvent | Original | null>
+  readonly workspace: (id: string) => Workspace | null
 }
 
 export interface Ingress {
@@ -21,6 +28,9 @@ export interface Ingress {
 }
 
 const SWEEP_MS = 25
+/** An answer that has not come by then may have been lost. */
+const OVERDUE_MS = 1_000
+const OVERDUE_MAX = 100
 
 export function startIngress(needs: IngressNeeds): Ingress {
   const { bus, clock } = needs
@@ -40,6 +50,24 @@ export function startIngress(needs: IngressNeeds): Ingress {
     }
   }
   void sweepUntilStopped()
+
+  async function settleOverdue({ requestId, scope, keyKind }: Overdue): Promise<void> {
+    const [id = '', env] = scope.split('/')
+    const workspace = needs.workspace(id)
+    const fate = await needs.fateOf(id, env as Env, requestId)
+    if (fate === null || workspace === null) return
+    if ('conflict' in fate) waiting.settle(requestId, { original: fate.requestId, conflict: fate.conflict })
+    else waiting.settle(requestId, { body: presentResult(fate, workspace, keyKind) })
+  }
+
+  async function askUntilStopped(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await clock.sleep(OVERDUE_MS / 2, stopped.signal)
+      // What cannot be asked now is asked again.
+      await Promise.allSettled(waiting.overdue(OVERDUE_MS, OVERDUE_MAX).map(settleOverdue))
+    }
+  }
+  void askUntilStopped()
 
   return {
     isPending: waiting.isPending,

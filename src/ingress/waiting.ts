@@ -3,6 +3,7 @@
 
 import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import type { Original } from '../records/sighting.ts'
 
 export interface Waiting {
   /**
@@ -23,7 +24,9 @@ export interface Waiting {
   /** Accepted here from this workspace and environment, and not decided yet. */
   isPending(scope: string, requestId: string): boolean
   /** The event a client was told to wait for under another id: its request turned out to repeat an earlier nonce. */
-  originalOf(scope: string, requestId: string): string | null
+  originalOf(scope: string, requestId: string): Original | null
+  /** Stored longer ago than `ageMs` and not asked about for as long, oldest first: their decisions may have been lost. */
+  overdue(ageMs: number, max: number): Overdue[]
   size(): number
   /** Calls `expired` of those whose time is over. */
   sweep(): void
@@ -47,6 +50,10 @@ export interface First {
   readonly scope: string
 }
 
+export interface Overdue extends Pick<First, 'scope' | 'keyKind'> {
+  readonly requestId: string
+}
+
 interface Waiter {
   readonly decided: Decided
   readonly expired: Expired
@@ -58,6 +65,8 @@ interface Pending {
   readonly nonce: string | null
   readonly first: First
   stored: boolean
+  /** Monotonic time of the append or of the last question about it. */
+  askedAt: number
   /** A client was given the requestId to come back with. */
   givenOut: boolean
   waiters: Waiter[]
@@ -97,14 +106,15 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
   return {
     open(requestId, nonce, first, decided, expired) {
       const waiters = [waiter(requestId, decided, expired, false)]
-      pending.set(requestId, { nonce, first, stored: false, givenOut: false, waiters })
+      pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
       if (nonce !== null) nonces.set(nonce, requestId)
     },
     stored(requestId) {
       const entry = pending.get(requestId)
       if (entry === undefined) return
       entry.stored = true
-      expire(entry, monotonic())
+      entry.askedAt = monotonic()
+      expire(entry, entry.askedAt)
     },
     cancel(requestId, failure) {
       for (const { decided, replayed } of remove(requestId)?.waiters ?? []) if (replayed) decided({ failure }, true)
@@ -127,7 +137,21 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
       for (const { decided, replayed } of entry.waiters) decided(outcome, replayed)
     },
     isPending: (scope, requestId) => pending.get(requestId)?.first.scope === scope,
-    originalOf: (scope, requestId) => originals.get(`${scope} ${requestId}`) ?? null,
+    originalOf(scope, requestId) {
+      const original = originals.get(`${scope} ${requestId}`)
+      return original === undefined ? null : { requestId: original, conflict: false }
+    },
+    overdue(ageMs, max) {
+      const now = monotonic()
+      const found: Overdue[] = []
+      for (const [requestId, entry] of pending) {
+        if (found.length === max) break
+        if (!entry.stored || now - entry.askedAt < ageMs) continue
+        entry.askedAt = now
+        found.push({ requestId, scope: entry.first.scope, keyKind: entry.first.keyKind })
+      }
+      return found
+    },
     size: () => pending.size,
     sweep() {
       const now = monotonic()

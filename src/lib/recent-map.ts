@@ -1,14 +1,14 @@
-// A bounded memory of the last while: number → number, forgetting by generations, so that neither a timer nor a queue is needed.
+// A bounded memory of the last while, by numbers, forgetting by generations, so that neither a timer nor a queue is needed.
 
-export interface RecentMap {
-  get(key: number): number | undefined
-  set(key: number, value: number): void
+export interface RecentMap<T> {
+  get(key: number): T | undefined
+  set(key: number, value: T): void
 }
 
 /** Entries live at least `keepMs` and at most twice that, unless more than `entriesMax` come within `keepMs`. */
-export function createRecentMap(keepMs: number, entriesMax: number, now: () => number): RecentMap {
-  let young = new Map<number, number>()
-  let old = new Map<number, number>()
+export function createRecentMap<T>(keepMs: number, entriesMax: number, now: () => number): RecentMap<T> {
+  let young = new Map<number, T>()
+  let old = new Map<number, T>()
   let turnedAt = now()
   return {
     get: (key) => young.get(key) ?? old.get(key),

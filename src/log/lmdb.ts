@@ -3,17 +3,8 @@
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
-import { assert } from '../lib/must.ts'
-import {
-  APPEND_RECORDS_MAX,
-  type Log,
-  type LogRecord,
-  RECORD_BYTES_MAX,
-  type ReadLimits,
-  type Seq,
-  TOPICS,
-  type Topic,
-} from './log.ts'
+import { checkLimits, checkRecords, checkTrim } from './checks.ts'
+import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
@@ -152,19 +143,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     return found
   }
 
-  const readTail = (p: Partition, after: Seq, limits: ReadLimits): LogRecord[] => {
-    const found: LogRecord[] = []
-    let bytes = 0
-    for (let index = p.tail.find(after); found.length < limits.recordsMax; index += 1) {
-      const record = p.tail.get(index)
-      if (!record) break
-      bytes += record.bytes.length
-      if (found.length > 0 && bytes > limits.bytesMax) break
-      found.push(record)
-    }
-    return found
-  }
-
   const waitForRecord = async (p: Partition, ms: number, signal?: AbortSignal) => {
     const woken = new AbortController()
     const wake = () => woken.abort()
@@ -204,7 +182,8 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
   return {
     async append(topic, partition, records, opts = {}) {
       const p = find(topic, partition)
-      const bytes = checkRecords(records)
+      checkRecords(records)
+      const bytes = diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
       if (opts.expectLast !== undefined && opts.expectLast !== p.last) {
         throw new Conflict(`${p.name} is at ${p.last}, not at ${opts.expectLast}`)
       }
@@ -234,7 +213,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const deadline = clock.monotonic() + limits.waitMsMax
       while (!signal?.aborted && !closed) {
         const from = Math.max(after, p.floor)
-        if (p.durable > from) return p.tail.covers(from) ? readTail(p, from, limits) : readDisk(p, from, limits)
+        if (p.durable > from) return p.tail.covers(from) ? p.tail.take(from, limits) : readDisk(p, from, limits)
         const waitMs = deadline - clock.monotonic()
         if (waitMs <= 0) break
         await waitForRecord(p, waitMs, signal)
@@ -246,13 +225,13 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const p = find(topic, partition)
       if (!Number.isSafeInteger(seq) || seq <= p.floor || seq > p.durable) return null
       const one = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
-      const [record] = p.tail.covers(seq - 1) ? readTail(p, seq - 1, one) : readDisk(p, seq - 1, one)
+      const [record] = p.tail.covers(seq - 1) ? p.tail.take(seq - 1, one) : readDisk(p, seq - 1, one)
       return record?.seq === seq ? record : null
     },
 
     async trim(topic, partition, upTo) {
       const p = find(topic, partition)
-      if (!Number.isSafeInteger(upTo) || upTo < 0) throw new RangeError(`a trim goes up to a seq, not ${upTo}`)
+      checkTrim(upTo)
       const step = p.trimming.then(() => trimTo(p, Math.min(upTo, p.durable)))
       p.trimming = step.catch(() => undefined)
       await step
@@ -282,22 +261,3 @@ function writeKey(key: Buffer, kind: number, topic: number, partition: number, s
 }
 
 const seqOf = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)
-
-function checkRecords(records: readonly Uint8Array[]): number {
-  if (records.length < 1 || records.length > APPEND_RECORDS_MAX) {
-    throw new RangeError(`an append takes 1 to ${APPEND_RECORDS_MAX} records, not ${records.length}`)
-  }
-  for (const record of records) {
-    assert(record instanceof Uint8Array, 'a record is a Uint8Array')
-    if (record.length > RECORD_BYTES_MAX) {
-      throw new RangeError(`a record takes up to ${RECORD_BYTES_MAX} bytes, not ${record.length}`)
-    }
-  }
-  return diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
-}
-
-function checkLimits(after: Seq, { recordsMax, bytesMax, waitMsMax }: ReadLimits): void {
-  const valid =
-    Number.isInteger(after) && after >= 0 && after <= SEQ_MAX && recordsMax >= 1 && bytesMax >= 1 && waitMsMax >= 0
-  if (!valid) throw new RangeError('a read starts at a seq and takes recordsMax and bytesMax from 1, waitMsMax from 0')
-}

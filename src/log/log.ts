@@ -23,6 +23,8 @@ export interface ReadLimits {
 /** A backend with a smaller message limit packs below it; no backend takes a larger record. */
 export const RECORD_BYTES_MAX = 1_000_000
 export const APPEND_RECORDS_MAX = 1_024
+/** Of the records of one append together. */
+export const APPEND_BYTES_MAX = 1_000_000
 
 export interface Log {
   /**
@@ -36,7 +38,10 @@ export interface Log {
     records: readonly Uint8Array[],
     opts?: { readonly expectLast?: Seq },
   ): Promise<Seq>
-  /** Records with seq > `after`, in order; empty when none came within `waitMsMax` or when `signal` aborted. */
+  /**
+   * Records with seq > `after`, in order; empty when none came within `waitMsMax` or when `signal` aborted. A batch may hold
+   * fewer than its limits allow. With `waitMsMax` 0 an empty answer means that there is none. May fail with Unavailable.
+   */
   read(
     topic: Topic,
     partition: number,
@@ -46,11 +51,17 @@ export interface Log {
   ): Promise<readonly LogRecord[]>
   /** One record by its seq, or null when it was trimmed or never existed. */
   at(topic: Topic, partition: number, seq: Seq): Promise<LogRecord | null>
-  /** Removes records with seq <= `upTo`. The last seq is remembered: it never goes back, even when nothing is left. */
+  /**
+   * Removes records with seq <= `upTo`. The last seq is remembered: it never goes back, even when nothing is left. Removed
+   * records of an append that also holds later ones may come back in another process, or after reopening.
+   */
   trim(topic: Topic, partition: number, upTo: Seq): Promise<void>
   /** The seq of the newest record ever appended; 0 when there was none. */
   last(topic: Topic, partition: number): Promise<Seq>
-  /** Bytes the log occupies on its medium and the most it may occupy: the ingress refuses above a watermark. */
+  /**
+   * Bytes the log occupies on its medium and the most it may occupy: the ingress refuses above a watermark. Where parts of
+   * the log have caps of their own, a part that is nearly full speaks for the whole.
+   */
   usage(): Promise<{ readonly bytes: number; readonly bytesMax: number }>
   close(): Promise<void>
 }

@@ -1,14 +1,13 @@
 // The newest durable records of one partition, in memory, so that a reader right behind the writer needs no disk.
-import type { LogRecord, Seq } from './log.ts'
+import type { LogRecord, ReadLimits, Seq } from './log.ts'
 
 export interface Tail {
   /** Takes the next durable record; its seq must be above all earlier ones. */
   push(record: LogRecord): void
   /** True when every durable record above `after` is here. */
   covers(after: Seq): boolean
-  /** Index for `get` of the first record above `after`. */
-  find(after: Seq): number
-  get(index: number): LogRecord | undefined
+  /** The records above `after` that keep the limits; at least one when there is one. */
+  take(after: Seq, limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>): LogRecord[]
 }
 
 /** What an entry costs besides its bytes. */
@@ -36,6 +35,17 @@ export function openTail(from: Seq, bytesMax: number): Tail {
     }
   }
 
+  const firstAfter = (after: Seq): number => {
+    let low = head
+    let high = records.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((records[middle] as LogRecord).seq > after) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
   return {
     push(record) {
       records.push(record)
@@ -43,16 +53,17 @@ export function openTail(from: Seq, bytesMax: number): Tail {
       evict()
     },
     covers: (after) => after >= missingUpTo,
-    find(after) {
-      let low = head
-      let high = records.length
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        if ((records[middle] as LogRecord).seq > after) high = middle
-        else low = middle + 1
+    take(after, { recordsMax, bytesMax: mostBytes }) {
+      const found: LogRecord[] = []
+      let sum = 0
+      for (let index = firstAfter(after); found.length < recordsMax; index += 1) {
+        const record = records[index]
+        if (!record) break
+        sum += record.bytes.length
+        if (found.length > 0 && sum > mostBytes) break
+        found.push(record)
       }
-      return low
+      return found
     },
-    get: (index) => records[index],
   }
 }

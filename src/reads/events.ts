@@ -10,7 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { listErasing, readTombstone } from '../records/erasures.ts'
-import type { Place, Sight } from '../records/sighting.ts'
+import type { Original, Place, Sight } from '../records/sighting.ts'
 
 export interface EventReadsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
@@ -115,7 +115,12 @@ function where(filter: EventFilter): { sql: string; params: Record<string, unkno
   return { sql: terms.map((term) => ` AND ${term}`).join(''), params }
 }
 
+/** What became of an accepted identification whose answer was lost on its way. */
+export type Fate = StoredEvent | Original | null
+
 export interface EventReads {
+  /** null: it is not decided yet, or that cannot be told. */
+  fateOf(workspace: string, env: Env, requestId: string): Promise<Fate>
   /** `pending`: accepted, not decided yet. null: there is no such event. Throws Unavailable when that cannot be told. */
   byId(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
   /** Newest first; `from` is the last item of the previous page. */
@@ -167,7 +172,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
       const early = await at(place, workspace, env, requestId)
       if (early !== null) return unlessErased(early)
       if (pending) return 'pending'
-      if (original !== null) return reads.byId(workspace, env, original)
+      if (original !== null) return original.conflict ? null : reads.byId(workspace, env, original.requestId)
       const found = await stored(workspace, env, requestId, ts)
       if (found !== null) return unlessErased(found)
       // It may have been decided, or have reached ClickHouse, while we were asking.
@@ -176,6 +181,14 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
       if (late !== null) return unlessErased(late)
       if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
       return null
+    },
+
+    async fateOf(workspace, env, requestId) {
+      const { place, original } = await needs.sight(`${workspace}/${env}`, requestId, true)
+      if (original !== null) return original
+      const event = await at(place, workspace, env, requestId)
+      const ts = requestTime(requestId)
+      return event ?? (ts === null ? null : await stored(workspace, env, requestId, ts))
     },
 
     async page(workspace, env, filter, limit, from) {

@@ -11,20 +11,26 @@ export interface Place {
   readonly index: number
 }
 
+export interface Original {
+  readonly requestId: string
+  /** The bodies differed. */
+  readonly conflict: boolean
+}
+
 /** What is known of an event by all who could know. */
 export interface Sighting {
   /** Hashes of ids may coincide: compare the requestId there. */
   readonly place: Place | null
   /** Accepted and not decided yet. */
   readonly pending: boolean
-  /** The event of an id that was given out for a request which turned out to repeat an earlier one. */
-  readonly original: string | null
+  /** The event of an id that stands for a request which turned out to repeat an earlier one. */
+  readonly original: Original | null
   /** False while an event that is not in ClickHouse could be missing here. */
   readonly complete: boolean
 }
 
-/** Finds an event of `<workspace>/<env>`. */
-export type Sight = (scope: string, requestId: string) => Promise<Sighting>
+/** Finds an event of `<workspace>/<env>`. `decided`: that it is pending, wherever, is no answer. */
+export type Sight = (scope: string, requestId: string, decided?: boolean) => Promise<Sighting>
 
 /** What one process knows. */
 export interface Glimpse extends Omit<Sighting, 'complete'> {
@@ -65,12 +71,12 @@ export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string)
 
 /** Asks every process, and waits no longer than for the first that knows or for all that could. */
 export function openSight(ask: Ask, kv: Pick<Kv, 'scan'>, partitions: number): Sight {
-  return async (scope, requestId) => {
+  return async (scope, requestId, decided = false) => {
     const accepting = await listMembers(kv, INGRESS_GROUP)
     const combined = (answers: readonly unknown[]) => combine(answers as Glimpse[], accepting, partitions)
     const enough = (answers: readonly unknown[]) => {
       const { place, pending, original, complete } = combined(answers)
-      return place !== null || pending || original !== null || complete
+      return place !== null || (pending && !decided) || original !== null || complete
     }
     return combined(await ask.ask(SUBJECT, { scope, requestId } satisfies Question, { enough, timeoutMs: TIMEOUT_MS }))
   }

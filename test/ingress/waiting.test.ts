@@ -76,7 +76,7 @@ t.test('an id that was given out and turns out to repeat a nonce leads to the fi
   t.equal(waiting.isPending('ws/live', 'req_9'), true)
   t.equal(waiting.isPending('ws/test', 'req_9'), false)
   waiting.settle('req_9', { original: 'req_1', conflict: false })
-  t.equal(waiting.originalOf('ws/live', 'req_9'), 'req_1')
+  t.same(waiting.originalOf('ws/live', 'req_9'), { requestId: 'req_1', conflict: false })
   t.equal(waiting.originalOf('ws/test', 'req_9'), null)
   t.end()
 })
@@ -86,5 +86,26 @@ t.test('an id nobody was told is not remembered', (t) => {
   waiting.open('req_9', 'nonce', first, decided('client'), late('client'))
   waiting.settle('req_9', { original: 'req_1', conflict: false })
   t.equal(waiting.originalOf('ws/live', 'req_9'), null)
+  t.end()
+})
+
+t.test('what was stored and not answered for long is asked about now and then, oldest first', (t) => {
+  const { waiting, decided, late, pass } = openWaiting()
+  for (const id of ['req_1', 'req_2', 'req_3']) {
+    waiting.open(id, null, first, decided(id), late(id))
+    if (id !== 'req_2') waiting.stored(id)
+    pass(10)
+  }
+  t.same(waiting.overdue(50, 9), [], 'not yet')
+  pass(50)
+  t.same(waiting.overdue(50, 1), [{ requestId: 'req_1', scope: 'ws/live', keyKind: 'public' }])
+  t.same(
+    waiting.overdue(50, 9).map(({ requestId }) => requestId),
+    ['req_3'],
+    'neither one that is not stored, nor one just asked about',
+  )
+  pass(50)
+  waiting.settle('req_1', { body: '{}' })
+  t.same(waiting.overdue(50, 9).length, 1, 'nor one that is settled')
   t.end()
 })

@@ -204,6 +204,8 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         const event = await reads.byId(workspaceId, env, requestId)
         return event === 'pending' ? null : event
       },
+      fateOf: reads.fateOf,
+      workspace: () => workspace,
     })
     stops.push(ingress.stop)
     ready = true

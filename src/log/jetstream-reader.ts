@@ -1,0 +1,188 @@
+// Reads of one partition: right behind this process's own appends from memory, else from feeds that follow each reader's
+// position. An empty answer is given only when the server said so or is being asked.
+import type { Clock } from '../lib/clock.ts'
+import { type Api, failureOf, isRefusal, NO_MESSAGE } from './jetstream-api.ts'
+import { cut, type Feed, openFeed } from './jetstream-feed.ts'
+import { decodeMessage, messageAfter } from './jetstream-layout.ts'
+import type { StreamLook } from './jetstream-streams.ts'
+import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq } from './log.ts'
+import { openTail, type Tail } from './tail.ts'
+
+export interface ReaderConfig {
+  readonly api: Api
+  readonly clock: Clock
+  readonly stream: string
+  readonly look: () => Promise<StreamLook>
+  readonly onRebuilt: (why: string) => void
+}
+
+export interface Reader {
+  /** As the port says; records at or below `floor()` are hidden. */
+  read(after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]>
+  at(seq: Seq): Promise<LogRecord | null>
+  /** What this process has appended, in the order of acknowledgement. */
+  appended(last: Seq, records: readonly Uint8Array[]): void
+  floor(): Seq
+  raiseFloor(to: Seq): void
+  /** Stops what nobody has used for a while. */
+  sweep(): void
+  close(): void
+}
+
+interface StoredMessage {
+  readonly message: { readonly subject: string; readonly seq: number; readonly data?: string }
+}
+
+const TAIL_BYTES_MAX = 8 * 1024 * 1024
+const FEED_BYTES_MAX = 4 * 1024 * 1024
+const FEEDS_MAX = 8
+const IDLE_MS = 30_000
+/** Who appends so often needs no feed to learn of it. */
+const APPEND_PAUSE_MS = 100
+const GET_MS_MAX = 2_000
+
+export function openReader(config: ReaderConfig): Reader {
+  const { api, clock, stream } = config
+  const waiting = new Set<() => void>()
+  let feeds: Feed[] = []
+  let tail: Tail | null = null
+  let tailLast: Seq = 0
+  let appendedAt = Number.NEGATIVE_INFINITY
+  let readAt = Number.NEGATIVE_INFINITY
+  let floor: Seq = 0
+  let closed = false
+
+  const wakeAll = () => {
+    for (const wake of [...waiting]) wake()
+  }
+
+  async function waitForNews(ms: number, signal?: AbortSignal): Promise<void> {
+    const woken = new AbortController()
+    const wake = () => woken.abort()
+    waiting.add(wake)
+    signal?.addEventListener('abort', wake)
+    try {
+      await clock.sleep(ms, woken.signal)
+    } finally {
+      waiting.delete(wake)
+      signal?.removeEventListener('abort', wake)
+    }
+  }
+
+  const takeTail = (after: Seq, limits: ReadLimits): LogRecord[] =>
+    tail?.covers(after) ? tail.take(after, limits) : []
+
+  /** The feed that is nearest behind its reader. */
+  const findFeed = (after: Seq): Feed | undefined => feeds.findLast((feed) => feed.covers(after))
+
+  function followFrom(after: Seq): void {
+    if (findFeed(after)) return
+    if (feeds.length >= FEEDS_MAX) {
+      const oldest = feeds.reduce((a, b) => (a.usedAt() <= b.usedAt() ? a : b))
+      oldest.close()
+      feeds = feeds.filter((feed) => feed !== oldest)
+    }
+    const { look, onRebuilt } = config
+    const feed = openFeed({ api, clock, look, after, onRecords: wakeAll, onRebuilt, bytesMax: FEED_BYTES_MAX })
+    feeds.push(feed)
+    // Readers of a feed that had to go look for another one.
+    wakeAll()
+  }
+
+  /** Asks the stream's leader for the first message that holds a record above `after`. */
+  async function ask(after: Seq): Promise<LogRecord[]> {
+    const { base, subject, messages, firstSeq, lastSeq } = await config.look()
+    const seq = Math.max(messageAfter(base, after), firstSeq)
+    return messages === 0 || seq > lastSeq ? [] : getMessage({ seq, next_by_subj: subject })
+  }
+
+  async function getMessage(query: object): Promise<LogRecord[]> {
+    try {
+      const { message } = await api.call<StoredMessage>(`STREAM.MSG.GET.${stream}`, query)
+      return decodeMessage(message.subject, message.seq, Buffer.from(message.data ?? '', 'base64'))
+    } catch (error) {
+      if (isRefusal(error, NO_MESSAGE)) return []
+      throw failureOf(error)
+    }
+  }
+
+  /** From any server that holds the stream: what it does not have may still be elsewhere. */
+  async function getDirect(seq: number): Promise<LogRecord[]> {
+    const query = JSON.stringify({ seq })
+    const reply = await api.request(`$JS.API.DIRECT.GET.${stream}`, query, { timeout: GET_MS_MAX })
+    if (reply.status !== 0) return []
+    const subject = reply.headers.get('Nats-Subject')
+    return subject === undefined ? [] : decodeMessage(subject, seq, reply.data)
+  }
+
+  return {
+    async read(after, limits, signal) {
+      const deadline = clock.monotonic() + limits.waitMsMax
+      while (!signal?.aborted && !closed) {
+        const now = clock.monotonic()
+        readAt = now
+        const from = Math.max(after, floor)
+        const fromTail = takeTail(from, limits)
+        if (fromTail.length > 0) return fromTail
+        const fed = findFeed(from)?.take(from, limits) ?? []
+        if (fed.length > 0) return fed
+        if (now >= deadline) {
+          if (limits.waitMsMax > 0 && findFeed(from)?.isLive()) return []
+          const found = cut([{ records: await ask(from) }], 0, Math.max(from, floor), limits)
+          const last = found.at(-1)
+          if (last !== undefined && !closed) followFrom(last.seq)
+          return found
+        }
+        const quietAt = tail?.covers(from) ? appendedAt + APPEND_PAUSE_MS : now
+        if (now >= quietAt) followFrom(from)
+        await waitForNews(Math.min(now < quietAt ? quietAt : deadline, deadline) - now, signal)
+      }
+      return []
+    },
+
+    async at(seq) {
+      if (!Number.isSafeInteger(seq) || seq <= floor || seq < 1) return null
+      const pick = (records: readonly LogRecord[]) => records.find((record) => record.seq === seq) ?? null
+      const one = pick(takeTail(seq - 1, { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }))
+      if (one) return one
+      const { base, firstSeq, lastSeq } = await config.look()
+      const place = Math.ceil(seq / APPEND_RECORDS_MAX) - base
+      if (place < firstSeq || place > lastSeq) return null
+      return pick(await getDirect(place)) ?? pick(await getMessage({ seq: place }))
+    },
+
+    appended(last, records) {
+      const now = clock.monotonic()
+      appendedAt = now
+      if (waiting.size === 0 && now - readAt > IDLE_MS) {
+        tail = null
+        return
+      }
+      if (last <= tailLast) return
+      const before = last - APPEND_RECORDS_MAX
+      if (tail === null || tailLast !== before) tail = openTail(before, TAIL_BYTES_MAX)
+      for (const [index, bytes] of records.entries()) tail.push({ seq: last - records.length + 1 + index, bytes })
+      tailLast = last
+      wakeAll()
+    },
+
+    floor: () => floor,
+    raiseFloor(to) {
+      floor = Math.max(floor, to)
+    },
+    sweep() {
+      if (waiting.size > 0) return
+      const now = clock.monotonic()
+      const isIdle = (usedAt: number) => now - usedAt > IDLE_MS
+      for (const feed of feeds) if (isIdle(feed.usedAt())) feed.close()
+      feeds = feeds.filter((feed) => !isIdle(feed.usedAt()))
+      if (isIdle(readAt)) tail = null
+    },
+    close() {
+      closed = true
+      for (const feed of feeds) feed.close()
+      feeds = []
+      wakeAll()
+    },
+  }
+}

@@ -1,0 +1,256 @@
+// A ClickHouse that is away, slow, cut off, full of errors or killed: by the sink's own insert path every row ends up in its
+// table exactly once, and whatever fails is Unavailable.
+
+import t, { type Test } from 'tap'
+import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
+import { openHttpClickHouse } from '../../src/clickhouse/client.ts'
+import { migrate } from '../../src/clickhouse/migrate.ts'
+import { systemClock as clock } from '../../src/lib/clock.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import { insertRows, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
+import { startClickHouse } from '../helpers/clickhouse.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { pause, until } from './processes.ts'
+import { type Mode, openProxy } from './proxy.ts'
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+const random = rng(seed)
+const BATCHES_MIN = 8
+const ROWS = 300
+const INSERT_MS_MAX = 1_000
+const RETRY_MS = 50
+
+const server = await startClickHouse()
+const proxy = await openProxy({ target: { port: server.port } })
+const { username, password } = server
+/** Past the proxy, to look at what is there. */
+const direct = openHttpClickHouse({ url: server.url, username, password, database: 'fingerpost' })
+const through = openHttpClickHouse({
+  url: `http://127.0.0.1:${proxy.port}`,
+  username,
+  password,
+  database: 'fingerpost',
+  insertMsMax: INSERT_MS_MAX,
+})
+t.teardown(async () => {
+  await Promise.all([through.close(), direct.close()])
+  await proxy.close()
+  await server.remove()
+})
+await migrate(direct, { database: 'fingerpost', retentionDays: 90, clock })
+
+let tables = 0
+
+async function newTable(): Promise<string> {
+  const table = `rows_${++tables}`
+  await direct.command(
+    `CREATE TABLE ${table} (id UInt32, text String) ENGINE = MergeTree ORDER BY id SETTINGS non_replicated_deduplication_window = 1000`,
+  )
+  return table
+}
+
+/** Every fourth batch has a bad row, so that halves and quarantine meet the faults as well. */
+const isBad = (batch: number) => batch % 4 === 2
+
+function linesOf(batch: number): Buffer {
+  const good = Array.from({ length: isBad(batch) ? 1 : ROWS }, (_, row) => [batch * ROWS + row, `row ${row}`])
+  const rows = isBad(batch) ? [...good, [-1, 'bad']] : good
+  return Buffer.from(rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+}
+
+function exactlyOnce(batches: number) {
+  const bad = Array.from({ length: batches }, (_, batch) => batch).filter(isBad).length
+  const rows = (batches - bad) * ROWS + bad
+  return { rows, different: rows, quarantined: bad }
+}
+
+/** As the sink does it: the same range until it is in, `enough` asked after each. */
+async function sinkAll(
+  clickhouse: Pick<ClickHouse, 'insert'>,
+  table: string,
+  tokenOf: (batch: number, attempt: number) => string,
+  enough: () => boolean,
+): Promise<{ readonly batches: number; readonly failures: number }> {
+  let failures = 0
+  let batches = 0
+  for (; batches < BATCHES_MIN || !enough(); batches += 1) {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const context = { at: Date.now(), partition: 0, onQuarantine() {} }
+        await insertRows(clickhouse, table, ['id', 'text'], linesOf(batches), tokenOf(batches, attempt), context)
+        break
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        failures += 1
+        await pause(RETRY_MS)
+      }
+    }
+  }
+  return { batches, failures }
+}
+
+const countsOf = async (table: string) => {
+  const [rows] = await direct.query<{ all: number; different: number }>(
+    `SELECT count() AS all, uniqExact(id) AS different FROM ${table}`,
+  )
+  const [bad] = await direct.query<{ all: number }>(
+    `SELECT count() AS all FROM ${QUARANTINE_TABLE} WHERE source = {table:String}`,
+    { table },
+  )
+  return { rows: rows?.all, different: rows?.different, quarantined: bad?.all }
+}
+
+/** The whole work under a fault, until `inject` is done and the fault over. */
+async function sinkUnder(t: Test, inject: () => Promise<void> | void): Promise<void> {
+  const table = await newTable()
+  let injected = false
+  const sinking = sinkAll(
+    through,
+    table,
+    (batch) => `${table}/${batch}`,
+    () => injected,
+  )
+  await inject()
+  injected = true
+  const { failures, batches } = await sinking
+  proxy.mode({ kind: 'pass' })
+  t.ok(failures > 0, 'the fault was felt')
+  t.same(await countsOf(table), exactlyOnce(batches))
+}
+
+/** A fault that ends. */
+const passing = (mode: Mode, msMax: number) => async () => {
+  await pause(100)
+  proxy.mode(mode)
+  await pause(msMax)
+  proxy.mode({ kind: 'pass' })
+}
+
+const atOnce = () => true
+
+t.test('without faults nothing fails', async (t) => {
+  const table = await newTable()
+  const done = await sinkAll(through, table, (batch) => `${table}/${batch}`, atOnce)
+  t.same(done, { batches: BATCHES_MIN, failures: 0 })
+  t.same(await countsOf(table), exactlyOnce(BATCHES_MIN))
+})
+
+t.test('a new token for every attempt would double rows: the faults are real', async (t) => {
+  const table = await newTable()
+  proxy.mode({ kind: 'cutReply', times: 4 })
+  const { failures } = await sinkAll(through, table, (batch, attempt) => `${table}/${batch}/${attempt}`, atOnce)
+  t.equal(failures, 4)
+  const once = exactlyOnce(BATCHES_MIN)
+  t.same(await countsOf(table), { ...once, rows: once.rows + 4 * ROWS })
+})
+
+t.test('a server that refuses connections', (t) => sinkUnder(t, passing({ kind: 'refuse' }, 500)))
+
+t.test('500 for half of the requests', (t) =>
+  sinkUnder(t, () => proxy.mode({ kind: 'http', status: 500, share: 0.5, seed })),
+)
+
+t.test('503 in the place of half of the replies, after the effect', (t) =>
+  sinkUnder(t, () => proxy.mode({ kind: 'http', status: 503, share: 0.5, seed, effect: true })),
+)
+
+t.test('replies that are cut after the insert took effect', (t) =>
+  sinkUnder(t, () => proxy.mode({ kind: 'cutReply', times: 10 })),
+)
+
+t.test('requests that are cut on their way', (t) =>
+  sinkUnder(t, passing({ kind: 'cutAfter', direction: 'toServer', bytes: 3_000 }, 500)),
+)
+
+t.test('a delay of 5 s: given up, repeated, and arriving late', (t) =>
+  sinkUnder(t, passing({ kind: 'delay', ms: 5_000 }, 2_500)),
+)
+
+t.test('a blackhole, and all that was held arriving at once', (t) =>
+  sinkUnder(t, passing({ kind: 'blackhole' }, 2_500)),
+)
+
+t.test('a blackhole on the way back only', (t) =>
+  sinkUnder(t, passing({ kind: 'blackhole', direction: 'toClient' }, 2_500)),
+)
+
+t.test('a server that is killed in the middle of inserts', (t) =>
+  sinkUnder(t, async () => {
+    for (let kill = 0; kill < 3; kill += 1) {
+      await pause(20 + random.int(120))
+      await server.kill9()
+      await pause(100)
+      await server.restart()
+    }
+  }),
+)
+
+t.test('a server that is paused', (t) =>
+  sinkUnder(t, async () => {
+    await pause(100)
+    server.pause()
+    await pause(2_000)
+    server.resume()
+  }),
+)
+
+t.test('a cut result is never taken for a shorter one', async (t) => {
+  const sql = 'SELECT number, toString(number) AS text FROM numbers(3000)'
+  const whole = await through.query(sql)
+  t.equal(whole.length, 3_000)
+  const length = Buffer.byteLength(whole.map((row) => `${JSON.stringify(row)}\n`).join(''))
+  for (let cut = 0; cut < 12; cut += 1) {
+    const bytes = 1 + random.int(length)
+    proxy.mode({ kind: 'cutAfter', direction: 'toClient', bytes })
+    await t.rejects(through.query(sql), Unavailable, `after ${bytes} bytes`)
+  }
+  proxy.mode({ kind: 'pass' })
+  t.same(await through.query(sql), whole)
+})
+
+t.test('queries and pings in a blackhole end in bounded time', async (t) => {
+  proxy.mode({ kind: 'blackhole' })
+  const began = performance.now()
+  const [query, ping] = await Promise.all([
+    through.query('SELECT 1', {}, { timeoutMsMax: 100 }).catch((error: unknown) => error),
+    through.ping(),
+  ])
+  t.type(query, Unavailable)
+  t.equal(ping, false)
+  t.ok(performance.now() - began < 4_000)
+  proxy.mode({ kind: 'pass' })
+  await until('the next ping', 2_000, () => through.ping())
+  t.same(await through.query('SELECT 1 AS one'), [{ one: 1 }])
+})
+
+t.test('closing fails the calls under way at once', async (t) => {
+  const url = `http://127.0.0.1:${proxy.port}`
+  const closing = openHttpClickHouse({ url, username, password, database: 'fingerpost' })
+  const table = await newTable()
+  proxy.mode({ kind: 'blackhole' })
+  const calls = [
+    closing.insert(table, ['id', 'text'], linesOf(0), { token: 'closing' }),
+    closing.command(`DELETE FROM ${table} WHERE id = 0`),
+    closing.query('SELECT 1'),
+  ].map((call) => call.catch((error: unknown) => error))
+  await pause(100)
+  const began = performance.now()
+  await closing.close()
+  for (const failed of await Promise.all(calls)) t.type(failed, Unavailable)
+  t.ok(performance.now() - began < 500)
+  proxy.mode({ kind: 'pass' })
+})
+
+t.test(
+  'a connection that idled over a restart of the server does not fail a call as anything but Unavailable',
+  async (t) => {
+    const queries = () =>
+      Promise.all(Array.from({ length: 6 }, () => through.query('SELECT 1 AS one').catch((error: unknown) => error)))
+    await queries()
+    await server.stop()
+    await server.restart()
+    for (const answer of await queries()) if (answer instanceof Error) t.type(answer, Unavailable)
+    t.same(await through.query('SELECT 1 AS one'), [{ one: 1 }])
+  },
+)

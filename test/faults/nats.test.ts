@@ -1,0 +1,328 @@
+// The log while its NATS server is killed, paused and cut off, and while streams and consumers vanish behind its back: what was
+// acknowledged is there once and in order, failures are told in time, and everything goes on by itself afterwards.
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Conflict, Unavailable } from '../../src/lib/failures.ts'
+import { must } from '../../src/lib/must.ts'
+import { connectNats } from '../../src/lib/nats.ts'
+import { type LogFact, openJetStreamLog } from '../../src/log/jetstream.ts'
+import type { Log, LogRecord, Seq } from '../../src/log/log.ts'
+import { type NatsServer, startNats } from '../helpers/nats.ts'
+
+const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
+const { sleep } = systemClock
+const record = (text: string) => Buffer.from(text)
+const textOf = ({ bytes }: LogRecord) => Buffer.from(bytes).toString()
+
+let ids = 0
+const makeDeploymentId = (): string => {
+  ids += 1
+  return `id${process.pid}x${ids}`
+}
+
+async function openOn(t: Test, urls: readonly string[], facts: LogFact[] = []): Promise<Log> {
+  const connection = await connectNats({ servers: urls, name: 'test' })
+  const { log } = await openJetStreamLog({
+    connection,
+    prefix: 'test',
+    partitions: 2,
+    replicas: 1,
+    bytesMax: 1_000_000_000,
+    clock: systemClock,
+    makeDeploymentId,
+    report: (fact) => facts.push(fact),
+  })
+  t.teardown(async () => {
+    await log.close()
+    await connection.close()
+  })
+  return log
+}
+
+async function started(t: Test): Promise<{ server: NatsServer; log: Log; facts: LogFact[] }> {
+  const server = await startNats()
+  t.teardown(() => server.remove())
+  const facts: LogFact[] = []
+  return { server, facts, log: await openOn(t, [server.url], facts) }
+}
+
+/** Runs `call` until it does not fail with Unavailable any more. */
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  for (const deadline = performance.now() + 15_000; ; ) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
+      await sleep(20)
+    }
+  }
+}
+
+async function readAll(log: Log, topic: 'events' | 'identifications', partition: number): Promise<LogRecord[]> {
+  const found: LogRecord[] = []
+  for (;;) {
+    const batch = await patiently(() => log.read(topic, partition, found.at(-1)?.seq ?? 0, ALL))
+    if (batch.length === 0) return found
+    found.push(...batch)
+  }
+}
+
+/** Collects what comes, until `stop`. */
+function follow(log: Log, topic: 'events' | 'identifications', partition: number) {
+  const stopping = new AbortController()
+  const seen: LogRecord[] = []
+  const done = (async () => {
+    while (!stopping.signal.aborted) {
+      const after = seen.at(-1)?.seq ?? 0
+      const limits = { ...ALL, waitMsMax: 500 }
+      seen.push(...(await patiently(() => log.read(topic, partition, after, limits, stopping.signal))))
+    }
+  })()
+  return {
+    seen,
+    async stop() {
+      stopping.abort()
+      await done
+    },
+  }
+}
+
+t.test('killed under load, every acknowledged append is there once and in order', async (t) => {
+  const { server, log } = await started(t)
+  const acknowledged: { text: string; seq: Seq }[][] = []
+  let stopping = false
+  let unknown = 0
+  /** Appends without a fence, one after the other; an unknown one is given up. */
+  const write = async (writer: number) => {
+    const mine: { text: string; seq: Seq }[] = []
+    acknowledged.push(mine)
+    for (let count = 0; !stopping; count += 1) {
+      const text = `${writer}:${count}`
+      try {
+        mine.push({ text, seq: await log.append('identifications', writer % 2, [record(text)]) })
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        unknown += 1
+      }
+    }
+  }
+  /** Appends behind its own last one; an unknown outcome is resolved by reading the tail. */
+  const decided: string[] = []
+  const decide = async (partition: number) => {
+    let last = 0
+    for (let count = 0; !stopping; ) {
+      const text = `${partition}:${count}`
+      try {
+        last = await log.append('events', partition, [record(text)], { expectLast: last })
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        const [next] = await patiently(() => log.read('events', partition, last, ALL))
+        if (next === undefined) continue
+        if (textOf(next) !== text) return t.fail(`${textOf(next)} instead of ${text}`)
+        last = next.seq
+      }
+      decided.push(text)
+      count += 1
+    }
+  }
+  const readers = [0, 1].map((partition) => follow(log, 'identifications', partition))
+  const work = [...[0, 1, 2, 3, 4, 5].map(write), ...[0, 1].map(decide)]
+  for (let cycle = 0; cycle < 4; cycle += 1) {
+    await sleep(200 + 70 * cycle)
+    await server.kill9()
+    await sleep(60)
+    await server.restart()
+    await patiently(() => log.last('events', 0))
+  }
+  await sleep(200)
+  stopping = true
+  await Promise.all(work)
+  t.comment(`${acknowledged.flat().length} acknowledged, ${decided.length} decided, ${unknown} unknown`)
+  t.ok(acknowledged.flat().length > 500 && decided.length > 100)
+  for (const partition of [0, 1]) {
+    const stored = await readAll(log, 'identifications', partition)
+    const places = new Map<string, Seq[]>()
+    for (const one of stored) places.set(textOf(one), [...(places.get(textOf(one)) ?? []), one.seq])
+    t.same([...places.values()].filter((seqs) => seqs.length > 1).length, 0, 'nothing is there twice')
+    const wrong = acknowledged
+      .filter((_, writer) => writer % 2 === partition)
+      .flatMap((mine) => mine.filter(({ text, seq }) => places.get(text)?.[0] !== seq))
+    t.same(wrong, [], 'each is where the acknowledgement said')
+    const expected = decided.filter((text) => text.startsWith(`${partition}:`))
+    t.same((await readAll(log, 'events', partition)).map(textOf).slice(0, expected.length), expected)
+    await patiently(async () => {
+      if (must(readers[partition]).seen.length < stored.length) throw new Unavailable('the reader is behind')
+    })
+    await must(readers[partition]).stop()
+    t.same(must(readers[partition]).seen.map(textOf), stored.map(textOf), 'a reader got all of it, once')
+  }
+})
+
+t.test('killed after everything was trimmed, the log goes on where it was', async (t) => {
+  const { server, log } = await started(t)
+  for (let round = 0; round < 3; round += 1) {
+    for (let count = 0; count < 20; count += 1) await log.append('events', 0, [Buffer.alloc(20_000)])
+    const last = await log.last('events', 0)
+    await log.trim('events', 0, last)
+    await server.kill9()
+    await server.restart()
+    const found = await patiently(() => log.last('events', 0))
+    t.equal(found, last)
+    t.same(await readAll(log, 'events', 0), [])
+    t.ok((await patiently(() => log.append('events', 0, [record('next')], { expectLast: last }))) > last)
+  }
+})
+
+t.test('streams and consumers that vanish are made again', async (t) => {
+  const { server, log, facts } = await started(t)
+  const other = await openOn(t, [server.url])
+  const reader = follow(other, 'events', 0)
+  const before = await log.append('events', 0, [record('before')])
+  const api = await server.client()
+  const call = async (path: string) => (await api.request(`$JS.API.${path}`, '')).json<Record<string, never>>()
+  const until = async (text: string) => {
+    for (const deadline = performance.now() + 5_000; performance.now() < deadline; await sleep(10)) {
+      if (reader.seen.some((one) => textOf(one) === text)) return true
+    }
+    return false
+  }
+  t.ok(await until('before'))
+
+  const { consumers } = await call('CONSUMER.NAMES.test_events_0')
+  for (const name of must(consumers) as string[]) await call(`CONSUMER.DELETE.test_events_0.${name}`)
+  await log.append('events', 0, [record('without consumers')])
+  t.ok(await until('without consumers'), 'a reader goes on within five seconds')
+
+  const stale = await log.last('events', 0)
+  await call('STREAM.DELETE.test_events_0')
+  const fenced = await log.append('events', 0, [record('x')], { expectLast: stale }).catch((error: unknown) => error)
+  t.ok(fenced instanceof Unavailable)
+  const startedAt = performance.now()
+  const after = await patiently(() => log.append('events', 0, [record('after')]))
+  t.ok(performance.now() - startedAt < 5_000)
+  t.ok(after > stale && stale > before, 'positions do not go back')
+  t.ok(await until('after'), 'a reader of another process goes on within five seconds')
+  t.ok(
+    (await log.append('events', 0, [record('x')], { expectLast: stale }).catch((error) => error)) instanceof Conflict,
+  )
+  await other.append('events', 0, [record('by the other')], { expectLast: after })
+  t.ok(await until('by the other'))
+  t.same(
+    (await readAll(log, 'events', 0)).map(textOf),
+    ['after', 'by the other'],
+    'what was there before is lost, and nothing else',
+  )
+  t.ok(facts.some(({ kind, stream }) => kind === 'stream-remade' && stream === 'test_events_0'))
+  await reader.stop()
+  const order = reader.seen.map(({ seq }) => seq)
+  t.same(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
+})
+
+t.test('while the server stands still appends fail in time, and their outcome can be told afterwards', async (t) => {
+  const { server, log } = await started(t)
+  const last = await log.append('events', 0, [record('first')])
+  const reader = follow(log, 'identifications', 1)
+  server.pause()
+  const startedAt = performance.now()
+  const lostFenced = log.append('events', 0, [record('mine')], { expectLast: last }).catch((error: unknown) => error)
+  const riding = log.append('identifications', 1, [record('riding')])
+  t.ok((await lostFenced) instanceof Unavailable)
+  const tookMs = performance.now() - startedAt
+  t.ok(tookMs < 2_500, `${Math.round(tookMs)} ms`)
+  await t.rejects(log.last('events', 0), Unavailable)
+  await sleep(Math.max(0, 3_000 - (performance.now() - startedAt)))
+  server.resume()
+  t.type(await riding, 'number', 'an append without a fence outlasts a short pause')
+  const tail = await patiently(() => log.read('events', 0, last, ALL))
+  t.same(tail.map(textOf), ['mine'], 'it was done although nobody heard')
+  const again = log.append('events', 0, [record('mine')], { expectLast: last })
+  await t.rejects(again, Conflict, 'a writer who did not look is refused')
+  await log.append('events', 0, [record('next')], { expectLast: must(tail[0]).seq })
+  t.same((await readAll(log, 'identifications', 1)).map(textOf), ['riding'], 'and it was done once')
+  await patiently(async () => {
+    if (reader.seen.length === 0) throw new Unavailable('the reader is behind')
+  })
+  await reader.stop()
+})
+
+t.test('without a server calls fail soon, and nothing is done late', async (t) => {
+  const { server, log } = await started(t)
+  const last = await log.append('events', 0, [record('first')])
+  await server.kill9()
+  await sleep(100)
+  const timed = async (call: Promise<unknown>) => {
+    const startedAt = performance.now()
+    await t.rejects(call, Unavailable)
+    return performance.now() - startedAt
+  }
+  t.ok((await timed(log.append('events', 0, [record('x')], { expectLast: last }))) < 200)
+  t.ok((await timed(log.read('events', 0, last, ALL))) < 200)
+  t.ok((await timed(log.usage())) < 200)
+  t.ok((await timed(log.append('identifications', 0, [record('x')]))) < 4_500)
+  t.ok((await timed(log.append('identifications', 0, [record('x')]))) < 200, 'an outage is waited for once')
+  await server.restart()
+  await patiently(() => log.append('events', 0, [record('second')], { expectLast: last }))
+  t.same((await readAll(log, 'events', 0)).map(textOf), ['first', 'second'])
+  t.same(await readAll(log, 'identifications', 0), [])
+})
+
+t.test('a link that goes silent is replaced within ten seconds', async (t) => {
+  const server = await startNats()
+  const proxy = await startProxy(server)
+  t.teardown(async () => {
+    await proxy.close()
+    await server.remove()
+  })
+  const log = await openOn(t, [proxy.url])
+  const direct = await openOn(t, [server.url])
+  const reader = follow(log, 'events', 0)
+  await log.append('events', 0, [record('before')])
+  proxy.silence()
+  const startedAt = performance.now()
+  await direct.append('events', 0, [record('meanwhile')])
+  while (reader.seen.length < 2 && performance.now() - startedAt < 12_000) await sleep(20)
+  t.same(reader.seen.map(textOf), ['before', 'meanwhile'])
+  await patiently(() => log.append('events', 0, [record('after')]))
+  t.ok(performance.now() - startedAt < 10_000, `${Math.round(performance.now() - startedAt)} ms`)
+  await reader.stop()
+})
+
+/** Passes bytes on until `silence`: then open connections stay open and nothing comes through them; new ones work. */
+async function startProxy(server: NatsServer) {
+  const port = Number(new URL(server.url).port)
+  const sockets = new Set<Socket>()
+  let silenced = new Set<Socket>()
+  const listener = createServer((from) => {
+    const to = connect(port, '127.0.0.1')
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(one)
+      one.on('data', (bytes) => silenced.has(one) || other.write(bytes))
+      one.on('error', () => undefined)
+      one.on('close', () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+    }
+  })
+  listener.listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  return {
+    url: `nats://127.0.0.1:${(listener.address() as { port: number }).port}`,
+    silence() {
+      silenced = new Set(sockets)
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}
