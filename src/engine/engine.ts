@@ -92,7 +92,10 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   ): Promise<void> {
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     await appendDead(log, clock, partition, decided.dead, batch)
-    if (decided.erased.length > 0) await persist(clock, () => announceErasures(kv, partition, decided.erased))
+    if (decided.erased.length > 0) {
+      const announced = await persist(clock, () => announceErasures(kv, partition, decided.erased, seq))
+      if (!announced) throw new Conflict(`somebody else has decided the erasures of partition ${partition}`)
+    }
     for (const [i, record] of decided.records.entries()) {
       seq = await appendFenced(log, clock, partition, record, seq)
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))

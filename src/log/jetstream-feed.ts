@@ -4,7 +4,7 @@
 import { createInbox, type Msg } from 'nats'
 import type { Clock } from '../lib/clock.ts'
 import { type Api, failureOf } from './jetstream-api.ts'
-import { decodeMessage, messageAfter } from './jetstream-layout.ts'
+import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
 import type { LogRecord, ReadLimits, Seq } from './log.ts'
 
@@ -25,6 +25,10 @@ export interface FeedConfig {
 export interface Feed {
   /** Whether records above `after` are here, or will be as soon as they are durable. */
   covers(after: Seq): boolean
+  /** What lies up to here was forgotten. */
+  from(): Seq
+  /** Whether any record above `after` is here. */
+  has(after: Seq): boolean
   /** Those above `after` that are here, within the limits; what lies before is not needed any more. */
   take(after: Seq, limits: ReadLimits): LogRecord[]
   /** Whether the server is being asked: what is durable arrives at once. */
@@ -61,7 +65,8 @@ const RETRY_MS = 100
 const RETRY_MS_MAX = 1_000
 /** After so long without a message the stream itself is asked whether there is none. */
 const DOUBT_MS = 5_000
-const CONSUMER_IDLE_NS = 30_000_000_000
+/** Servers remove a consumer that asks for nothing for so long. */
+const CONSUMER_IDLE_MS = 30_000
 const BATCH_BYTES = 2 * 1024 * 1024
 const BATCH_MIN = 4
 const BATCH_MAX = 256
@@ -173,7 +178,7 @@ export function openFeed(config: FeedConfig): Feed {
         opt_start_seq: messageAfter(stream.base, to),
         ack_policy: 'none',
         replay_policy: 'instant',
-        inactive_threshold: CONSUMER_IDLE_NS,
+        inactive_threshold: CONSUMER_IDLE_MS * 1_000_000,
         mem_storage: true,
         num_replicas: 1,
       },
@@ -198,10 +203,12 @@ export function openFeed(config: FeedConfig): Feed {
     let isOwed = false
     while (!isClosed()) {
       if (!hasRoom()) {
+        const fullAt = clock.monotonic()
         await new Promise<void>((resolve) => {
           makeRoom = resolve
         })
         newsAt = clock.monotonic()
+        if (newsAt - fullAt > CONSUMER_IDLE_MS / 2) return 'nobody read for long'
         continue
       }
       const had = of.delivered
@@ -239,6 +246,8 @@ export function openFeed(config: FeedConfig): Feed {
 
   return {
     covers: (after) => after >= from && after <= to + AHEAD_SEQS_MAX,
+    from: () => from,
+    has: (after) => to > after,
     take(after, limits) {
       usedAt = clock.monotonic()
       taken = Math.max(taken, after)
@@ -266,26 +275,6 @@ function firstAfter(messages: readonly Message[], after: Seq): number {
     else low = middle + 1
   }
   return low
-}
-
-/** The records above `after`, from message `first` on, that keep the limits; at least one when there is one. */
-export function cut(
-  messages: readonly { readonly records: readonly LogRecord[] }[],
-  first: number,
-  after: Seq,
-  limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>,
-): LogRecord[] {
-  const found: LogRecord[] = []
-  let bytes = 0
-  for (let index = first; index < messages.length; index += 1) {
-    for (const record of messages[index]?.records ?? []) {
-      if (record.seq <= after) continue
-      bytes += record.bytes.length
-      if (found.length === limits.recordsMax || (found.length > 0 && bytes > limits.bytesMax)) return found
-      found.push(record)
-    }
-  }
-  return found
 }
 
 /** Where a delivered message stands in the stream and in what the consumer delivered; null for a status. */

@@ -2,7 +2,7 @@
 // the share of each stream in the log's bytes.
 import { Unreadable } from '../lib/failures.ts'
 import { UnsafeNats } from '../lib/nats.ts'
-import { APPEND_RECORDS_MAX, type LogRecord, type Seq, TOPICS, type Topic } from './log.ts'
+import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { recordsOf } from './slab.ts'
 
 export interface Deployment {
@@ -53,6 +53,26 @@ export function decodeMessage(subject: string, streamSeq: number, data: Uint8Arr
   const records = recordsOf(data)
   const before = seqOf(baseOf(subject), streamSeq) - records.length
   return records.map((bytes, index) => ({ seq: before + index + 1, bytes }))
+}
+
+/** The records above `after`, from message `first` on, that keep the limits; at least one when there is one. */
+export function cut(
+  messages: readonly { readonly records: readonly LogRecord[] }[],
+  first: number,
+  after: Seq,
+  limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>,
+): LogRecord[] {
+  const found: LogRecord[] = []
+  let bytes = 0
+  for (let index = first; index < messages.length; index += 1) {
+    for (const record of messages[index]?.records ?? []) {
+      if (record.seq <= after) continue
+      bytes += record.bytes.length
+      if (found.length === limits.recordsMax || (found.length > 0 && bytes > limits.bytesMax)) return found
+      found.push(record)
+    }
+  }
+  return found
 }
 
 export function listPartitions({ partitions }: Pick<Deployment, 'partitions'>): readonly (readonly [Topic, number])[] {

@@ -2,8 +2,8 @@
 // position. An empty answer is given only when the server said so or is being asked.
 import type { Clock } from '../lib/clock.ts'
 import { type Api, failureOf, isRefusal, NO_MESSAGE } from './jetstream-api.ts'
-import { cut, type Feed, openFeed } from './jetstream-feed.ts'
-import { decodeMessage, messageAfter } from './jetstream-layout.ts'
+import { type Feed, openFeed } from './jetstream-feed.ts'
+import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
 import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq } from './log.ts'
 import { openTail, type Tail } from './tail.ts'
@@ -38,7 +38,7 @@ const FEED_BYTES_MAX = 4 * 1024 * 1024
 const FEEDS_MAX = 8
 const IDLE_MS = 30_000
 /** Who appends so often needs no feed to learn of it. */
-const APPEND_PAUSE_MS = 100
+const APPEND_PAUSE_MS = 50
 const GET_MS_MAX = 2_000
 
 export function openReader(config: ReaderConfig): Reader {
@@ -72,8 +72,12 @@ export function openReader(config: ReaderConfig): Reader {
   const takeTail = (after: Seq, limits: ReadLimits): LogRecord[] =>
     tail?.covers(after) ? tail.take(after, limits) : []
 
-  /** The feed that is nearest behind its reader. */
-  const findFeed = (after: Seq): Feed | undefined => feeds.findLast((feed) => feed.covers(after))
+  /** The one that begins nearest behind its reader, so that a slower one keeps its own. */
+  const findFeed = (after: Seq): Feed | undefined =>
+    feeds.reduce<Feed | undefined>(
+      (best, feed) => (feed.covers(after) && feed.from() >= (best?.from() ?? 0) ? feed : best),
+      undefined,
+    )
 
   function followFrom(after: Seq): void {
     if (findFeed(after)) return
@@ -124,18 +128,21 @@ export function openReader(config: ReaderConfig): Reader {
         const from = Math.max(after, floor)
         const fromTail = takeTail(from, limits)
         if (fromTail.length > 0) return fromTail
-        const fed = findFeed(from)?.take(from, limits) ?? []
+        const feed = findFeed(from)
+        const quietAt = tail?.covers(from) ? appendedAt + APPEND_PAUSE_MS : now
+        // A feed nobody takes from fills up and rests: while our own appends are all there is, it brings nothing new.
+        const fed = feed && (now >= quietAt || feed.has(from)) ? feed.take(from, limits) : []
         if (fed.length > 0) return fed
         if (now >= deadline) {
-          if (limits.waitMsMax > 0 && findFeed(from)?.isLive()) return []
+          if (limits.waitMsMax > 0 && feed?.isLive()) return []
           const found = cut([{ records: await ask(from) }], 0, Math.max(from, floor), limits)
           const last = found.at(-1)
           if (last !== undefined && !closed) followFrom(last.seq)
           return found
         }
-        const quietAt = tail?.covers(from) ? appendedAt + APPEND_PAUSE_MS : now
         if (now >= quietAt) followFrom(from)
-        await waitForNews(Math.min(now < quietAt ? quietAt : deadline, deadline) - now, signal)
+        const until = now < quietAt ? quietAt : now + IDLE_MS / 3
+        await waitForNews(Math.min(until, deadline) - now, signal)
       }
       return []
     },
@@ -154,7 +161,7 @@ export function openReader(config: ReaderConfig): Reader {
     appended(last, records) {
       const now = clock.monotonic()
       appendedAt = now
-      if (waiting.size === 0 && now - readAt > IDLE_MS) {
+      if (now - readAt > IDLE_MS) {
         tail = null
         return
       }
@@ -171,7 +178,6 @@ export function openReader(config: ReaderConfig): Reader {
       floor = Math.max(floor, to)
     },
     sweep() {
-      if (waiting.size > 0) return
       const now = clock.monotonic()
       const isIdle = (usedAt: number) => now - usedAt > IDLE_MS
       for (const feed of feeds) if (isIdle(feed.usedAt())) feed.close()

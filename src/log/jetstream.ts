@@ -93,6 +93,7 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
     const stream = streamName(prefix, topic, number)
     let target = first
     let known: Seq = 0
+    let finding: Promise<void> | null = null
 
     async function look(): Promise<StreamLook> {
       const seen = known
@@ -109,7 +110,19 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
       name: `${topic}/${number}`,
       stream,
       target: () => target,
-      find: async () => void (await look()),
+      // However many appends found nobody there.
+      find() {
+        finding ??= look().then(
+          () => {
+            finding = null
+          },
+          (error: unknown) => {
+            finding = null
+            throw error
+          },
+        )
+        return finding
+      },
       look,
       noteSeq(seq) {
         known = Math.max(known, seq)

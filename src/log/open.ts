@@ -1,4 +1,4 @@
-// Chooses the backend of the log; nothing else knows which one runs.
+// Chooses the backend of the log on this machine; the one on servers is opened by ports-cluster.ts, which shares its connection.
 import { join } from 'node:path'
 import { type LmdbLogConfig, openLmdbLog } from './lmdb.ts'
 import type { Log } from './log.ts'

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
+import type { Seq } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from './partitions.ts'
 import { scanAll, under } from './scopes.ts'
 
@@ -61,14 +62,21 @@ const erasingKey = ({ workspace, env, visitorId }: Omit<Erasure, 'erasureId' | '
   `${workspace}/${env}/${visitorId}`,
 ]
 
-/** From now on reads leave the visitors out. Before the decision is in `events`, so that the sink cannot be done earlier. */
+/**
+ * From now on reads leave the visitors out. Called before the decision is appended behind `last`. False when the sink is past
+ * that: then somebody else has decided, and what the sink has executed already must not be announced any more.
+ */
 export async function announceErasures(
-  kv: Pick<Kv, 'commit'>,
+  kv: Pick<Kv, 'commit' | 'position'>,
   partition: number,
   erasures: readonly Erasure[],
-): Promise<void> {
-  const put = erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
-  await kv.commit([{ scope: partitionScope(partition), put }])
+  last: Seq,
+): Promise<boolean> {
+  for (;;) {
+    const sunk = await kv.position(partitionScope(partition), SINK_POSITION)
+    if (sunk === null || sunk > last) return false
+    if (await announceAgain(kv, partition, erasures, sunk)) return true
+  }
 }
 
 /** The same for decisions found in `events` behind the sink's position `sunk`; false when the sink has moved meanwhile. */
@@ -76,7 +84,7 @@ export async function announceAgain(
   kv: Pick<Kv, 'commit'>,
   partition: number,
   erasures: readonly Erasure[],
-  sunk: number,
+  sunk: Seq,
 ): Promise<boolean> {
   const put = erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
   const guard = { source: SINK_POSITION, expect: sunk, next: sunk }

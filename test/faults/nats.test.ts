@@ -1,6 +1,7 @@
 // The log while its NATS server is killed, paused and cut off, and while streams and consumers vanish behind its back: what was
 // acknowledged is there once and in order, failures are told in time, and everything goes on by itself afterwards.
 import { once } from 'node:events'
+import { cpSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
@@ -175,13 +176,35 @@ t.test('killed after everything was trimmed, the log goes on where it was', asyn
   }
 })
 
+t.test(
+  'a server that comes back with less than it acknowledged is told of, and stale writers are refused',
+  async (t) => {
+    const { server, log, facts } = await started(t)
+    for (let count = 0; count < 5; count += 1) await log.append('events', 0, [record('kept')])
+    await server.stop()
+    const copy = `${server.dir}.copy`
+    cpSync(server.dir, copy, { recursive: true })
+    await server.restart()
+    const last = await patiently(() => log.append('events', 0, [record('lost')]))
+    await server.kill9()
+    rmSync(server.dir, { recursive: true })
+    cpSync(copy, server.dir, { recursive: true })
+    await server.restart()
+    const found = await patiently(() => log.last('events', 0))
+    t.ok(found < last)
+    t.match(facts, [{ kind: 'went-back', stream: 'test_events_0' }])
+    await t.rejects(log.append('events', 0, [record('x')], { expectLast: last }), Conflict)
+    await log.append('events', 0, [record('next')], { expectLast: found })
+  },
+)
+
 t.test('streams and consumers that vanish are made again', async (t) => {
   const { server, log, facts } = await started(t)
   const other = await openOn(t, [server.url])
   const reader = follow(other, 'events', 0)
   const before = await log.append('events', 0, [record('before')])
   const api = await server.client()
-  const call = async (path: string) => (await api.request(`$JS.API.${path}`, '')).json<Record<string, never>>()
+  const call = async (path: string) => (await api.request(`$JS.API.${path}`, '')).json<{ consumers?: string[] }>()
   const until = async (text: string) => {
     for (const deadline = performance.now() + 5_000; performance.now() < deadline; await sleep(10)) {
       if (reader.seen.some((one) => textOf(one) === text)) return true
@@ -191,7 +214,7 @@ t.test('streams and consumers that vanish are made again', async (t) => {
   t.ok(await until('before'))
 
   const { consumers } = await call('CONSUMER.NAMES.test_events_0')
-  for (const name of must(consumers) as string[]) await call(`CONSUMER.DELETE.test_events_0.${name}`)
+  for (const name of must(consumers)) await call(`CONSUMER.DELETE.test_events_0.${name}`)
   await log.append('events', 0, [record('without consumers')])
   t.ok(await until('without consumers'), 'a reader goes on within five seconds')
 
@@ -223,6 +246,32 @@ t.test('streams and consumers that vanish are made again', async (t) => {
   )
 })
 
+t.test('what is delivered and never arrives is fetched again', async (t) => {
+  const { server, log } = await started(t)
+  const reader = follow(await openOn(t, [server.url]), 'events', 0)
+  await log.append('events', 0, [record('first')])
+  while (reader.seen.length < 1) await sleep(10)
+  const thief = await server.client()
+  const { consumers } = (await thief.request('$JS.API.CONSUMER.NAMES.test_events_0', '')).json<{
+    consumers: string[]
+  }>()
+  let stolen = 0
+  thief.subscribe('thief', {
+    callback: (_, { data }) => {
+      if (data.length > 0) stolen += 1
+    },
+  })
+  const asking = `$JS.API.CONSUMER.MSG.NEXT.test_events_0.${must(consumers[0])}`
+  thief.publish(asking, JSON.stringify({ batch: 5, expires: 10_000_000_000 }), { reply: 'thief' })
+  await thief.flush()
+  for (let count = 0; count < 40; count += 1) await log.append('events', 0, [record(`${count}`)])
+  const startedAt = performance.now()
+  while (reader.seen.length < 41 && performance.now() - startedAt < 5_000) await sleep(10)
+  t.ok(stolen > 0, `${stolen} messages went elsewhere`)
+  t.same(reader.seen.map(textOf), ['first', ...Array.from({ length: 40 }, (_, count) => `${count}`)])
+  await reader.stop()
+})
+
 t.test('while the server stands still appends fail in time, and their outcome can be told afterwards', async (t) => {
   const { server, log } = await started(t)
   const last = await log.append('events', 0, [record('first')])
@@ -231,10 +280,11 @@ t.test('while the server stands still appends fail in time, and their outcome ca
   const startedAt = performance.now()
   const lostFenced = log.append('events', 0, [record('mine')], { expectLast: last }).catch((error: unknown) => error)
   const riding = log.append('identifications', 1, [record('riding')])
+  const lookedAt = t.rejects(log.last('events', 0), Unavailable)
   t.ok((await lostFenced) instanceof Unavailable)
   const tookMs = performance.now() - startedAt
   t.ok(tookMs < 2_500, `${Math.round(tookMs)} ms`)
-  await t.rejects(log.last('events', 0), Unavailable)
+  await lookedAt
   await sleep(Math.max(0, 3_000 - (performance.now() - startedAt)))
   server.resume()
   t.type(await riding, 'number', 'an append without a fence outlasts a short pause')

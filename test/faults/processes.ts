@@ -17,6 +17,9 @@ function statOf(pid: string | number): { readonly parent: number; readonly state
   }
 }
 
+/** R, S, D, T (stopped), Z; null when there is no such process. */
+export const stateOf = (pid: number): string | null => statOf(pid)?.state ?? null
+
 export function isAlive(pid: number): boolean {
   const stat = statOf(pid)
   return stat !== null && stat.state !== 'Z'

@@ -41,6 +41,9 @@ export interface ClusterOptions {
   readonly main?: string
 }
 
+/** Of one process. */
+export type OwnOptions = Pick<ClusterOptions, 'env' | 'nodeArgs'>
+
 export interface Cluster {
   readonly keys: Keys
   readonly partitions: number
@@ -54,7 +57,7 @@ export interface Cluster {
   readonly env: Readonly<Record<string, string>>
   membersOf(role: string): readonly Member[]
   /** Another process; resolves when it is ready. */
-  add(roles: string): Promise<Member>
+  add(roles: string, own?: OwnOptions): Promise<Member>
   stop(): Promise<void>
 }
 
@@ -83,13 +86,13 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     ...options.env,
   }
 
-  async function open(name: string): Promise<Member> {
+  async function open(name: string, own: OwnOptions = {}): Promise<Member> {
     const settings = {
       keys,
       port: await freePort(),
       dataDir: temporaryFolder(),
-      env: { ...env, FINGERPOST_PROCESS_ROLES: name },
-      ...(options.nodeArgs === undefined ? {} : { nodeArgs: options.nodeArgs }),
+      env: { ...env, FINGERPOST_PROCESS_ROLES: name, ...own.env },
+      nodeArgs: [...(options.nodeArgs ?? []), ...(own.nodeArgs ?? [])],
       ...(options.main === undefined ? {} : { main: options.main }),
     }
     const member: Member = {
@@ -111,19 +114,19 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     await Promise.all([nats.remove(), redis.remove(), clickhouse.remove()])
   }
   try {
-    members.push(...(await Promise.all(roles.map(open))))
+    members.push(...(await Promise.all(roles.map((name) => open(name)))))
   } catch (error) {
     await stopServers()
     throw error
   }
   return {
     ...{ keys, partitions, nats, redis, clickhouse, proxies, members, env },
-    async add(name) {
-      const member = await open(name)
+    async add(name, own) {
+      const member = await open(name, own)
       members.push(member)
       return member
     },
-    membersOf: (role) => members.filter(({ roles: its }) => its.split(',').includes(role)),
+    membersOf: (role) => members.filter(({ roles: its }) => its === 'all' || its.split(',').includes(role)),
     async stop() {
       await Promise.all(members.map(({ server }) => server.stop()))
       await stopServers()

@@ -19,6 +19,8 @@ export interface NatsServer {
   /** In a cluster, unlike that of the others. */
   readonly name: string
   readonly url: string
+  /** Where it keeps its streams. */
+  readonly dir: string
   /** Address of `/varz` and its like. */
   readonly monitorUrl: string
   pid(): number
@@ -156,6 +158,7 @@ async function prepare(name: string, { jetStream = true, config = '' }: NatsOpti
   const server: NatsServer = {
     name,
     url,
+    dir: join(dir, 'jetstream'),
     monitorUrl: `http://127.0.0.1:${monitorPort}`,
     pid: () => child?.pid as number,
     async client() {

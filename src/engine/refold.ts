@@ -1,0 +1,125 @@
+// State from decisions outside of a tenure: applying records of `events` to a kv that nobody owns, with the owner's own code,
+// and finding again under which keys visitors are looked up.
+
+import { type DecidedItem, decodeEventsRecord } from '../events/record.ts'
+import { GET_KEYS_MAX } from '../kv/checks.ts'
+import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
+import { unpackHeldVisitor } from '../records/visitors.ts'
+import { loadFrom } from './checkpoint.ts'
+import { createPartition } from './partition.ts'
+import { createState, type Loaded, type Wanted } from './state.ts'
+
+const COMMIT_KEYS = 1_000
+const DIRTY_MAX = 2_000
+const VISITORS_MAX = 10_000
+
+export interface RefoldNeeds {
+  readonly kv: Pick<Kv, 'get' | 'commit'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly partition: number
+  readonly partitions: number
+  /** A fresh key for nonces, oldest first. */
+  readonly nextNonceKey: () => Key
+}
+
+export interface Refold {
+  /** Applies records of `events` in order. */
+  apply(records: readonly Uint8Array[]): Promise<void>
+  /** Writes what is not written yet. */
+  flush(): Promise<void>
+}
+
+/** For a partition without positions: nothing guards what is written, and applying the same record twice counts it twice. */
+export function openRefold({ kv, clock, partition, partitions, nextNonceKey }: RefoldNeeds): Refold {
+  const scope = partitionScope(partition)
+  const state = createPartition({
+    partition,
+    partitions,
+    random: () => {
+      throw new Error('what was decided is not decided again')
+    },
+    monotonic: clock.monotonic,
+    ruleset: () => null,
+    visitorsMax: VISITORS_MAX,
+  })
+
+  async function flush(): Promise<void> {
+    const { dirty, matches, nonces } = state.checkpoint()
+    const put: Put[] = []
+    const drop: Key[] = []
+    for (const { kind, id, value } of dirty) {
+      if (value === null) drop.push([kind, id])
+      else put.push({ key: [kind, id], value })
+    }
+    const add: (readonly [Key, number])[] = []
+    for (const { id, matched, monitored, lastMatchAt } of matches) {
+      const keys = ruleStatKeys(id)
+      if (matched > 0) {
+        add.push([keys.live, matched])
+        put.push({ key: keys.last, value: lastMatchAt })
+      }
+      if (monitored > 0) add.push([keys.monitor, monitored])
+    }
+    if (nonces !== null) put.push({ key: nextNonceKey(), value: nonces })
+    await putAll(kv, scope, put)
+    for (const keys of parts(drop, COMMIT_KEYS)) await kv.commit([{ scope, drop: keys }])
+    for (const sums of parts(add, COMMIT_KEYS)) await kv.commit([{ scope, add: sums }])
+  }
+
+  return {
+    async apply(records) {
+      state.provideAdopt(await loadAll(kv, partition, state.beginAdopt(records)))
+      state.adopt()
+      if (state.dirtyCount() >= DIRTY_MAX) await flush()
+    },
+    flush,
+  }
+}
+
+/** Puts any number of records into a scope, not all at once. */
+export async function putAll(kv: Pick<Kv, 'commit'>, scope: string, put: readonly Put[]): Promise<void> {
+  for (const some of parts(put, COMMIT_KEYS)) await kv.commit([{ scope, put: some }])
+}
+
+/**
+ * Lists visitors under the keys that an earlier visit put them under: adopting their records adds only the keys that were new
+ * then. Twice equals once.
+ */
+export async function reindex(
+  kv: Pick<Kv, 'get' | 'commit'>,
+  partition: number,
+  items: readonly DecidedItem[],
+): Promise<void> {
+  const places: { readonly id: string; readonly visitorId: string }[] = []
+  for (const { workspace, env, visitorId, state, indexed } of items) {
+    if (state.length === 0) continue
+    for (const key of unpackHeldVisitor(state).keys) {
+      if (!indexed.includes(key)) places.push({ id: `${workspace}/${env}/${key}`, visitorId })
+    }
+  }
+  if (places.length === 0) return
+  const held = createState(VISITORS_MAX)
+  const wanted = [...new Set(places.map(({ id }) => id))].map((id) => ({ kind: 'index' as const, id }))
+  held.load(await loadAll(kv, partition, wanted))
+  for (const { id, visitorId } of places) {
+    if (!held.index(id)?.ids.includes(visitorId)) held.addToIndex(id, visitorId)
+  }
+  const put = held.takeDirty().map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
+  await putAll(kv, partitionScope(partition), put)
+}
+
+export const itemsOf = (records: readonly Uint8Array[]): DecidedItem[] =>
+  records.flatMap((bytes) => decodeEventsRecord(bytes).items)
+
+async function loadAll(kv: Pick<Kv, 'get'>, partition: number, wanted: readonly Wanted[]): Promise<readonly Loaded[]> {
+  const load = loadFrom(kv as Kv, partition, async () => undefined)
+  const loaded: Loaded[] = []
+  for (const some of parts(wanted, GET_KEYS_MAX)) loaded.push(...(await load(some)))
+  return loaded
+}
+
+function* parts<T>(all: readonly T[], itemsMax: number): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += itemsMax) yield all.slice(at, at + itemsMax)
+}

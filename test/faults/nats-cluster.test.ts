@@ -1,0 +1,152 @@
+// The log on three NATS servers: one may be killed at any time, and with two of them gone nothing is lost, only late.
+import t from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
+import { Conflict, Unavailable } from '../../src/lib/failures.ts'
+import { must } from '../../src/lib/must.ts'
+import { connectNats, UnsafeNats } from '../../src/lib/nats.ts'
+import { type JetStreamLogConfig, openJetStreamLog } from '../../src/log/jetstream.ts'
+import type { LogRecord, Seq } from '../../src/log/log.ts'
+import { startNatsCluster } from '../helpers/nats.ts'
+
+const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
+const { sleep } = systemClock
+
+async function patiently<T>(call: () => Promise<T>): Promise<T> {
+  for (const deadline = performance.now() + 30_000; ; ) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
+      await sleep(50)
+    }
+  }
+}
+
+t.test('servers are killed under load', async (t) => {
+  const cluster = await startNatsCluster(3)
+  t.teardown(() => cluster.remove())
+  const connection = await connectNats({ servers: cluster.urls, name: 'test' })
+  let ids = 0
+  const config: JetStreamLogConfig = {
+    connection,
+    prefix: 'test',
+    partitions: 1,
+    replicas: 3,
+    bytesMax: 1_000_000_000,
+    clock: systemClock,
+    makeDeploymentId: () => {
+      ids += 1
+      return `id${process.pid}x${ids}`
+    },
+    report: () => undefined,
+    monitorUrls: cluster.servers.map(({ monitorUrl }) => monitorUrl),
+  }
+  const { log, facts } = await openJetStreamLog(config)
+  t.teardown(async () => {
+    await log.close()
+    await connection.close()
+  })
+  const known = await facts()
+  t.match(known, { cluster: 'test', replicas: 3, acknowledged: /2 of 3 servers/ })
+  t.equal(known.servers.length, 3)
+  await t.rejects(openJetStreamLog({ ...config, replicas: 5 }), UnsafeNats)
+
+  const acknowledged: { text: string; seq: Seq }[] = []
+  const decided: string[] = []
+  const seen: LogRecord[] = []
+  let stopping = false
+  let lastAckAt = performance.now()
+  const write = async (writer: number) => {
+    for (let count = 0; !stopping; count += 1) {
+      const text = `${writer}:${count}`
+      try {
+        const seq = await log.append('identifications', 0, [Buffer.from(text)])
+        acknowledged.push({ text, seq })
+        lastAckAt = performance.now()
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        await sleep(20)
+      }
+    }
+  }
+  const decide = async () => {
+    let last = 0
+    for (let count = 0; !stopping; ) {
+      const text = `${count}`
+      try {
+        last = await log.append('events', 0, [Buffer.from(text)], { expectLast: last })
+      } catch (error) {
+        if (!(error instanceof Unavailable || error instanceof Conflict)) throw error
+        const [next] = await patiently(() => log.read('events', 0, last, ALL))
+        if (next === undefined) continue
+        if (Buffer.from(next.bytes).toString() !== text) return t.fail('another one decided')
+        last = next.seq
+      }
+      decided.push(text)
+      count += 1
+    }
+  }
+  const follow = async () => {
+    while (!stopping) {
+      const after = seen.at(-1)?.seq ?? 0
+      seen.push(...(await patiently(() => log.read('identifications', 0, after, { ...ALL, waitMsMax: 300 }))))
+    }
+  }
+  const work = [write(0), write(1), decide(), follow()]
+  const resumed = async (since: number) => {
+    while (lastAckAt < since && performance.now() - since < 25_000) await sleep(20)
+    return Math.round(lastAckAt - since)
+  }
+
+  await sleep(500)
+  const leader = await cluster.leaderOf('test_identifications_0')
+  let since = performance.now()
+  await leader.kill9()
+  let tookMs = await resumed(since + 300)
+  t.ok(tookMs < 20_000, `without its leader it went on after ${tookMs} ms`)
+  await leader.restart()
+
+  const [one, two, three] = cluster.servers
+  await sleep(500)
+  await Promise.all([must(one).kill9(), must(two).kill9()])
+  await sleep(100)
+  since = performance.now()
+  const alone = await log.append('events', 0, [Buffer.from('x')], { expectLast: 0 }).catch((error: unknown) => error)
+  t.ok(alone instanceof Unavailable)
+  t.ok(performance.now() - since < 5_000)
+  await sleep(2_000)
+  t.ok(lastAckAt < since, 'one server of three acknowledges nothing')
+  await Promise.all([must(one).restart(), must(two).restart()])
+  since = performance.now()
+  tookMs = await resumed(since)
+  t.ok(tookMs < 25_000, `with all back it went on after ${tookMs} ms`)
+  await sleep(300)
+  stopping = true
+  await Promise.all(work)
+  t.ok(must(three).pid() > 0)
+
+  const readAll = async (topic: 'events' | 'identifications') => {
+    const found: LogRecord[] = []
+    for (;;) {
+      const batch = await patiently(() => log.read(topic, 0, found.at(-1)?.seq ?? 0, ALL))
+      if (batch.length === 0) return found
+      found.push(...batch)
+    }
+  }
+  const stored = await readAll('identifications')
+  const places = new Map(stored.map(({ bytes, seq }) => [Buffer.from(bytes).toString(), seq]))
+  t.equal(places.size, stored.length, 'nothing is there twice')
+  t.same(
+    acknowledged.filter(({ text, seq }) => places.get(text) !== seq),
+    [],
+    `${acknowledged.length} acknowledged, all there`,
+  )
+  const events = (await readAll('events')).map(({ bytes }) => Buffer.from(bytes).toString())
+  t.same(events.slice(0, decided.length), decided)
+  t.same(
+    seen.map(({ seq }) => seq),
+    stored.slice(0, seen.length).map(({ seq }) => seq),
+    'a reader got all of it in order',
+  )
+  t.ok(acknowledged.length > 100 && decided.length > 50 && seen.length > 100)
+})
