@@ -4,18 +4,22 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { BadSetting, helpText, readConfig, warnings } from './config.ts'
+import { runBackup, runRebuild, runRestore } from './commands.ts'
+import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
 import { Unreadable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
 import { isLmdbRejection } from './lib/lmdb.ts'
-import { openLogger } from './lib/logger.ts'
+import { type Logger, openLogger } from './lib/logger.ts'
 import { keygen } from './ops/keygen.ts'
 import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
 fingerpost start --role R   run roles in a cluster: ingress, engine, api, jobs, comma-separated
+fingerpost rebuild          restore the state after it was lost (Redis wiped), from the log and ClickHouse
+fingerpost backup FOLDER    write everything of a deployment into a new folder
+fingerpost restore FOLDER   make an empty deployment out of a backup
 fingerpost keygen [--json]  print a well-formed set of four keys
 
 Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
@@ -32,7 +36,25 @@ const isPlain = (error: unknown): error is Error =>
   error instanceof PortBusy ||
   error instanceof FolderInUse ||
   error instanceof Unreadable ||
-  (error instanceof Error && ['NeedsRebuild', 'WrongPartitions', 'UnsafeNats', 'UnsafeRedis'].includes(error.name))
+  (error instanceof Error &&
+    [
+      'NeedsRebuild',
+      'WrongPartitions',
+      'UnsafeNats',
+      'UnsafeRedis',
+      'UnsafeClickHouse',
+      'NothingToRebuild',
+      'NotEmpty',
+    ].includes(error.name))
+
+/** lmdb rejects a promise of its own beside the one it gave us when a commit fails; any other ends the process. */
+function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => console.error(reason)): void {
+  process.on('unhandledRejection', (reason) => {
+    if (isLmdbRejection(reason)) return
+    tell(reason)
+    process.exit(1)
+  })
+}
 
 async function start(roleList: string | undefined): Promise<void> {
   if (!isNative())
@@ -40,12 +62,7 @@ async function start(roleList: string | undefined): Promise<void> {
   const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])
   for (const warning of warnings(config)) log.warn({}, warning)
-  process.on('unhandledRejection', (reason) => {
-    // lmdb rejects a promise of its own beside the one it gave us when a commit fails.
-    if (isLmdbRejection(reason)) return
-    log.error({ error: reason }, 'a promise was rejected and nobody looked')
-    process.exit(1)
-  })
+  ignoreLmdbRejections((reason) => log.error({ error: reason }, 'a promise was rejected and nobody looked'))
 
   const started = startApp(config, readBuild(), log)
   let stopping = false
@@ -66,6 +83,14 @@ async function start(roleList: string | undefined): Promise<void> {
   process.stdout.write(`${welcomeText({ url: `${scheme}://${host}:${app.port}`, keys: app.generatedKeys })}\n\n`)
 }
 
+/** Runs a command on the deployment the settings name; says in one line what it did. */
+async function maintain(work: (config: Config, log: Logger) => Promise<string>): Promise<void> {
+  const config = readConfig(process.env)
+  ignoreLmdbRejections()
+  process.stdout.write(`${await work(config, openLogger(config['logging.level']))}\n`)
+  process.exit(0)
+}
+
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -75,10 +100,14 @@ async function main(): Promise<void> {
       role: { type: 'string' },
     },
   })
-  const [command = 'help'] = positionals
+  const [command = 'help', folder = ''] = positionals
+  if (['backup', 'restore'].includes(command) && folder === '') throw new BadSetting(`${command} takes a folder`)
   if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
   else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
   else if (command === 'start') await start(values.role)
+  else if (command === 'rebuild') await maintain((config, log) => runRebuild(config, log))
+  else if (command === 'backup') await maintain((config, log) => runBackup(config, log, folder, readBuild().version))
+  else if (command === 'restore') await maintain((config, log) => runRestore(config, log, folder))
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }
 

@@ -28,6 +28,7 @@ const LINE: readonly (readonly string[])[] = [
   ['ops'],
   ['ports.ts'],
   ['ports-cluster.ts'],
+  ['commands.ts'],
   ['app.ts'],
   ['main.ts'],
 ]

@@ -144,6 +144,8 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       } else {
         // Without this a batch that could not be settled would go unnoticed until the next one comes.
         await settling
+        // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
+        if (!signal.aborted) noteProgress(backlogTo)
         if (undurable > 0) {
           const checkpoint = await decider.checkpoint(partition)
           checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, decidedTo)
@@ -219,6 +221,10 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
+  }
+  // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.
+  if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
+    throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
   }
   if (erased.length > 0 && !(await announceAgain(kv, partition, erased, sunk))) {
     throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)

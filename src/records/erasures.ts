@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Key, Kv, Scope } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from './partitions.ts'
@@ -103,13 +103,15 @@ export async function listErasing(
   env: Env,
 ): Promise<string[]> {
   const prefix = `${workspace}/${env}`
-  async function ofPartition(partition: number): Promise<string[]> {
+  async function scan(scope: Scope): Promise<string[]> {
     const ids: string[] = []
-    const position = kv.position(partitionScope(partition), ENGINE_POSITION)
-    for await (const { key } of scanAll(kv, partitionScope(partition), ERASING, under(prefix))) {
-      ids.push(key[1].slice(prefix.length + 1))
-    }
-    refuseWiped(partition, await position)
+    for await (const { key } of scanAll(kv, scope, ERASING, under(prefix))) ids.push(key[1].slice(prefix.length + 1))
+    return ids
+  }
+  async function ofPartition(partition: number): Promise<string[]> {
+    const scope = partitionScope(partition)
+    const [ids, position] = await Promise.all([scan(scope), kv.position(scope, ENGINE_POSITION)])
+    refuseWiped(partition, position)
     return ids
   }
   return (await Promise.all(Array.from({ length: partitions }, (_, partition) => ofPartition(partition)))).flat()

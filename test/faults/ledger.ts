@@ -70,7 +70,7 @@ export function openLedger() {
     note(attempt, `200 ${requestId} ${visitorId} found=${visitorFound}${replayed ? ' replayed' : ''}`)
     takeId(attempt, requestId)
     if (attempt.firsts > 1) violate(requestId, 'a repeat of its nonce was answered as a first', attempt.history)
-    const promised = attempt.answer?.requestId ?? attempt.pendingId ?? requestId
+    const promised = attempt.answer?.requestId ?? requestId
     if (promised !== requestId) violate(promised, `its nonce was answered with ${requestId} later`, attempt.history)
     if (attempt.answer !== null && JSON.stringify(attempt.answer) !== JSON.stringify(answer)) {
       violate(requestId, `a repeat of its nonce was answered differently: ${JSON.stringify(answer)}`, attempt.history)
@@ -124,9 +124,9 @@ export function openLedger() {
         counts.pending++
         note(attempt, `202 ${requestId}`)
         takeId(attempt, requestId)
-        attempt.pendingId ??= requestId
-        const promised = attempt.answer?.requestId ?? attempt.pendingId
-        if (promised !== requestId) violate(promised, `its nonce is pending as ${requestId} now`, attempt.history)
+        // Where nobody remembers the nonce yet, a repeat is told an id of its own. It leads to the first event or to none; that
+        // it is no second event is what the list is checked for.
+        if (attempt.answer === null) attempt.pendingId ??= requestId
       } else {
         note(attempt, `${status} ${text.slice(0, 200)}`)
         if (status === 503) counts.refused++

@@ -145,7 +145,12 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections 
     const headers = { authorization: `Bearer ${keys.secret}` }
     const outcome = await call(agent, { method: 'GET', url: `${url}/v1/events/${requestId}`, headers })
     if (outcome.status === 200 && 'text' in outcome) ledger.found(attempt, JSON.parse(outcome.text) as Answer)
-    else if (outcome.status === 404) ledger.violate(requestId, 'was answered 202 and is no event', attempt.history)
+    else if (outcome.status === 404 && attempt.nonce === null) {
+      ledger.violate(requestId, 'was answered 202 and is no event', attempt.history)
+    } else if (outcome.status === 404) {
+      // It may have been the repeat of a nonce, and whoever knew that is gone: the nonce leads to the event.
+      attempt.pendingId = null
+    }
   }
 
   /** False when there is nothing more to be learnt. */

@@ -6,6 +6,7 @@ import { encodeIdentification } from '../../src/records/identification.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { type Deployment, PARTITIONS, WORKSPACE } from './deployment.ts'
 import type { Faults } from './host.ts'
+import type { StoredRecord } from './ports.ts'
 import type { ModelProcess } from './process.ts'
 import { EPOCH_MS, type Scheduler } from './scheduler.ts'
 
@@ -17,6 +18,17 @@ export interface Chaos {
   asleepUntil(): number
   /** The partition whose records in the kv are gone, or null. */
   lostPartition(): number | null
+  /** What the log lost all of a sudden, or null. */
+  lostStream(): LostStream | null
+}
+
+/** A partition of a topic that was lost with all it held and goes on above it. */
+export interface LostStream {
+  readonly topic: 'identifications' | 'events'
+  readonly partition: number
+  readonly records: ReadonlySet<StoredRecord>
+  /** Virtual milliseconds. */
+  readonly at: number
 }
 
 export interface ChaosNeeds {
@@ -26,6 +38,8 @@ export interface ChaosNeeds {
   readonly start: () => void
   /** One process at a time, whose effects die with it. */
   readonly alone: boolean
+  /** Whether a stream of the log gets lost instead of records of the kv. */
+  readonly losesStream: boolean
 }
 
 /** How rough the ports are in this run. */
@@ -43,13 +57,14 @@ export function drawFaults({ random }: Scheduler): Faults {
   }
 }
 
-export function createChaos({ scheduler, deployment, alive, start, alone }: ChaosNeeds): Chaos {
+export function createChaos({ scheduler, deployment, alive, start, alone, losesStream }: ChaosNeeds): Chaos {
   const { random } = scheduler
   const { raw, kv } = deployment
   const stopping = new Set<ModelProcess>()
   let starting = 0
   let asleepUntil = 0
   let lostPartition: number | null = null
+  let lostStream: LostStream | null = null
 
   function startLater(): void {
     starting++
@@ -120,6 +135,14 @@ export function createChaos({ scheduler, deployment, alive, start, alone }: Chao
     kv.scopes.delete(partitionScope(lostPartition))
   }
 
+  function loseStream(): void {
+    const topic = random.pick(['identifications', 'events'] as const)
+    const partition = random.int(PARTITIONS)
+    const records = new Set(deployment.log.lose(topic, partition, random.pick([1, 5, 5_000])))
+    lostStream = { topic, partition, records, at: scheduler.now() }
+    scheduler.note('log', `${topic}/${partition} loses ${records.size} records`)
+  }
+
   return {
     plan(ms) {
       const at = () => random.float() * ms
@@ -127,10 +150,12 @@ export function createChaos({ scheduler, deployment, alive, start, alone }: Chao
       if (random.chance(0.2)) scheduler.after(at(), poison)
       if (random.chance(0.1))
         scheduler.after(at(), () => void raw.log.append('changes', 0, [random.bytes(random.int(60))]))
-      if (random.chance(0.06)) scheduler.after(at(), lose)
+      if (losesStream) scheduler.after(at(), loseStream)
+      else if (random.chance(0.06)) scheduler.after(at(), lose)
     },
     moving: () => starting + [...stopping].filter(({ host }) => host.alive()).length,
     asleepUntil: () => asleepUntil,
     lostPartition: () => lostPartition,
+    lostStream: () => lostStream,
   }
 }

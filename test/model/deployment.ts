@@ -9,17 +9,9 @@ import { type Command, type CommandDraft, encodeCommand } from '../../src/record
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import { readWorkspace } from '../../src/records/workspaces.ts'
 import type { Host } from './host.ts'
+import { bindClickHouse, type ClickHouseStore, createClickHouseStore } from './model-clickhouse.ts'
 import { bindKv, createKvStore, type KvStore, peek } from './model-kv.ts'
-import {
-  type BusStore,
-  bindBus,
-  bindClickHouse,
-  bindLog,
-  type ClickHouseStore,
-  createClickHouseStore,
-  createLogStore,
-  type LogStore,
-} from './ports.ts'
+import { type BusStore, bindBus, bindLog, createLogStore, type LogStore } from './ports.ts'
 import type { Ports } from './process.ts'
 import { EPOCH_MS, type Scheduler } from './scheduler.ts'
 

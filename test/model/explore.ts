@@ -1,6 +1,6 @@
 // Running many seeds and telling about the first that fails, for the tests and for the long runs by hand.
 
-import { runWorld, type WorldResult } from './world.ts'
+import { runWorld, type WorldOptions, type WorldResult } from './world.ts'
 
 const TRACE_LINES = 60
 
@@ -19,18 +19,23 @@ export interface Explored {
   readonly failed: readonly WorldResult[]
 }
 
+export interface Exploring {
+  readonly options?: WorldOptions
+  readonly failedMax?: number
+  readonly onSeed?: (result: WorldResult) => void
+}
+
 /** Runs the seeds in order; stops at the `failedMax`th that fails. */
 export async function explore(
   seeds: Iterable<number>,
-  failedMax = 1,
-  onSeed: (result: WorldResult) => void = () => undefined,
+  { options = {}, failedMax = 1, onSeed = () => undefined }: Exploring = {},
 ): Promise<Explored> {
   const failed: WorldResult[] = []
   let count = 0
   let events = 0
   let steps = 0
   for (const seed of seeds) {
-    const result = await runWorld(seed)
+    const result = await runWorld(seed, {}, options)
     count++
     events += result.events
     steps += result.steps

@@ -6,18 +6,20 @@ import { explore, range, tell } from './explore.ts'
 import { runWorld } from './world.ts'
 
 const SEEDS = 2_000
+const LOSING_SEEDS = 200
 const FIRST = 1
 const REGRESSIONS = JSON.parse(readFileSync(new URL('./regressions.json', import.meta.url), 'utf8')) as {
   readonly seed: number
   readonly broke: string
+  readonly losesStream?: boolean
 }[]
 
 // Conflicts and outages are everyday here, and nobody reads where they were made.
 Error.stackTraceLimit = 2
 
 t.test('seeds that once failed pass', async (t) => {
-  for (const { seed, broke } of REGRESSIONS) {
-    const result = await runWorld(seed)
+  for (const { seed, broke, losesStream = false } of REGRESSIONS) {
+    const result = await runWorld(seed, {}, { losesStream })
     t.ok(result.failures.length === 0, result.failures.length === 0 ? `seed ${seed}: ${broke}` : tell(result))
   }
 })
@@ -40,4 +42,11 @@ t.test('every accepted identification is decided once and never contradicted', a
   for (const result of failed) t.fail(tell(result))
   t.equal(seeds, SEEDS)
   t.ok(events > SEEDS * 5, 'the deployments did work')
+})
+
+t.test('where the log loses a partition, all that is accepted later is decided once', async (t) => {
+  const { seeds, events, failed } = await explore(range(FIRST, LOSING_SEEDS), { options: { losesStream: true } })
+  for (const result of failed) t.fail(tell(result))
+  t.equal(seeds, LOSING_SEEDS)
+  t.ok(events > LOSING_SEEDS * 5, 'the deployments did work')
 })

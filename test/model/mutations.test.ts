@@ -2,28 +2,31 @@
 
 import t from 'tap'
 import { MUTATIONS } from './mutations.ts'
+import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
 import { runWorld } from './world.ts'
 
 const SEEDS_MAX = 300
 
 Error.stackTraceLimit = 2
 
-for (const { rule, what, tamper } of MUTATIONS) {
+const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS]
+
+for (const { rule, what, tamper, options, seed: first = 1 } of ALL) {
   t.test(`${rule}: it is noticed when ${what}`, async (t) => {
-    let seed = 0
+    let seed = first - 1
     let caught: string | undefined
-    while (caught === undefined && seed < SEEDS_MAX) {
+    while (caught === undefined && seed < first + SEEDS_MAX) {
       seed++
-      const { failures } = await runWorld(seed, tamper)
+      const { failures } = await runWorld(seed, tamper, options)
       caught = failures[0]?.check
     }
     t.ok(caught !== undefined, `caught by: ${caught} (seed ${seed})`)
-    const { failures } = await runWorld(seed)
+    const { failures } = await runWorld(seed, {}, options)
     t.same(failures, [], `seed ${seed} passes with the protocol as it is`)
   })
 }
 
 t.test('every rule has a mutation', async (t) => {
-  const rules = new Set(MUTATIONS.map(({ rule }) => rule))
-  t.same([...rules].sort(), ['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9'])
+  const rules = new Set(ALL.map(({ rule }) => rule))
+  t.same([...rules].sort(), ['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', 'erasures'])
 })

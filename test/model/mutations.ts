@@ -9,21 +9,25 @@ import { publishHint } from '../../src/records/hints.ts'
 import { ENGINE_POSITION, SINK_MARK, SINK_POSITION } from '../../src/records/partitions.ts'
 import { CHANGES_SOURCE } from '../../src/records/scopes.ts'
 import type { Ports, Role, Tamper } from './process.ts'
+import type { WorldOptions } from './world.ts'
 
 export interface Mutation {
   readonly rule: string
   readonly what: string
   readonly tamper: Tamper
+  readonly options?: WorldOptions
+  /** A seed that caught it once; the search begins there. */
+  readonly seed?: number
 }
 
-const onLog = (role: Role, change: (log: Log, ports: Ports, raw: Ports) => Partial<Log>): Tamper => ({
+export const onLog = (role: Role, change: (log: Log, ports: Ports, raw: Ports) => Partial<Log>): Tamper => ({
   ports: (of, ports, raw) =>
     of === role ? { ...ports, log: { ...ports.log, ...change(ports.log, ports, raw) } } : ports,
 })
-const onKv = (role: Role, change: (kv: Kv, raw: Ports) => Partial<Kv>): Tamper => ({
+export const onKv = (role: Role, change: (kv: Kv, raw: Ports) => Partial<Kv>): Tamper => ({
   ports: (of, ports, raw) => (of === role ? { ...ports, kv: { ...ports.kv, ...change(ports.kv, raw) } } : ports),
 })
-const onDecider = (change: (decider: Decider) => Partial<Decider>): Tamper => ({
+export const onDecider = (change: (decider: Decider) => Partial<Decider>): Tamper => ({
   decider: (decider) => ({ ...decider, ...change(decider) }),
 })
 
@@ -42,7 +46,7 @@ const unguarded = (source: string) => (kv: Kv) => ({
 })
 
 const isMark = ({ put }: Commit) => put?.[0]?.key === SINK_MARK
-const NOTHING = encodeEventsRecord({ from: 0, to: 0, items: [], rows: new Uint8Array(0) })
+export const NOTHING = encodeEventsRecord({ from: 0, to: 0, items: [], rows: new Uint8Array(0) })
 
 export const MUTATIONS: readonly Mutation[] = [
   {
@@ -175,6 +179,6 @@ export const MUTATIONS: readonly Mutation[] = [
   },
 ]
 
-function withoutGuard({ guard: _, ...commit }: Commit): Commit {
+export function withoutGuard({ guard: _, ...commit }: Commit): Commit {
   return commit
 }

@@ -6,16 +6,9 @@ import { busContract } from '../contract/bus.ts'
 import { kvContract, UNSORTED } from '../contract/kv.ts'
 import { logContract } from '../contract/log.ts'
 import { createDirectHost } from './host.ts'
+import { BAD_ROW, bindClickHouse, createClickHouseStore, TOKENS_MAX } from './model-clickhouse.ts'
 import { bindKv, createKvStore } from './model-kv.ts'
-import {
-  BAD_ROW,
-  bindBus,
-  bindClickHouse,
-  bindLog,
-  createClickHouseStore,
-  createLogStore,
-  TOKENS_MAX,
-} from './ports.ts'
+import { bindBus, bindLog, createLogStore } from './ports.ts'
 
 for (const gap of [1, 3]) {
   logContract(t, `model, seqs ${gap} apart`, async () => {
@@ -57,4 +50,32 @@ t.test('the model ClickHouse knows a token only as long as its window is', async
   })
   await t.rejects(bad, BadRow)
   t.equal(count(), TOKENS_MAX + 2, 'a refused row takes its batch along')
+})
+
+t.test('the model ClickHouse deletes a visitor of one tenant, in lists as in rows', async (t) => {
+  const store = createClickHouseStore()
+  const clickhouse = bindClickHouse(store, createDirectHost())
+  const columns = ['workspace_id', 'env', 'ts', 'request_id', 'visitor_id']
+  const rows = ['["w","live",1,"req_1","pv_a"]', '["w","live",2,"req_2","pv_b"]', '["w","test",3,"req_3","pv_a"]']
+  await clickhouse.insert('events', columns, Buffer.from(`${rows.join('\n')}\n`), { token: 'first' })
+  const list = async (env: string, more = {}) => {
+    const params = { workspace: 'w', env, oldest: 0, rows: 10, ...more }
+    return (await clickhouse.query<{ readonly request_id: string }>('', params)).map((row) => row.request_id)
+  }
+  t.same(await list('live'), ['req_2', 'req_1'], 'newest first')
+  t.same(await list('live', { visitor: 'pv_a' }), ['req_1'])
+  t.same(await list('live', { erasing: ['pv_b'] }), ['req_1'])
+  t.same(await list('live', { rows: 1 }), ['req_2'])
+  await clickhouse.command('DELETE FROM events WHERE ...', { workspace: 'w', env: 'live', visitor: 'pv_a' })
+  t.same([await list('live'), await list('test')], [['req_2'], ['req_3']])
+
+  const quarantine = ['at', 'source', 'log_partition', 'token', 'reason', 'raw']
+  const refused = ['one of pv_a', 'one of pv_b'].map((raw) => JSON.stringify([0, 'events', 0, 't', 'bad', raw]))
+  await clickhouse.insert('quarantine', quarantine, Buffer.from(`${refused.join('\n')}\n`), { token: 'second' })
+  await clickhouse.command('DELETE FROM quarantine WHERE ...', { visitor: 'pv_a' })
+  t.same(
+    store.rows.get('quarantine')?.map(({ cells }) => cells[5]),
+    ['one of pv_b'],
+  )
+  await t.rejects(clickhouse.command('DROP TABLE events'), 'anything else is refused')
 })

@@ -1,19 +1,10 @@
-// The log, the bus and ClickHouse as small as they can be, with exactly the semantics their port files promise. Stores are
+// The log and the bus as small as they can be, with exactly the semantics their port files promise. Stores are
 // plain data that outlives every process; `bind…` gives one process its view of a store through its host.
 
 import type { Bus } from '../../src/bus/bus.ts'
-import { BadRow, type ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
-import {
-  APPEND_RECORDS_MAX,
-  type Log,
-  type LogRecord,
-  RECORD_BYTES_MAX,
-  type ReadLimits,
-  type Seq,
-  TOPICS,
-  type Topic,
-} from '../../src/log/log.ts'
+import { checkLimits, checkRecords, checkTrim } from '../../src/log/checks.ts'
+import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from '../../src/log/log.ts'
 import { createWaiter, type Host, type Waiter } from './host.ts'
 
 export interface StoredRecord extends LogRecord {
@@ -34,6 +25,8 @@ export interface LogStore {
   side(topic: Topic, partition: number): Side
   /** Sees every trim before it happens. */
   onTrim: (topic: Topic, partition: number, gone: readonly StoredRecord[]) => void
+  /** Loses all that a partition holds; it goes on `ahead` above where it was. Tells what was lost. */
+  lose(topic: Topic, partition: number, ahead: number): readonly StoredRecord[]
   bytes: number
 }
 
@@ -43,13 +36,21 @@ export function createLogStore({ partitions }: { readonly partitions: number }):
     const count = topic === 'identifications' || topic === 'events' ? partitions : 1
     for (let p = 0; p < count; p++) sides.set(`${topic}/${p}`, { records: [], archive: [], last: 0, waiters: [] })
   }
+  function side(topic: Topic, partition: number): Side {
+    const found = sides.get(`${topic}/${partition}`)
+    if (found === undefined) throw new RangeError(`no partition ${topic}/${partition}`)
+    return found
+  }
   return {
-    side(topic, partition) {
-      const side = sides.get(`${topic}/${partition}`)
-      if (side === undefined) throw new RangeError(`no partition ${topic}/${partition}`)
-      return side
-    },
+    side,
     onTrim: () => undefined,
+    lose(topic, partition, ahead) {
+      const losing = side(topic, partition)
+      const lost = losing.records
+      losing.records = []
+      losing.last += ahead
+      return lost
+    },
     bytes: 0,
   }
 }
@@ -75,11 +76,6 @@ function take(side: Side, after: Seq, { recordsMax, bytesMax }: ReadLimits): Log
     found.push(record)
   }
   return found
-}
-
-function checkRecords(records: readonly Uint8Array[]): void {
-  if (records.length < 1 || records.length > APPEND_RECORDS_MAX) throw new RangeError('too few or too many records')
-  for (const { length } of records) if (length > RECORD_BYTES_MAX) throw new RangeError('a record is too long')
 }
 
 /** `gap` says how far a seq is from the one before it, at least 1. */
@@ -113,10 +109,8 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
     },
     async read(topic, partition, after, limits, signal) {
       const side = find(topic, partition)
-      const { recordsMax, bytesMax, waitMsMax } = limits
-      if (!Number.isInteger(after) || after < 0 || !(recordsMax >= 1 && bytesMax >= 1 && waitMsMax >= 0))
-        throw new RangeError('no such read')
-      const deadline = host.clock.monotonic() + waitMsMax
+      checkLimits(after, limits)
+      const deadline = host.clock.monotonic() + limits.waitMsMax
       while (!signal?.aborted && !closed) {
         let waiter: Waiter | null = null
         const found = await host.call(`read ${topic}/${partition}`, () => {
@@ -145,7 +139,7 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
     },
     async trim(topic, partition, upTo) {
       const side = find(topic, partition)
-      if (!Number.isSafeInteger(upTo) || upTo < 0) throw new RangeError('no such trim')
+      checkTrim(upTo)
       const effect = () => {
         const gone = side.records.slice(0, firstAfter(side.records, upTo))
         if (gone.length === 0) return
@@ -208,57 +202,5 @@ export function bindBus(store: BusStore, host: Host, onError: (error: unknown) =
       closed = true
       for (const receiver of mine) receiver.active = false
     },
-  }
-}
-
-export interface StoredRow {
-  readonly cells: readonly unknown[]
-  readonly by: string
-}
-export interface ClickHouseStore {
-  readonly rows: Map<string, StoredRow[]>
-  /** The newest tokens of each table: only these are recognised. */
-  readonly tokens: Map<string, string[]>
-}
-export const createClickHouseStore = (): ClickHouseStore => ({ rows: new Map(), tokens: new Map() })
-
-export const TOKENS_MAX = 100
-/** A row with this text in it is refused by the engine. */
-export const BAD_ROW = 'a row nobody can store'
-
-/** Answers only the look-up of one event; everything else is read from the store by the checks. */
-export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
-  return {
-    async insert(table, columns, lines, { token }) {
-      const text = Buffer.from(lines).toString()
-      const effect = () => {
-        const rows = text.split('\n').filter((line) => line !== '')
-        const tokens = store.tokens.get(table) ?? []
-        store.tokens.set(table, tokens)
-        if (tokens.includes(token)) return
-        const parsed = rows.map((line) => ({ cells: JSON.parse(line) as unknown[], by: token }))
-        const isBad = ({ cells }: StoredRow, i: number) =>
-          cells.length !== columns.length || (table === 'events' && rows[i]?.includes(BAD_ROW))
-        if (parsed.some(isBad)) throw new BadRow('cannot parse the row')
-        tokens.push(token)
-        if (tokens.length > TOKENS_MAX) tokens.shift()
-        const stored = store.rows.get(table) ?? []
-        stored.push(...parsed)
-        store.rows.set(table, stored)
-      }
-      return host.call(`insert ${table} ${token}`, effect, { twice: true })
-    },
-    async query<Row>(_sql: string, params: Readonly<Record<string, unknown>> = {}) {
-      return host.call('query', () => {
-        const { workspace, env, ts, id } = params
-        const found = store.rows
-          .get('events')
-          ?.find(({ cells: c }) => c[3] === id && c[0] === workspace && c[1] === env && c[2] === ts)
-        return found === undefined ? [] : [{ ...found.cells } as Row]
-      })
-    },
-    async command() {},
-    ping: async () => true,
-    async close() {},
   }
 }

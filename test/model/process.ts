@@ -16,12 +16,14 @@ import { createRecent } from '../../src/engine/recent.ts'
 import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
+import { openErase } from '../../src/ingress/erase.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
 import { runTrim } from '../../src/jobs/trim.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Log } from '../../src/log/log.ts'
 import { type EventReads, openEventReads } from '../../src/reads/events.ts'
+import { openVisitorReads, type VisitorReads } from '../../src/reads/visitors.ts'
 import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
 import { runSink } from '../../src/sink/sink.ts'
@@ -35,7 +37,7 @@ export interface Ports {
   readonly bus: Bus
   readonly clickhouse: ClickHouse
 }
-export type Role = 'engine' | 'sink' | 'ingress' | 'control' | 'trim' | 'rulesets' | 'submit' | 'reads'
+export type Role = 'engine' | 'sink' | 'ingress' | 'control' | 'trim' | 'rulesets' | 'submit' | 'reads' | 'erase'
 export type ReplyFn = (replies: readonly Reply[], replays: readonly Replay[]) => void
 
 /** Puts something wrong between the product and what it is given; only mutations do. */
@@ -76,9 +78,19 @@ export interface ModelProcess {
   readonly missingPositions: Set<number>
   identify(request: Identify, answer: (response: HttpResponse) => void): void
   change(draft: CommandDraft): Promise<{ readonly outcome: Outcome; readonly propagated: boolean }>
+  /** Rejects with ApiError unavailable when it is not known whether the visitor was erased. */
+  erase(env: Env, visitorId: string): Promise<string>
+  /** Whether it can tell of every event that there is none. */
+  complete(): boolean
+  readonly reads: Reads
   /** As of this very moment, from this process's memory. */
-  readonly readsNow: EventReads
+  readonly readsNow: Reads
   stop(): Promise<void>
+}
+
+export interface Reads {
+  readonly events: EventReads
+  readonly visitors: VisitorReads
 }
 
 function groupReplies(replies: readonly Reply[], replays: readonly Replay[]) {
@@ -121,6 +133,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   let handle: Handler | null = null
   let before: RouteOptions['before']
   const isPending = (scope: string, requestId: string) => ingress?.isPending(scope, requestId) ?? false
+  const complete = () => recent.complete().length === partitions
   const readsOver = ({ clickhouse, log, kv }: Ports, pending: (scope: string, requestId: string) => boolean) =>
     openEventReads({
       clickhouse,
@@ -133,11 +146,12 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         place: recent.find(requestId),
         pending: pending(scope, requestId),
         original: ingress?.originalOf(scope, requestId) ?? null,
-        complete: recent.complete().length === partitions,
+        complete: complete(),
       }),
     })
   const reads = readsOver(portsOf('reads'), isPending)
-  const readsNow = readsOver(raw, isPending)
+  const visitorsOver = ({ kv }: Ports) => openVisitorReads(kv, partitions)
+  const erase = openErase({ ...portsOf('erase'), clock, random: bytes, partitions })
   // Until the answer arrives its own ingress calls the request pending; what counts is that the event is there.
   const readsOfDecided = readsOver(raw, () => false)
   let ingress: ReturnType<typeof startIngress> | null = null
@@ -274,7 +288,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       const question = { workspace: workspace.id, env: draft.env as Env, revision: outcome.revision, startedAt }
       return { outcome, propagated: (await propagation.awaitPropagation(question)).propagated }
     },
-    readsNow,
+    complete,
+    erase: (env, visitorId) => erase(workspace.id, env, visitorId),
+    reads: { events: reads, visitors: visitorsOver(portsOf('reads')) },
+    readsNow: { events: readsOver(raw, isPending), visitors: visitorsOver(raw) },
     async stop() {
       ready = false
       stopping.abort()

@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -8,12 +8,18 @@ const PROCESSES = 2
 const PROGRESS_MS = 5_000
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' } },
+  options: {
+    seeds: { type: 'string', default: '10000' },
+    from: { type: 'string', default: '1' },
+    erasing: { type: 'boolean', default: false },
+    'loses-stream': { type: 'boolean', default: false },
+  },
 })
 const seeds = Number(values.seeds)
 const from = Number(values.from)
+const options = JSON.stringify({ erasing: values.erasing, losesStream: values['loses-stream'] })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
-  console.error('usage: npm run model -- --seeds <count> [--from <first seed>]')
+  console.error('usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--loses-stream]')
   process.exit(2)
 }
 
@@ -29,7 +35,10 @@ const progress = () => {
 function runShare(index: number): Promise<boolean> {
   const count = Math.floor((seeds - index + PROCESSES - 1) / PROCESSES)
   if (count === 0) return Promise.resolve(true)
-  const child = fork(new URL('./run.child.js', import.meta.url), [from + index, count, PROCESSES].map(String))
+  const child = fork(new URL('./run.child.js', import.meta.url), [
+    ...[from + index, count, PROCESSES].map(String),
+    options,
+  ])
   child.on('message', (message: { readonly done?: number; readonly failed?: string }) => {
     if (message.done !== undefined) done[index] = message.done
     if (message.failed === undefined) return

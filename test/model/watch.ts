@@ -6,7 +6,10 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import type { EventReads } from '../../src/reads/events.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import type { Answered } from './clients.ts'
+import { type DecidedSoFar, visitorOf } from './decided.ts'
 import { type Deployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
+import type { Erased } from './erasers.ts'
+import type { Reads } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 
 export type Problem = (check: string, detail: string) => void
@@ -32,16 +35,28 @@ export function watchTrims({ log, kv }: Deployment, scheduler: Scheduler, keepMs
   }
 }
 
-export function createWatch({ clickhouse, kv, workspace }: Deployment, problem: Problem) {
+const LISTED_MAX = 1_000
+
+/** `isExempt`: what was said about a request may be wrong, since the log lost it. */
+export function createWatch(
+  { clickhouse, kv, workspace }: Deployment,
+  decided: DecidedSoFar,
+  isExempt: (requestId: string) => boolean,
+  problem: Problem,
+) {
   /** Where records of the kv were lost nobody can tell whether a visitor was erased: reads refuse then. */
   const isWiped = () =>
     Array.from({ length: PARTITIONS }, (_, p) => positionOf(kv, partitionScope(p), ENGINE_POSITION)).includes(null)
   const isQuarantined = (requestId: string) =>
     (clickhouse.rows.get('quarantine') ?? []).some(({ cells }) => String(cells[5]).includes(requestId))
+  /** The sink may have executed it before it is answered. */
+  const isErased = (requestId: string) =>
+    decided.eventsOf(requestId).some(({ item }) => decided.erasureOf(visitorOf(item)) !== undefined)
 
   return {
     /** Whoever decided can be asked at the moment the answer leaves. */
     async onReply(requestId: string, body: string, reads: EventReads): Promise<void> {
+      if (isExempt(requestId)) return
       let found: StoredEvent | null = null
       let refused = false
       for (const env of ENVS) {
@@ -52,7 +67,7 @@ export function createWatch({ clickhouse, kv, workspace }: Deployment, problem: 
         })
         if (answer !== null && answer !== 'pending') found = answer
       }
-      if (found === null && refused && isWiped()) return
+      if (found === null && ((refused && isWiped()) || isErased(requestId))) return
       if (found === null && !isQuarantined(requestId)) problem('an answer is readable when it is given', requestId)
       else if (found !== null && presentResult(found, workspace, kindOf(body)) !== body)
         problem('an answer equals what is read', requestId)
@@ -60,15 +75,39 @@ export function createWatch({ clickhouse, kv, workspace }: Deployment, problem: 
 
     /** What a client was told before must not be denied; reads may refuse while a partition changes hands. */
     async onRead({ ask, requestId, status }: Answered, reads: EventReads): Promise<void> {
-      if (requestId === null || isQuarantined(requestId)) return
+      if (requestId === null || isQuarantined(requestId) || isExempt(requestId)) return
       // A repeat of a nonce never becomes an event.
       if (status === 202 && ask.nonce !== null) return
       try {
         const found = await reads.byId(workspace.id, ask.env, requestId)
+        if (found === null && isErased(requestId)) return
         if (found === null || (found === 'pending' && status === 200))
           problem('what was accepted can be found', `${requestId}: ${found} after ${status}`)
       } catch (error) {
         if (!(error instanceof Unavailable)) problem('what was accepted can be found', String(error))
+      }
+    },
+
+    /** Once an erasure was answered nobody is shown anything of the visitor any more; reads may refuse. */
+    async onErased({ env, visitorId }: Erased, { events, visitors }: Reads): Promise<void> {
+      const shown = (what: string) => problem('nothing of an erased visitor is read', `${visitorId}: ${what}`)
+      const unlessRefused = async <T>(read: Promise<T>): Promise<T | null> => {
+        try {
+          return await read
+        } catch (error) {
+          if (!(error instanceof Unavailable)) shown(String(error))
+          return null
+        }
+      }
+      if ((await unlessRefused(visitors.byId(workspace.id, env, visitorId))) !== null) shown('the visitor')
+      for (const filter of [{ visitorId }, {}]) {
+        const page = await unlessRefused(events.page(workspace.id, env, filter, LISTED_MAX, null))
+        for (const event of page?.events ?? [])
+          if (event.visitorId === visitorId) shown(`a list has ${event.requestId}`)
+      }
+      for (const { item } of decided.eventsBy(visitorOf({ env, visitorId }))) {
+        const event = await unlessRefused(events.byId(workspace.id, env, item.requestId))
+        if (event !== null && event !== 'pending') shown(`the event ${item.requestId}`)
       }
     },
   }

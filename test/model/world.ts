@@ -1,17 +1,21 @@
 // One run of a seed: a deployment, its clients and its operators, faults while it works, then quiet until nothing changes,
 // then the checks.
 
-import { ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
+import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
 import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
 import { rng } from '../helpers/rng.ts'
 import { createChaos, drawFaults } from './chaos.ts'
 import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
+import { openDecided } from './decided.ts'
 import { createDeployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
+import { createErasers, type Erased } from './erasers.ts'
+import { createExemptions } from './exempt.ts'
 import { createSimHost, NO_FAULTS } from './host.ts'
+import { bindClickHouse } from './model-clickhouse.ts'
 import { bindKv } from './model-kv.ts'
 import { type Changed, createOperators } from './operators.ts'
-import { bindBus, bindClickHouse, bindLog } from './ports.ts'
+import { bindBus, bindLog } from './ports.ts'
 import { type ModelProcess, startProcess, type Tamper } from './process.ts'
 import { createScheduler } from './scheduler.ts'
 import { createWatch, watchTrims } from './watch.ts'
@@ -37,9 +41,23 @@ const CLOCK_SKEW_MS = 40
 /** For whoever is still on the way to do something twice. */
 const AFTERMATH_MS = 400
 const NOTICE_LOSS_MS = 3_000
+/** Share of the runs in which visitors are erased, and what tells their dice from the others. */
+const ERASING = 0.4
+const ERASERS = 0x5eed_e4a5
+const READS_AFTER_ERASURE_MS = 5_000
 
-/** `tamper` breaks the protocol on purpose. Keeps the newest `traceLinesMax` lines of what happened. */
-export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax = 200): Promise<WorldResult> {
+export interface WorldOptions {
+  /** Visitors are erased in every run, not only in some. */
+  readonly erasing?: boolean
+  /** A partition of the log is lost with all it holds, and nobody is erased. */
+  readonly losesStream?: boolean
+  /** How many of the newest lines of what happened are kept. */
+  readonly traceLinesMax?: number
+}
+
+/** `tamper` breaks the protocol on purpose. */
+export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
+  const { erasing = false, losesStream = false, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
   const failures: Failure[] = []
@@ -47,6 +65,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     scheduler.note('FAIL', `${check}: ${detail}`)
     failures.push({ check, detail })
   }
+  const erasersRandom = rng(seed ^ ERASERS)
+  const erasures = !losesStream && (erasing || erasersRandom.chance(ERASING)) ? 1 + erasersRandom.int(4) : 0
   const deployment = await createDeployment(scheduler)
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
   const alone = random.chance(0.4)
@@ -56,11 +76,14 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
   const stormy = drawFaults(scheduler)
   let faults = stormy
   const answers: Answered[] = []
+  const erased: Erased[] = []
   const changes: Changed[] = []
   const processes: ModelProcess[] = []
   const alive = () => processes.filter(({ host }) => host.alive())
   const ready = () => processes.filter((p) => p.ready())
-  const watch = createWatch(deployment, problem)
+  const decided = openDecided(log)
+  const exempt = createExemptions(() => chaos.lostStream(), decided)
+  const watch = createWatch(deployment, decided, exempt.isRequest, problem)
   watchTrims(deployment, scheduler, keepMs, problem)
 
   function start(): void {
@@ -70,7 +93,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     scheduler.note(name, 'starts')
     const ports = {
       log: bindLog(log, host, name, gap),
-      kv: bindKv(kv, host),
+      kv: bindKv(kv, host, UNSORTED_COLLECTIONS),
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
       clickhouse: bindClickHouse(clickhouse, host),
     }
@@ -97,14 +120,26 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
   /** Other processes may not know of the latest events: only one that is alone promises to find everything. */
   function readAgain(process: ModelProcess): void {
     if (!process.ready() || chaos.lostPartition() !== null) return
-    for (const answered of answers.slice(-8)) void watch.onRead(answered, process.readsNow)
+    for (const answered of answers.slice(-8)) void watch.onRead(answered, process.readsNow.events)
   }
 
   function onAnswer(answered: Answered): void {
     answers.push(answered)
     if (!alone) return
-    void watch.onRead(answered, answered.by.readsNow)
+    void watch.onRead(answered, answered.by.readsNow.events)
     if (random.chance(0.2)) scheduler.after(random.float() * 4_000, () => ready().map(readAgain))
+  }
+
+  function onErased(one: Erased): void {
+    erased.push(one)
+    const readByAll = () => {
+      for (const process of ready()) {
+        void watch.onErased(one, process.readsNow)
+        void watch.onErased(one, process.reads)
+      }
+    }
+    readByAll()
+    for (let i = 0; i < 2; i++) scheduler.after(erasersRandom.float() * READS_AFTER_ERASURE_MS, readByAll)
   }
 
   const clients = createClients({
@@ -115,23 +150,36 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     badRows: random.chance(0.05) ? 0.1 : 0,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
-  const chaos = createChaos({ scheduler, deployment, alive, start, alone })
+  const chaos = createChaos({ scheduler, deployment, alive, start, alone, losesStream })
+  const erasers = createErasers({ scheduler, random: erasersRandom, ready, answers: () => answers, onErased, problem })
 
   /** What is still to be done; null: nothing. */
   function unsettled(): string | null {
     if (clients.open() > 0) return `${clients.open()} clients wait`
     if (operators.open() > 0) return 'operators wait'
+    if (erasers.open() > 0) return 'erasures wait'
     if (chaos.moving() > 0 || ready().length === 0 || ready().length < alive().length) return 'processes start or stop'
     if (positionOf(kv, SYSTEM, CHANGES_READER) !== log.side('changes', 0).last) return 'changes'
     for (let p = 0; p < PARTITIONS; p++) {
       if (p === chaos.lostPartition()) continue
       const { last } = log.side('events', p)
-      const { last: accepted } = log.side('identifications', p)
+      const accepted = log.side('identifications', p).last
+      if (exempt.isStream(p)) {
+        // It may stand above all that is left to be decided or sunk.
+        const behind = (topic: 'identifications' | 'events') => log.side(topic, p).records.at(-1)?.seq ?? 0
+        if (decidedTo(kv, p) < behind('identifications')) return `partition ${p} decides`
+        for (const source of [ENGINE_POSITION, SINK_POSITION]) {
+          if ((positionOf(kv, partitionScope(p), source) ?? 0) < behind('events')) return `${source} of ${p} is behind`
+        }
+        continue
+      }
       if (accepted > 0 && decidedTo(kv, p) !== accepted) return `partition ${p} decides`
       if (positionOf(kv, partitionScope(p), ENGINE_POSITION) !== last)
         return `partition ${p} has no checkpoint of ${last}`
       if (positionOf(kv, partitionScope(p), SINK_POSITION) !== last) return `partition ${p} sinks`
     }
+    // Two processes keep taking partitions from each other.
+    if (alone && chaos.lostPartition() === null && !ready().every((p) => p.complete())) return 'reads refuse'
     return null
   }
 
@@ -147,6 +195,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
     clients.plan(random.chance(0.75) ? 5 + random.int(10) : 20 + random.int(31), activeMs)
     operators.plan(random.int(4), activeMs)
     chaos.plan(activeMs)
+    erasers.plan(erasures, activeMs)
     await scheduler.run(() => scheduler.now() >= Math.max(activeMs, chaos.asleepUntil()), STEPS_MAX)
 
     scheduler.note('all', 'quiet from now on')
@@ -171,7 +220,10 @@ export async function runWorld(seed: number, tamper: Tamper = {}, traceLinesMax 
   }
   const lostPartition = chaos.lostPartition()
   if (failures.length === 0)
-    await checkWorld({ ...deployment, answers, changes, processes, lostPartition, problem }, scheduler)
+    await checkWorld(
+      { ...deployment, answers, changes, erased, processes, lostPartition, decided, exempt, problem },
+      scheduler,
+    )
   return {
     seed,
     failures,

@@ -1,0 +1,58 @@
+// The commands that work on a whole deployment: rebuild, backup, restore. They open its ports and start no role.
+
+import type { Config } from './config.ts'
+import { systemClock as clock } from './lib/clock.ts'
+import { createLifetime } from './lib/lifetime.ts'
+import type { Logger } from './lib/logger.ts'
+import { backup } from './ops/backup.ts'
+import { openProgress, type Progress } from './ops/progress.ts'
+import { rebuild } from './ops/rebuild.ts'
+import { checkBackup, restore } from './ops/restore.ts'
+import { openEmbedded, type Ports } from './ports.ts'
+
+type Opened = Ports & { readonly clock: typeof clock; readonly progress: Progress }
+
+const progress = () => openProgress(process.stderr, clock)
+
+/** Opens everything, works, and lets go of everything, whatever comes. */
+async function withPorts<T>(config: Config, logger: Logger, work: (opened: Opened) => Promise<T>): Promise<T> {
+  const lifetime = createLifetime(logger)
+  try {
+    const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
+    const ports = await open(config, logger, lifetime)
+    await ports.startHistory(lifetime.stopping)
+    return await work({ ...ports, clock, progress: progress() })
+  } finally {
+    await lifetime.settle()
+    await lifetime.close()
+  }
+}
+
+/** Restores the kv after it was lost. Embedded, the server must not run; in a cluster it may. */
+export function runRebuild(config: Config, logger: Logger): Promise<string> {
+  return withPorts(config, logger, async (opened) => {
+    const done = await rebuild(opened)
+    const configuration = done.commands === null ? 'configuration was there' : `${done.commands} commands applied`
+    const events = `${done.adoptable} events in the log to adopt`
+    return `rebuilt: ${configuration}, ${done.partitions} partitions, ${done.visitors} visitors, ${events}`
+  })
+}
+
+/** Writes a backup into `dir`, a new or empty folder. Embedded, the server must not run; in a cluster it may. */
+export function runBackup(config: Config, logger: Logger, dir: string, product: string): Promise<string> {
+  return withPorts(config, logger, async (opened) => {
+    const { files, partitions } = await backup({ ...opened, product }, dir)
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    return `backed up: ${files.length} files, ${Math.ceil(bytes / 1e6)} MB, ${partitions.length} partitions, in ${dir}`
+  })
+}
+
+/** Restores a backup into a deployment that holds nothing. */
+export async function runRestore(config: Config, logger: Logger, dir: string): Promise<string> {
+  const manifest = await checkBackup(dir, progress())
+  const wanted = { ...config, partitions: manifest.partitions.length }
+  return withPorts(wanted, logger, async (opened) => {
+    const { commands, rows, undecided } = await restore(opened, dir, manifest)
+    return `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+  })
+}

@@ -1,0 +1,159 @@
+// `fingerpost rebuild`: the kv after it was lost, from what does not forget. Configuration is folded from `changes`; visitors and
+// counts come from ClickHouse up to where the log begins, and the engine adopts the decisions that are still in the log.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { itemsOf, reindex } from '../engine/refold.ts'
+import { decodeEventsRecord } from '../events/record.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Conflict } from '../lib/failures.ts'
+import type { Log, Seq } from '../log/log.ts'
+import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { SYSTEM } from '../records/scopes.ts'
+import { RESTORE, RESTORING } from './backup-format.ts'
+import type { Progress } from './progress.ts'
+import {
+  finishDeployment,
+  hasConfiguration,
+  isFinished,
+  refoldConfiguration,
+  refusePartlyLost,
+} from './rebuild-config.ts'
+import { rebuildRuleCounts, rebuildTombstones } from './rebuild-counts.ts'
+import { batchesOf, recordsOf } from './rebuild-read.ts'
+import { newestSunk, rebuildSink } from './rebuild-sink.ts'
+import { rebuildVisitors } from './rebuild-visitors.ts'
+
+export interface RebuildNeeds {
+  readonly log: Log
+  readonly kv: Kv
+  readonly clickhouse: ClickHouse
+  readonly clock: Clock
+  readonly partitions: number
+  /** As the sink has it. */
+  readonly deployment: string
+  readonly progress: Progress
+}
+
+export interface Rebuilt {
+  /** Commands of `changes` applied; null when the configuration was not lost. */
+  readonly commands: number | null
+  /** Partitions that had lost their records. */
+  readonly partitions: number
+  /** Visitors restored from ClickHouse; those of events in the log come back when their partition is taken over. */
+  readonly visitors: number
+  readonly tombstones: number
+  /** Events in the log, for the engine to adopt. */
+  readonly adoptable: number
+  /** Rows that an interrupted insert had left out. */
+  readonly inserted: number
+  readonly doubled: number
+}
+
+/** Nothing is lost, or a restore has to be begun again: the sentence says which. */
+export class NothingToRebuild extends Error {
+  override readonly name = 'NothingToRebuild'
+}
+
+/**
+ * Restores whatever has no positions, and nothing that has: processes may run meanwhile, and an interrupted rebuild is finished
+ * by the next. What cannot be restored: what visitors are recognised by besides their token and linked accounts (it comes back
+ * with their next visit), and counts of rules over events that retention or an erasure has removed. Throws NothingToRebuild,
+ * and Unreadable when `changes` is lost as well.
+ */
+export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
+  const { kv, progress } = needs
+  if ((await kv.position(SYSTEM, RESTORE)) === RESTORING) {
+    throw new NothingToRebuild('a restore into this deployment was interrupted: empty it and run restore again')
+  }
+  const lost = await lostPartitions(needs)
+  const keeps = await hasConfiguration(kv)
+  if (lost.length === 0 && keeps && (await isFinished(kv))) {
+    throw new NothingToRebuild('nothing is lost: every position exists, and a rebuild never replaces living records')
+  }
+  if (keeps) await refusePartlyLost(kv)
+  const commands = keeps ? null : await refoldConfiguration(needs)
+  const sum = { visitors: 0, tombstones: 0, adoptable: 0, inserted: 0, doubled: 0 }
+  for (const [at, partition] of lost.entries()) {
+    progress.begin(`partition ${partition} (${at + 1} of ${lost.length})`, null)
+    const one = await rebuildPartition(needs, partition)
+    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += one[name]
+    progress.end(`${one.visitors} visitors, ${one.adoptable} events to adopt, ${one.inserted} rows inserted`)
+  }
+  await finishDeployment(kv, needs.partitions)
+  return { commands, partitions: lost.length, ...sum }
+}
+
+async function lostPartitions({ kv, partitions }: RebuildNeeds): Promise<number[]> {
+  const lost: number[] = []
+  for (let partition = 0; partition < partitions; partition++) {
+    const scope = partitionScope(partition)
+    const both = [await kv.position(scope, ENGINE_POSITION), await kv.position(scope, SINK_POSITION)]
+    if (both.includes(null)) lost.push(partition)
+  }
+  return lost
+}
+
+/** Where the records of a partition that were lost meet those that the log still has. */
+interface Seam {
+  /** The place before the oldest record of `events`. */
+  readonly after: Seq
+  readonly last: Seq
+  /** The first identification decided by a record of the log. */
+  readonly before: number
+  /** The last one decided earlier. */
+  readonly decidedTo: number
+}
+
+async function findSeam({ log, clickhouse }: RebuildNeeds, partition: number): Promise<Seam> {
+  const last = await log.last('events', partition)
+  for await (const { seq, bytes } of recordsOf(log, 'events', partition, 0, last)) {
+    const { from } = decodeEventsRecord(bytes)
+    return { after: seq - 1, last, before: from, decidedTo: from - 1 }
+  }
+  // Events are trimmed only after ClickHouse has them and after the identifications they were made of, so all that is left
+  // there is undecided, unless it shares a message with something that is: hence the newest that has a row, and not 0.
+  const decidedTo = await newestSunk(clickhouse, partition)
+  return { after: last, last, before: Number.MAX_SAFE_INTEGER, decidedTo }
+}
+
+async function rebuildPartition(needs: RebuildNeeds, partition: number) {
+  const { kv } = needs
+  const scope = partitionScope(partition)
+  const seam = await findSeam(needs, partition)
+  const isUnowned = (await kv.position(scope, ENGINE_POSITION)) === null
+  const state = isUnowned ? await rebuildState(needs, partition, seam) : NO_STATE
+
+  let inserted = 0
+  let doubled = 0
+  if ((await kv.position(scope, SINK_POSITION)) === null) {
+    const sunk = await rebuildSink(needs, partition, seam.after, seam.last)
+    ;({ inserted, doubled } = sunk)
+    await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: null, next: sunk.position } }])
+  }
+  if (isUnowned) {
+    // Last: now the partition may have an owner again.
+    const guard = { source: ENGINE_POSITION, expect: null, next: seam.after }
+    const [done] = await kv.commit([{ scope, guard, put: [{ key: DECIDED_TO, value: seam.decidedTo }] }])
+    if (done !== true) throw new Conflict(`another rebuild is at work on partition ${partition}`)
+  }
+  return { ...state, inserted, doubled }
+}
+
+const NO_STATE = { visitors: 0, tombstones: 0, adoptable: 0 }
+
+/** What the engine's adoption starts from. */
+async function rebuildState(needs: RebuildNeeds, partition: number, seam: Seam): Promise<typeof NO_STATE> {
+  const base = { partition, before: seam.before }
+  const tombstones = await rebuildTombstones(needs, partition)
+  const visitors = await rebuildVisitors(needs, base)
+  await rebuildRuleCounts(needs, base)
+  let adoptable = 0
+  for await (const batch of batchesOf(needs.log, 'events', partition, seam.after, seam.last)) {
+    const items = itemsOf(batch.map(({ bytes }) => bytes))
+    await reindex(needs.kv, partition, items)
+    adoptable += items.length
+    needs.progress.advance(items.length)
+  }
+  return { visitors, tombstones, adoptable }
+}

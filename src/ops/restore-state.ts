@@ -1,0 +1,123 @@
+// The records of a partition out of a backup: its state as it was, then the decisions that were not in it yet.
+
+import { homePartition } from '../domain/ids.ts'
+import { openRefold } from '../engine/refold.ts'
+import { decodeEventsRecord, type EventsRecord } from '../events/record.ts'
+import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unreadable } from '../lib/failures.ts'
+import type { Seq } from '../log/log.ts'
+import { ERASED } from '../records/erasures.ts'
+import { NONCE, partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
+import { readLogRecords, readValues } from './backup-files.ts'
+import type { BackupFile } from './backup-format.ts'
+import { type Erased, type Inserts, isErased } from './restore-rows.ts'
+
+export interface RestoreStateNeeds {
+  readonly kv: Pick<Kv, 'get' | 'commit'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly partitions: number
+  readonly inserts: Inserts
+  readonly erased: Erased
+}
+
+const PUT_KEYS = 500
+const ID_CHARS_MAX = 400
+const [RULESTAT] = ruleStatKeys('').live
+const COUNTERS = [ruleStatKeys('').live[1], ruleStatKeys('').monitor[1]]
+const utf8 = new TextDecoder()
+
+/** `stateAt`: the state in the backup holds what was decided up to this record of `events`. */
+export async function restoreState(
+  needs: RestoreStateNeeds,
+  dir: string,
+  files: { readonly state: BackupFile; readonly events: BackupFile },
+  partition: number,
+  stateAt: Seq,
+): Promise<void> {
+  const { kv, clock, partitions, inserts, erased } = needs
+  const scope = partitionScope(partition)
+  let nonceChunks = 0
+  // Before all that the new owner will write, and never in its way.
+  const nextNonceKey = (): Key => [NONCE, `-${String(++nonceChunks).padStart(15, '0')}`]
+
+  let put: Put[] = []
+  let add: (readonly [Key, number])[] = []
+  async function write(): Promise<void> {
+    await kv.commit([{ scope, put, add }])
+    put = []
+    add = []
+  }
+  for await (const value of readValues(dir, files.state)) {
+    const entry = checkEntry(value, partition, partitions)
+    const [collection, id] = entry.key
+    if (collection === 'visitor' && isErasedId(erased, id)) continue
+    if (collection === RULESTAT && COUNTERS.some((end) => id.endsWith(end))) add.push([entry.key, Number(entry.value)])
+    else put.push({ ...entry, key: collection === NONCE ? nextNonceKey() : entry.key })
+    if (put.length + add.length >= PUT_KEYS) await write()
+  }
+  for (const [id, { erasureId, at, partition: home }] of erased) {
+    if (home === partition) put.push({ key: [ERASED, id], value: { erasureId, at } })
+    if (put.length >= PUT_KEYS) await write()
+  }
+  await write()
+
+  const refold = openRefold({ kv, clock, partition, partitions, nextNonceKey })
+  for await (const { seq, bytes } of readLogRecords(dir, files.events)) {
+    const record = decoded(bytes)
+    if (seq > stateAt) await refold.apply([bytes])
+    await inserts.events(linesOf(record, erased))
+    if (record.erasure !== undefined) await inserts.erase(record.erasure, partition)
+    const gone = record.items.filter((item) => isErased(erased, item.workspace, item.env, item.visitorId))
+    if (gone.length === 0) continue
+    await refold.flush()
+    await kv.commit([{ scope, drop: gone.map((item) => visitorKey(item.workspace, item.env, item.visitorId)) }])
+  }
+  await refold.flush()
+  await inserts.flush()
+}
+
+function decoded(bytes: Uint8Array): EventsRecord {
+  try {
+    return decodeEventsRecord(bytes)
+  } catch (cause) {
+    throw new Unreadable('the backup holds a record of events that cannot be read', { cause })
+  }
+}
+
+function* linesOf({ items, rows }: EventsRecord, erased: Erased): Generator<string> {
+  let at = 0
+  for (const { rowBytes, workspace, env, visitorId } of items) {
+    const line = utf8.decode(rows.subarray(at, at + rowBytes - 1))
+    at += rowBytes
+    if (!isErased(erased, workspace, env, visitorId)) yield line
+  }
+}
+
+/** `<workspace>/<env>/<visitorId>` */
+function isErasedId(erased: Erased, id: string): boolean {
+  const [workspace = '', env, visitorId = ''] = id.split('/')
+  return isErased(erased, workspace, env === 'test' ? 'test' : 'live', visitorId)
+}
+
+/** Throws Unreadable for an entry that no partition holds. */
+function checkEntry(value: unknown, partition: number, partitions: number): { key: Key; value: unknown } {
+  const [collection, id, held] = Array.isArray(value) ? (value as readonly unknown[]) : []
+  const fits = FORMS.get(collection as string)
+  if (typeof id !== 'string' || id.length === 0 || id.length > ID_CHARS_MAX || fits?.(held) !== true) {
+    throw new Unreadable('the backup holds a record of state that cannot be read')
+  }
+  if (collection === 'visitor' && homePartition(id.slice(id.lastIndexOf('/') + 1), partitions) !== partition) {
+    throw new Unreadable('the backup holds a visitor in a partition that is not its home')
+  }
+  return { key: [collection as string, id], value: held }
+}
+
+const isBytes = (value: unknown): boolean => value instanceof Uint8Array
+const FORMS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ['visitor', isBytes],
+  [NONCE, isBytes],
+  ['index', (value) => Array.isArray(value) && typeof value[0] === 'number'],
+  [RULESTAT, (value) => Number.isSafeInteger(value)],
+  [ERASED, (value) => typeof (value as { erasureId?: unknown } | null)?.erasureId === 'string'],
+])

@@ -1,0 +1,146 @@
+// Erasures broken on purpose, as the rules of the protocol are in mutations.ts.
+
+import { erasureOf } from '../../src/events/record.ts'
+import type { Commit, Entry } from '../../src/kv/kv.ts'
+import { ERASED, erasedId } from '../../src/records/erasures.ts'
+import { type Mutation, NOTHING, onDecider, onKv, withoutGuard } from './mutations.ts'
+import type { Ports, Tamper } from './process.ts'
+
+const options = { erasing: true } as const
+
+const announced = ({ put = [] }: Commit) => put.filter(({ key }) => key[0] === 'erasing')
+const isAnnouncement = (commit: Commit) => announced(commit).length > 0
+
+/** Whether the decision an announcement is of is in the log already. */
+async function isDecided(commit: Commit, { log }: Ports): Promise<boolean> {
+  const [announcement] = announced(commit)
+  const partition = Number(commit.scope.slice('p/'.length))
+  const records = await log.read('events', partition, 0, { recordsMax: 10_000, bytesMax: 2 ** 30, waitMsMax: 0 })
+  return records.some(({ bytes }) => erasureOf(bytes)?.erasureId === announcement?.value)
+}
+
+/** Announcements without their guard, of decisions that are in the log or of those that are not yet. */
+const unguardedAnnouncements = (decided: boolean): Tamper =>
+  onKv('engine', (kv, raw) => ({
+    async commit(commits) {
+      const [first] = commits
+      if (first === undefined || !isAnnouncement(first) || (await isDecided(first, raw)) !== decided)
+        return kv.commit(commits)
+      return kv.commit(commits.map(withoutGuard))
+    },
+  }))
+
+const withTombstones = (commit: Commit): Commit => ({
+  ...commit,
+  put: [
+    ...(commit.put ?? []),
+    ...announced(commit).map(({ key, value }) => {
+      const [workspace, env, visitorId] = key[1].split('/') as [string, 'live' | 'test', string]
+      return { key: [ERASED, erasedId(workspace, env, visitorId)] as const, value: { erasureId: value, at: 0 } }
+    }),
+  ],
+})
+
+const announcedLate: Tamper = {
+  ports(of, ports) {
+    if (of !== 'engine') return ports
+    const { kv, log } = ports
+    let late: Commit[] = []
+    return {
+      ...ports,
+      kv: {
+        ...kv,
+        async commit(commits) {
+          if (!commits.some(isAnnouncement)) return kv.commit(commits)
+          late.push(...commits.map(withoutGuard))
+          return commits.map(() => true)
+        },
+      },
+      log: {
+        ...log,
+        async append(topic, ...rest) {
+          const seq = await log.append(topic, ...rest)
+          const due = topic === 'events' ? late : []
+          if (due.length > 0) late = []
+          if (due.length > 0) await kv.commit(due)
+          return seq
+        },
+      },
+    }
+  },
+}
+
+export const ERASURE_MUTATIONS: readonly Mutation[] = [
+  {
+    rule: 'R1',
+    what: 'a take-over adopts everything but erasures',
+    options,
+    seed: 26,
+    tamper: onDecider((decider) => ({
+      adopt: (partition, records, load) =>
+        decider.adopt(
+          partition,
+          records.map((bytes) => (erasureOf(bytes) === null ? bytes : NOTHING)),
+          load,
+        ),
+    })),
+  },
+  {
+    rule: 'R3',
+    what: 'an erasure is answered before the checkpoint without the visitor is stored',
+    options,
+    tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withTombstones)) })),
+  },
+  {
+    rule: 'R7',
+    what: 'the sink deletes nothing of an erased visitor',
+    options,
+    tamper: {
+      ports: (of, ports) =>
+        of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, command: async () => undefined } } : ports,
+    },
+  },
+  { rule: 'erasures', what: 'they are announced after the append', options, tamper: announcedLate },
+  {
+    rule: 'erasures',
+    what: 'they are announced wherever the sink is',
+    options,
+    seed: 97,
+    tamper: unguardedAnnouncements(false),
+  },
+  {
+    rule: 'erasures',
+    what: 'those found at a take-over are announced wherever the sink is',
+    options,
+    seed: 145,
+    tamper: unguardedAnnouncements(true),
+  },
+  {
+    rule: 'erasures',
+    what: 'tombstones are not read when an old token comes',
+    options,
+    tamper: onDecider((decider) => ({
+      decide: (partition, batch, poisoned, load) =>
+        decider.decide(partition, batch, poisoned, async (wanted) =>
+          (await load(wanted)).map((loaded) => (loaded.kind === ERASED ? { ...loaded, value: null } : loaded)),
+        ),
+    })),
+  },
+  {
+    rule: 'erasures',
+    what: 'an event is read without looking for a tombstone',
+    options,
+    tamper: onKv('reads', (kv) => ({
+      get: async <T>(...args: Parameters<typeof kv.get>) =>
+        (await kv.get<T>(...args)).map((entry): Entry<T> | null => (entry?.key[0] === ERASED ? null : entry)),
+    })),
+  },
+  {
+    rule: 'erasures',
+    what: 'lists do not look at what is announced',
+    options,
+    tamper: onKv('reads', (kv) => ({
+      scan: async (scope, collection, range) => (collection === 'erasing' ? [] : kv.scan(scope, collection, range)),
+    })),
+  },
+]

@@ -1,0 +1,140 @@
+// Commands on a cluster that works: a backup under load is whole up to a moment and moves into a folder, and a rebuild after
+// FLUSHALL needs no process to be stopped.
+
+import t from 'tap'
+import { backup } from '../../src/ops/backup.ts'
+import { rebuild } from '../../src/ops/rebuild.ts'
+import { checkBackup, restore } from '../../src/ops/restore.ts'
+import { type Client, clientOf, eventually } from '../api/client.ts'
+import { type Member, startCluster } from '../helpers/cluster.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import {
+  countBy,
+  listAll,
+  listEvents,
+  listedAll,
+  makeDevices,
+  makeRule,
+  openClusterOps,
+  openOps,
+  quiet,
+  requestIds,
+  type Visit,
+  visitAll,
+  visitorsOf,
+} from './deployment.ts'
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+t.setTimeout(180_000)
+t.teardown(cleanUp)
+
+const random = rng(seed)
+const cluster = await startCluster({ roles: ['ingress', 'engine,jobs', 'engine', 'api'], partitions: 4 })
+t.teardown(() => cluster.stop())
+const [ingress] = cluster.membersOf('ingress').map(({ server }) => clientOf(server)) as [Client]
+const [apiMember] = cluster.membersOf('api') as [Member]
+const api = clientOf(apiMember.server)
+const visits: Visit[] = []
+const devices = makeDevices(random, 60)
+const saved = `${temporaryFolder()}/backup`
+
+/** As many visits as are listed, by visitor. */
+async function checkVisitors(t: { equal(a: unknown, b: unknown, why: string): void }, client: Client) {
+  const events = await listEvents(client)
+  const totals = countBy(events, ({ visitorId }) => visitorId)
+  const shown = await visitorsOf(client, totals.keys())
+  for (const [id, total] of totals) t.equal((shown.get(id) as { totalVisits: number }).totalVisits, total, id)
+  return events
+}
+
+t.test('a backup under load holds everything accepted before it, once', async (t) => {
+  const rule = await makeRule(api, 'known', 'visitorFound', true)
+  const version = (await api.get(`/v1/rules/${rule.id}`)).headers.get('etag') ?? ''
+  for (const [name, status] of [
+    ['renamed', 200],
+    ['too late', 409],
+  ] as const) {
+    const headers = { 'If-Match': version }
+    t.equal((await api.send('PUT', `/v1/rules/${rule.id}`, { body: { name }, headers })).status, status)
+  }
+  await visitAll(ingress, random, devices, visits)
+
+  let ending = false
+  const load = (async () => {
+    while (!ending) await visitAll(ingress, random, devices, visits)
+  })()
+  await eventually(
+    async () => visits.length,
+    (count) => count > 150,
+  )
+  const before = visits.map(({ event }) => event.requestId)
+  const ops = await openClusterOps(cluster.env)
+  await backup({ ...ops, product: '0.0.0-test' }, saved)
+  await ops.close()
+  const during = visits.length
+  ending = true
+  await load
+  t.ok(during > before.length, `${during - before.length} visits meanwhile`)
+
+  const dataDir = temporaryFolder()
+  const manifest = await checkBackup(saved, quiet)
+  const target = await openOps(dataDir)
+  const done = await restore(target, saved, manifest)
+  await target.close()
+  t.comment(JSON.stringify(done))
+  const moved = await startServer({ dataDir, keys: cluster.keys })
+  const client = clientOf(moved)
+  const count = done.rows + done.undecided
+  const ids = await eventually(
+    () => listAll(client),
+    (found) => found.length >= count,
+  )
+  t.equal(new Set(ids).size, ids.length, 'each event once')
+  t.equal(ids.length, count)
+  const known = new Set(ids)
+  t.same(
+    before.filter((id) => !known.has(id)),
+    [],
+    'nothing accepted before is missing',
+  )
+  const events = await checkVisitors(t, client)
+  const matched = events.filter(({ verdict }) => verdict === 'challenge').length
+  const { body } = await client.get(`/v1/rules/${rule.id}`)
+  t.match(body, { name: 'renamed', stats: { matchCount: matched } })
+  for (const { event } of visits.slice(0, 20)) {
+    const { body } = await client.identify({ storageToken: event.storageToken })
+    t.equal(body.visitorId, event.visitorId, 'tokens are recognised elsewhere')
+  }
+  t.equal(await moved.stop(), 0)
+})
+
+t.test('a rebuild after FLUSHALL, with every process running', async (t) => {
+  const redis = await cluster.redis.client()
+  await redis.flushall()
+  t.equal((await api.get('/v1/events?limit=1')).status, 503, 'nobody is told that nothing is there')
+  const ops = await openClusterOps(cluster.env)
+  const done = await rebuild(ops)
+  t.match(done, { partitions: 4, doubled: 0 })
+  await ops.close()
+  const { status } = await eventually(
+    () => ingress.identify({}),
+    (answer) => answer.status === 200,
+    15_000,
+  )
+  t.equal(status, 200, 'it goes on by itself')
+  await visitAll(ingress, random, devices, visits)
+  await eventually(
+    () => api.get('/v1/events?limit=1'),
+    (answer) => answer.status === 200,
+  )
+  const ids = await listedAll(api, [...visits, ...visits.slice(0, 1)])
+  t.equal(new Set(ids).size, ids.length, 'each event once')
+  const known = new Set(ids)
+  t.same(
+    requestIds(visits).filter((id) => !known.has(id)),
+    [],
+  )
+  await checkVisitors(t, api)
+})

@@ -1,0 +1,186 @@
+// A deployment in a folder for tests of commands: its ports opened as a command opens them, and visits whose answers tell what
+// must be there afterwards.
+
+import { readConfig } from '../../src/config.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createLifetime } from '../../src/lib/lifetime.ts'
+import { openLogger } from '../../src/lib/logger.ts'
+import { openProgress, type Progress } from '../../src/ops/progress.ts'
+import { openEmbedded } from '../../src/ports.ts'
+import { openCluster } from '../../src/ports-cluster.ts'
+import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
+import { type Answer, type Client, eventually } from '../api/client.ts'
+import { type Device, makeDevice } from '../faults/bodies.ts'
+import type { Rng } from '../helpers/rng.ts'
+
+export const PARTITIONS = 4
+export const quiet: Progress = openProgress({ write: () => undefined }, systemClock)
+
+export type Ops = Awaited<ReturnType<typeof openOps>>
+
+/** The ports of a data folder that no process has. */
+export const openOps = (dataDir: string, partitions = PARTITIONS) =>
+  openWith(openEmbedded, { FINGERPOST_DATA_DIR: dataDir, FINGERPOST_DATA_PARTITIONS: String(partitions) })
+
+/** The ports of a cluster, whoever else works on it. */
+export const openClusterOps = (env: Readonly<Record<string, string>>) => openWith(openCluster, env)
+
+async function openWith(open: typeof openEmbedded, env: Readonly<Record<string, string>>) {
+  const logger = openLogger('silent')
+  const lifetime = createLifetime(logger)
+  try {
+    const ports = await open(readConfig(env), logger, lifetime)
+    await ports.startHistory(lifetime.stopping)
+    return {
+      ...ports,
+      clock: systemClock,
+      progress: quiet,
+      close: () => lifetime.settle().then(() => lifetime.close()),
+    }
+  } catch (error) {
+    await lifetime.close()
+    throw error
+  }
+}
+
+/** Trims as the job does when everything is old enough: identifications first, then events. */
+export async function trimAll({ log, kv, partitions }: Ops, events: 'all' | 'half'): Promise<void> {
+  for (let partition = 0; partition < partitions; partition++) {
+    const scope = partitionScope(partition)
+    const [decided] = await kv.get<number>(scope, [DECIDED_TO])
+    await log.trim('identifications', partition, decided?.value ?? 0)
+    const done = Math.min(
+      (await kv.position(scope, ENGINE_POSITION)) ?? 0,
+      (await kv.position(scope, SINK_POSITION)) ?? 0,
+    )
+    await log.trim('events', partition, events === 'all' ? done : done >> 1)
+  }
+}
+
+export interface Visit {
+  readonly device: Device
+  readonly body: Readonly<Record<string, unknown>>
+  /** What the secret key was answered. */
+  readonly event: {
+    readonly requestId: string
+    readonly visitorId: string
+    readonly visitorFound: boolean
+    readonly storageToken: string
+    readonly verdict: string
+    readonly matchedRules: readonly { readonly id: string }[]
+    readonly monitorMatches: readonly { readonly id: string }[]
+  }
+}
+
+export const makeDevices = (random: Rng, count: number, from = 0): Device[] =>
+  Array.from({ length: count }, (_, i) => makeDevice(random, from + i))
+
+let nonces = 0
+
+/** Each device once, some at a time. Most bring their token back. */
+export async function visitAll(
+  client: Client,
+  random: Rng,
+  devices: readonly Device[],
+  visits: Visit[] = [],
+): Promise<Visit[]> {
+  const waiting = [...devices]
+  const one = async () => {
+    for (let device = waiting.shift(); device !== undefined; device = waiting.shift()) {
+      const { body: page, headers, userAgent } = device.request
+      const body = {
+        ...page,
+        ...{ ip: device.ip, userAgent, headers },
+        storageToken: random.chance(0.9) ? device.token : null,
+        nonce: `nonce-of-a-visit-${String(++nonces).padStart(8, '0')}`,
+        ...(device.account === null ? {} : { linkedId: device.account }),
+      }
+      const answer = await client.identify(body)
+      if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text.slice(0, 300)}`)
+      device.token = answer.body.storageToken
+      visits.push({ device, body, event: answer.body })
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, one))
+  return visits
+}
+
+/** The same request once more. */
+export const repeat = (client: Client, { body }: Visit): Promise<Answer> => client.identify(body)
+
+export async function makeRule(client: Client, name: string, field: string, value: unknown, status = 'live') {
+  const body = {
+    name,
+    conditions: { operator: 'AND', rules: [{ field, operator: 'equals', value }] },
+    action: { verdict: 'challenge', challengeType: 'captcha' },
+    status,
+  }
+  const made = await client.send('POST', '/v1/rules', { body })
+  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`)
+  return made.body as { readonly id: string }
+}
+
+export interface Listed {
+  readonly requestId: string
+  readonly visitorId: string
+  readonly verdict: string
+}
+
+/** Every event of the lists, page by page. */
+export async function listEvents(client: Client): Promise<Listed[]> {
+  const events: Listed[] = []
+  let cursor: string | null = null
+  do {
+    const page: Answer = await client.get(`/v1/events?limit=100${cursor === null ? '' : `&cursor=${cursor}`}`)
+    if (page.status !== 200) throw new Error(`${page.status} ${page.text}`)
+    events.push(...page.body.data)
+    cursor = page.body.nextCursor
+  } while (cursor !== null)
+  return events
+}
+
+export const listAll = async (client: Client): Promise<string[]> =>
+  (await listEvents(client)).map(({ requestId }) => requestId)
+
+export const sorted = (texts: readonly string[]): string[] => [...texts].sort()
+export const requestIds = (visits: readonly Visit[]): string[] => sorted(visits.map(({ event }) => event.requestId))
+
+export function countBy<T>(all: readonly T[], name: (one: T) => string): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const one of all) counts.set(name(one), (counts.get(name(one)) ?? 0) + 1)
+  return counts
+}
+
+/** Resolves when the lists show as many events as there were visits, or when waiting is over. */
+export const listedAll = (client: Client, visits: readonly Visit[]): Promise<string[]> =>
+  eventually(
+    () => listAll(client),
+    (ids) => ids.length >= visits.length,
+    10_000,
+  )
+
+/** What the API says of all visitors. */
+export async function visitorsOf(client: Client, ids: Iterable<string>): Promise<Map<string, unknown>> {
+  const visitors = new Map<string, unknown>()
+  for (const id of ids) visitors.set(id, (await client.get(`/v1/visitors/${id}`)).body)
+  return visitors
+}
+
+interface RuleShown {
+  readonly id: string
+  readonly stats: { readonly matchCount: number; readonly monitorMatchCount: number }
+}
+
+/** Rules as the API shows them, with their version and, once they have caught up with `visits`, their counts. */
+export async function rulesOf(client: Client, visits: readonly Visit[]): Promise<unknown[]> {
+  const matches = visits.flatMap(({ event }) => [...event.matchedRules, ...event.monitorMatches])
+  const ask = async () => {
+    const { body } = await client.get('/v1/rules?limit=100')
+    const shown = await Promise.all(body.data.map(({ id }: { id: string }) => client.get(`/v1/rules/${id}`)))
+    return shown.map(({ body, headers }: Answer) => ({ version: headers.get('etag'), ...(body as RuleShown) }))
+  }
+  return eventually(ask, (rules) => {
+    const counted = rules.reduce((sum, { stats }) => sum + stats.matchCount + stats.monitorMatchCount, 0)
+    return counted >= matches.filter(({ id }) => rules.some((rule) => rule.id === id)).length
+  })
+}

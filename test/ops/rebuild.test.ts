@@ -1,0 +1,155 @@
+// A deployment whose kv is wiped: what a rebuild brings back from the log and from ClickHouse, and what it leaves alone.
+
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
+import { clientOf } from '../api/client.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import {
+  countBy,
+  listedAll,
+  makeDevices,
+  makeRule,
+  openOps,
+  repeat,
+  requestIds,
+  rulesOf,
+  sorted,
+  trimAll,
+  type Visit,
+  visitAll,
+  visitorsOf,
+} from './deployment.ts'
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+t.teardown(cleanUp)
+
+const dataDir = temporaryFolder()
+const random = rng(seed)
+const devices = makeDevices(random, 60)
+const wipe = () => rmSync(join(dataDir, 'kv'), { recursive: true })
+
+let server = await startServer({ dataDir })
+let client = clientOf(server)
+const { keys, port } = server
+
+async function start(): Promise<void> {
+  server = await startServer({ dataDir, keys, port })
+  client = clientOf(server)
+}
+
+/** Each event once in the lists and by id, and every visitor with as many visits as it had. */
+async function checkEvents(t: Test, visits: readonly Visit[]): Promise<void> {
+  t.same(sorted(await listedAll(client, visits)), requestIds(visits), 'every event is listed once')
+  for (const { event } of visits.slice(-20)) {
+    const { status, body } = await client.get(`/v1/events/${event.requestId}`)
+    t.match({ status, body }, { status: 200, body: { visitorId: event.visitorId, verdict: event.verdict } })
+  }
+  const totals = countBy(visits, ({ event }) => event.visitorId)
+  const shown = await visitorsOf(client, totals.keys())
+  for (const [id, total] of totals) t.equal((shown.get(id) as { totalVisits: number }).totalVisits, total, id)
+}
+
+const visits: Visit[] = []
+const visit = async (some = devices) => void visits.push(...(await visitAll(client, random, some)))
+
+t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts', async (t) => {
+  const live = await makeRule(client, 'linked', 'visitorFound', true)
+  await makeRule(client, 'watched', 'visitorFound', true, 'monitor')
+  const gone = await makeRule(client, 'gone', 'visitorFound', false)
+  await visit()
+  await visit()
+  await client.send('DELETE', `/v1/rules/${gone.id}`)
+  const change = (name: string, version: string | null) =>
+    client.send('PUT', `/v1/rules/${live.id}`, { body: { name }, headers: { 'If-Match': version ?? '' } })
+  const version = (await client.get(`/v1/rules/${live.id}`)).headers.get('etag')
+  t.equal((await change('renamed', version)).status, 200)
+  t.equal((await change('renamed twice', version)).status, 409, 'of an older version')
+  const makeKey = async () =>
+    (await client.admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'live' })).body
+  const [revoked, kept] = [await makeKey(), await makeKey()]
+  t.equal((await client.admin('DELETE', `/workspaces/ws_default/keys/${revoked.id}`)).status, 200)
+  await visit()
+  await listedAll(client, visits)
+  const rules = await rulesOf(client, visits)
+  const ids = new Set(visits.map(({ event }) => event.visitorId))
+  const visitors = await visitorsOf(client, ids)
+  t.equal(await server.stop(), 0)
+
+  const trimmed = await openOps(dataDir)
+  await trimAll(trimmed, 'all')
+  await trimmed.close()
+  wipe()
+  const ops = await openOps(dataDir)
+  const done = await rebuild(ops)
+  t.match(done, { partitions: 4, visitors: ids.size, adoptable: 0, inserted: 0, doubled: 0 })
+  await t.rejects(rebuild(ops), NothingToRebuild, 'a second rebuild finds nothing to do')
+  await ops.close()
+
+  await start()
+  await checkEvents(t, visits)
+  t.same(await rulesOf(client, visits), rules, 'rules with their versions and counts')
+  const shown = await visitorsOf(client, ids)
+  for (const [id, visitor] of visitors) t.same(shown.get(id), visitor, 'devices, addresses, accounts and verdicts')
+  t.equal((await client.get('/v1/rules', revoked.key)).status, 401, 'a revoked key stays revoked')
+  t.equal((await client.get('/v1/rules', kept.key)).status, 200)
+  const before = visits.length
+  await visit(devices.slice(0, 20))
+  for (const { device, event } of visits.slice(before)) {
+    const known = visits
+      .slice(0, before)
+      .filter((visit) => visit.device === device)
+      .at(-1)
+    const token = (visits.at(-1) as Visit).body.storageToken
+    if (token !== null && event.visitorFound) t.equal(event.visitorId, known?.event.visitorId, 'its token is known')
+  }
+})
+
+t.test('what the log still has comes back exactly, after kill -9 in the middle of sinking', async (t) => {
+  await server.stop()
+  const trimmed = await openOps(dataDir)
+  await trimAll(trimmed, 'half')
+  await trimmed.close()
+  await start()
+  await visit([...devices, ...makeDevices(random, 40, devices.length)])
+  const latest = visits.slice(-60)
+  await server.kill9()
+  wipe()
+  const ops = await openOps(dataDir)
+  const done = await rebuild(ops)
+  t.ok(done.adoptable >= 100, `${done.adoptable} events are adopted`)
+  t.equal(done.doubled, 0)
+  await ops.close()
+
+  await start()
+  for (const first of latest) {
+    const again = await repeat(client, first)
+    t.match(again, { status: 200, body: { requestId: first.event.requestId } }, 'a nonce is answered with its event')
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+  }
+  await checkEvents(t, visits)
+  for (const { event, device } of latest) {
+    const { body } = await client.identify({
+      ...device.request.body,
+      ...{ ip: device.ip, userAgent: device.request.userAgent, headers: device.request.headers },
+      storageToken: event.storageToken,
+    })
+    t.equal(body.visitorId, event.visitorId, 'a token is recognised')
+    visits.push({ device, body: {}, event: body })
+  }
+  await checkEvents(t, visits)
+
+  // Most were put into the index by a visit that the log has forgotten.
+  const homes = new Map(visits.map(({ device, event }) => [device.number, event.visitorId]))
+  const others = await visitAll(
+    client,
+    random,
+    devices.map((device) => ({ ...device, token: null })),
+  )
+  const found = others.filter(({ device, event }) => homes.get(device.number) === event.visitorId)
+  t.ok(found.length > devices.length / 2, `${found.length} of ${devices.length} are recognised by their looks`)
+  t.equal(await server.stop(), 0)
+})
