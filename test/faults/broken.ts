@@ -41,6 +41,14 @@ export const FAULTS: readonly Fault[] = [
     replace: '                void to;\n            seq = record.seq;',
   },
   {
+    promise: 'a range is inserted before it counts as inserted',
+    file: 'sink/sink.js',
+    find: '    const rows = await insertRows(',
+    replace: `    await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: mark.after, next: mark.upTo }, drop: [SINK_MARK] }]);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const rows = await insertRows(`,
+  },
+  {
     promise: 'a nonce that was decided is remembered across a restart',
     file: 'engine/partition.js',
     find: '        if (item.nonceHash !== 0)\n            nonces.add(item);',

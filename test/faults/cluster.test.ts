@@ -1,0 +1,39 @@
+// The promise of the product in a cluster: what was accepted survives whatever happens to a role or to a server under it, once.
+
+import t from 'tap'
+import { testSeed } from '../helpers/rng.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { openCluster } from './cluster.ts'
+import { runSeries } from './series.ts'
+
+const KINDS = [
+  'kill engine',
+  'wipe redis',
+  'kill nats',
+  'cut replies of clickhouse',
+  'pause engine',
+  'kill everything',
+  'restart roles one by one',
+] as const
+
+t.setTimeout(400_000)
+t.teardown(cleanUp)
+
+t.test('what was accepted survives faults of every part of a cluster, exactly once', async (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const { violation, readyMs, decidingMs, ...figures } = await runSeries({
+    seed,
+    cycles: KINDS.length,
+    connections: 16,
+    byIdMax: 150,
+    open: () => openCluster({ kinds: KINDS }),
+    print: (line) => t.comment(line),
+  })
+  t.comment(JSON.stringify(figures))
+  t.comment(`ready after ${readyMs.join(', ')} ms; all partitions ${decidingMs.join(', ')} ms later`)
+  t.equal(violation, null, 'every promise is kept')
+  t.equal(figures.cycles, KINDS.length)
+  t.equal(figures.listed, figures.acked, 'every id that a client was told of is listed, and no other')
+  t.ok(figures.acked > 500, 'there was a load')
+})
