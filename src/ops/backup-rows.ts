@@ -6,9 +6,9 @@ import { ERASURES_TABLE } from '../sink/erase.ts'
 import { QUARANTINE_TABLE } from '../sink/insert.ts'
 import { FRAME_BYTES_MAX, type FrameWriter } from './backup-files.ts'
 import type { Progress } from './progress.ts'
-import { SCAN } from './rebuild-visitors.ts'
+import { SCAN } from './rebuild-read.ts'
 
-const PAGE_ROWS = 5_000
+const PAGE_ROWS = 10_000
 const FRAME_BYTES = FRAME_BYTES_MAX / 4
 
 type Row = Readonly<Record<string, unknown>>

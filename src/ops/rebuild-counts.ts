@@ -8,7 +8,8 @@ import type { Key, Kv } from '../kv/kv.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
 import { ERASURES_TABLE } from '../sink/erase.ts'
-import { BASE, type Base, SCAN } from './rebuild-visitors.ts'
+import { SCAN } from './rebuild-read.ts'
+import { BASE, type Base } from './rebuild-visitors.ts'
 
 export interface RebuildCountsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>

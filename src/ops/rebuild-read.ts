@@ -1,6 +1,9 @@
-// Reading a stretch of a log partition to its end, for commands that go through all of it once.
+// Reading all of something once, as commands do: a stretch of a log partition to its end, a whole table.
 
 import { type Log, type LogRecord, RECORD_BYTES_MAX, type Seq, type Topic } from '../log/log.ts'
+
+/** Scans of a whole history take minutes. */
+export const SCAN = { timeoutMsMax: 590_000, rowsMax: 1_000_000 } as const
 
 const READ = { recordsMax: 512, bytesMax: 8 * RECORD_BYTES_MAX }
 /** An empty answer is believed only after a wait: a reader may have to find its place first. */

@@ -10,8 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
 import { ERASURES_TABLE, eraseRows } from '../sink/erase.ts'
 import { insertRows, QUARANTINE_TABLE } from '../sink/insert.ts'
-import { batchesOf } from './rebuild-read.ts'
-import { SCAN } from './rebuild-visitors.ts'
+import { batchesOf, SCAN } from './rebuild-read.ts'
 
 export interface RebuildSinkNeeds {
   readonly log: Pick<Log, 'read'>

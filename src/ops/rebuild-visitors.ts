@@ -6,7 +6,6 @@ import type { Env, Verdict } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
 import { canonicalIp, maskIp, subnetOf } from '../domain/ip.ts'
 import { putAll } from '../engine/refold.ts'
-import { EVENTS_TABLE } from '../events/row.ts'
 import { ACCOUNTS_EXACT_MAX, addAccount } from '../identity/linked-accounts.ts'
 import { DEVICES_MAX, IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor, type VisitorState } from '../identity/visitor.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -14,6 +13,7 @@ import { ERASED, erasedId } from '../records/erasures.ts'
 import { partitionScope, visitorKey } from '../records/partitions.ts'
 import { holdVisitor } from '../records/visitors.ts'
 import type { Progress } from './progress.ts'
+import { SCAN } from './rebuild-read.ts'
 
 /** Events of `partition` made of identifications before `before`. */
 export interface Base {
@@ -25,18 +25,18 @@ export interface RebuildVisitorsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly kv: Pick<Kv, 'get' | 'commit'>
   readonly progress: Progress
+  /** Of `stageVisits`. */
+  readonly table: string
 }
 
 export const BASE = 'log_partition = {partition:UInt16} AND log_seq < {before:UInt64}'
-/** Scans of a whole history take minutes. */
-export const SCAN = { timeoutMsMax: 590_000, rowsMax: 1_000_000 } as const
 
 /** Read at once, so that memory does not grow with the number of visitors. */
 const VISITORS_AT_ONCE = 5_000
 const HASHES = 2n ** 64n
 const VISITOR = 'workspace_id, env, visitor_id'
 /** In the order in which events were decided; those of a restored backup have no place in this log but their time. */
-const NEWEST = '(log_seq, ts, request_id)'
+const NEWEST = '(log_seq, ts)'
 /** Addresses and devices look alike once they are masked, or their version is left out. */
 const SPARE = 2
 const ACCOUNTS_PAGE = 10_000
@@ -53,7 +53,7 @@ interface SummaryRow extends OfVisitor {
   readonly last_at: number
   readonly visits: number
   readonly by_token: number
-  readonly generation: number
+  readonly newest_generation: number
   readonly allowed: number
   readonly challenged: number
   readonly blocked: number
@@ -70,11 +70,11 @@ interface DeviceRow extends OfVisitor {
   readonly graphics: string
 }
 
-/** Writes every visitor that events before the log's tell of. Returns how many. Twice equals once. */
+/** Writes every visitor that staged events before the log's tell of. Returns how many. Twice equals once. */
 export async function rebuildVisitors(needs: RebuildVisitorsNeeds, base: Base): Promise<number> {
-  const { clickhouse } = needs
+  const { clickhouse, table } = needs
   const [counted] = await clickhouse.query<{ visitors: number }>(
-    `SELECT uniq(visitor_id) AS visitors FROM ${EVENTS_TABLE} WHERE ${BASE}`,
+    `SELECT uniq(visitor_id) AS visitors FROM ${table} WHERE ${BASE}`,
     { ...base },
     SCAN,
   )
@@ -89,28 +89,27 @@ export async function rebuildVisitors(needs: RebuildVisitorsNeeds, base: Base): 
 }
 
 async function rebuildShare(
-  { clickhouse, kv, progress }: RebuildVisitorsNeeds,
+  { clickhouse, kv, progress, table }: RebuildVisitorsNeeds,
   base: Base,
   share: { readonly low: string; readonly high: string },
 ): Promise<number> {
-  // An event that could not be decided has a visitor id that nobody was given.
-  const where = `${BASE} AND visitor_hash BETWEEN {low:UInt64} AND {high:UInt64} AND evaluation_error = ''`
+  const where = `${BASE} AND visitor_hash BETWEEN {low:UInt64} AND {high:UInt64}`
   const params = { ...base, ...share }
   const summaries = await clickhouse.query<SummaryRow>(
     `SELECT ${VISITOR},
        toUnixTimestamp64Milli(min(first_seen_at)) AS first_at, toUnixTimestamp64Milli(max(last_seen_at)) AS last_at,
        greatest(count(), max(total_visits)) AS visits, countIf(identity_method = 'token') AS by_token,
-       greatest(1, max(JSONExtractUInt(detail, 'gen'))) AS generation,
+       max(generation) AS newest_generation,
        countIf(verdict = 'allow') AS allowed, countIf(verdict = 'challenge') AS challenged,
        countIf(verdict = 'block') AS blocked, argMax(verdict, ${NEWEST}) AS newest_verdict,
        groupUniqArrayIf(${ACCOUNTS_EXACT_MAX + 1})(linked_id, linked_id != '') AS accounts
-     FROM ${EVENTS_TABLE} WHERE ${where} GROUP BY ${VISITOR}`,
+     FROM ${table} WHERE ${where} GROUP BY ${VISITOR}`,
     params,
     SCAN,
   )
   const addresses = grouped(
     await clickhouse.query<AddressRow>(
-      `SELECT ${VISITOR}, ip AS address, toUnixTimestamp64Milli(max(ts)) AS at FROM ${EVENTS_TABLE} WHERE ${where}
+      `SELECT ${VISITOR}, ip AS address, toUnixTimestamp64Milli(max(ts)) AS at FROM ${table} WHERE ${where}
        GROUP BY ${VISITOR}, ip ORDER BY ${VISITOR}, max(${NEWEST}) DESC LIMIT ${IPS_MAX * SPARE} BY ${VISITOR}`,
       params,
       SCAN,
@@ -118,7 +117,7 @@ async function rebuildShare(
   )
   const devices = grouped(
     await clickhouse.query<DeviceRow>(
-      `SELECT ${VISITOR}, platform AS system, browser AS software, gpu AS graphics FROM ${EVENTS_TABLE} WHERE ${where}
+      `SELECT ${VISITOR}, platform AS system, browser AS software, gpu AS graphics FROM ${table} WHERE ${where}
        GROUP BY ${VISITOR}, platform, browser, gpu
        ORDER BY ${VISITOR}, max(${NEWEST}) DESC LIMIT ${DEVICES_MAX * SPARE} BY ${VISITOR}`,
       params,
@@ -133,7 +132,8 @@ async function rebuildShare(
   const put = []
   for (const [at, row] of summaries.entries()) {
     if (erased[at]) continue
-    const accounts = row.accounts.length > ACCOUNTS_EXACT_MAX ? accountsOf(clickhouse, base, row) : [row.accounts]
+    const accounts =
+      row.accounts.length > ACCOUNTS_EXACT_MAX ? accountsOf(clickhouse, table, base, row) : [row.accounts]
     const name = nameOf(row)
     const state = await toState(row, addresses.get(name) ?? [], devices.get(name) ?? [], accounts)
     // Without keys the next visit puts the visitor under all of its own.
@@ -168,7 +168,7 @@ async function toState(
   state.lastSeenAt = row.last_at
   state.totalVisits = row.visits
   state.tokenVisits = row.by_token
-  state.generation = row.generation
+  state.generation = row.newest_generation
   state.verdicts = { allow: row.allowed, challenge: row.challenged, block: row.blocked }
   state.lastVerdict = row.newest_verdict === 'none' ? null : row.newest_verdict
   const seen = addresses.flatMap(({ address, at }) => {
@@ -193,11 +193,11 @@ async function toState(
 }
 
 /** Page by page, for the few visitors with so many. */
-async function* accountsOf(clickhouse: Pick<ClickHouse, 'query'>, base: Base, row: OfVisitor) {
+async function* accountsOf(clickhouse: Pick<ClickHouse, 'query'>, table: string, base: Base, row: OfVisitor) {
   let after = ''
   for (;;) {
     const page = await clickhouse.query<{ account: string }>(
-      `SELECT DISTINCT linked_id AS account FROM ${EVENTS_TABLE}
+      `SELECT DISTINCT linked_id AS account FROM ${table}
        WHERE ${BASE} AND workspace_id = {workspace:String} AND env = {env:String}
          AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String} AND linked_id > {after:String}
        ORDER BY account LIMIT ${ACCOUNTS_PAGE}`,

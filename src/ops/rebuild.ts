@@ -22,6 +22,7 @@ import {
 import { rebuildRuleCounts, rebuildTombstones } from './rebuild-counts.ts'
 import { batchesOf, recordsOf } from './rebuild-read.ts'
 import { newestSunk, rebuildSink } from './rebuild-sink.ts'
+import { type Staging, stageVisits } from './rebuild-staging.ts'
 import { rebuildVisitors } from './rebuild-visitors.ts'
 
 export interface RebuildNeeds {
@@ -74,11 +75,18 @@ export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
   if (keeps) await refusePartlyLost(kv)
   const commands = keeps ? null : await refoldConfiguration(needs)
   const sum = { visitors: 0, tombstones: 0, adoptable: 0, inserted: 0, doubled: 0 }
-  for (const [at, partition] of lost.entries()) {
-    progress.begin(`partition ${partition} (${at + 1} of ${lost.length})`, null)
-    const one = await rebuildPartition(needs, partition)
-    for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += one[name]
-    progress.end(`${one.visitors} visitors, ${one.adoptable} events to adopt, ${one.inserted} rows inserted`)
+  if (lost.length > 0) {
+    const staging = await stageVisits(needs.clickhouse, needs.clock, progress)
+    try {
+      for (const [at, partition] of lost.entries()) {
+        progress.begin(`partition ${partition} (${at + 1} of ${lost.length})`, null)
+        const one = await rebuildPartition(needs, partition, staging)
+        for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] += one[name]
+        progress.end(`${one.visitors} visitors, ${one.adoptable} events to adopt, ${one.inserted} rows inserted`)
+      }
+    } finally {
+      await staging.drop()
+    }
   }
   await finishDeployment(kv, needs.partitions)
   return { commands, partitions: lost.length, ...sum }
@@ -117,12 +125,12 @@ async function findSeam({ log, clickhouse }: RebuildNeeds, partition: number): P
   return { after: last, last, before: Number.MAX_SAFE_INTEGER, decidedTo }
 }
 
-async function rebuildPartition(needs: RebuildNeeds, partition: number) {
+async function rebuildPartition(needs: RebuildNeeds, partition: number, staging: Staging) {
   const { kv } = needs
   const scope = partitionScope(partition)
   const seam = await findSeam(needs, partition)
   const isUnowned = (await kv.position(scope, ENGINE_POSITION)) === null
-  const state = isUnowned ? await rebuildState(needs, partition, seam) : NO_STATE
+  const state = isUnowned ? await rebuildState({ ...needs, table: staging.table }, partition, seam) : NO_STATE
 
   let inserted = 0
   let doubled = 0
@@ -143,7 +151,11 @@ async function rebuildPartition(needs: RebuildNeeds, partition: number) {
 const NO_STATE = { visitors: 0, tombstones: 0, adoptable: 0 }
 
 /** What the engine's adoption starts from. */
-async function rebuildState(needs: RebuildNeeds, partition: number, seam: Seam): Promise<typeof NO_STATE> {
+async function rebuildState(
+  needs: RebuildNeeds & { readonly table: string },
+  partition: number,
+  seam: Seam,
+): Promise<typeof NO_STATE> {
   const base = { partition, before: seam.before }
   const tombstones = await rebuildTombstones(needs, partition)
   const visitors = await rebuildVisitors(needs, base)

@@ -188,7 +188,8 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
       if (original !== null) return original
       const event = await at(place, workspace, env, requestId)
       const ts = requestTime(requestId)
-      return event ?? (ts === null ? null : await stored(workspace, env, requestId, ts))
+      const found = event ?? (ts === null ? null : await stored(workspace, env, requestId, ts))
+      return found === null ? null : unlessErased(found)
     },
 
     async page(workspace, env, filter, limit, from) {

@@ -12,17 +12,16 @@ import { openEventReads } from '../../src/reads/events.ts'
 import { readRuleStats } from '../../src/reads/rule-stats.ts'
 import { decodeErasure, decodeIdentification } from '../../src/records/identification.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
-import { SYSTEM, scanAll, tenantScope } from '../../src/records/scopes.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { checkErasures } from './check-erasures.ts'
+import { checkFold } from './check-fold.ts'
 import type { Answered } from './clients.ts'
 import { type DecidedSoFar, visitorOf } from './decided.ts'
-import { createRawHost, type Deployment, foldChanges, PARTITIONS, prepare } from './deployment.ts'
+import { type Deployment, PARTITIONS } from './deployment.ts'
 import type { Erased } from './erasers.ts'
 import type { Exemptions } from './exempt.ts'
-import { bindKv, createKvStore } from './model-kv.ts'
 import type { Changed } from './operators.ts'
-import { bindBus, bindLog, createLogStore, type StoredRecord } from './ports.ts'
+import type { StoredRecord } from './ports.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 import { kindOf, type Problem } from './watch.ts'
@@ -330,58 +329,5 @@ function checkRevisions(
           `${meta.requestId}: ${event.rulesRevision} < ${outcome.revision}`,
         )
     }
-  }
-}
-
-async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
-  for (const scope of [SYSTEM, tenantScope('ws_model', 'live'), tenantScope('ws_model', 'test')]) {
-    found.set(`${scope} position`, String(await kv.position(scope, 'changes')))
-    for (const collection of ['workspace', 'meta', 'rule', 'rule-order', 'outcome']) {
-      for await (const { key, value } of scanAll(kv, scope, collection)) {
-        found.set(`${scope} ${key.join('/')}`, JSON.stringify(value))
-      }
-    }
-  }
-  return found
-}
-
-/** Configuration is a fold of `changes`, and every operator was told what the fold says. */
-async function checkFold({ log, raw, changes, problem }: Facts, scheduler: Scheduler): Promise<void> {
-  const host = createRawHost(scheduler)
-  const fresh = {
-    ...raw,
-    log: bindLog(createLogStore({ partitions: PARTITIONS }), host, 'fold'),
-    kv: bindKv(createKvStore(), host),
-  }
-  await prepare(fresh)
-  await foldChanges(
-    { ...fresh, bus: bindBus(new Map(), host, () => undefined), log: { ...raw.log, append: fresh.log.append } },
-    host,
-  )
-  const expected = await dump(fresh.kv)
-  const actual = await dump(raw.kv)
-  for (const [name, value] of expected) {
-    const gone = name.includes('outcome/') && !actual.has(name)
-    if (!gone && actual.get(name) !== value)
-      problem('configuration is a fold of its changes', `${name}: ${actual.get(name)}, not ${value}`)
-  }
-  for (const name of actual.keys()) {
-    if (!expected.has(name)) problem('configuration is a fold of its changes', `${name} is not in the fold`)
-  }
-  const outcomes = new Map(
-    [...expected].filter(([name]) => name.includes('outcome/')).map(([, value]) => [value, true]),
-  )
-  for (const { draft, outcome } of changes) {
-    if (outcome !== null && !outcomes.has(JSON.stringify(outcome)))
-      problem('an operator is told what happened', `${draft.type}: ${JSON.stringify(outcome)}`)
-  }
-  const dead = log.side('dead', 0).archive.map(({ bytes }) => unpack(bytes) as Record<string, unknown>)
-  const unreadable = log
-    .side('changes', 0)
-    .archive.filter(({ bytes }) => typeof (unpack(bytes) as { id?: unknown } | null)?.id !== 'string')
-  for (const { seq } of unreadable) {
-    if (!dead.some((l) => l.topic === 'changes' && l.seq === seq))
-      problem('what cannot be decided has a dead letter', `changes/${seq}`)
   }
 }

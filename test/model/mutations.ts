@@ -6,7 +6,7 @@ import type { Commit, Kv } from '../../src/kv/kv.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import type { Log } from '../../src/log/log.ts'
 import { publishHint } from '../../src/records/hints.ts'
-import { ENGINE_POSITION, SINK_MARK, SINK_POSITION } from '../../src/records/partitions.ts'
+import { ENGINE_POSITION, NONCE, SINK_MARK, SINK_POSITION } from '../../src/records/partitions.ts'
 import { CHANGES_SOURCE } from '../../src/records/scopes.ts'
 import type { Ports, Role, Tamper } from './process.ts'
 import type { WorldOptions } from './world.ts'
@@ -69,6 +69,27 @@ export const MUTATIONS: readonly Mutation[] = [
         },
       }),
     },
+  },
+  {
+    rule: 'R1',
+    what: 'a take-over does not look whether what it had to adopt was trimmed meanwhile',
+    seed: 316,
+    tamper: onKv('engine', (kv) => {
+      let position: number | null = null
+      let takingOver = false
+      return {
+        scan: (scope, collection, range) => {
+          takingOver = collection === NONCE
+          return kv.scan(scope, collection, range)
+        },
+        position: async (scope, source) => {
+          if (source !== ENGINE_POSITION) return kv.position(scope, source)
+          if (!takingOver) position = await kv.position(scope, source)
+          takingOver = false
+          return position
+        },
+      }
+    }),
   },
   {
     rule: 'R2',

@@ -12,39 +12,43 @@ t.teardown(cleanUp)
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
-t.test('members that see the same come to even shares in three steps, and nobody gives back without need', async (t) => {
-  const seed = testSeed()
-  t.comment(`seed ${seed}`)
-  const random = rng(seed)
-  for (let round = 0; round < 500; round++) {
-    const all = names(1 + random.int(24))
-    const members = Array.from({ length: 1 + random.int(8) }, (_, index) => `m${index}`)
-    const owners = new Map<string, string>()
-    for (const name of all) {
-      const owner = random.int(members.length + 2)
-      if (owner < members.length) owners.set(name, members[owner] as string)
-      else if (owner === members.length) owners.set(name, 'dead')
-    }
-    const even = (count: number) =>
-      count >= Math.floor(all.length / members.length) && count <= Math.ceil(all.length / members.length)
-    const counts = () => members.map((id) => [...owners.values()].filter((owner) => owner === id).length)
-    const wasEven = ![...owners.values()].includes('dead') && owners.size === all.length && counts().every(even)
-    for (const [name, owner] of owners) if (owner === 'dead') owners.delete(name)
+t.test(
+  'members that see the same come to even shares in three steps, and nobody gives back without need',
+  async (t) => {
+    const seed = testSeed()
+    t.comment(`seed ${seed}`)
+    const random = rng(seed)
+    for (let round = 0; round < 500; round++) {
+      const all = names(1 + random.int(24))
+      const members = Array.from({ length: 1 + random.int(8) }, (_, index) => `m${index}`)
+      const owners = new Map<string, string>()
+      for (const name of all) {
+        const owner = random.int(members.length + 2)
+        if (owner < members.length) owners.set(name, members[owner] as string)
+        else if (owner === members.length) owners.set(name, 'dead')
+      }
+      const even = (count: number) =>
+        count >= Math.floor(all.length / members.length) && count <= Math.ceil(all.length / members.length)
+      const counts = () => members.map((id) => [...owners.values()].filter((owner) => owner === id).length)
+      const wasEven = ![...owners.values()].includes('dead') && owners.size === all.length && counts().every(even)
+      for (const [name, owner] of owners) if (owner === 'dead') owners.delete(name)
 
-    for (let step = 0; step < 2; step++) {
-      const shares = members.map((id) => [id, shareOf(id, all, { members, owners })] as const)
-      const taken = shares.flatMap(([, { take }]) => take)
-      if (new Set(taken).size !== taken.length) t.fail(`round ${round}: two take one name`)
-      if (wasEven && shares.some(([, { giveBack }]) => giveBack.length > 0)) t.fail(`round ${round}: moved for nothing`)
-      for (const [, { giveBack }] of shares) for (const name of giveBack) owners.delete(name)
-      for (const [id, { take }] of shares) for (const name of take) owners.set(name, id)
+      for (let step = 0; step < 2; step++) {
+        const shares = members.map((id) => [id, shareOf(id, all, { members, owners })] as const)
+        const taken = shares.flatMap(([, { take }]) => take)
+        if (new Set(taken).size !== taken.length) t.fail(`round ${round}: two take one name`)
+        if (wasEven && shares.some(([, { giveBack }]) => giveBack.length > 0))
+          t.fail(`round ${round}: moved for nothing`)
+        for (const [, { giveBack }] of shares) for (const name of giveBack) owners.delete(name)
+        for (const [id, { take }] of shares) for (const name of take) owners.set(name, id)
+      }
+      for (const id of members) for (const name of shareOf(id, all, { members, owners }).take) owners.set(name, id)
+      if (owners.size !== all.length || !counts().every(even))
+        t.fail(`round ${round}: ${counts().join(' ')} of ${all.length}`)
     }
-    for (const id of members) for (const name of shareOf(id, all, { members, owners }).take) owners.set(name, id)
-    if (owners.size !== all.length || !counts().every(even))
-      t.fail(`round ${round}: ${counts().join(' ')} of ${all.length}`)
-  }
-  t.pass('500 groups')
-})
+    t.pass('500 groups')
+  },
+)
 
 t.test('names move when a member joins, leaves and dies, and no name is held twice meanwhile', async (t) => {
   const deployment = await openDeployment(t)
