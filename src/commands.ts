@@ -34,7 +34,8 @@ export function runRebuild(config: Config, logger: Logger): Promise<string> {
     const done = await rebuild(opened)
     const configuration = done.commands === null ? 'configuration was there' : `${done.commands} commands applied`
     const events = `${done.adoptable} events in the log to adopt`
-    return `rebuilt: ${configuration}, ${done.partitions} partitions, ${done.visitors} visitors, ${events}`
+    const rows = `${done.inserted} rows inserted, ${done.doubled} found twice`
+    return `rebuilt: ${configuration}, ${done.partitions} partitions, ${done.visitors} visitors, ${events}, ${rows}`
   })
 }
 

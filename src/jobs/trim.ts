@@ -55,5 +55,8 @@ async function trimPartition(needs: TrimNeeds, partition: number, samples: Sampl
   samples.push({ at: now, events: Math.min(engine, sink) })
   let upTo = 0
   while (samples[0] !== undefined && samples[0].at <= now - keepMs) upTo = samples.shift()?.events ?? upTo
-  if (upTo > 0) await log.trim('events', partition, upTo)
+  // Positions go back only when the kv was lost and rebuilt: then older samples know nothing of what must be adopted. The newest
+  // record stays, because it says how far identifications are decided.
+  const done = Math.min(upTo, engine, sink) - 1
+  if (done > 0) await log.trim('events', partition, done)
 }

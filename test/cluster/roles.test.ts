@@ -1,7 +1,7 @@
 // A cluster in roles on real NATS, Redis and ClickHouse: what one process accepts another decides and a third one reads, and
 // changes reach all of them within their bounds.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
 import { pause } from '../faults/processes.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
@@ -35,6 +35,12 @@ async function held(): Promise<number[]> {
   return (await Promise.all(counts)).sort()
 }
 
+/** Asks until the answer holds; fails when it does not in time. */
+async function expectSoon<T>(t: Test, what: string, ask: () => Promise<T>, holds: (answer: T) => boolean, ms: number) {
+  const answer = await eventually(ask, holds, ms)
+  t.ok(holds(answer), `${what}: ${JSON.stringify(answer)} within ${ms} ms`)
+}
+
 const isShared = (counts: readonly number[], ...expected: number[]) =>
   JSON.stringify(counts) === JSON.stringify(expected)
 
@@ -57,7 +63,9 @@ t.test('an event is readable by id right after its 200, whoever accepted and dec
     t.equal(read.status, 200)
     t.equal(read.body.visitorId, body.visitorId)
   }
-  await eventually(
+  await expectSoon(
+    t,
+    'listed',
     async () => (await api.get('/v1/events?limit=100', key)).body.data.length,
     (count) => count === 24,
     5_000,
@@ -109,7 +117,9 @@ t.test('a revoked key is refused by every process within a second', async (t) =>
   })
   t.equal(made.status, 201)
   const fresh = made.body.key as string
-  await eventually(
+  await expectSoon(
+    t,
+    'the new key works',
     async () => [
       (await first.identify({ userAgent: CHROME }, { key: fresh })).status,
       (await second.identify({ userAgent: CHROME }, { key: fresh })).status,
@@ -127,21 +137,18 @@ t.test('a revoked key is refused by every process within a second', async (t) =>
 })
 
 t.test('partitions are shared evenly, and move within five seconds of a join, a leave and a death', async (t) => {
-  await eventually(held, (counts) => isShared(counts, 4, 4), 5_000)
+  await expectSoon(t, 'shared', held, (counts) => isShared(counts, 4, 4), 5_000)
   const third = await cluster.add('engine')
-  await eventually(held, (counts) => isShared(counts, 2, 3, 3), 5_000)
-  t.pass('joined')
+  await expectSoon(t, 'joined', held, (counts) => isShared(counts, 2, 3, 3), 5_000)
 
   t.equal(await third.server.stop(), 0)
   ;(cluster.members as Member[]).splice(cluster.members.indexOf(third), 1)
-  await eventually(held, (counts) => isShared(counts, 4, 4), 5_000)
-  t.pass('left')
+  await expectSoon(t, 'left', held, (counts) => isShared(counts, 4, 4), 5_000)
 
   const [, victim] = cluster.membersOf('engine') as [Member, Member]
   await victim.kill9()
   ;(cluster.members as Member[]).splice(cluster.members.indexOf(victim), 1)
-  await eventually(held, (counts) => isShared(counts, 8), 5_000)
-  t.pass('died')
+  await expectSoon(t, 'died', held, (counts) => isShared(counts, 8), 5_000)
   t.equal((await visit(first)).status, 200)
 })
 
@@ -153,7 +160,9 @@ t.test('what is accepted while no engine runs is pending everywhere, and decided
   const read = await api.get(`/v1/events/${body.requestId}`, key)
   t.equal(read.status, 202, 'also for a process that did not accept it')
   process.kill(engine.server.pid, 'SIGCONT')
-  await eventually(
+  await expectSoon(
+    t,
+    'decided',
     async () => (await api.get(`/v1/events/${body.requestId}`, key)).status,
     (status) => status === 200,
     8_000,

@@ -1,6 +1,8 @@
 // A deployment in a folder for tests of commands: its ports opened as a command opens them, and visits whose answers tell what
 // must be there afterwards.
 
+import { isDeepStrictEqual } from 'node:util'
+import type { Test } from 'tap'
 import { readConfig } from '../../src/config.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLifetime } from '../../src/lib/lifetime.ts'
@@ -44,16 +46,13 @@ async function openWith(open: typeof openEmbedded, env: Readonly<Record<string, 
 }
 
 /** Trims as the job does when everything is old enough: identifications first, then events. */
-export async function trimAll({ log, kv, partitions }: Ops, events: 'all' | 'half'): Promise<void> {
+export async function trimAll({ log, kv, partitions }: Ops): Promise<void> {
   for (let partition = 0; partition < partitions; partition++) {
     const scope = partitionScope(partition)
     const [decided] = await kv.get<number>(scope, [DECIDED_TO])
     await log.trim('identifications', partition, decided?.value ?? 0)
-    const done = Math.min(
-      (await kv.position(scope, ENGINE_POSITION)) ?? 0,
-      (await kv.position(scope, SINK_POSITION)) ?? 0,
-    )
-    await log.trim('events', partition, events === 'all' ? done : done >> 1)
+    const positions = await Promise.all([kv.position(scope, ENGINE_POSITION), kv.position(scope, SINK_POSITION)])
+    await log.trim('events', partition, Math.min(...positions.map((position) => position ?? 0)))
   }
 }
 
@@ -145,12 +144,6 @@ export const listAll = async (client: Client): Promise<string[]> =>
 export const sorted = (texts: readonly string[]): string[] => [...texts].sort()
 export const requestIds = (visits: readonly Visit[]): string[] => sorted(visits.map(({ event }) => event.requestId))
 
-export function countBy<T>(all: readonly T[], name: (one: T) => string): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const one of all) counts.set(name(one), (counts.get(name(one)) ?? 0) + 1)
-  return counts
-}
-
 /** Resolves when the lists show as many events as there were visits, or when waiting is over. */
 export const listedAll = (client: Client, visits: readonly Visit[]): Promise<string[]> =>
   eventually(
@@ -159,20 +152,61 @@ export const listedAll = (client: Client, visits: readonly Visit[]): Promise<str
     10_000,
   )
 
-/** What the API says of all visitors. */
-export async function visitorsOf(client: Client, ids: Iterable<string>): Promise<Map<string, unknown>> {
-  const visitors = new Map<string, unknown>()
+/** What the API says of a visitor. */
+export interface VisitorShown {
+  readonly visitorId: string
+  readonly totalVisits: number
+}
+
+export async function visitorsOf(client: Client, ids: Iterable<string>): Promise<Map<string, VisitorShown>> {
+  const visitors = new Map<string, VisitorShown>()
   for (const id of ids) visitors.set(id, (await client.get(`/v1/visitors/${id}`)).body)
   return visitors
 }
 
-interface RuleShown {
+/** Visitors are read from the checkpoint, which follows what was taken over a moment later. */
+export async function checkVisitors(
+  t: Test,
+  client: Client,
+  wanted: ReadonlyMap<string, VisitorShown>,
+  why = 'devices, addresses, accounts and verdicts',
+): Promise<void> {
+  for (const [id, visitor] of wanted) {
+    const { body } = await eventually(
+      () => client.get(`/v1/visitors/${id}`),
+      ({ body }) => isDeepStrictEqual(body, visitor),
+      3_000,
+    )
+    t.same(body, visitor, `${id}: ${why}`)
+  }
+}
+
+/** As many visits as there are events, by visitor. */
+export async function checkTotals(t: Test, client: Client, events: readonly { readonly visitorId: string }[]) {
+  const totals = new Map<string, number>()
+  for (const { visitorId } of events) totals.set(visitorId, (totals.get(visitorId) ?? 0) + 1)
+  for (const [id, total] of totals) {
+    const { body } = await eventually(
+      () => client.get(`/v1/visitors/${id}`),
+      ({ body }) => body?.totalVisits === total,
+      3_000,
+    )
+    t.equal(body?.totalVisits, total, `visits of ${id}`)
+  }
+}
+
+export interface RuleShown {
   readonly id: string
-  readonly stats: { readonly matchCount: number; readonly monitorMatchCount: number }
+  readonly name: string
+  readonly stats: {
+    readonly matchCount: number
+    readonly monitorMatchCount: number
+    readonly lastMatchAt: string | null
+  }
 }
 
 /** Rules as the API shows them, with their version and, once they have caught up with `visits`, their counts. */
-export async function rulesOf(client: Client, visits: readonly Visit[]): Promise<unknown[]> {
+export async function rulesOf(client: Client, visits: readonly Visit[]): Promise<RuleShown[]> {
   const matches = visits.flatMap(({ event }) => [...event.matchedRules, ...event.monitorMatches])
   const ask = async () => {
     const { body } = await client.get('/v1/rules?limit=100')
@@ -183,4 +217,16 @@ export async function rulesOf(client: Client, visits: readonly Visit[]): Promise
     const counted = rules.reduce((sum, { stats }) => sum + stats.matchCount + stats.monitorMatchCount, 0)
     return counted >= matches.filter(({ id }) => rules.some((rule) => rule.id === id)).length
   })
+}
+
+/** Rules of `rulesOf`, equal but for the moment of the last match: of matches that came together either may count as it. */
+export function checkRules(t: Test, rules: readonly RuleShown[], wanted: readonly RuleShown[]): void {
+  const timeless = ({ stats, ...rule }: RuleShown) => ({ ...rule, stats: { ...stats, lastMatchAt: null } })
+  t.same(rules.map(timeless), wanted.map(timeless), 'rules with their versions and counts')
+  for (const [at, { stats }] of rules.entries()) {
+    const other = wanted[at]?.stats.lastMatchAt ?? null
+    t.equal(stats.lastMatchAt === null, other === null)
+    if (stats.lastMatchAt === null || other === null) continue
+    t.ok(Math.abs(Date.parse(stats.lastMatchAt) - Date.parse(other)) < 1_000, 'when they matched last')
+  }
 }
