@@ -163,7 +163,7 @@ async function startRoles(
   })
   const sight = isCluster
     ? sightOfAll()
-    : async (scope: string, requestId: string) => combine([glimpse(scope, requestId)], [], partitions)
+    : async (scope: string, requestId: string) => combine(requestId, [glimpse(scope, requestId)], [], partitions)
 
   /** Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide. */
   const takingOver = () => (isCluster || engine?.caughtUp() !== false ? null : 'partitions are being taken over')

@@ -50,13 +50,19 @@ interface Question {
 }
 
 /** `accepting`: the processes whose answers count for what is pending. */
-export function combine(glimpses: readonly Glimpse[], accepting: readonly string[], partitions: number): Sighting {
+/** A record that came twice is its own original, which leads nowhere. */
+export function combine(
+  requestId: string,
+  glimpses: readonly Glimpse[],
+  accepting: readonly string[],
+  partitions: number,
+): Sighting {
   const covered = new Set(glimpses.flatMap(({ covers }) => covers))
   const heard = new Set(glimpses.map(({ from }) => from))
   return {
     place: glimpses.find(({ place }) => place !== null)?.place ?? null,
     pending: glimpses.some(({ pending }) => pending),
-    original: glimpses.find(({ original }) => original !== null)?.original ?? null,
+    original: glimpses.find(({ original }) => original !== null && original.requestId !== requestId)?.original ?? null,
     complete: covered.size >= partitions && accepting.every((id) => heard.has(id)),
   }
 }
@@ -73,7 +79,7 @@ export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string)
 export function openSight(ask: Ask, kv: Pick<Kv, 'scan'>, partitions: number): Sight {
   return async (scope, requestId, decided = false) => {
     const accepting = await listMembers(kv, INGRESS_GROUP)
-    const combined = (answers: readonly unknown[]) => combine(answers as Glimpse[], accepting, partitions)
+    const combined = (answers: readonly unknown[]) => combine(requestId, answers as Glimpse[], accepting, partitions)
     const enough = (answers: readonly unknown[]) => {
       const { place, pending, original, complete } = combined(answers)
       return place !== null || (pending && !decided) || original !== null || complete

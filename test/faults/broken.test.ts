@@ -9,7 +9,7 @@ import { runSeries } from './series.ts'
 
 const CYCLES_MAX = 20
 
-t.setTimeout(300_000)
+t.setTimeout(400_000)
 t.teardown(cleanUp)
 
 for (const fault of FAULTS) {
@@ -18,7 +18,9 @@ for (const fault of FAULTS) {
     const main = breakBuild(fault)
     const { violation, cycles } = await runSeries({
       ...{ seed, cycles: CYCLES_MAX, connections: 8, byIdMax: 200, checkEvery: true },
-      open: () => openEmbedded({ main, kinds: KILLS }),
+      // A broken build may never answer: that is seen soon enough.
+      settleMsMax: 12_000,
+      open: () => openEmbedded({ main, kinds: KILLS, env: { FINGERPOST_DECISION_WAIT_MS: '3000' } }),
       print: () => undefined,
     })
     t.comment(`seed ${seed}, cycle ${cycles}: ${violation?.id} ${violation?.what}`)

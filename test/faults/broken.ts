@@ -45,7 +45,8 @@ export const FAULTS: readonly Fault[] = [
     file: 'sink/sink.js',
     find: '    const rows = await insertRows(',
     replace: `    await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: mark.after, next: mark.upTo }, drop: [SINK_MARK] }]);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    report.sunk(partition, mark.upTo, 0);
+    await new Promise((resolve) => setTimeout(resolve, 500));
     const rows = await insertRows(`,
   },
   {

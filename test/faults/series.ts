@@ -16,6 +16,8 @@ export interface SeriesConfig {
   readonly open: () => Promise<Target>
   /** Load before an injury, milliseconds; half of it to the whole. Default 2,000. */
   readonly loadMsMax?: number
+  /** How long clients repeat what has no answer. Default 45,000. */
+  readonly settleMsMax?: number
   /** Events read by id in one check, half of them the ones answered last. */
   readonly byIdMax: number
   /** Checks everything after each cycle, to name the first bad one. Default: only after the last. */
@@ -79,7 +81,7 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
     stopped.abort()
     await running
     // Clients repeat at once, while the deployment is still recovering.
-    const settling = load.settle(SETTLE_MS_MAX)
+    const settling = load.settle(config.settleMsMax ?? SETTLE_MS_MAX)
     await injury.heal()
     await settling
     return injury.name
