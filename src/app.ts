@@ -5,6 +5,8 @@ import { callHeaders, openPresent } from './api/present.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
+import { openLocalBus } from './bus/local.ts'
+import { openNearBus } from './bus/near.ts'
 import type { Config } from './config.ts'
 import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
@@ -22,12 +24,13 @@ import { createLifetime, type Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { openRandom } from './lib/random.ts'
-import { openEmbedded, type Ports } from './ports.ts'
+import { busError, openEmbedded, type Ports } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openAuth } from './records/auth.ts'
 import { openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
+import { replySubject } from './records/replies.ts'
 import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
 import { openSinks } from './sink/role.ts'
 
@@ -74,9 +77,12 @@ async function startRoles(
   lifetime: Lifetime,
   ports: Ports,
 ): Promise<App> {
-  const { bus, log, kv, clickhouse, partitions } = ports
+  const { log, kv, clickhouse, partitions } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
+  const bus = isCluster
+    ? openNearBus({ far: ports.bus, near: openLocalBus({ onError: busError(logger) }), own: replySubject(processId) })
+    : ports.bus
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })

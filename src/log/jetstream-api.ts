@@ -1,6 +1,6 @@
 // Requests to JetStream over one connection: answers are waited for a bounded time, a lost connection fails at once what
 // waits for it, and what a server refuses becomes an error that carries its code.
-import { Events, type NatsConnection, NatsError, type RequestOptions } from 'nats'
+import { createInbox, Events, type Msg, type MsgHdrs, type NatsConnection } from 'nats'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
 
@@ -44,6 +44,11 @@ export interface Reply {
   readonly data: Uint8Array
 }
 
+export interface RequestOptions {
+  readonly timeoutMs: number
+  readonly headers?: MsgHdrs
+}
+
 export interface Api {
   readonly connection: NatsConnection
   /** Calls `$JS.API.<path>`. Fails with Refusal, or with Unavailable when the outcome is unknown. */
@@ -85,31 +90,43 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     return () => void listeners.delete(listener)
   }
 
+  // The library's own requests make an error object for each answer that came in time, which costs more than the request.
+  const inbox = createInbox()
+  const waiting = new Map<string, (message: Msg) => void>()
+  let asked = 0
+  connection.subscribe(`${inbox}.*`, {
+    callback: (error, message) => {
+      if (error === null) waiting.get(message.subject)?.(message)
+    },
+  })
+
   /** Without a connection the library would keep a request until it has one, long after the caller gave up. */
-  async function request(subject: string, data: Uint8Array | string, options: RequestOptions): Promise<Reply> {
+  async function request(
+    subject: string,
+    data: Uint8Array | string,
+    { timeoutMs, headers }: RequestOptions,
+  ): Promise<Reply> {
     if (downSince !== null) throw new Unavailable('there is no connection to NATS')
-    let stopWatching = () => {}
-    const lost = new Promise<never>((_, reject) => {
-      stopWatching = onChange(() => reject(new Unavailable('the connection to NATS was lost')))
+    asked += 1
+    const reply = `${inbox}.${asked}`
+    const settled = new AbortController()
+    let answer: Msg | null = null
+    waiting.set(reply, (message) => {
+      answer = message
+      settled.abort()
     })
+    const stopWatching = onChange(() => settled.abort())
     try {
-      const message = await Promise.race([connection.request(subject, data, options), lost])
-      const { headers } = message
-      return {
-        subject: message.subject,
-        headers: new Map([...(headers ?? [])].map(([name, values]) => [name, values[0] ?? ''])),
-        status: headers?.code ?? 0,
-        data: message.data,
-      }
+      connection.publish(subject, data, headers === undefined ? { reply } : { reply, headers })
+      await clock.sleep(timeoutMs, settled.signal)
     } catch (cause) {
-      if (cause instanceof Unavailable) throw cause
-      if (cause instanceof NatsError && cause.code === '503') {
-        throw new NobodyThere(`nobody answers ${subject}`, { cause })
-      }
-      throw new Unavailable(`no answer from ${subject}`, { cause })
+      throw new Unavailable(`${subject} cannot be asked`, { cause })
     } finally {
+      waiting.delete(reply)
       stopWatching()
     }
+    if (answer !== null) return replyOf(subject, answer)
+    throw new Unavailable(downSince === null ? `no answer from ${subject}` : 'the connection to NATS was lost')
   }
 
   return {
@@ -117,7 +134,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     request,
     async call<T>(path: string, body?: unknown): Promise<T> {
       const text = body === undefined ? '' : JSON.stringify(body)
-      const { data } = await request(`$JS.API.${path}`, text, { timeout: ANSWER_MS_MAX })
+      const { data } = await request(`$JS.API.${path}`, text, { timeoutMs: ANSWER_MS_MAX })
       return parseAnswer<T>(data)
     },
     isUp: () => downSince === null,
@@ -129,6 +146,18 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
       stop()
     },
     onChange,
+  }
+}
+
+const NO_RESPONDERS = 503
+
+function replyOf(asked: string, { subject, headers, data }: Msg): Reply {
+  if (headers?.code === NO_RESPONDERS) throw new NobodyThere(`nobody answers ${asked}`)
+  return {
+    subject,
+    headers: new Map([...(headers ?? [])].map(([name, values]) => [name, values[0] ?? ''])),
+    status: headers?.code ?? 0,
+    data,
   }
 }
 

@@ -113,7 +113,7 @@ export function openReader(config: ReaderConfig): Reader {
   /** From any server that holds the stream: what it does not have may still be elsewhere. */
   async function getDirect(seq: number): Promise<LogRecord[]> {
     const query = JSON.stringify({ seq })
-    const reply = await api.request(`$JS.API.DIRECT.GET.${stream}`, query, { timeout: GET_MS_MAX })
+    const reply = await api.request(`$JS.API.DIRECT.GET.${stream}`, query, { timeoutMs: GET_MS_MAX })
     if (reply.status !== 0) return []
     const subject = reply.headers.get('Nats-Subject')
     return subject === undefined ? [] : decodeMessage(subject, seq, reply.data)

@@ -57,13 +57,13 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
     id: string,
     message: Uint8Array,
     expected: number | null,
-    timeout: number,
+    timeoutMs: number,
   ): Promise<Seq> {
     const about = headers()
     about.set('Nats-Msg-Id', id)
     // Also when it is 0, which the library's own option would leave out.
     if (expected !== null) about.set('Nats-Expected-Last-Sequence', String(expected))
-    const { data } = await api.request(target.subject, message, { timeout, headers: about })
+    const { data } = await api.request(target.subject, message, { timeoutMs, headers: about })
     return seqOf(target.base, parseAnswer<PubAck>(data).seq)
   }
 
