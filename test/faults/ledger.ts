@@ -50,7 +50,7 @@ export function openLedger() {
   const attempts: Attempt[] = []
   const byId = new Map<string, Attempt>()
   let violation: Violation | null = null
-  const counts = { answered: 0, replayed: 0, pending: 0, refused: 0, unknown: 0 }
+  const counts = { answered: 0, replayed: 0, pending: 0, refused: 0, refusedRepeats: 0, unknown: 0 }
   let epoch = 0
 
   function violate(id: string, what: string, history: readonly string[]): void {
@@ -128,8 +128,10 @@ export function openLedger() {
         // it is no second event is what the list is checked for.
         if (attempt.answer === null) attempt.pendingId ??= requestId
       } else {
+        const isRepeat = attempt.history.length > 0
         note(attempt, `${status} ${text.slice(0, 200)}`)
-        if (status === 503) counts.refused++
+        // A repeat asks for the event of the first, which may be nowhere but in a store that is down.
+        if (status === 503) counts[isRepeat ? 'refusedRepeats' : 'refused']++
         else violate(nameOf(attempt), `an identification was answered with ${status}`, attempt.history)
       }
     },
