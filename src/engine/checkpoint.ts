@@ -14,8 +14,16 @@ const RETRY_MS = 50
 const NONCE_CHUNKS_MAX = 10_000
 const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
 
-/** `loadRuleset` makes the ruleset of `<workspace>/<env>` known to the next step, when there is one. */
-export function loadFrom(kv: Kv, partition: number, loadRuleset: (name: string) => Promise<void>): Load {
+/**
+ * `loadRuleset` makes the ruleset of `<workspace>/<env>` known to the next step, when there is one. `checkpointed` is the
+ * position the kv must still have: in one that was emptied everybody would look like a stranger. Fails with Conflict then.
+ */
+export function loadFrom(
+  kv: Pick<Kv, 'get' | 'position'>,
+  partition: number,
+  loadRuleset: (name: string) => Promise<void>,
+  checkpointed: () => Seq,
+): Load {
   const scope = partitionScope(partition)
   return async (wanted) => {
     const entries: { readonly kind: Loadable; readonly id: string }[] = []
@@ -23,10 +31,17 @@ export function loadFrom(kv: Kv, partition: number, loadRuleset: (name: string) 
       if (kind === 'ruleset') await loadRuleset(id)
       else entries.push({ kind, id })
     }
-    const found = await kv.get(
-      scope,
-      entries.map(({ kind, id }) => [kind, id] as const),
-    )
+    if (entries.length === 0) return []
+    const expect = checkpointed()
+    // Asked behind the entries, over one connection in this order: had they been gone, it would be gone too, or another one.
+    const [found, position] = await Promise.all([
+      kv.get(
+        scope,
+        entries.map(({ kind, id }) => [kind, id] as const),
+      ),
+      kv.position(scope, ENGINE_POSITION),
+    ])
+    if (position === null || position < expect) throw new Conflict(`partition ${partition} lost its records in the kv`)
     return entries.map((entry, at) => ({ ...entry, value: found[at]?.value ?? null }))
   }
 }

@@ -70,9 +70,9 @@ type Patience = ReturnType<typeof createPatience>
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
   const { log, kv, decider, recent, clock } = needs
-  const load = loadFrom(kv, partition, needs.loadRuleset)
   const chunks = openNonceChunks(kv, clock, partition)
   let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
+  const load = loadFrom(kv, partition, needs.loadRuleset, () => checkpointed)
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
   const noteProgress = (to: Seq) => {
@@ -178,7 +178,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     throw new MissingPosition(`partition ${partition} has no position in the kv: run rebuild`)
   }
   await decider.open(partition, await chunks.read())
-  const load = loadFrom(kv, partition, needs.loadRuleset)
+  const load = loadFrom(kv, partition, needs.loadRuleset, () => checkpointed)
   recent.drop(partition)
 
   let seq = Math.min(checkpointed, sunk)

@@ -7,7 +7,6 @@ import type { Key, Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
-import { loadFrom } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
 import { createState, type Loaded, type Wanted } from './state.ts'
 
@@ -114,9 +113,15 @@ export const itemsOf = (records: readonly Uint8Array[]): DecidedItem[] =>
   records.flatMap((bytes) => decodeEventsRecord(bytes).items)
 
 async function loadAll(kv: Pick<Kv, 'get'>, partition: number, wanted: readonly Wanted[]): Promise<readonly Loaded[]> {
-  const load = loadFrom(kv as Kv, partition, async () => undefined)
   const loaded: Loaded[] = []
-  for (const some of parts(wanted, GET_KEYS_MAX)) loaded.push(...(await load(some)))
+  for (const some of parts(wanted, GET_KEYS_MAX)) {
+    const entries = some.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id }]))
+    const found = await kv.get(
+      partitionScope(partition),
+      entries.map(({ kind, id }) => [kind, id] as const),
+    )
+    loaded.push(...entries.map((entry, at) => ({ ...entry, value: found[at]?.value ?? null })))
+  }
   return loaded
 }
 

@@ -64,6 +64,7 @@ export interface Visit {
     readonly requestId: string
     readonly visitorId: string
     readonly visitorFound: boolean
+    readonly firstSeenAt: string
     readonly storageToken: string
     readonly verdict: string
     readonly matchedRules: readonly { readonly id: string }[]
