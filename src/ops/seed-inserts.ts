@@ -5,6 +5,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
+import { ROW_BYTES_MAX } from './seed-rows.ts'
 
 export interface SeedInsertsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query'>
@@ -17,8 +18,8 @@ export interface SeedInsertsNeeds {
 }
 
 export interface SeedInserts {
-  /** A row with its newline, in the order of time, in ASCII. */
-  add(line: string, atMs: number, requestId: string): void
+  /** A place for the row of an event, in the order of time. `write` returns where the row ends. */
+  add(atMs: number, write: (buffer: Buffer, at: number) => number, requestId: () => string): void
   /** Resolves when there is room for more. */
   room(): Promise<void>
   flush(): Promise<void>
@@ -27,8 +28,6 @@ export interface SeedInserts {
 
 const ROWS_MAX = 40_000
 const BYTES_MAX = 48 * 1024 * 1024
-/** Longer than any row. */
-const ROW_BYTES = 16_384
 const UNDER_WAY_MAX = 3
 const WEEK_MS = 604_800_000
 /** The epoch was a Thursday. */
@@ -84,14 +83,12 @@ export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
   }
 
   return {
-    add(line, atMs, requestId) {
-      if (rows > 0 && (rows === ROWS_MAX || bytes + ROW_BYTES > BYTES_MAX || weekOf(atMs) !== week)) send()
-      if (rows === 0) {
-        week = weekOf(atMs)
-        first = requestId
-      }
-      bytes += buffer.write(line, bytes, 'latin1')
-      rows++
+    add(atMs, write, requestId) {
+      if (rows > 0 && (rows === ROWS_MAX || bytes + ROW_BYTES_MAX > BYTES_MAX || weekOf(atMs) !== week)) send()
+      bytes = write(buffer, bytes)
+      if (rows++ > 0) return
+      week = weekOf(atMs)
+      first = requestId()
     },
     async room() {
       while (underWay.size >= UNDER_WAY_MAX && failure === null) await Promise.race(underWay)

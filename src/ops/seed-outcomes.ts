@@ -52,7 +52,7 @@ export function situationKey(s: Situation): number {
 
 const QUIET = 0.9
 const onlyIf = (raised: boolean, confidence: number, method: string, source: 'client' | 'server'): Signal =>
-  raised ? detected(confidence, [method], source) : clear(QUIET, [], source)
+  raised ? detected(confidence, [method], source) : source === 'client' ? clear(QUIET, [], source) : undetermined()
 
 function signalsOf(s: Situation): StoredEvent['signals'] {
   return {
@@ -63,8 +63,8 @@ function signalsOf(s: Situation): StoredEvent['signals'] {
     vpn: onlyIf(s.vpn >= 0, 0.95, 'address', 'server'),
     incognito: onlyIf(s.incognito, 0.9, 'storage_quota', 'client'),
     tampered: onlyIf(s.tampered, 0.8, 'worker_platform', 'client'),
-    emulator: onlyIf(s.emulator, 0.95, 'virtual_gpu', 'client'),
-    proxy: clear(0.5, [], 'server'),
+    emulator: s.emulator ? detected(0.95, ['virtual_gpu'], 'client') : undetermined(),
+    proxy: undetermined(),
     tor: onlyIf(s.tor, 1, 'exit_list', 'server'),
     rootedDevice: s.rooted ? detected(0.9, ['native_flag'], 'client') : undetermined(),
     clonedApp: undetermined(),

@@ -106,16 +106,19 @@ export const EVENT_PLACES = RUNS.map(({ source, columns }) =>
   source === EVENT ? columns.map((column) => (EVENT_COLUMNS as readonly Column[]).indexOf(column)) : [],
 )
 
-/** Texts by the place of their run; '' for runs of other sources. Each ends with a comma. */
-export type Pieces = readonly string[]
+/** Bytes by the place of their run; none for runs of other sources. Each piece but the row's first begins with a comma. */
+export type Pieces = readonly Uint8Array[]
+
+const NOTHING = new Uint8Array(0)
+const PLACES: ReadonlyMap<Column, number> = new Map(COLUMNS.map((column, at) => [column, at]))
 
 /** The pieces of one source in an event's row. */
 export function piecesOf(event: StoredEvent, source: number): Pieces {
   // A place of 0 in the log marks rows that are older than anything in it.
   const cells = JSON.parse(toRow(event, 0, 0)) as unknown[]
-  return RUNS.map((run) =>
-    run.source === source
-      ? run.columns.map((column) => `${JSON.stringify(cells[COLUMNS.indexOf(column)])},`).join('')
-      : '',
-  )
+  return RUNS.map((run, at) => {
+    if (run.source !== source) return NOTHING
+    const texts = run.columns.map((column) => JSON.stringify(cells[PLACES.get(column) as number]))
+    return Buffer.from(`${at === 0 ? '[' : ','}${texts.join(',')}`, 'latin1')
+  })
 }

@@ -64,8 +64,14 @@ export function openSeedRandom(seed: string): SeedRandom {
     pick: (from) => from[int(from.length)] as (typeof from)[number],
     weighted(cumulative) {
       const drawn = float()
-      const at = cumulative.findIndex((upTo) => drawn < upTo)
-      return at < 0 ? cumulative.length - 1 : at
+      let low = 0
+      let high = cumulative.length - 1
+      while (low < high) {
+        const middle = (low + high) >> 1
+        if (drawn < (cumulative[middle] as number)) high = middle
+        else low = middle + 1
+      }
+      return low
     },
     exponential: (mean) => -Math.log(1 - float()) * mean,
     requestId(atMs) {

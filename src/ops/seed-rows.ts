@@ -27,8 +27,11 @@ interface Outcome {
 }
 
 export interface Rows {
-  /** Adds a visit to its visitor and returns its row, with the newline. */
-  row(visitor: SeedVisitor, atMs: number): string
+  /**
+   * Adds a visit to its visitor and writes its row, with the newline, into `buffer` from `at` on. Returns where it ends.
+   * A row has at most ROW_BYTES_MAX bytes.
+   */
+  write(visitor: SeedVisitor, atMs: number, buffer: Buffer, at: number): number
   /** Of the last row. */
   requestId(): string
   /** The rules that the last row's event matched; the same array for events that ended alike. */
@@ -36,6 +39,11 @@ export interface Rows {
   monitorMatches(): StoredEvent['monitorMatches']
 }
 
+const COMMA = 44
+const BRACKET = 93
+const NEWLINE = 10
+const COPIED_BY_CALL_MIN = 40
+export const ROW_BYTES_MAX = 16_384
 const OUTCOMES_MAX = 50_000
 const PAGE_WEIGHTS = cumulate(PAGES.map(({ weight }) => weight))
 const LABELLED = 0.04
@@ -59,7 +67,7 @@ export function openRows(seed: string, decide: Decide): Rows {
   )
   const networks = NETWORKS.map(({ facts }) => piecesOf({ ...usual, ip: { ...facts, address: '192.0.2.1' } }, NETWORK))
   const pages = PAGES.map(({ url, tag }) => piecesOf({ ...usual, url, tag }, PAGE))
-  const cells: (string | number | boolean)[] = EVENT_COLUMNS.map(() => '')
+  const cells: string[] = EVENT_COLUMNS.map(() => '')
   let last = usual
   let requestId = ''
 
@@ -106,7 +114,7 @@ export function openRows(seed: string, decide: Decide): Rows {
     requestId: () => requestId,
     matches: () => last.matchedRules,
     monitorMatches: () => last.monitorMatches,
-    row(visitor, atMs) {
+    write(visitor, atMs, buffer, at) {
       const { kind, accounts } = visitor
       const isBot = kind === 'bot'
       const page = pageOf(visitor)
@@ -156,36 +164,66 @@ export function openRows(seed: string, decide: Decide): Rows {
 
       const number = account < 0 ? 0 : (accounts[account] as number)
       const mail = account >= 0 && number % 3 !== 0 ? `user_${number}@${MAILS[number % MAILS.length]}` : ''
-      cells[0] = atMs
+      const time = String(atMs)
+      if (!found) visitor.firstText = time
+      cells[0] = time
       cells[1] = `"${requestId}"`
-      cells[2] = `"${visitor.id}"`
-      cells[3] = found
-      cells[4] = visitor.firstAt
-      cells[5] = atMs
-      cells[6] = CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
+      cells[2] = visitor.idText
+      cells[3] = found ? 'true' : 'false'
+      cells[4] = visitor.firstText
+      cells[5] = time
+      cells[6] = String(CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0)
       cells[7] = `"${way.ip}"`
       cells[8] = account < 0 ? '""' : `"user_${number}"`
       cells[9] = `"${mail}"`
       cells[10] = `"${labelOf(visitor) ?? 'none'}"`
-      cells[11] = visitor.visits
-      cells[12] = linkedAccounts
-      cells[13] = method === 'token' ? 1 : 1 + random.int(4)
-      cells[14] = visitor.partition
+      cells[11] = String(visitor.visits)
+      cells[12] = String(linkedAccounts)
+      cells[13] = method === 'token' ? '1' : String(1 + random.int(4))
+      cells[14] = String(visitor.partition)
 
-      let line = '['
+      let end = at
       for (let i = 0; i < RUNS.length; i++) {
         const { source } = RUNS[i] as (typeof RUNS)[number]
-        if (source === EVENT) for (const place of EVENT_PLACES[i] as number[]) line += `${cells[place]},`
-        else if (source === OUTCOME) line += outcome.pieces[i]
-        else if (source === DEVICE) line += (devices[visitor.device] as Pieces)[i]
-        else if (source === HOME) line += (homes[visitor.home] as Pieces)[i]
-        else if (source === NETWORK) line += (networks[way.network] as Pieces)[i]
-        else if (source === PAGE) line += (pages[page] as Pieces)[i]
-        else line += constants[i]
+        if (source === EVENT) {
+          for (const place of EVENT_PLACES[i] as readonly number[]) {
+            buffer[end++] = COMMA
+            end = writeText(cells[place] as string, buffer, end)
+          }
+          continue
+        }
+        const from =
+          source === OUTCOME
+            ? outcome.pieces
+            : source === DEVICE
+              ? (devices[visitor.device] as Pieces)
+              : source === HOME
+                ? (homes[visitor.home] as Pieces)
+                : source === NETWORK
+                  ? (networks[way.network] as Pieces)
+                  : source === PAGE
+                    ? (pages[page] as Pieces)
+                    : constants
+        end = writeBytes(from[i] as Uint8Array, buffer, end)
       }
-      return `${line.slice(0, -1)}]\n`
+      buffer[end++] = BRACKET
+      buffer[end++] = NEWLINE
+      return end
     },
   }
+}
+
+/** ASCII only. A call into the engine for each of a row's short texts would cost more than all the rest. */
+function writeText(text: string, buffer: Buffer, at: number): number {
+  for (let i = 0; i < text.length; i++) buffer[at + i] = text.charCodeAt(i)
+  return at + text.length
+}
+
+function writeBytes(piece: Uint8Array, buffer: Buffer, at: number): number {
+  const { length } = piece
+  if (length > COPIED_BY_CALL_MIN) buffer.set(piece, at)
+  else for (let i = 0; i < length; i++) buffer[at + i] = piece[i] as number
+  return at + length
 }
 
 /** By method, in ten-thousandths. */

@@ -11,6 +11,8 @@ export type Kind = 'person' | 'abuser' | 'bot'
 /** One visitor while it may come again. What is counted is counted by whoever takes the visits. */
 export interface SeedVisitor {
   readonly id: string
+  /** As a cell of a row, like `firstText`. */
+  readonly idText: string
   readonly partition: number
   readonly kind: Kind
   /** Place in DEVICES. */
@@ -28,6 +30,7 @@ export interface SeedVisitor {
   readonly privacy: number
   readonly vpn: number
   firstAt: number
+  firstText: string
   lastAt: number
   visits: number
   byToken: number
@@ -61,14 +64,14 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const STEP_EVENTS = 2_000
 /** Of the visits of a step, at least: without new visitors old ones would fill any history. */
-const NEW_SHARE = 0.1
+const NEW_SHARE = 0.06
 /** Share of visits by hour of the day, UTC. */
 const HOURS = [30, 22, 17, 14, 13, 15, 20, 28, 38, 46, 52, 55, 57, 60, 63, 66, 70, 74, 79, 82, 80, 70, 55, 41]
 /** By day of the week, from Sunday. */
 const WEEKDAYS = [82, 104, 106, 103, 101, 108, 96]
 /** Growth from the first day to the last. */
 const GROWTH = 0.35
-const GAP_DAYS = [0.2, 1, 1, 1, 2, 3, 7, 14]
+const GAP_DAYS = [0.2, 0.5, 1, 1, 1, 1, 2, 3, 7]
 const DEVICE_WEIGHTS = cumulate(DEVICES.map(({ weight }) => weight))
 const HOME_WEIGHTS = cumulate(HOMES.map(({ weight }) => weight))
 const HOSTING_WEIGHTS = cumulate(HOSTINGS.map(({ weight }) => weight))
@@ -105,9 +108,9 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
     if (kind === 'bot') return 20 + Math.floor(random.exponential(150))
     if (kind === 'abuser') return 4 + Math.floor(random.exponential(14))
     const drawn = random.float()
-    if (drawn < 0.38) return 1
-    if (drawn < 0.75) return 2 + Math.floor(random.exponential(4))
-    return 4 + Math.floor(random.exponential(18))
+    if (drawn < 0.34) return 1
+    if (drawn < 0.7) return 2 + Math.floor(random.exponential(5))
+    return 5 + Math.floor(random.exponential(30))
   }
 
   function newVisitor(): SeedVisitor {
@@ -117,6 +120,7 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
     const home = kind === 'bot' ? HOSTINGS_FROM + random.weighted(HOSTING_WEIGHTS) : random.weighted(HOME_WEIGHTS)
     return {
       id,
+      idText: `"${id}"`,
       partition: homePartition(id, partitions),
       kind,
       device: kind === 'bot' ? random.pick(BOT_DEVICES) : random.weighted(DEVICE_WEIGHTS),
@@ -129,6 +133,7 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
       privacy: random.chance(0.12) ? 0.5 : 0.02,
       vpn: kind === 'abuser' ? 0.3 : random.chance(0.06) ? 0.6 : 0.005,
       firstAt: 0,
+      firstText: '',
       lastAt: 0,
       visits: 0,
       byToken: 0,

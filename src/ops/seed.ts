@@ -94,8 +94,7 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
     visits.step(
       step,
       (visitor, atMs) => {
-        const line = rows.row(visitor, atMs)
-        inserts.add(line, atMs, rows.requestId())
+        inserts.add(atMs, (buffer, at) => rows.write(visitor, atMs, buffer, at), rows.requestId)
         state.count(visitor.partition, atMs, rows.matches(), rows.monitorMatches())
         made++
       },
