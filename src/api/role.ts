@@ -23,6 +23,7 @@ import { registerRoutes } from './api.ts'
 import { eventRoutes } from './events.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
+import { ruleHistoryRoutes } from './rule-history.ts'
 import { ruleRoutes } from './rules.ts'
 import { visitorRoutes } from './visitors.ts'
 
@@ -56,6 +57,7 @@ export function startApi(needs: ApiRoleNeeds): void {
     ...eventRoutes({ events, visitors }),
     ...visitorRoutes({ visitors, erase: openErase({ log, kv, clock, random, partitions }) }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
+    ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
   ]
