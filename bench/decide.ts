@@ -3,11 +3,15 @@
 
 import type { Facts } from '../src/domain/event.ts'
 import type { Group, Leaf } from '../src/domain/rule.ts'
+import { fromRow } from '../src/events/row.ts'
+import { openOutcomes } from '../src/ops/seed-outcomes.ts'
+import { openRows, ROW_BYTES_MAX } from '../src/ops/seed-rows.ts'
+import { openVisits } from '../src/ops/seed-visits.ts'
 import { compileRules, generate } from '../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../src/rules/predicate.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
 import { rng } from '../test/helpers/rng.ts'
-import { FACTS, makeRule, randomFacts } from '../test/rules/sample.ts'
+import { FACTS, makeRule } from '../test/rules/sample.ts'
 import { jsonLogicEngine, jsonRulesEngine, zenEngine } from './rule-engines.ts'
 
 const EVENTS = 1_024
@@ -156,6 +160,26 @@ function compileMs(rules: readonly Group[]): number {
   return figures.sort((a, b) => a - b)[COMPILATIONS >> 1] as number
 }
 
+/** Events as `fingerpost seed` makes them. */
+function madeUp(seed: number, count: number): Facts[] {
+  const rows = openRows(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', []))
+  const [from, until] = [Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 31)]
+  const visits = openVisits({ seed: String(seed), events: count, from, until, partitions: 1 })
+  const buffer = Buffer.alloc(ROW_BYTES_MAX)
+  const made: Facts[] = []
+  for (let step = 0; step < visits.steps; step++) {
+    visits.step(
+      step,
+      (visitor, atMs) => {
+        const line = buffer.toString('utf8', 0, rows.write(visitor, atMs, buffer, 0))
+        made.push(fromRow(JSON.parse(line)))
+      },
+      () => undefined,
+    )
+  }
+  return made
+}
+
 let failed = false
 function check(what: string, value: number, goal: number, isAtLeast = false): void {
   const holds = isAtLeast ? value >= goal : value <= goal
@@ -165,12 +189,7 @@ function check(what: string, value: number, goal: number, isAtLeast = false): vo
   )
 }
 
-const r = rng(SEED)
-// Tags of the type that the rules compare them with: engines that convert would find other matches in anything else.
-const events = Array.from({ length: EVENTS }, (): Facts => {
-  const tag = { action: r.pick(['login', 'checkout', 'view']), amount: r.int(100_000) / 100 }
-  return { ...randomFacts(r), tag: r.chance(0.9) ? tag : {} }
-})
+const events = madeUp(SEED, EVENTS)
 console.log(
   `seed ${SEED}, ${EVENTS} events, three conditions per rule, every rule asked; µs of CPU per event, fields read included`,
 )
