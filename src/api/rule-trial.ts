@@ -68,7 +68,7 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
     const name = `${workspace}/${env}`
     const known = held.get(name)
     if (known !== undefined && known.revision === (await readRulesetRevision(kv, workspace, env))) return known
-    const ruleset = await readRuleset(kv, workspace, env)
+    const ruleset = await readRuleset(kv, workspace, env, known)
     if (ruleset === null) throw new ApiError('not_found')
     held.delete(name)
     held.set(name, ruleset)

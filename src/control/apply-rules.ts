@@ -146,7 +146,8 @@ function changed(before: Before, after: StoredRule | null, { at, type }: RuleCom
   const put: Put[] = []
   const drop: Key[] = []
   if (after !== null) {
-    const slot: RuleSlot = { id: after.id, priority: after.priority, status: after.status }
+    const { id, priority, status, version } = after
+    const slot: RuleSlot = { id, priority, status, version }
     put.push({ key: ruleKey(after.id), value: after }, { key: ruleOrderKey(after), value: slot })
   }
   if (old !== null && (after === null || after.priority !== old.priority)) drop.push(ruleOrderKey(old))
