@@ -162,7 +162,7 @@ function compileMs(rules: readonly Group[]): number {
 
 /** Events as `fingerpost seed` makes them. */
 function madeUp(seed: number, count: number): Facts[] {
-  const rows = openRows(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', []))
+  const rows = openRows(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', [], 1))
   const [from, until] = [Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 31)]
   const visits = openVisits({ seed: String(seed), events: count, from, until, partitions: 1 })
   const buffer = Buffer.alloc(ROW_BYTES_MAX)

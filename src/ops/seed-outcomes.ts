@@ -76,8 +76,9 @@ function signalsOf(s: Situation): StoredEvent['signals'] {
 /** An event as it would be decided, with placeholders for what no rule looks at. */
 export type Decide = (situation: Situation, tag: StoredEvent['tag']) => StoredEvent
 
-export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rule[]): Decide {
-  const ruleset = openSnapshot(encodeSnapshot({ workspace, env, revision: 1, rules }))
+/** `revision` is what the events say they were decided by. */
+export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rule[], revision: number): Decide {
+  const ruleset = openSnapshot(encodeSnapshot({ workspace, env, revision, rules }))
   return (s, tag) => {
     const signals = signalsOf(s)
     const confidence = s.isUnsure ? 0.41 : 0.98
@@ -113,7 +114,7 @@ export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rul
       matchedRule: null,
       matchedRules: [],
       monitorMatches: [],
-      rulesRevision: 1,
+      rulesRevision: revision,
       linkedId: s.hasAccount ? 'user_1' : null,
       email: null,
       tag,

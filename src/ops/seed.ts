@@ -12,6 +12,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
+import { readRulesetRevision } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import type { Progress } from './progress.ts'
 import { seedRules, seedWorkspace } from './seed-config.ts'
@@ -67,6 +68,8 @@ const DAY_MS = 86_400_000
 interface Marker {
   readonly from: number
   readonly until: number
+  /** Of the ruleset, once the rules of the history were in it. */
+  readonly revision: number
   readonly done: boolean
 }
 
@@ -79,12 +82,15 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   if (workspace === null) throw new CannotSeed(`there is no workspace ${wanted.workspace}`)
   const { env, events } = wanted
   const name = nameOf(workspace.id, wanted)
-  const { marker, isResumed } = await mark(needs, name, wanted)
-  if (marker.done) return { events: 0, visitors: 0, seconds: 0 }
+  const known = await readMarker(kv, name)
+  if (known?.done === true) return { events: 0, visitors: 0, seconds: 0 }
 
   const rules = await seedRules(needs, workspace.id, env)
+  const revision = (await readRulesetRevision(kv, workspace.id, env)) ?? 0
+  const marker = known ?? (await mark(needs, name, wanted, revision))
+  const isResumed = known !== null
   const startedAt = clock.monotonic()
-  const rows = openRows(name, openOutcomes(workspace, env, rules))
+  const rows = openRows(name, openOutcomes(workspace, env, rules, marker.revision))
   const inserts = openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
   const state = openSeedState({ kv, partitions, workspace: workspace.id, env, name })
   const visits = openVisits({ seed: name, events, from: marker.from, until: marker.until, partitions })
@@ -135,14 +141,22 @@ const nameOf = (workspace: string, { env, seed, events, days, until }: SeedWante
 
 const markerKey = (name: string): Key => ['seed', name]
 
-async function mark({ kv, clock, retentionDays }: SeedNeeds, name: string, { days, until }: SeedWanted) {
+async function readMarker(kv: Pick<Kv, 'get'>, name: string): Promise<Marker | null> {
+  const [found] = await kv.get<Marker>(SYSTEM, [markerKey(name)])
+  return found?.value ?? null
+}
+
+async function mark(
+  { kv, clock, retentionDays }: SeedNeeds,
+  name: string,
+  { days, until }: SeedWanted,
+  revision: number,
+): Promise<Marker> {
   const key = markerKey(name)
-  const [found] = await kv.get<Marker>(SYSTEM, [key])
-  if (found) return { marker: found.value, isResumed: true }
   const end = until ?? Math.floor(clock.now() / MINUTE_MS) * MINUTE_MS
   const oldest = clock.now() - retentionDays * DAY_MS + HOUR_MS
-  const marker: Marker = { from: Math.max(end - days * DAY_MS, oldest), until: end, done: false }
+  const marker: Marker = { from: Math.max(end - days * DAY_MS, oldest), until: end, revision, done: false }
   const [won] = await kv.commit([{ scope: SYSTEM, check: [[key, null]], put: [{ key, value: marker }] }])
   if (won !== true) throw new Conflict('another process seeds the same history')
-  return { marker, isResumed: false }
+  return marker
 }

@@ -65,6 +65,9 @@ t.test('a seeded folder serves a history that agrees with itself', async (t: Tes
     const { body: rule } = await client.get(`/v1/rules/${id}`)
     const { body: found } = await client.get(`/v1/events?ruleId=${id}&limit=100`)
     t.equal(Math.min(rule.stats.matchCount, 100), found.data.length, rule.name)
+    const { body: monitored } = await client.get(`/v1/rules/${id}/monitor?days=90`)
+    const evaluated = rule.status === 'monitor' ? EVENTS : 0
+    t.match(monitored, { evaluated, matched: rule.stats.monitorMatchCount }, `${rule.name} while it was monitored`)
     matched += rule.stats.matchCount
   }
   t.ok(matched > 0, 'rules have matched')
@@ -126,7 +129,7 @@ t.test('every row is one that the service could have written, judged as its rule
     settings: { clientResult: 'id' },
   }
   const history = () => {
-    const rows = openRows('x', openOutcomes(workspace, 'live', rules))
+    const rows = openRows('x', openOutcomes(workspace, 'live', rules, 1))
     const until = Date.UTC(2026, 10, 20)
     const visits = openVisits({ seed: 'x', events: 5_000, from: until - 9 * DAY_MS, until, partitions: PARTITIONS })
     const lines: string[] = []
