@@ -8,7 +8,7 @@ import type { ApiKey } from '../domain/workspace.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { openCursor, sealCursor } from '../reads/cursor.ts'
+import { readLast, writeCursor } from '../reads/cursor.ts'
 import { AUDITED, type AuditEntry, type AuditFilter, readAudit, readAuditEntry } from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima } from '../records/commands.ts'
@@ -47,7 +47,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
     const { workspace, env } = placeOf(caller)
     const { tokenSecret } = caller.workspace
     const question = JSON.stringify(['audit', workspace, env, filter])
-    const before = query.cursor === undefined ? null : Number(openCursor(tokenSecret, question, query.cursor))
+    const before = query.cursor === undefined ? null : Number(readLast(tokenSecret, question, query.cursor))
     const found = await readAudit(kv, workspace, env, filter, query.limit ?? PAGE_LIMIT_DEFAULT, before)
     const last = found.entries.at(-1)
     const goesOn = found.hasMore && last !== undefined
@@ -55,7 +55,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
       entries: found.entries,
       actorOf: await actorsOf(workspace, found.entries),
       hasMore: found.hasMore,
-      nextCursor: goesOn ? sealCursor(tokenSecret, question, String(last.seq)) : null,
+      nextCursor: goesOn ? writeCursor(tokenSecret, question, String(last.seq)) : null,
     }
   }
 

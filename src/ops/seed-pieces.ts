@@ -6,8 +6,8 @@ import { COLUMNS, toRow } from '../events/row.ts'
 
 type Column = (typeof COLUMNS)[number]
 
-/** Columns by what decides them. All others are the same in every row. */
-const OF_DEVICE: readonly Column[] = [
+/** Columns by what decides them, whether a row has them yet or not. All others are the same in every row. */
+const OF_DEVICE: readonly string[] = [
   'platform',
   'os_version',
   'browser',
@@ -19,22 +19,23 @@ const OF_DEVICE: readonly Column[] = [
   'screen_w',
   'screen_h',
 ]
-const OF_HOME: readonly Column[] = ['language', 'timezone']
-const OF_NETWORK: readonly Column[] = [
+const OF_HOME: readonly string[] = ['language', 'timezone']
+const OF_NETWORK: readonly string[] = [
   'city',
   'region',
   'country',
   'has_location',
   'lat',
   'lng',
+  'ip_timezone',
   'asn',
   'asn_name',
   'datacenter',
   'ip_blocklisted',
   'blocklists',
 ]
-const OF_PAGE: readonly Column[] = ['tag', 'url', 'url_host', 'url_path']
-const OF_OUTCOME: readonly Column[] = [
+const OF_PAGE: readonly string[] = ['tag', 'url', 'url_host', 'url_path']
+const OF_OUTCOME: readonly string[] = [
   'sig_bot',
   'sig_vpn',
   'sig_incognito',
@@ -45,6 +46,7 @@ const OF_OUTCOME: readonly Column[] = [
   'sig_rooted_device',
   'sig_cloned_app',
   'vpn_provider',
+  'bot_type',
   'score_abuse',
   'score_ato',
   'score_bot',
@@ -56,6 +58,7 @@ const OF_OUTCOME: readonly Column[] = [
   'rule_priority',
   'matched_rules',
   'identity_method',
+  'candidates',
   'detail',
 ]
 export const EVENT_COLUMNS = [
@@ -85,7 +88,7 @@ export const OUTCOME = 4
 export const EVENT = 5
 export const CONSTANT = 6
 const sourceOf = (column: Column): number => {
-  const at = SOURCES.findIndex((columns) => (columns as readonly Column[]).includes(column))
+  const at = SOURCES.findIndex((columns) => (columns as readonly string[]).includes(column))
   return at < 0 ? CONSTANT : at
 }
 
