@@ -227,7 +227,7 @@ async function startRoles(
     serveStatic(http, files)
   }
   if (auth !== null && directory !== null && control !== null) {
-    startApi({ ...needs, http, auth, directory, submit: control.submit, events, partitions, build, config })
+    startApi({ ...needs, clickhouse, http, auth, directory, submit: control.submit, events, partitions, build, config })
   }
   serveHealth(http, {
     checks: () => ({

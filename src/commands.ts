@@ -1,13 +1,15 @@
-// The commands that work on a whole deployment: rebuild, backup, restore. They open its ports and start no role.
+// The commands that work on a whole deployment: rebuild, backup, restore, seed. They open its ports and start no role.
 
 import type { Config } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import { openRandom } from './lib/random.ts'
 import { backup } from './ops/backup.ts'
 import { openProgress, type Progress } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
+import { type SeedWanted, seed } from './ops/seed.ts'
 import { openEmbedded, type Ports } from './ports.ts'
 
 type Opened = Ports & { readonly clock: typeof clock; readonly progress: Progress }
@@ -55,5 +57,15 @@ export async function runRestore(config: Config, logger: Logger, dir: string): P
   return withPorts(wanted, logger, async (opened) => {
     const { commands, rows, undecided } = await restore(opened, dir, manifest)
     return `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+  })
+}
+
+/** Adds a made-up history. Embedded, the server must not run; in a cluster it may. */
+export function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Promise<string> {
+  return withPorts(config, logger, async (opened) => {
+    const retentionDays = config['retention.eventsDays']
+    const { events, visitors, seconds } = await seed({ ...opened, random: openRandom(), retentionDays }, wanted)
+    if (seconds === 0) return 'seeded: this history was there already, nothing added'
+    return `seeded: ${events} events of ${visitors} visitors in ${seconds.toFixed(1)} s`
   })
 }

@@ -4,15 +4,17 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { runBackup, runRebuild, runRestore } from './commands.ts'
+import { runBackup, runRebuild, runRestore, runSeed } from './commands.ts'
 import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
+import { parseDatetime } from './lib/datetime.ts'
 import { Unreadable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
 import { isLmdbRejection } from './lib/lmdb.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { keygen } from './ops/keygen.ts'
+import type { SeedWanted } from './ops/seed.ts'
 import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
@@ -21,6 +23,8 @@ fingerpost rebuild          restore the state after it was lost (Redis wiped), f
 fingerpost backup FOLDER    write everything of a deployment into a new folder
 fingerpost restore FOLDER   make an empty deployment out of a backup
 fingerpost keygen [--json]  print a well-formed set of four keys
+fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
+                            add a made-up history, to try things on; the same seed again adds nothing
 
 Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
 `
@@ -45,6 +49,7 @@ const isPlain = (error: unknown): error is Error =>
       'UnsafeClickHouse',
       'NothingToRebuild',
       'NotEmpty',
+      'CannotSeed',
     ].includes(error.name))
 
 /** lmdb rejects a promise of its own beside the one it gave us when a commit fails; any other ends the process. */
@@ -91,6 +96,25 @@ async function maintain(work: (config: Config, log: Logger) => Promise<string>):
   process.exit(0)
 }
 
+interface SeedOptions {
+  readonly events: string
+  readonly days: string
+  readonly seed: string
+  readonly workspace: string
+  readonly env: string
+  readonly until?: string | undefined
+}
+
+function seedWanted({ events, days, seed, workspace, env, until }: SeedOptions): SeedWanted {
+  if (env !== 'live' && env !== 'test') throw new BadSetting('--env takes live or test')
+  if (!/^[\w.-]{1,64}$/.test(seed)) throw new BadSetting('--seed takes up to 64 letters, digits, _, . and -')
+  const wanted = { events: Number(events), days: Number(days), seed, workspace, env } as const
+  if (until === undefined) return wanted
+  const at = parseDatetime(until)
+  if (at === null) throw new BadSetting('--until takes an RFC 3339 time')
+  return { ...wanted, until: at }
+}
+
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -98,6 +122,12 @@ async function main(): Promise<void> {
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
       role: { type: 'string' },
+      events: { type: 'string', default: '100000' },
+      days: { type: 'string', default: '30' },
+      seed: { type: 'string', default: '1' },
+      workspace: { type: 'string', default: 'default' },
+      env: { type: 'string', default: 'live' },
+      until: { type: 'string' },
     },
   })
   const [command = 'help', folder = ''] = positionals
@@ -108,6 +138,7 @@ async function main(): Promise<void> {
   else if (command === 'rebuild') await maintain((config, log) => runRebuild(config, log))
   else if (command === 'backup') await maintain((config, log) => runBackup(config, log, folder, readBuild().version))
   else if (command === 'restore') await maintain((config, log) => runRestore(config, log, folder))
+  else if (command === 'seed') await maintain((config, log) => runSeed(config, log, seedWanted(values)))
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }
 

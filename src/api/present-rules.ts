@@ -19,7 +19,8 @@ export const presentListedRule = (rule: StoredRule) => ({
   createdAt: isoTime(rule.createdAt),
 })
 
-export const presentRule = (rule: StoredRule, stats: RuleStats) => ({
+/** A rule as it was written, without what it has done since. */
+export const presentDefinition = (rule: StoredRule) => ({
   id: rule.id,
   name: rule.name,
   status: rule.status,
@@ -27,9 +28,13 @@ export const presentRule = (rule: StoredRule, stats: RuleStats) => ({
   conditions: rule.conditions,
   action: rule.action,
   sideEffects: rule.action.sideEffects ?? [],
-  stats: { ...stats, lastMatchAt: stats.lastMatchAt === null ? null : isoTime(stats.lastMatchAt) },
   createdAt: isoTime(rule.createdAt),
   updatedAt: isoTime(rule.updatedAt),
+})
+
+export const presentRule = (rule: StoredRule, stats: RuleStats) => ({
+  ...presentDefinition(rule),
+  stats: { ...stats, lastMatchAt: stats.lastMatchAt === null ? null : isoTime(stats.lastMatchAt) },
 })
 
 export const PRESENTED_FIELDS = [
@@ -38,8 +43,18 @@ export const PRESENTED_FIELDS = [
     type,
     label,
     category,
+    // Flags and arrays always have a value; everything else can be missing.
+    nullable: type !== 'boolean' && type !== 'strings',
     operators,
     list,
   })),
-  { path: 'tag.<key>', type: 'any', label: 'Tag', category: 'tag', operators: OPERATORS_BY_TYPE.any, list: 'any' },
+  {
+    path: 'tag.<key>',
+    type: 'any',
+    label: 'Tag',
+    category: 'tag',
+    nullable: true,
+    operators: OPERATORS_BY_TYPE.any,
+    list: 'any',
+  },
 ]

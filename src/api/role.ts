@@ -1,6 +1,7 @@
 // The api role of a process: every endpoint of the REST surface, wired to what answers it.
 
 import type { Bus } from '../bus/bus.ts'
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { openPropagation } from '../control/propagation.ts'
 import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
@@ -14,6 +15,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Log } from '../log/log.ts'
 import type { EventReads } from '../reads/events.ts'
+import { openMonitor } from '../reads/monitor.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
@@ -23,6 +25,8 @@ import { registerRoutes } from './api.ts'
 import { eventRoutes } from './events.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
+import { ruleHistoryRoutes } from './rule-history.ts'
+import { ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
 import { visitorRoutes } from './visitors.ts'
 
@@ -40,13 +44,29 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
+  readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
   readonly config: { readonly 'operator.token': string; readonly trustedProxies: readonly Cidr[] }
 }
 
 export function startApi(needs: ApiRoleNeeds): void {
-  const { http, log, kv, bus, clock, random, lifetime, auth, directory, submit, events, partitions, build } = needs
+  const {
+    http,
+    log,
+    kv,
+    bus,
+    clock,
+    random,
+    lifetime,
+    auth,
+    directory,
+    submit,
+    events,
+    partitions,
+    build,
+    clickhouse,
+  } = needs
   const { 'operator.token': token, trustedProxies } = needs.config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
@@ -56,6 +76,8 @@ export function startApi(needs: ApiRoleNeeds): void {
     ...eventRoutes({ events, visitors }),
     ...visitorRoutes({ visitors, erase: openErase({ log, kv, clock, random, partitions }) }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
+    ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
+    ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }) }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
   ]

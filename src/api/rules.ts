@@ -142,7 +142,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       access: 'rules:read',
       async handle({ caller, params }) {
         const { workspace, env } = placeOf(caller)
-        const rule = await existing(caller, params.ruleId)
+        const rule = await existingRule(kv, caller, params.ruleId)
         const stats = await ruleStats(workspace, env, rule.id)
         return { headers: [etag(rule)], body: presentRule(rule, stats) }
       },
@@ -159,7 +159,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const startedAt = clock.monotonic()
         const changes = parseChanges(body, parseContext(caller))
         const expectVersion = ifMatch(header('if-match'))
-        const before = await existing(caller, params.ruleId)
+        const before = await existingRule(kv, caller, params.ruleId)
         const { rule, revision } =
           Object.keys(changes).length === 0
             ? await unchanged(caller, before, expectVersion)
@@ -188,7 +188,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       async handle({ caller, params, header }) {
         const startedAt = clock.monotonic()
         const expectVersion = ifMatch(header('if-match'))
-        const { id } = await existing(caller, params.ruleId)
+        const { id } = await existingRule(kv, caller, params.ruleId)
         const { revision = 0 } = accepted(
           await submit({
             ...commandOf(caller),
@@ -204,13 +204,6 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
     }),
   ]
 
-  async function existing(caller: Caller, ruleId = ''): Promise<StoredRule> {
-    const { workspace, env } = placeOf(caller)
-    const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
-    if (rule === null) throw new ApiError('not_found')
-    return rule
-  }
-
   async function unchanged(caller: Caller, rule: StoredRule, expectVersion: number | null) {
     if (expectVersion !== null && expectVersion !== rule.version) {
       throw new ApiError('conflict', { message: 'The rule has changed since it was read.' })
@@ -220,12 +213,20 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
   }
 }
 
-const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
+export const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
 
-const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
-const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
+/** Throws ApiError not_found. */
+export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId = ''): Promise<StoredRule> {
+  const { workspace, env } = placeOf(caller)
+  const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
+  if (rule === null) throw new ApiError('not_found')
+  return rule
+}
+
+export const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
+export const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
 // There are no lists yet, so no name of one is known.
-const parseContext = ({ workspace }: Caller): ParseContext => ({ plan: workspace.plan, lists: () => null })
+export const parseContext = ({ workspace }: Caller): ParseContext => ({ plan: workspace.plan, lists: () => null })
 
 function parseChanges(body: Type.Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
   const { action, conditions, sideEffects, ...plain } = body
@@ -243,16 +244,19 @@ function parseChanges(body: Type.Static<typeof UpdateBody>, context: ParseContex
   }
 }
 
-function written(outcome: Parameters<typeof accepted>[0]): { readonly rule: RuleHead; readonly revision: number } {
+export function written(outcome: Parameters<typeof accepted>[0]): {
+  readonly rule: RuleHead
+  readonly revision: number
+} {
   const { rule, revision } = accepted(outcome)
   if (rule === undefined || revision === undefined) throw new Error('the outcome of a rule command without a rule')
   return { rule, revision }
 }
 
-const etag = ({ version }: RuleHead): Header => ['ETag', `"${version}"`]
+export const etag = ({ version }: Pick<RuleHead, 'version'>): Header => ['ETag', `"${version}"`]
 
 /** The version an If-Match asks for; null when any will do. */
-function ifMatch(header: string): number | null {
+export function ifMatch(header: string): number | null {
   if (header === '' || header === '*') return null
   const version = /^"(\d{1,15})"$/.exec(header)?.[1]
   if (version === undefined) throw invalid('If-Match', 'Must be an ETag of this rule or *.')

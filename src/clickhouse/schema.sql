@@ -140,3 +140,10 @@ CREATE TABLE IF NOT EXISTS erasures
 )
 ENGINE = MergeTree ORDER BY (log_partition, erased_id)
 SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fsync_part_directory = 1;
+
+-- migration 3
+
+-- Which monitored rules an event matched. They are inside `detail` as well, but a report should not parse that of every event.
+ALTER TABLE events ADD COLUMN IF NOT EXISTS monitor_rules Array(LowCardinality(String)) MATERIALIZED
+  if(position(detail, '"mon":') > 0,
+     arrayMap(rule -> JSONExtractString(rule, 'id'), JSONExtractArrayRaw(detail, 'mon')), []);

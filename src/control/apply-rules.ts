@@ -4,6 +4,7 @@ import type { Env } from '../domain/event.ts'
 import type { RuleAction, RuleStatus } from '../domain/rule.ts'
 import type { Key, Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
+import { readAuditEntry } from '../records/audit.ts'
 import type { Command, RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
 import {
   PRIORITY_MAX,
@@ -77,8 +78,27 @@ export async function applyRuleDelete(command: CommandOf<'rule.delete'>, seq: nu
   return changed(before, null, command, seq)
 }
 
+/** The rule as an earlier version had it, under a new version. */
+export async function applyRuleRollback(command: CommandOf<'rule.rollback'>, seq: number, read: Read): Promise<Change> {
+  const { id, version, maxima } = command.data
+  const before = await readBefore(command, id, read)
+  const old = before?.rule ?? null
+  if (before === null || old === null) return refuse(seq, 'not_found')
+  const { workspace, env } = before
+  const entry = await readAuditEntry(read, workspace, env, { resource: 'rule', id, seq: version })
+  if (entry === null || entry.after === null) return refuse(seq, 'not_found', 'This rule has no such version.')
+  if (isStale(command, old)) return refuse(seq, 'conflict', 'The rule has changed since it was read.')
+  const { name, conditions, action, priority, status } = entry.after as StoredRule
+  const updatedAt = Math.max(old.updatedAt, command.at)
+  const rule: StoredRule = { ...old, name, conditions, action, priority, status, updatedAt, version: seq }
+  const activated = isActive(rule.status) && !isActive(old.status)
+  const full = limitReached(before.meta, maxima, { added: false, activated })
+  if (full !== null) return refuse(seq, 'resource_limit_reached', full)
+  return changed(before, rule, command, seq)
+}
+
 async function readBefore(
-  command: CommandOf<'rule.create' | 'rule.update' | 'rule.delete'>,
+  command: CommandOf<'rule.create' | 'rule.update' | 'rule.delete' | 'rule.rollback'>,
   id: string,
   read: Read,
 ): Promise<Before | null> {
@@ -121,12 +141,13 @@ function mergeAction(old: RuleAction, { action, sideEffects }: RuleChanges): Rul
 }
 
 /** `after` null: the rule is removed. */
-function changed(before: Before, after: StoredRule | null, { at }: Command, seq: number): Change {
+function changed(before: Before, after: StoredRule | null, { at, type }: RuleCommand, seq: number): Change {
   const { workspace, env, meta, rule: old } = before
   const put: Put[] = []
   const drop: Key[] = []
   if (after !== null) {
-    const slot: RuleSlot = { id: after.id, priority: after.priority, status: after.status }
+    const { id, priority, status, version } = after
+    const slot: RuleSlot = { id, priority, status, version }
     put.push({ key: ruleKey(after.id), value: after }, { key: ruleOrderKey(after), value: slot })
   }
   if (old !== null && (after === null || after.priority !== old.priority)) drop.push(ruleOrderKey(old))
@@ -143,8 +164,17 @@ function changed(before: Before, after: StoredRule | null, { at }: Command, seq:
     outcome: { ok: true, seq, at, revision: seq, ...(after === null ? {} : { rule: headOf(after) }) },
     effects: [{ scope: tenantScope(workspace, env), put, drop }],
     rulesets: [{ workspace, env }],
+    audit: {
+      resource: 'rule',
+      id: (after ?? must(old, 'a rule before or after its change')).id,
+      action: type.slice('rule.'.length),
+      before: old,
+      after,
+    },
   }
 }
+
+type RuleCommand = Extract<Command, { readonly type: `rule.${string}` }>
 
 const headOf = ({ id, name, status, priority, createdAt, updatedAt, version }: StoredRule): RuleHead => ({
   id,

@@ -4,9 +4,11 @@
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import { type AuditDraft, auditPuts } from '../records/audit.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
+import { tenantScope } from '../records/scopes.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
-import { applyRuleCreate, applyRuleDelete, applyRuleUpdate } from './apply-rules.ts'
+import { applyRuleCreate, applyRuleDelete, applyRuleRollback, applyRuleUpdate } from './apply-rules.ts'
 import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
 
 export type Read = Pick<Kv, 'get' | 'scan'>
@@ -25,6 +27,8 @@ export interface Change {
   readonly effects: readonly Effect[]
   readonly keysChanged?: boolean
   readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
+  /** What the audit log keeps of it. Needs the command's environment. */
+  readonly audit?: AuditDraft
 }
 
 export interface Applied {
@@ -50,7 +54,7 @@ export const refuse = (seq: number, code: ErrorCode, message?: string, field?: s
 })
 
 export async function apply(command: Command, seq: number, read: Read): Promise<Applied> {
-  const change = await changeOf(command, seq, read)
+  const change = withAudit(await changeOf(command, seq, read), command, seq)
   const home = homeScope(command)
   const own = change.effects.find((effect) => effect.scope === home)
   const outcome: Put = { key: [OUTCOME, command.id], value: change.outcome, ttlMs: OUTCOME_TTL_MS }
@@ -64,6 +68,17 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
     keysChanged: change.keysChanged ?? false,
     rulesets: change.rulesets ?? [],
   }
+}
+
+/** The entry is written by the same commit as what it tells of. */
+function withAudit(change: Change, { workspace, env, at, actor }: Command, seq: number): Change {
+  const { audit, effects } = change
+  if (audit === undefined || env === null) return change
+  const scope = tenantScope(workspace, env)
+  const entry = auditPuts({ ...audit, at, actor, seq })
+  const own = effects.find((effect) => effect.scope === scope)
+  const others = effects.filter((effect) => effect !== own)
+  return { ...change, effects: [...others, { ...own, scope, put: [...(own?.put ?? []), ...entry] }] }
 }
 
 function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
@@ -84,5 +99,7 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyRuleUpdate(command, seq, read)
     case 'rule.delete':
       return applyRuleDelete(command, seq, read)
+    case 'rule.rollback':
+      return applyRuleRollback(command, seq, read)
   }
 }

@@ -120,7 +120,7 @@ export interface Bootstrapped {
  */
 export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): Promise<Bootstrapped> {
   const progress = must(await kv.position(SYSTEM, PROGRESS), 'a prepared deployment')
-  if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createWorkspace(submit, random)
+  if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createDefaultWorkspace(submit, random)
   const generated = []
   for (const { kind, env, text } of seeds) {
     if (text !== undefined) await addSeeded(kv, submit, random, text)
@@ -141,7 +141,8 @@ export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): 
   }
 }
 
-async function createWorkspace(submit: Submitter['submit'], random: RandomBytes): Promise<void> {
+/** Throws ApiError unavailable when no owner of `changes` answers. */
+export async function createDefaultWorkspace(submit: Submitter['submit'], random: RandomBytes): Promise<void> {
   const outcome = await submit({
     type: 'workspace.create',
     workspace: DEFAULT_WORKSPACE,

@@ -7,9 +7,9 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
 import { onHint, publishHint } from '../records/hints.ts'
-import { readRuleset, readRulesetRevision } from '../records/rules.ts'
+import { type Ruleset, readRuleset, readRulesetRevision } from '../records/rules.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
-import { encodeSnapshot, type Snapshot } from '../rules/snapshot.ts'
+import { createEncoder, type Snapshot } from '../rules/snapshot.ts'
 
 export interface RulesetsNeeds {
   readonly kv: Kv
@@ -41,6 +41,9 @@ const HEARTBEAT_MS = 3_000
 export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const { kv, bus, clock, evaluator, report } = needs
   const held = new Map<string, Snapshot>()
+  /** As they were read, so that a change costs the reading of what it changed. */
+  const read = new Map<string, Ruleset>()
+  const encode = createEncoder()
   const confirmed = new Map<string, number>()
   let current: readonly Snapshot[] = []
   let registeredAt = Number.NEGATIVE_INFINITY
@@ -49,13 +52,11 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
     const name = rulesetName(workspace, env)
     const revision = await readRulesetRevision(kv, workspace, env)
     if (revision === null || held.get(name)?.revision === revision) return
-    const ruleset = await readRuleset(kv, workspace, env)
+    const ruleset = await readRuleset(kv, workspace, env, read.get(name))
     // Two refreshes may overlap: an older answer must not replace a newer one.
     if (ruleset === null || (held.get(name)?.revision ?? -1) >= ruleset.revision) return
-    held.set(
-      name,
-      encodeSnapshot({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }),
-    )
+    read.set(name, ruleset)
+    held.set(name, encode({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }))
     current = [...held.values()]
     confirmed.delete(name)
     confirmed.set(name, ruleset.revision)

@@ -58,6 +58,8 @@ export interface CommandData {
   }
   readonly 'rule.update': { readonly id: string; readonly changes: RuleChanges; readonly maxima: RuleMaxima }
   readonly 'rule.delete': { readonly id: string }
+  /** `version`: one that the rule had. */
+  readonly 'rule.rollback': { readonly id: string; readonly version: number; readonly maxima: RuleMaxima }
 }
 export type CommandType = keyof CommandData
 
@@ -183,6 +185,7 @@ const DATA: Readonly<Record<CommandType, TSchema>> = {
     strict,
   ),
   'rule.delete': byId,
+  'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
 }
 const COMMAND = Type.Object(
   {
@@ -207,6 +210,7 @@ const NEEDS_ENV: ReadonlySet<string> = new Set([
   'rule.create',
   'rule.update',
   'rule.delete',
+  'rule.rollback',
 ] satisfies CommandType[])
 
 export const encodeCommand = (command: Command): Uint8Array => pack(command)

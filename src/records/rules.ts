@@ -26,6 +26,8 @@ export interface RuleSlot {
   readonly id: string
   readonly priority: number
   readonly status: RuleStatus
+  /** Of the rule, so that whoever knows that version need not read it. */
+  readonly version: number
 }
 
 export const RULESET: Key = ['meta', 'ruleset']
@@ -74,11 +76,17 @@ export async function readRulesetRevision(kv: Pick<Kv, 'get'>, workspace: string
 }
 
 /**
- * All rules of an environment at exactly one revision; null for an unknown workspace.
- * Throws when the rules change faster than they can be read.
+ * All rules of an environment at exactly one revision; null for an unknown workspace. Of `known`, an earlier answer, those that
+ * have not changed are taken over. Throws when the rules change faster than they can be read.
  */
-export async function readRuleset(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env: Env): Promise<Ruleset | null> {
+export async function readRuleset(
+  kv: Pick<Kv, 'get' | 'scan'>,
+  workspace: string,
+  env: Env,
+  known: Ruleset | null = null,
+): Promise<Ruleset | null> {
   const scope = tenantScope(workspace, env)
+  const rules = new Map(known?.rules.map((rule) => [rule.id, rule]))
   for (let attempt = 0; attempt < READ_ATTEMPTS_MAX; attempt++) {
     const [meta, copy] = await Promise.all([
       kv.get<RulesetMeta>(scope, [RULESET]),
@@ -87,10 +95,15 @@ export async function readRuleset(kv: Pick<Kv, 'get' | 'scan'>, workspace: strin
     const revision = meta[0]?.value.revision
     const owner = copy[0]?.value
     if (revision === undefined || owner === undefined) return null
-    const rules: StoredRule[] = []
-    for await (const entry of scanAll<StoredRule>(kv, scope, RULE, {}, RULES_PER_PAGE_MAX)) rules.push(entry.value)
+    const slots = await readRuleSlots(kv, workspace, env)
+    const unknown = slots.filter(({ id, version }) => rules.get(id)?.version !== version).map(({ id }) => id)
+    for (let at = 0; at < unknown.length; at += RULES_PER_PAGE_MAX) {
+      const some = await readRules(kv, workspace, env, unknown.slice(at, at + RULES_PER_PAGE_MAX))
+      for (const rule of some) rules.set(rule.id, rule)
+    }
     if ((await readRulesetRevision(kv, workspace, env)) !== revision) continue
-    return { revision, workspace: owner, rules: rules.sort(byEvaluation) }
+    const inForce = slots.flatMap(({ id }) => rules.get(id) ?? [])
+    return { revision, workspace: owner, rules: inForce.sort(byEvaluation) }
   }
   throw new Error(`the rules of ${scope} change faster than they can be read`)
 }

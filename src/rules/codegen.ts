@@ -3,6 +3,7 @@
 
 import type { Group, Leaf } from '../domain/rule.ts'
 import { compileGroup, type Test } from './compile.ts'
+import { generationAllowed } from './generation.ts'
 import { type FieldVector, holds, type Layout, lower, type Membership, noLists, predicateKey } from './predicate.ts'
 
 /** Larger functions are not optimised by the engine, so a chunk ends at whichever comes first. */
@@ -19,16 +20,6 @@ export interface MatcherOptions {
   /** Default: generated code where the process allows it. */
   readonly mode?: Mode
 }
-
-function tryGenerating(): boolean {
-  try {
-    return new Function('return true')() === true
-  } catch {
-    return false
-  }
-}
-/** False in a process started with --disallow-code-generation-from-strings. */
-export const generationAllowed: boolean = tryGenerating()
 
 /** Compiles the conditions of a ruleset. Both modes decide alike; `hits` must have room for every rule. */
 export function compileRules(rules: readonly Group[], options: MatcherOptions): Matcher {

@@ -5,6 +5,7 @@ import type { Facts } from '../domain/event.ts'
 import type { Leaf, Literal } from '../domain/rule.ts'
 import { type Field, type FieldValue, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
+import { generationAllowed } from './generation.ts'
 
 /** The values of the fields that a ruleset uses, by slot. Refilled for every event. */
 export type FieldVector = FieldValue[]
@@ -21,10 +22,14 @@ export interface Layout {
   fill(facts: Facts, vector: FieldVector): void
 }
 
+type Reader = Field['read']
+type Fill = (facts: Facts, vector: FieldVector) => void
+
 /** `scores: false` makes every `scores.*` read as missing (a plan without scores). */
 export function createLayout(options: { readonly scores: boolean }): Layout {
   const slots = new Map<string, number>()
-  const readers: Field['read'][] = []
+  const readers: Reader[] = []
+  let fill: Fill | null = null
   return {
     slot(path) {
       const known = slots.get(path)
@@ -32,13 +37,32 @@ export function createLayout(options: { readonly scores: boolean }): Layout {
       const found = field(path)
       const hidden = found === null || (found.category === 'scores' && !options.scores)
       slots.set(path, readers.length)
+      fill = null
       return readers.push(hidden ? () => null : found.read) - 1
     },
     fill(facts, vector) {
-      for (let i = 0; i < readers.length; i++) vector[i] = (readers[i] as Field['read'])(facts)
+      fill ??= makeFill([...readers])
+      fill(facts, vector)
     },
   }
 }
+
+/**
+ * One call per reader, each at a place of its own: there the engine knows the function and builds it in, which a loop over
+ * many functions keeps it from. The source holds nothing but indexes.
+ */
+function makeFill(readers: readonly Reader[]): Fill {
+  if (!generationAllowed || readers.length > FILL_READERS_MAX) {
+    return (facts, vector) => {
+      for (let i = 0; i < readers.length; i++) vector[i] = (readers[i] as Reader)(facts)
+    }
+  }
+  const names = readers.map((_, i) => `const r${i}=r[${i}]`)
+  const reads = readers.map((_, i) => `v[${i}]=r${i}(f)`)
+  return new Function('r', [...names, 'return (f,v)=>{', ...reads, '}'].join('\n'))(readers) as Fill
+}
+/** Beyond that a single function would never be optimised. */
+const FILL_READERS_MAX = 200
 
 /** `constant` of a listed predicate: null when the value is missing or the list is gone. */
 export type ListTest = (value: FieldValue) => boolean | null

@@ -253,8 +253,11 @@ t.test('the fields a condition may name are listed with their operators', async 
     category: 'scores',
     operators: ['equals', 'not_equals', 'gt'],
   })
-  t.match(byPath.get('tag.<key>'), { type: 'any' })
-  for (const field of body.data) t.same(Object.keys(field), ['path', 'type', 'label', 'category', 'operators', 'list'])
+  t.match(byPath.get('tag.<key>'), { type: 'any', nullable: true, list: 'any' })
+  t.match(byPath.get('signals.bot.detected'), { type: 'boolean', nullable: false, list: null })
+  t.match(byPath.get('email'), { type: 'string', nullable: true, list: 'email' })
+  const MEMBERS = ['path', 'type', 'label', 'category', 'nullable', 'operators', 'list']
+  for (const field of body.data) t.same(Object.keys(field), MEMBERS)
 })
 
 t.test('a rule on scores needs a plan that has them', async (t) => {

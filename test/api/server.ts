@@ -7,6 +7,7 @@ import { metaRoutes } from '../../src/api/meta.ts'
 import { openOperator } from '../../src/api/operator.ts'
 import { callHeaders, openPresent } from '../../src/api/present.ts'
 import type { Route } from '../../src/api/routes.ts'
+import { ruleHistoryRoutes } from '../../src/api/rule-history.ts'
 import { type RulesNeeds, ruleRoutes } from '../../src/api/rules.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
@@ -93,6 +94,13 @@ export async function openServer(t: Test, options: Options = {}) {
       clock: systemClock,
       random,
       ruleStats: options.ruleStats ?? (async () => NO_STATS),
+      ...(options.maxima === undefined ? {} : { maxima: options.maxima }),
+    }),
+    ...ruleHistoryRoutes({
+      ...ports,
+      submit,
+      awaitPropagation: propagation.awaitPropagation,
+      clock: systemClock,
       ...(options.maxima === undefined ? {} : { maxima: options.maxima }),
     }),
     ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),

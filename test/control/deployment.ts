@@ -15,6 +15,7 @@ import { openKv } from '../../src/kv/open.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import type { Log } from '../../src/log/log.ts'
 import { openLog } from '../../src/log/open.ts'
+import { AUDIT_COLLECTIONS } from '../../src/records/audit.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
 import { register } from '../../src/records/evaluators.ts'
 import { onHint, publishHint } from '../../src/records/hints.ts'
@@ -108,7 +109,7 @@ export async function startEvaluator(t: Test, { kv, bus }: Pick<Ports, 'kv' | 'b
 export async function dump(kv: Kv, workspaces: readonly string[]): Promise<string> {
   const lines: string[] = []
   const scopes = ['system', ...workspaces.flatMap((id) => [`w/${id}/live`, `w/${id}/test`])]
-  const collections = ['workspace', 'key', 'key-digest', 'meta', 'rule', 'rule-order', 'outcome']
+  const collections = ['workspace', 'key', 'key-digest', 'meta', 'rule', 'rule-order', 'outcome', ...AUDIT_COLLECTIONS]
   for (const scope of scopes) {
     lines.push(`${scope} changes=${await kv.position(scope, 'changes')}`)
     for (const collection of collections) {

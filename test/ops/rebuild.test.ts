@@ -81,6 +81,8 @@ t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts
   const rules = await rulesOf(client, visits)
   const ids = new Set(visits.map(({ event }) => event.visitorId))
   const visitors = await visitorsOf(client, ids)
+  const audit = (await client.get('/v1/audit?limit=100')).body
+  t.ok(audit.data.length >= 5)
   t.equal(await server.stop(), 0)
 
   const trimmed = await openOps(dataDir)
@@ -97,6 +99,7 @@ t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts
   await checkEvents(t, visits)
   checkRules(t, await rulesOf(client, visits), rules)
   await checkVisitors(t, client, visitors)
+  t.same((await client.get('/v1/audit?limit=100')).body, audit, 'who changed what')
   t.equal((await client.get('/v1/rules', revoked.key)).status, 401, 'a revoked key stays revoked')
   t.equal((await client.get('/v1/rules', kept.key)).status, 200)
   const before = visits.length

@@ -1,7 +1,8 @@
 // Run by hostile.test.ts with and without the flag that forbids code generation: decides the same seeded events and prints
 // what it decided. Arguments: seed, and optionally the mode to insist on.
 
-import { generationAllowed, type Mode } from '../../src/rules/codegen.ts'
+import type { Mode } from '../../src/rules/codegen.ts'
+import { generationAllowed } from '../../src/rules/generation.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { rng } from '../helpers/rng.ts'
 import { makeRule, member, randomFacts, randomGroup } from './sample.ts'

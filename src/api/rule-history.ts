@@ -1,0 +1,154 @@
+// What became of rules: the audit log, the versions of one rule, and the way back to one of them.
+
+import Type, { type Static } from 'typebox'
+import type { Propagation } from '../control/propagation.ts'
+import type { Submitter } from '../control/submit.ts'
+import { ApiError } from '../domain/errors.ts'
+import type { ApiKey } from '../domain/workspace.ts'
+import { isoTime } from '../events/present.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { readLast, writeCursor } from '../reads/cursor.ts'
+import { AUDITED, type AuditEntry, type AuditFilter, readAudit, readAuditEntry } from '../records/audit.ts'
+import type { Caller } from '../records/auth.ts'
+import type { RuleMaxima } from '../records/commands.ts'
+import { keyKey } from '../records/keys.ts'
+import type { StoredRule } from '../records/rules.ts'
+import { SYSTEM } from '../records/scopes.ts'
+import { presentDefinition } from './present-rules.ts'
+import { keyed, type Route } from './routes.ts'
+import { commandOf, etag, existingRule, ifMatch, placeOf, RULE_MAXIMA, written } from './rules.ts'
+import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+
+export interface RuleHistoryNeeds {
+  readonly kv: Kv
+  readonly submit: Submitter['submit']
+  readonly awaitPropagation: Propagation['awaitPropagation']
+  readonly clock: Clock
+  readonly maxima?: RuleMaxima
+}
+
+const PAGE = { limit: PAGE_LIMIT, cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) }
+const PageQuery = Type.Object(PAGE, strict)
+const AuditQuery = Type.Object(
+  {
+    ...PAGE,
+    resource: Type.Optional(oneOf(AUDITED)),
+    id: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$', maxLength: 64 })),
+  },
+  strict,
+)
+const RollbackBody = Type.Object({ version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }, strict)
+
+export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
+  const { kv, submit, awaitPropagation, clock, maxima = RULE_MAXIMA } = needs
+
+  async function page(caller: Caller, filter: AuditFilter, query: Static<typeof PageQuery>) {
+    const { workspace, env } = placeOf(caller)
+    const { tokenSecret } = caller.workspace
+    const question = JSON.stringify(['audit', workspace, env, filter])
+    const before = query.cursor === undefined ? null : Number(readLast(tokenSecret, question, query.cursor))
+    const found = await readAudit(kv, workspace, env, filter, query.limit ?? PAGE_LIMIT_DEFAULT, before)
+    const last = found.entries.at(-1)
+    const goesOn = found.hasMore && last !== undefined
+    return {
+      entries: found.entries,
+      actorOf: await actorsOf(workspace, found.entries),
+      hasMore: found.hasMore,
+      nextCursor: goesOn ? writeCursor(tokenSecret, question, String(last.seq)) : null,
+    }
+  }
+
+  /** Keys are known by their last four characters, parts of the service by their name. */
+  async function actorsOf(workspace: string, entries: readonly AuditEntry[]): Promise<(entry: AuditEntry) => string> {
+    const ids = [...new Set(entries.map(({ actor }) => actor))].filter((actor) => actor.startsWith('key_'))
+    const keys =
+      ids.length === 0
+        ? []
+        : await kv.get<ApiKey>(
+            SYSTEM,
+            ids.map((id) => keyKey(workspace, id)),
+          )
+    const names = new Map(keys.flatMap((entry) => (entry === null ? [] : [[entry.value.id, entry.value.last4]])))
+    return ({ actor }) => names.get(actor) ?? actor
+  }
+
+  return [
+    keyed({
+      method: 'GET',
+      path: '/v1/audit',
+      access: 'rules:read',
+      query: AuditQuery,
+      async handle({ caller, query }) {
+        const { resource, id } = query
+        if (id !== undefined && resource === undefined) {
+          throw new ApiError('validation_error', { field: 'resource', message: 'Needed together with id.' })
+        }
+        const filter = { ...(resource === undefined ? {} : { resource }), ...(id === undefined ? {} : { id }) }
+        const { entries, actorOf, ...rest } = await page(caller, filter, query)
+        const data = entries.map((entry) => ({
+          at: isoTime(entry.at),
+          actor: actorOf(entry),
+          resource: entry.resource,
+          id: entry.id,
+          action: entry.action,
+          before: shown(entry.before),
+          after: shown(entry.after),
+        }))
+        return { body: { data, ...rest } }
+      },
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/rules/:ruleId/versions',
+      access: 'rules:read',
+      query: PageQuery,
+      async handle({ caller, params, query }) {
+        const { id } = await existingRule(kv, caller, params.ruleId)
+        const { entries, actorOf, ...rest } = await page(caller, { resource: 'rule', id }, query)
+        const data = entries.map((entry) => ({
+          version: entry.seq,
+          etag: etag({ version: entry.seq })[1],
+          at: isoTime(entry.at),
+          actor: actorOf(entry),
+          action: entry.action,
+          rule: shown(entry.after),
+        }))
+        return { body: { data, ...rest } }
+      },
+    }),
+
+    keyed({
+      method: 'POST',
+      path: '/v1/rules/:ruleId/rollback',
+      access: 'rules:write',
+      headers: ['if-match'],
+      body: RollbackBody,
+      async handle({ caller, params, body: { version }, header }) {
+        const startedAt = clock.monotonic()
+        const expectVersion = ifMatch(header('if-match'))
+        const { id } = await existingRule(kv, caller, params.ruleId)
+        const { workspace, env } = placeOf(caller)
+        const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq: version })
+        if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
+        const { rule, revision } = written(
+          await submit({
+            ...commandOf(caller),
+            ...(expectVersion === null ? {} : { expectVersion }),
+            type: 'rule.rollback',
+            data: { id, version, maxima },
+          }),
+        )
+        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const { name, status, priority, updatedAt } = rule
+        return {
+          headers: [etag(rule)],
+          body: { id, name, status, priority, updatedAt: isoTime(updatedAt), ...reached },
+        }
+      },
+    }),
+  ]
+}
+
+const shown = (rule: unknown) => (rule === null ? null : presentDefinition(rule as StoredRule))

@@ -1,0 +1,114 @@
+// What a monitored rule would have changed: counted over the events that were decided while it was monitored as it is now. Every
+// event carries the revision of the ruleset that decided it, and the audit log says how the rule was at which revision.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { Env } from '../domain/event.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { readAudit } from '../records/audit.ts'
+import { listErasing } from '../records/erasures.ts'
+import type { StoredRule } from '../records/rules.ts'
+
+export interface MonitorNeeds {
+  readonly clickhouse: Pick<ClickHouse, 'query'>
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly partitions: number
+}
+
+export interface MonitorReport {
+  /** Events decided while the rule was monitored, and those of them that it matched. */
+  readonly evaluated: number
+  readonly matched: number
+  /** `allow→block`: how many verdicts would have been others, had the rule been live. */
+  readonly wouldChange: Readonly<Record<string, number>>
+  /** Milliseconds; when the window or the monitoring began, whichever is later. */
+  readonly since: number
+}
+
+/** Revisions `from` up to but without `to` decided with the rule monitored. */
+interface Span {
+  readonly from: number
+  readonly to: number
+  readonly since: number
+}
+
+interface GroupRow {
+  readonly decision: string
+  readonly decided_by: string
+  readonly decided_priority: number
+  readonly hits: number
+}
+
+const DAY_MS = 86_400_000
+const VERSIONS_PAGE = 100
+const NEVER = Number.MAX_SAFE_INTEGER
+
+export type ReadMonitor = (workspace: string, env: Env, rule: StoredRule, days: number) => Promise<MonitorReport>
+
+export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds): ReadMonitor {
+  return async (workspace, env, rule, days) => {
+    const oldest = clock.now() - days * DAY_MS
+    const span = await latestSpan(kv, workspace, env, rule.id)
+    if (span === null) return { evaluated: 0, matched: 0, wouldChange: {}, since: oldest }
+    const since = Math.max(oldest, span.since)
+    const erasing = await listErasing(kv, partitions, workspace, env)
+    const where = `workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})
+      AND rules_revision >= {from:UInt64} AND rules_revision < {to:UInt64} AND evaluation_error = ''
+      ${erasing.length === 0 ? '' : 'AND visitor_id NOT IN {erasing:Array(String)}'}`
+    const { from, to } = span
+    // A decision may be a moment older than the command by which the rule began to count, if clocks differ.
+    const params = { workspace, env, oldest, from, to, ...(erasing.length === 0 ? {} : { erasing }) }
+    const [counted] = await clickhouse.query<{ evaluated: number }>(
+      `SELECT count() AS evaluated FROM ${EVENTS_TABLE} WHERE ${where}`,
+      params,
+    )
+    const groups = await clickhouse.query<GroupRow>(
+      `SELECT verdict AS decision, rule_id AS decided_by, rule_priority AS decided_priority, count() AS hits
+       FROM ${EVENTS_TABLE} WHERE ${where} AND has(monitor_rules, {rule:String})
+       GROUP BY decision, decided_by, decided_priority`,
+      { ...params, rule: rule.id },
+    )
+    const wouldChange: Record<string, number> = {}
+    let matched = 0
+    for (const { decision, decided_by, decided_priority, hits } of groups) {
+      matched += hits
+      const isDecided = decided_by !== '' && decidesFirst(decided_priority, decided_by, rule)
+      if (isDecided || decision === rule.action.verdict) continue
+      const change = `${decision}→${rule.action.verdict}`
+      wouldChange[change] = (wouldChange[change] ?? 0) + hits
+    }
+    return { evaluated: counted?.evaluated ?? 0, matched, wouldChange, since }
+  }
+}
+
+/** Whether a live rule would have stayed in front. Of two with one priority the older one is; ids stand in for their age. */
+const decidesFirst = (priority: number, id: string, rule: StoredRule): boolean =>
+  priority < rule.priority || (priority === rule.priority && id < rule.id)
+
+/** The newest stretch of time in which the rule was monitored with the same conditions and verdict; null: never. */
+async function latestSpan(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env: Env, id: string): Promise<Span | null> {
+  let span = null as Span | null
+  let meaning = ''
+  let next = NEVER
+  let before: number | null = null
+  for (;;) {
+    const page = await readAudit(kv, workspace, env, { resource: 'rule', id }, VERSIONS_PAGE, before)
+    for (const { seq, at, after } of page.entries) {
+      const rule = after as StoredRule | null
+      const isMonitored = rule?.status === 'monitor'
+      const same = isMonitored && (span === null || meaningOf(rule) === meaning)
+      if (span !== null && !same) return span
+      if (isMonitored) {
+        span = { from: seq, to: span?.to ?? next, since: at }
+        meaning = meaningOf(rule)
+      }
+      next = seq
+      before = seq
+    }
+    if (!page.hasMore) return span
+  }
+}
+
+const meaningOf = ({ conditions, action }: StoredRule): string => JSON.stringify([conditions, action.verdict])

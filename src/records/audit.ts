@@ -1,0 +1,101 @@
+// The audit log in the kv: who changed what, when, from what into what. The owner of `changes` writes an entry with every change it
+// applies, so the log is as complete as the configuration and is rebuilt together with it. Entries are kept for good.
+
+import type { Env } from '../domain/event.ts'
+import type { Key, Kv, Put } from '../kv/kv.ts'
+import { tenantScope } from './scopes.ts'
+
+/** Kinds of objects whose changes are kept. */
+export const AUDITED = ['rule'] as const
+export type Audited = (typeof AUDITED)[number]
+
+/** What a change says of itself. Objects are stored whole: what must not be read back is left out when they are presented. */
+export interface AuditDraft {
+  readonly resource: Audited
+  readonly id: string
+  /** create, update, delete … */
+  readonly action: string
+  /** The object before and after; null when there was or is none. */
+  readonly before: unknown
+  readonly after: unknown
+}
+
+export interface AuditEntry extends AuditDraft {
+  /** Milliseconds, by the clock of whoever asked for the change. */
+  readonly at: number
+  /** The id of a key, or the name of a part of the service. */
+  readonly actor: string
+  /** The place of the change in `changes`; a rule's version. */
+  readonly seq: number
+}
+
+const AUDIT = 'audit'
+/** Entries by kind, and by object: ids end with that of the entry. */
+const AUDIT_IN = 'audit-in'
+const AUDIT_OF = 'audit-of'
+export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF]
+const SEQ_DIGITS = 16
+const entryId = (seq: number): string => String(seq).padStart(SEQ_DIGITS, '0')
+
+/** The records of an entry. A command changes at most one object that is audited. */
+export function auditPuts(entry: AuditEntry): Put[] {
+  const id = entryId(entry.seq)
+  return [
+    { key: [AUDIT, id], value: entry },
+    { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
+    { key: [AUDIT_OF, `${entry.resource}/${entry.id}/${id}`], value: true },
+  ]
+}
+
+export interface AuditFilter {
+  readonly resource?: Audited
+  /** Only together with `resource`. */
+  readonly id?: string
+}
+
+export interface AuditPage {
+  readonly entries: readonly AuditEntry[]
+  readonly hasMore: boolean
+}
+
+const places = ({ resource, id }: AuditFilter): readonly [collection: string, prefix: string] => {
+  if (resource === undefined) return [AUDIT, '']
+  return id === undefined ? [AUDIT_IN, `${resource}/`] : [AUDIT_OF, `${resource}/${id}/`]
+}
+
+/** Newest first; `before` is the seq of the last entry of the previous page. */
+export async function readAudit(
+  kv: Pick<Kv, 'get' | 'scan'>,
+  workspace: string,
+  env: Env,
+  filter: AuditFilter,
+  limit: number,
+  before: number | null,
+): Promise<AuditPage> {
+  const scope = tenantScope(workspace, env)
+  const [collection, prefix] = places(filter)
+  const upTo = before === null ? '9'.repeat(SEQ_DIGITS) : entryId(before - 1)
+  const found = await kv.scan(scope, collection, {
+    after: `${prefix}${entryId(0)}`,
+    upTo: `${prefix}${upTo}`,
+    limit: limit + 1,
+    reverse: true,
+  })
+  const keys: Key[] = found.slice(0, limit).map(({ key }) => [AUDIT, key[1].slice(-SEQ_DIGITS)])
+  const entries = keys.length === 0 ? [] : await kv.get<AuditEntry>(scope, keys)
+  return {
+    entries: entries.flatMap((entry) => (entry === null ? [] : [entry.value])),
+    hasMore: found.length > limit,
+  }
+}
+
+/** The entry of one change of one object; null when that change was of another one, or there was none. */
+export async function readAuditEntry(
+  kv: Pick<Kv, 'get'>,
+  workspace: string,
+  env: Env,
+  { resource, id, seq }: { readonly resource: Audited; readonly id: string; readonly seq: number },
+): Promise<AuditEntry | null> {
+  const [entry] = await kv.get<AuditEntry>(tenantScope(workspace, env), [[AUDIT, entryId(seq)]])
+  return entry && entry.value.resource === resource && entry.value.id === id ? entry.value : null
+}
