@@ -21,6 +21,7 @@ import type { KeyDirectory } from '../records/key-directory.ts'
 import { adminRoutes } from './admin.ts'
 import { registerRoutes } from './api.ts'
 import { eventRoutes } from './events.ts'
+import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
 import { ruleRoutes } from './rules.ts'
@@ -42,12 +43,18 @@ export interface ApiRoleNeeds {
   readonly events: EventReads
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
-  readonly config: { readonly 'operator.token': string; readonly trustedProxies: readonly Cidr[] }
+  readonly config: {
+    readonly 'operator.token': string
+    readonly 'lists.max': number
+    readonly 'lists.entriesMax': number
+    readonly trustedProxies: readonly Cidr[]
+  }
 }
 
 export function startApi(needs: ApiRoleNeeds): void {
-  const { http, log, kv, bus, clock, random, lifetime, auth, directory, submit, events, partitions, build } = needs
-  const { 'operator.token': token, trustedProxies } = needs.config
+  const { http, log, kv, bus, clock, random, lifetime, auth, directory, submit, events, partitions, build, config } =
+    needs
+  const { 'operator.token': token, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
   const visitors = openVisitorReads(kv, partitions)
@@ -56,6 +63,10 @@ export function startApi(needs: ApiRoleNeeds): void {
     ...eventRoutes({ events, visitors }),
     ...visitorRoutes({ visitors, erase: openErase({ log, kv, clock, random, partitions }) }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
+    ...listRoutes({
+      ...{ kv, submit, clock, random },
+      maxima: { listsMax: config['lists.max'], entriesMax: config['lists.entriesMax'] },
+    }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
   ]

@@ -6,6 +6,15 @@ import type { Env } from '../domain/event.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
+import {
+  applyListCreate,
+  applyListDelete,
+  applyListEffects,
+  applyListEntries,
+  applyListExpire,
+  applyListForget,
+  applyListUpdate,
+} from './apply-lists.ts'
 import { applyRuleCreate, applyRuleDelete, applyRuleUpdate } from './apply-rules.ts'
 import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
 
@@ -25,6 +34,8 @@ export interface Change {
   readonly effects: readonly Effect[]
   readonly keysChanged?: boolean
   readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
+  /** Environments whose lists have a new delta. */
+  readonly lists?: readonly { readonly workspace: string; readonly env: Env }[]
 }
 
 export interface Applied {
@@ -36,6 +47,7 @@ export interface Applied {
   readonly effects: readonly (Required<Effect> & { readonly home: boolean })[]
   readonly keysChanged: boolean
   readonly rulesets: readonly { readonly workspace: string; readonly env: Env }[]
+  readonly lists: readonly { readonly workspace: string; readonly env: Env }[]
 }
 
 export const refuse = (seq: number, code: ErrorCode, message?: string, field?: string): Change => ({
@@ -63,6 +75,7 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
     ],
     keysChanged: change.keysChanged ?? false,
     rulesets: change.rulesets ?? [],
+    lists: change.lists ?? [],
   }
 }
 
@@ -84,5 +97,19 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyRuleUpdate(command, seq, read)
     case 'rule.delete':
       return applyRuleDelete(command, seq, read)
+    case 'list.create':
+      return applyListCreate(command, seq, read)
+    case 'list.update':
+      return applyListUpdate(command, seq, read)
+    case 'list.delete':
+      return applyListDelete(command, seq, read)
+    case 'list.entries':
+      return applyListEntries(command, seq, read)
+    case 'list.expire':
+      return applyListExpire(command, seq, read)
+    case 'list.effects':
+      return applyListEffects(command, seq, read)
+    case 'list.forget':
+      return applyListForget(command, seq, read)
   }
 }
