@@ -18,6 +18,7 @@ import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
+import { listsOfVisitor } from '../records/lists.ts'
 import { adminRoutes } from './admin.ts'
 import { registerRoutes } from './api.ts'
 import { eventRoutes } from './events.ts'
@@ -61,7 +62,11 @@ export function startApi(needs: ApiRoleNeeds): void {
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const routes = [
     ...eventRoutes({ events, visitors }),
-    ...visitorRoutes({ visitors, erase: openErase({ log, kv, clock, random, partitions }) }),
+    ...visitorRoutes({
+      visitors,
+      erase: openErase({ log, kv, clock, random, partitions }),
+      listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
+    }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
     ...listRoutes({
       ...{ kv, submit, clock, random },

@@ -119,6 +119,24 @@ export async function readListsNamed(
   return new Map(entries.flatMap((entry, i) => (entry === null ? [] : [[folded[i] as string, entry.value] as const])))
 }
 
+/** The names of the lists a visitor is on, oldest list first. */
+export async function listsOfVisitor(
+  kv: Pick<Kv, 'get' | 'scan'>,
+  workspace: string,
+  env: Env,
+  visitorId: string,
+  nowMs: number,
+): Promise<string[]> {
+  const lists = (await readLists(kv, workspace, env)).filter(({ type }) => type === 'visitor')
+  const keys = lists.map(({ id }) => entryKey(id, visitorId))
+  const found = await kv.get<Uint8Array>(tenantScope(workspace, env), keys)
+  const isOn = (i: number) => {
+    const entry = found[i]
+    return entry !== null && entry !== undefined && isAlive(entryExpiry(entry.value), nowMs)
+  }
+  return lists.filter((_, i) => isOn(i)).map(({ name }) => name)
+}
+
 /** Entries of a list by value: null for what is not on it, or has expired by `nowMs`. */
 export async function readEntries(
   kv: Pick<Kv, 'get'>,

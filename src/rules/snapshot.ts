@@ -176,19 +176,26 @@ function defaultChallenge({ signals, scores }: Facts, newDeviceForLinkedId: bool
   return scores.ato >= 0.5 || newDeviceForLinkedId ? 'otp' : 'captcha'
 }
 
+export interface CacheOptions extends Omit<OpenOptions, 'member'> {
+  /** Default: no list exists. */
+  readonly member?: (workspace: string, env: Env) => Membership
+}
+
 export interface RulesetCache {
   /** The ruleset of a snapshot, compiled only when its revision is not the one held. */
   open(snapshot: Snapshot): CompiledRuleset
 }
 
 /** Holds one ruleset per workspace and environment; beyond `rulesetsMax` the least recently used is forgotten. */
-export function createRulesetCache(rulesetsMax: number, options: OpenOptions = {}): RulesetCache {
+export function createRulesetCache(rulesetsMax: number, { member, ...options }: CacheOptions = {}): RulesetCache {
   const held = new Map<string, CompiledRuleset>()
   return {
     open(snapshot) {
       const key = `${snapshot.env}/${snapshot.workspace}`
       const known = held.get(key)
-      const ruleset = known?.revision === snapshot.revision ? known : openSnapshot(snapshot, options)
+      const open = () =>
+        openSnapshot(snapshot, { ...options, ...(member && { member: member(snapshot.workspace, snapshot.env) }) })
+      const ruleset = known?.revision === snapshot.revision ? known : open()
       // A map keeps the order of insertion: moving an entry to the end makes the first one the least recently used.
       held.delete(key)
       held.set(key, ruleset)
