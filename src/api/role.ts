@@ -2,7 +2,7 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { openPropagation } from '../control/propagation.ts'
-import type { Submitter } from '../control/submit.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
@@ -58,13 +58,19 @@ export function startApi(needs: ApiRoleNeeds): void {
   const { 'operator.token': token, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
+  const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openVisitorReads(kv, partitions)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const routes = [
     ...eventRoutes({ events, visitors }),
     ...visitorRoutes({
       visitors,
-      erase: openErase({ log, kv, clock, random, partitions }),
+      async erase(workspace, env, visitorId) {
+        const erasureId = await erase(workspace, env, visitorId)
+        // The owner of the partition asked for the same, so that it is done in any case; asking again tells when it is.
+        accepted(await submit({ type: 'list.forget', workspace, env, actor: 'erasure', data: { visitorId } }))
+        return erasureId
+      },
       listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),

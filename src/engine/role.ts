@@ -29,6 +29,9 @@ export interface EngineRoleNeeds {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly workers: Omit<WorkersConfig, 'workerUrl'>
+  /** Unlike that of any other deployment. */
+  readonly deployment: string
+  readonly entriesMax: number
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -96,6 +99,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       send(replies, replays)
     },
     loadRuleset: rulesets.load,
+    effects: { random: needs.random, deployment: needs.deployment, entriesMax: needs.entriesMax },
     report: {
       decided(partition: number, events: number, dead: number) {
         metrics.decided.inc({ partition }, events)
@@ -106,6 +110,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
         if (error instanceof MissingPosition) lost.add(partition)
         logger.error({ partition, error }, 'a partition is taken over again')
       },
+      effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
       ruleLogs(lines: readonly { readonly level: 'info' | 'warn' | 'error' }[]) {
         for (const line of lines) logger[line.level](line, 'rule')
       },

@@ -5,7 +5,9 @@ import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from 
 import type { LogEffect, Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
+import type { DecidedEffect } from '../records/effects.ts'
 import { compileRules, type Mode } from './codegen.ts'
+import { type MakeEffect, prepareEffects } from './effects.ts'
 import { createLayout, type FieldVector, type Membership, noLists } from './predicate.ts'
 import { compileTemplate } from './template.ts'
 
@@ -47,6 +49,10 @@ export interface Outcome {
   readonly matchedRules: readonly RuleMatch[]
   readonly monitorMatches: readonly RuleMatch[]
   readonly logs: readonly LogLine[]
+  /** Of the deciding rule. */
+  readonly effects: readonly DecidedEffect[]
+  /** Side effects of the deciding rule that lacked the value they need. */
+  readonly effectsSkipped: number
 }
 
 export interface EvaluateOptions {
@@ -126,6 +132,8 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         if (rule.live) deciding = rule
         for (const log of rule.logs) logs.push({ ...log.line, message: log.render(facts) })
       }
+      const made = deciding === null ? NO_EFFECTS : deciding.effects
+      const effects = made.length === 0 ? NO_DECIDED : made.flatMap((make) => make(facts) ?? [])
       const verdict = deciding?.verdict ?? (liveCount === 0 ? null : 'allow')
       return {
         verdict,
@@ -135,10 +143,15 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         matchedRules,
         monitorMatches,
         logs,
+        effects,
+        effectsSkipped: made.length - effects.length,
       }
     },
   }
 }
+
+const NO_EFFECTS: readonly MakeEffect[] = []
+const NO_DECIDED: readonly DecidedEffect[] = []
 
 interface Prepared {
   readonly live: boolean
@@ -151,6 +164,7 @@ interface Prepared {
     readonly line: Omit<LogLine, 'message'>
     readonly render: (facts: Facts) => string
   }[]
+  readonly effects: readonly MakeEffect[]
 }
 
 function prepare(rule: Rule, options: { readonly scores: boolean }): Prepared {
@@ -163,6 +177,7 @@ function prepare(rule: Rule, options: { readonly scores: boolean }): Prepared {
     match: { id, name, priority, verdict, deciding: false },
     decidingMatch: { id, name, priority, verdict, deciding: true },
     matchedRule: { id, name, priority },
+    effects: prepareEffects(rule, options),
     logs: (action.sideEffects ?? []).flatMap((effect, index) => {
       if (effect.type !== 'log') return []
       const render = compileTemplate(effect.message ?? '{{rule.name}}', rule, options)

@@ -7,8 +7,9 @@ import { CHROME, type Client, clientOf, eventually } from './client.ts'
 t.teardown(cleanUp)
 
 const dataDir = temporaryFolder()
-const server = await startServer({ dataDir })
-const client: Client = clientOf(server)
+let server = await startServer({ dataDir })
+let client: Client = clientOf(server)
+const { keys } = server
 let requests = 0
 
 interface Identified {
@@ -52,6 +53,23 @@ async function makeRule(name: string, rules: readonly object[], more: object = {
 
 const leaf = (field: string, operator: string, value: unknown) => ({ field, operator, value })
 const tagged = (test: string) => leaf('tag.test', 'equals', test)
+interface Entry {
+  readonly value: string
+  readonly expiresAt: string | null
+  readonly source: string
+  readonly ruleId: string | null
+  readonly reason: string | null
+}
+const entriesOf = async (id: string): Promise<Entry[]> =>
+  (await client.get(`/v1/lists/${id}/entries?limit=100`)).body.data
+const valuesOf = async (id: string) => (await entriesOf(id)).map(({ value }) => value)
+
+async function restart(end: () => Promise<unknown>): Promise<void> {
+  await end()
+  server = await startServer({ dataDir, keys })
+  client = clientOf(server)
+}
+
 t.test('rules ask lists of visitors, addresses and emails, and not_in needs a value and a list', async (t) => {
   const visitors = await make('visitors', 'visitor')
   const ips = await make('ips', 'ip')
@@ -124,4 +142,160 @@ t.test('a change of entries counts within two seconds, and all of it at once', a
   isOver = true
   await Promise.all(asking)
   t.ok(verdicts > 30 && waitedMs < 2_000, `${verdicts} verdicts, at most ${waitedMs.toFixed(0)} ms`)
+})
+
+t.test('the deciding rule alone changes lists, with the value it names, and the change counts', async (t) => {
+  const caught = await make('caught', 'visitor', { ttl: 3_600 })
+  const trusted = await make('trusted', 'visitor')
+  const nets = await make('nets', 'ip')
+  const effect = (...sideEffects: object[]) => ({ action: { verdict: 'challenge', sideEffects } })
+  const add = { type: 'addToList', list: 'CAUGHT', reason: 'burst' }
+  const first = await makeRule('catch', [tagged('fx')], {
+    ...effect(add, { type: 'removeFromList', list: 'trusted' }, { type: 'addToList', list: 'nets', ttl: 60 }),
+    priority: 1,
+  })
+  await makeRule('later', [tagged('fx')], { ...effect({ type: 'addToList', list: 'trusted' }), priority: 2 })
+  await makeRule('watch', [tagged('fx')], { ...effect({ type: 'addToList', list: 'trusted' }), status: 'monitor' })
+  await makeRule('mail', [tagged('mail')], effect({ type: 'addToList', list: 'nets', value: 'tag.ip' }))
+
+  const seen = await identify({ tag: { test: 'none' } })
+  await patch(trusted, { add: [seen.visitorId] })
+  const from = Date.now()
+  await identify({ tag: { test: 'fx' }, storageToken: seen.storageToken, ip: '203.0.113.77' })
+  const [entry] = await eventually(
+    () => entriesOf(caught),
+    (entries) => entries.length > 0,
+    2_000,
+  )
+  t.match(entry, { value: seen.visitorId, source: 'rule', ruleId: first, reason: 'burst' })
+  t.ok(Math.abs(Date.parse(String(entry?.expiresAt)) - from - 3_600_000) < 5_000, 'it lives as long as the list says')
+  t.same(await valuesOf(trusted), [], 'it is off the other list, and no other rule put it back')
+  t.same(await valuesOf(nets), ['203.0.113.77'], 'the full address')
+  await makeRule('seen again', [tagged('fx2'), leaf('visitorId', 'in', 'caught')])
+  const again = () => identify({ tag: { test: 'fx2' }, storageToken: seen.storageToken })
+  t.equal((await eventually(again, ({ verdict }) => verdict === 'block', 2_000)).verdict, 'block')
+
+  await identify({ tag: { test: 'mail' } })
+  await identify({ tag: { test: 'mail', ip: 7 } })
+  await identify({ tag: { test: 'mail', ip: 'no address' } })
+  await identify({ tag: { test: 'mail', ip: '2001:DB8:9::/48' } })
+  t.same(
+    await eventually(
+      () => valuesOf(nets),
+      (values) => values.length > 1,
+      2_000,
+    ),
+    ['2001:db8:9::/48', '203.0.113.77'],
+    'what is missing or no address is left out',
+  )
+  const skipped = /^fingerpost_side_effects_skipped_total (\d+)$/m.exec((await client.send('GET', '/metrics')).text)
+  t.equal(Number(skipped?.[1]), 3, 'and counted')
+})
+
+t.test('an erased visitor is on no list any more', async (t) => {
+  const doomed = await make('doomed', 'visitor')
+  const { visitorId } = await identify({ tag: { test: 'none' }, userAgent: `${CHROME} doomed` })
+  await patch(doomed, { add: [visitorId, 'pv_other'] })
+  await eventually(
+    () => client.get(`/v1/visitors/${visitorId}`),
+    ({ status }) => status === 200,
+  )
+  t.same((await client.get(`/v1/visitors/${visitorId}`)).body.lists, ['doomed'])
+  t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`)).status, 200)
+  t.same(await valuesOf(doomed), ['pv_other'])
+  t.equal((await client.get(`/v1/lists/${doomed}`)).body.entryCount, 1)
+})
+
+t.test('side effects happen once each, through kills at any moment', async (t) => {
+  const counted = await make('counted', 'email')
+  await makeRule('count', [tagged('kill')], {
+    action: { verdict: 'allow', sideEffects: [{ type: 'addToList', list: 'counted', value: 'tag.mail' }] },
+  })
+  await makeRule('uncount', [tagged('unkill')], {
+    action: { verdict: 'allow', sideEffects: [{ type: 'removeFromList', list: 'counted', value: 'tag.mail' }] },
+  })
+  const accepted: string[] = []
+  const removed: string[] = []
+  for (let round = 0; round < 3; round++) {
+    let isOver = false
+    const sending = Array.from({ length: 6 }, async (_, lane) => {
+      for (let i = 0; !isOver; i++) {
+        const mail = `m${round}.${lane}.${i}@b.example`
+        const event = await identify({ tag: { test: 'kill', mail } }).catch(() => null)
+        if (event !== null) accepted.push(mail)
+      }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 400 + 150 * round))
+    // An entry that was taken off again would come back if an effect happened twice.
+    const [first] = accepted.slice(-1)
+    if (first !== undefined) {
+      await identify({ tag: { test: 'unkill', mail: first } })
+      accepted.splice(accepted.indexOf(first), 1)
+      removed.push(first)
+    }
+    isOver = true
+    await restart(() => server.kill9())
+    await Promise.all(sending)
+  }
+  const wanted = new Set(accepted)
+  async function listed(): Promise<string[]> {
+    const values: string[] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query: string = cursor === '' ? '' : `&cursor=${cursor}`
+      const { body } = await client.get(`/v1/lists/${counted}/entries?limit=100${query}`)
+      values.push(...body.data.map(({ value }: Entry) => value))
+      cursor = body.nextCursor
+    }
+    return values
+  }
+  const values = await eventually(listed, (all) => [...wanted].every((mail) => all.includes(mail)), 10_000)
+  t.same(
+    [...wanted].filter((mail) => !values.includes(mail)),
+    [],
+    'none is lost',
+  )
+  t.same(
+    removed.filter((mail) => values.includes(mail)),
+    [],
+    'none happens again',
+  )
+  t.ok(wanted.size > 20, `${wanted.size} effects`)
+  const counts = async () => [(await client.get(`/v1/lists/${counted}`)).body.entryCount, (await listed()).length]
+  const [count, length] = await eventually(counts, ([count, length]) => count === length, 3_000)
+  t.equal(count, length)
+})
+
+t.test('entries expire on time, also after a restart', async (t) => {
+  const brief = await make('brief', 'visitor')
+  await makeRule('brief', [tagged('brief'), leaf('tag.id', 'in', 'brief')])
+  const isBlocked = async (id: string) => (await identify({ tag: { test: 'brief', id } })).verdict === 'block'
+  await patch(brief, { add: [{ value: 'pv_soon', ttl: 2 }, { value: 'pv_later', ttl: 14 }, 'pv_always'] })
+  const from = Date.now()
+  const countOf = async () => (await client.get(`/v1/lists/${brief}`)).body.entryCount
+  t.equal(await eventually(() => isBlocked('pv_soon'), Boolean, 1_000), true)
+  t.equal(
+    await eventually(
+      () => isBlocked('pv_soon'),
+      (blocked) => !blocked,
+      5_000,
+    ),
+    false,
+  )
+  const endedMs = Date.now() - from
+  t.ok(endedMs > 1_900 && endedMs < 4_000, `it counted for ${endedMs} ms`)
+  t.equal(await eventually(countOf, (count) => count === 2, 2_000), 2, 'and left the list')
+  await restart(() => server.kill9())
+  t.equal(await isBlocked('pv_later'), true)
+  t.equal(
+    await eventually(
+      () => isBlocked('pv_later'),
+      (blocked) => !blocked,
+      16_000,
+    ),
+    false,
+  )
+  const laterMs = Date.now() - from
+  t.ok(laterMs > 13_900 && laterMs < 16_000, `the other one for ${laterMs} ms`)
+  t.equal(await eventually(countOf, (count) => count === 1, 2_000), 1)
+  t.equal(await isBlocked('pv_always'), true)
 })
