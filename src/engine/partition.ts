@@ -164,12 +164,9 @@ export function createPartition(needs: PartitionNeeds): Partition {
     row: string,
     effects: readonly DecidedEffect[],
   ): DecidedItem {
+    const { requestId, workspace, env, visitorId } = event
     return {
-      seq: c.seq,
-      requestId: event.requestId,
-      workspace: event.workspace,
-      env: event.env,
-      visitorId: event.visitorId,
+      ...{ seq: c.seq, requestId, workspace, env, visitorId },
       state,
       indexed,
       matches: [
