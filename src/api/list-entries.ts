@@ -11,7 +11,15 @@ import { must } from '../lib/must.ts'
 import { readLast, writeCursor } from '../reads/cursor.ts'
 import type { Caller } from '../records/auth.ts'
 import type { NewEntry } from '../records/list-commands.ts'
-import { decodeEntry, isAlive, LIST_ENTRY, readEntries, type StoredEntry, type StoredList } from '../records/lists.ts'
+import {
+  isAlive,
+  LIST_ENTRY,
+  type PackedEntry,
+  readEntries,
+  type StoredEntry,
+  type StoredList,
+  unpackEntry,
+} from '../records/lists.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { boundedText, members } from '../rules/parse.ts'
 import { commandOf, existingList, placeOf } from './list-callers.ts'
@@ -139,9 +147,9 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
     let from = idOf(after ?? prefix)
     while (found.length < limit) {
       const range = { after: from, upTo: `${idOf(prefix)}${LAST_CHARACTER}`, limit: SCAN_ENTRIES }
-      const page = await kv.scan<Uint8Array>(tenantScope(workspace, env), LIST_ENTRY, range)
+      const page = await kv.scan<PackedEntry>(tenantScope(workspace, env), LIST_ENTRY, range)
       for (const { key, value: bytes } of page) {
-        const entry = decodeEntry(bytes)
+        const entry = unpackEntry(bytes)
         if (isAlive(entry.expiresAt, nowMs)) found.push({ value: key[1].slice(list.id.length + 1), entry })
       }
       if (page.length < SCAN_ENTRIES) break

@@ -4,13 +4,14 @@ import type { List } from '../domain/list.ts'
 import type { Key, Put } from '../kv/kv.ts'
 import type { AddedEntry, ExpiredEntry, ListChange } from '../records/list-deltas.ts'
 import {
-  decodeEntry,
   dueKey,
-  encodeEntry,
   entryKey,
   isAlive,
+  type PackedEntry,
+  packEntry,
   type StoredEntry,
   type StoredList,
+  unpackEntry,
 } from '../records/lists.ts'
 import type { Read } from './apply.ts'
 
@@ -55,7 +56,7 @@ export async function draftEntries(
   { atMs, entriesMax }: { readonly atMs: number; readonly entriesMax: number },
 ): Promise<EntriesDraft> {
   const named = [...new Set(values)]
-  const found = await read.get<Uint8Array>(
+  const found = await read.get<PackedEntry>(
     scope,
     named.map((value) => entryKey(list.id, value)),
   )
@@ -64,7 +65,7 @@ export async function draftEntries(
   let count = list.entryCount
   for (const [i, value] of named.entries()) {
     const bytes = found[i]?.value
-    const stored = bytes === undefined ? null : decodeEntry(bytes)
+    const stored = bytes === undefined ? null : unpackEntry(bytes)
     const wasThere = stored !== null && isAlive(stored.expiresAt, atMs)
     places.set(value, { stored, now: wasThere ? stored : null, added: null, wasThere })
     if (stored !== null && !wasThere) {
@@ -105,7 +106,7 @@ export async function draftEntries(
         if (now === null && wasThere) removed.push(value)
         if (now === null || addition === null) continue
         added.push(addition)
-        put.push({ key: entryKey(list.id, value), value: encodeEntry(now) })
+        put.push({ key: entryKey(list.id, value), value: packEntry(now) })
         if (after !== null) put.push({ key: dueKey(after, list.id, value), value: 0 })
       }
       return {

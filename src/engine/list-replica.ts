@@ -5,7 +5,7 @@ import type { ListType } from '../domain/list.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type DigestTable, GONE, makeDigestTable, NEVER_EXPIRES } from '../lib/digest-table.ts'
 import { type ListKeys, NO_LENGTH } from './list-keys.ts'
-import { CHANGE_WORDS, type ListBase, type PackedChanges, upsert } from './list-views.ts'
+import { CHANGE_WORDS, type ListBase, type PackedChanges, upsert, upsertChange } from './list-views.ts'
 
 export interface EntryState {
   readonly value: string
@@ -63,8 +63,8 @@ export function loadReplica(about: NewReplica, entryCount: number): ReplicaLoad 
       for (const entry of entries) {
         const length = keys.entry(type, entry.value)
         if (length !== NO_LENGTH) lengths.add(length)
-        const [a = 0, b = 0, c = 0] = keys.words
-        table = upsert(table, a, b, c, secondsOf(entry))
+        const { words } = keys
+        table = upsert(table, words[0] as number, words[1] as number, words[2] as number, secondsOf(entry))
       }
     },
     finish: () => openReplica(about, table, lengths),
@@ -150,8 +150,7 @@ function latestOf(changes: readonly PackedChanges[]): DigestTable {
   let latest = makeDigestTable(changes.reduce((sum, { words }) => sum + words.length / CHANGE_WORDS, 0))
   for (const { words } of changes) {
     for (let at = 0; at < words.length; at += CHANGE_WORDS) {
-      const [a = 0, b = 0, c = 0, expiresAt = 0] = words.subarray(at, at + CHANGE_WORDS)
-      latest = upsert(latest, a, b, c, expiresAt)
+      latest = upsertChange(latest, words, at)
     }
   }
   return latest

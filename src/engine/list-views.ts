@@ -122,13 +122,7 @@ function takePart(tenant: Tenant, { id, name, type, base, changes }: ListPart): 
   for (const { words, lengths } of changes) {
     for (const length of lengths) view.lengths.add(length)
     for (let at = 0; at < words.length; at += CHANGE_WORDS) {
-      view.changes = upsert(
-        view.changes ?? makeDigestTable(0),
-        words[at] as number,
-        words[at + 1] as number,
-        words[at + 2] as number,
-        words[at + 3] as number,
-      )
+      view.changes = upsertChange(view.changes ?? makeDigestTable(0), words, at)
     }
   }
 }
@@ -141,6 +135,10 @@ export function upsert(table: DigestTable, a: number, b: number, c: number, expi
   larger.set(a, b, c, expiresAt)
   return larger
 }
+
+/** The same for the entry packed at a place of changes. */
+export const upsertChange = (table: DigestTable, words: Int32Array, at: number): DigestTable =>
+  upsert(table, words[at] as number, words[at + 1] as number, words[at + 2] as number, words[at + 3] as number)
 
 function holds({ base, changes }: View, words: Int32Array, seconds: number): boolean {
   const a = words[0] as number

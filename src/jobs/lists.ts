@@ -21,6 +21,7 @@ import {
   LIST_GONE,
   listGoneKey,
   listKey,
+  type PackedEntry,
   readDueId,
 } from '../records/lists.ts'
 import { CHANGES_SOURCE, tenantScope, under } from '../records/scopes.ts'
@@ -156,7 +157,7 @@ async function clear({ kv }: ListJobNeeds, { scope }: Tenant): Promise<void> {
   if (gone === undefined) return
   const [, id] = gone.key
   for (let cleared = 0; cleared < CLEARED_PER_ROUND; cleared += ENTRIES_PER_CALL_MAX) {
-    const page = await kv.scan<Uint8Array>(scope, LIST_ENTRY, { ...under(id), limit: ENTRIES_PER_CALL_MAX })
+    const page = await kv.scan<PackedEntry>(scope, LIST_ENTRY, { ...under(id), limit: ENTRIES_PER_CALL_MAX })
     const drop = page.flatMap(({ key, value }): Key[] => {
       const expiresAt = entryExpiry(value)
       return expiresAt === null ? [key] : [key, dueKey(expiresAt, id, key[1].slice(id.length + 1))]

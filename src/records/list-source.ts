@@ -4,7 +4,7 @@ import type { Env } from '../domain/event.ts'
 import { foldListName, type ListType } from '../domain/list.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { entryExpiry, isAlive, LIST_ENTRY, readList, readListsNamed } from './lists.ts'
+import { entryExpiry, isAlive, LIST_ENTRY, type PackedEntry, readList, readListsNamed } from './lists.ts'
 import { tenantScope, under } from './scopes.ts'
 
 export interface ListFacts {
@@ -55,7 +55,7 @@ export async function* pagesOf(
   const bounds = under(listId)
   let after = bounds.after
   for (;;) {
-    const page = await kv.scan<Uint8Array>(scope, LIST_ENTRY, {
+    const page = await kv.scan<PackedEntry>(scope, LIST_ENTRY, {
       ...bounds,
       ...(after && { after }),
       limit: PAGE_ENTRIES,
