@@ -209,6 +209,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       lostUpTo = last
       continue
     }
+    const effects: RecordEffects[] = []
     const unapplied = records.filter((r) => r.seq > checkpointed)
     adopted += unapplied.length
     if (unapplied.length > 0) {
@@ -224,10 +225,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     for (const record of records) {
       const decoded = decodeEventsRecord(record.bytes)
       const { items, to, erasure } = decoded
-      // Whether the last owner came to append them is not known.
-      if (record.seq > checkpointed) {
-        await appendEffects({ ...needs.effects, log, clock: needs.clock }, partition, [effectsOf(record.seq, decoded)])
-      }
+      if (record.seq > checkpointed) effects.push(effectsOf(record.seq, decoded))
       if (erasure !== undefined && record.seq > sunk && record.seq > checkpointed) erased.push(erasure)
       if (record.seq > sunk)
         recent.add(
@@ -238,6 +236,8 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
+    // Whether the last owner came to append them is not known.
+    await appendEffects({ ...needs.effects, log, clock: needs.clock }, partition, effects)
   }
   // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.
   if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
