@@ -18,6 +18,7 @@ import { isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
 import { type Ingress, startIngress } from './ingress/ingress.ts'
+import { runListJob } from './jobs/lists.ts'
 import { runTrim } from './jobs/trim.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { createLifetime, type Lifetime } from './lib/lifetime.ts'
@@ -124,6 +125,8 @@ async function startRoles(
           stepMsMax: config['engine.stepMsMax'],
           heapMbMax: config['engine.heapMbMax'],
         },
+        deployment: ports.deployment,
+        entriesMax: config['lists.entriesMax'],
         recentMax: config['recent.eventsMax'],
       })
     : null
@@ -142,7 +145,13 @@ async function startRoles(
     const keepMs = config['log.keepSeconds'] * 1_000
     const onError = (error: unknown) => logger.error({ error }, 'trimming the log failed')
     const trimming = { log, kv, clock, partitions, keepMs, everyMs: TRIM_EVERY_MS, onError }
-    own('jobs', ['trim'], (_, signal) => runTrim(trimming, signal))
+    const listing = {
+      ...needs,
+      onError: (error: unknown) => logger.error({ error }, 'expiring entries of lists failed'),
+    }
+    own('jobs', ['trim', 'lists'], (name, signal) =>
+      name === 'trim' ? runTrim(trimming, signal) : runListJob(listing, signal),
+    )
   }
 
   const serves = roles.has('api') || roles.has('ingress')

@@ -259,6 +259,22 @@ export const SETTINGS = [
     sentence: 'Days events are kept.',
   },
   {
+    name: 'lists.max',
+    kind: 'integer',
+    standard: 1_000,
+    min: 1,
+    max: 10_000,
+    sentence: 'Lists an environment may have.',
+  },
+  {
+    name: 'lists.entriesMax',
+    kind: 'integer',
+    standard: 10_000_000,
+    min: 1,
+    max: 50_000_000,
+    sentence: 'Entries a list may have.',
+  },
+  {
     name: 'operator.token',
     kind: 'text',
     standard: '',

@@ -1,11 +1,11 @@
 // Puts the rows of the route table on the server. The order of checks is the contract's: route and method (the server's
 // part), key, scope, media type and size, then parsing, validation and the handler.
 
-import type { TSchema } from 'typebox'
 import { ApiError } from '../domain/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import type { HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
+import { decodeUtf8 } from '../http/utf8.ts'
 import { validator } from '../lib/validate.ts'
 import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
 import type { Operator } from './operator.ts'
@@ -17,6 +17,7 @@ const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
 const IGNORED_BODY_BYTES_MAX = 4_096
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+const CSV_TYPE = /^text\/csv(?:\s*;\s*(?:charset="?utf-8"?|header=(?:present|absent)))*\s*$/i
 const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
 
 export interface ApiNeeds {
@@ -48,7 +49,8 @@ const peerAddress: AddressOf = (request) => request.remoteAddress()
 function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNeeds) {
   const { access, handle } = route
   const readQuery = queryParser(route.query)
-  const readBody = bodyReader(route.body, route.bodyMayBeEmpty ?? false)
+  const readBody = bodyReader(route)
+  const isCsv = (request: HttpRequest) => route.csv !== undefined && CSV_TYPE.test(request.header('content-type'))
 
   function before(request: HttpRequest): null {
     if (access === 'operator') operator?.authorise(request.header('authorization'), addressOf(request))
@@ -57,14 +59,15 @@ function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNee
       if (access !== 'any-key') permit(caller, access)
       request.context = caller
     }
-    if (route.body !== undefined && hasBody(request) && !JSON_TYPE.test(request.header('content-type'))) {
+    const isJson = JSON_TYPE.test(request.header('content-type'))
+    if (route.body !== undefined && hasBody(request) && !isJson && !isCsv(request)) {
       throw new ApiError('unsupported_media_type')
     }
     return null
   }
 
   async function handler(request: HttpRequest): Promise<HttpResponse> {
-    const body = readBody(request.body)
+    const body = readBody(request.body, isCsv(request))
     const call: KeyedCall = {
       // Rows without a key never look at it; the types of `keyed` and its siblings see to that.
       caller: request.context as Caller,
@@ -87,11 +90,19 @@ const hasBody = (request: HttpRequest): boolean => {
 }
 
 /** Parsing comes before the validation of anything, so it is done at once and validation is returned for later. */
-function bodyReader(schema: TSchema | undefined, mayBeEmpty: boolean): (bytes: Uint8Array) => () => unknown {
+function bodyReader(route: Route): (bytes: Uint8Array, isCsv: boolean) => () => unknown {
+  const { body: schema, bodyMayBeEmpty = false, csv } = route
   if (schema === undefined) return () => () => undefined
   const check: (data: unknown) => void = validator(schema)
-  return (bytes) => {
-    const value = mayBeEmpty && bytes.length === 0 ? {} : parseJson(bytes, 'refuse')
+  const parse = (bytes: Uint8Array, isCsv: boolean): unknown => {
+    if (bodyMayBeEmpty && bytes.length === 0) return {}
+    if (csv === undefined || !isCsv) return parseJson(bytes, 'refuse')
+    const text = decodeUtf8(bytes)
+    if (text === null) throw new ApiError('validation_error', { field: 'body', message: 'Must be UTF-8.' })
+    return csv(text)
+  }
+  return (bytes, isCsv) => {
+    const value = parse(bytes, isCsv)
     return () => {
       check(value)
       return value

@@ -1,10 +1,15 @@
 // Rules and the fields of their conditions as the contract shows them.
 
-import type { Group } from '../domain/rule.ts'
+import type { Group, RuleAction } from '../domain/rule.ts'
 import { FIELDS, OPERATORS_BY_TYPE } from '../events/fields.ts'
 import { isoTime } from '../events/present.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
 import type { StoredRule } from '../records/rules.ts'
+import { maskSideEffect } from '../rules/parse-effects.ts'
+
+/** An action without the addresses that are secrets. */
+export const presentAction = (action: RuleAction): RuleAction =>
+  action.sideEffects === undefined ? action : { ...action, sideEffects: action.sideEffects.map(maskSideEffect) }
 
 const countLeaves = (group: Group): number =>
   group.rules.reduce((sum, item) => sum + ('rules' in item ? countLeaves(item) : 1), 0)
@@ -26,8 +31,8 @@ export const presentDefinition = (rule: StoredRule) => ({
   status: rule.status,
   priority: rule.priority,
   conditions: rule.conditions,
-  action: rule.action,
-  sideEffects: rule.action.sideEffects ?? [],
+  action: presentAction(rule.action),
+  sideEffects: presentAction(rule.action).sideEffects ?? [],
   createdAt: isoTime(rule.createdAt),
   updatedAt: isoTime(rule.updatedAt),
 })

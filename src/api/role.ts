@@ -3,7 +3,7 @@
 import type { Bus } from '../bus/bus.ts'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { openPropagation } from '../control/propagation.ts'
-import type { Submitter } from '../control/submit.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
@@ -20,13 +20,16 @@ import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
+import { lookUpLists } from '../records/list-source.ts'
+import { listsOfVisitor } from '../records/lists.ts'
 import { adminRoutes } from './admin.ts'
 import { registerRoutes } from './api.ts'
 import { eventRoutes } from './events.ts'
+import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
 import { ruleHistoryRoutes } from './rule-history.ts'
-import { ruleTrialRoutes } from './rule-trial.ts'
+import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
 import { visitorRoutes } from './visitors.ts'
 
@@ -47,7 +50,12 @@ export interface ApiRoleNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
-  readonly config: { readonly 'operator.token': string; readonly trustedProxies: readonly Cidr[] }
+  readonly config: {
+    readonly 'operator.token': string
+    readonly 'lists.max': number
+    readonly 'lists.entriesMax': number
+    readonly trustedProxies: readonly Cidr[]
+  }
 }
 
 export function startApi(needs: ApiRoleNeeds): void {
@@ -65,19 +73,35 @@ export function startApi(needs: ApiRoleNeeds): void {
     events,
     partitions,
     build,
+    config,
     clickhouse,
   } = needs
-  const { 'operator.token': token, trustedProxies } = needs.config
+  const { 'operator.token': token, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
+  const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openVisitorReads(kv, partitions)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
+  const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) => lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
     ...eventRoutes({ events, visitors }),
-    ...visitorRoutes({ visitors, erase: openErase({ log, kv, clock, random, partitions }) }),
+    ...visitorRoutes({
+      visitors,
+      async erase(workspace, env, visitorId) {
+        const erasureId = await erase(workspace, env, visitorId)
+        // The owner of the partition asked for the same, so that it is done in any case; asking again tells when it is.
+        accepted(await submit({ type: 'list.forget', workspace, env, actor: 'erasure', data: { visitorId } }))
+        return erasureId
+      },
+      listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
+    }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
     ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
-    ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }) }),
+    ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
+    ...listRoutes({
+      ...{ kv, submit, clock, random },
+      maxima: { listsMax: config['lists.max'], entriesMax: config['lists.entriesMax'] },
+    }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
   ]

@@ -48,6 +48,8 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
   readonly body?: BodySchema
   /** A body of no bytes counts as `{}`. Default false: it is no JSON. */
   readonly bodyMayBeEmpty?: boolean
+  /** Turns a body of type text/csv into what the schema describes. Default: only JSON is accepted. */
+  readonly csv?: (text: string) => unknown
   /** Default 262,144. */
   readonly bodyBytesMax?: number
   /** Further request headers `handle` reads, lower case. */

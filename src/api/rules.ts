@@ -6,6 +6,7 @@ import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { foldListName } from '../domain/list.ts'
 import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
 import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
@@ -14,6 +15,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
+import { readListsNamed } from '../records/lists.ts'
 import {
   PRIORITY_MAX,
   PRIORITY_MIN,
@@ -23,7 +25,7 @@ import {
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
-import { type ParseContext, parseConditions } from '../rules/parse.ts'
+import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { PRESENTED_FIELDS, presentListedRule, presentRule } from './present-rules.ts'
 import { keyed, type Route } from './routes.ts'
@@ -86,9 +88,9 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       body: CreateBody,
       async handle({ caller, body }) {
         const startedAt = clock.monotonic()
-        const context = parseContext(caller)
+        const context = await parseContext(kv, caller, body)
         const conditions = parseConditions(body.conditions, context)
-        const action = parseAction({ plan: context.plan, action: body.action, sideEffects: body.sideEffects })
+        const action = parseAction({ ...context, action: body.action, sideEffects: body.sideEffects })
         const { rule, revision } = written(
           await submit({
             ...commandOf(caller),
@@ -157,7 +159,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
-        const changes = parseChanges(body, parseContext(caller))
+        const changes = parseChanges(body, await parseContext(kv, caller, body))
         const expectVersion = ifMatch(header('if-match'))
         const before = await existingRule(kv, caller, params.ruleId)
         const { rule, revision } =
@@ -225,15 +227,20 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
 
 export const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
 export const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
-// There are no lists yet, so no name of one is known.
-export const parseContext = ({ workspace }: Caller): ParseContext => ({ plan: workspace.plan, lists: () => null })
+
+/** What the conditions and effects of a body are checked against: the plan, and the lists that it names. */
+export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
+  const { workspace, env } = placeOf(caller)
+  const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
+  return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
+}
 
 function parseChanges(body: Type.Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
   const { action, conditions, sideEffects, ...plain } = body
   const parsed =
     action === undefined && sideEffects === undefined
       ? undefined
-      : parseAction({ plan: context.plan, action, sideEffects, current: NO_SIDE_EFFECTS })
+      : parseAction({ ...context, action, sideEffects, current: NO_SIDE_EFFECTS })
   // What a partial action keeps of the rule is for the owner to say: the rule may have changed by then.
   const effects = parsed?.sideEffects
   return {

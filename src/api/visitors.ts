@@ -1,6 +1,7 @@
 // /v1/visitors: one visitor by id, and its erasure.
 
 import { ApiError } from '../domain/errors.ts'
+import type { Env } from '../domain/event.ts'
 import { isoTime } from '../events/present.ts'
 import { countAccounts } from '../identity/linked-accounts.ts'
 import type { VisitorState } from '../identity/visitor.ts'
@@ -8,7 +9,7 @@ import type { Erase } from '../ingress/erase.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import { keyed, type Route } from './routes.ts'
 
-function presentVisitor(visitor: VisitorState) {
+function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
   return {
     visitorId: visitor.id,
     firstSeenAt: isoTime(visitor.firstSeenAt),
@@ -17,7 +18,7 @@ function presentVisitor(visitor: VisitorState) {
     devices: visitor.devices.map(({ platform, browser, gpu }) => ({ platform, browser, gpu })),
     ips: visitor.ips,
     linkedAccounts: countAccounts(visitor.accounts),
-    lists: [],
+    lists,
     previousVerdicts: visitor.verdicts,
   }
 }
@@ -25,18 +26,21 @@ function presentVisitor(visitor: VisitorState) {
 export interface VisitorsNeeds {
   readonly visitors: VisitorReads
   readonly erase: Erase
+  /** Names of the lists a visitor is on. */
+  readonly listsOf: (workspace: string, env: Env, visitorId: string) => Promise<string[]>
 }
 
-export function visitorRoutes({ visitors, erase }: VisitorsNeeds): Route[] {
+export function visitorRoutes({ visitors, erase, listsOf }: VisitorsNeeds): Route[] {
   return [
     keyed({
       method: 'GET',
       path: '/v1/visitors/:visitorId',
       access: 'visitors:read',
       handle: async ({ caller, params }) => {
-        const visitor = await visitors.byId(caller.workspace.id, caller.env, params.visitorId ?? '')
+        const { workspace, env } = caller
+        const visitor = await visitors.byId(workspace.id, env, params.visitorId ?? '')
         if (visitor === null) throw new ApiError('not_found')
-        return { body: presentVisitor(visitor) }
+        return { body: presentVisitor(visitor, await listsOf(workspace.id, env, visitor.id)) }
       },
     }),
     keyed({

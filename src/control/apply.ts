@@ -8,6 +8,15 @@ import { type AuditDraft, auditPuts } from '../records/audit.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
+import {
+  applyListCreate,
+  applyListDelete,
+  applyListEffects,
+  applyListEntries,
+  applyListExpire,
+  applyListForget,
+  applyListUpdate,
+} from './apply-lists.ts'
 import { applyRuleCreate, applyRuleDelete, applyRuleRollback, applyRuleUpdate } from './apply-rules.ts'
 import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
 
@@ -29,6 +38,8 @@ export interface Change {
   readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
   /** What the audit log keeps of it. Needs the command's environment. */
   readonly audit?: AuditDraft
+  /** Environments whose lists have a new delta. */
+  readonly lists?: readonly { readonly workspace: string; readonly env: Env }[]
 }
 
 export interface Applied {
@@ -40,6 +51,7 @@ export interface Applied {
   readonly effects: readonly (Required<Effect> & { readonly home: boolean })[]
   readonly keysChanged: boolean
   readonly rulesets: readonly { readonly workspace: string; readonly env: Env }[]
+  readonly lists: readonly { readonly workspace: string; readonly env: Env }[]
 }
 
 export const refuse = (seq: number, code: ErrorCode, message?: string, field?: string): Change => ({
@@ -67,6 +79,7 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
     ],
     keysChanged: change.keysChanged ?? false,
     rulesets: change.rulesets ?? [],
+    lists: change.lists ?? [],
   }
 }
 
@@ -101,5 +114,19 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyRuleDelete(command, seq, read)
     case 'rule.rollback':
       return applyRuleRollback(command, seq, read)
+    case 'list.create':
+      return applyListCreate(command, seq, read)
+    case 'list.update':
+      return applyListUpdate(command, seq, read)
+    case 'list.delete':
+      return applyListDelete(command, seq, read)
+    case 'list.entries':
+      return applyListEntries(command, seq, read)
+    case 'list.expire':
+      return applyListExpire(command, seq, read)
+    case 'list.effects':
+      return applyListEffects(command, seq, read)
+    case 'list.forget':
+      return applyListForget(command, seq, read)
   }
 }

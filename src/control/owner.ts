@@ -24,7 +24,13 @@ export class NeedsRebuild extends Error {
 }
 
 export type ControlReport =
-  | { readonly kind: 'applied'; readonly seq: number; readonly type: string; readonly ok: boolean }
+  | {
+      readonly kind: 'applied'
+      readonly seq: number
+      readonly type: string
+      readonly ok: boolean
+      readonly skipped: number
+    }
   /** The command could not be read or applied; it was moved to the topic `dead`. */
   | { readonly kind: 'dead'; readonly seq: number; readonly reason: string }
   /** A port does not serve; the same command is tried again. */
@@ -103,11 +109,14 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
     const applied = await apply(command, seq, kv)
     if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
     publish(needs, command, applied)
-    report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok })
+    report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok, skipped: skippedOf(applied) })
     return
   }
   throw new Unavailable(`the records of command ${seq} keep changing under its owner`)
 }
+
+/** Side effects that no list could take. */
+const skippedOf = ({ outcome }: Applied): number => (outcome.ok ? (outcome.entries?.skipped ?? 0) : 0)
 
 /** False when another owner moved a scope meanwhile: the command must be computed again from what is there now. */
 async function commitAll(
@@ -143,5 +152,6 @@ function publish({ bus }: ControlNeeds, command: Command, applied: Applied): voi
   for (const { workspace, env } of applied.rulesets) {
     publishHint(bus, 'ruleset.revision', { workspace, env, revision })
   }
+  for (const place of applied.lists) publishHint(bus, 'lists.changed', { ...place, seq: revision })
   publishHint(bus, 'control.applied', { commandId: command.id, outcome: applied.outcome })
 }

@@ -6,6 +6,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Metrics } from '../lib/metrics.ts'
 import type { Log } from '../log/log.ts'
 import { runControl } from './owner.ts'
 import { openSubmit, type Submitter } from './submit.ts'
@@ -18,6 +19,7 @@ export interface ControlRoleNeeds {
   readonly random: RandomBytes
   readonly lifetime: Lifetime
   readonly logger: Logger
+  readonly metrics: Pick<Metrics, 'effectsSkipped'>
   /** Runs the owner while this process is to be it, until the process stops. */
   readonly own: (run: (signal: AbortSignal) => Promise<void>) => void
 }
@@ -26,6 +28,7 @@ export function startControl(needs: ControlRoleNeeds): Submitter {
   const { log, kv, bus, clock, random, lifetime, logger } = needs
   const report: Parameters<typeof runControl>[0]['report'] = (fact) => {
     if (fact.kind === 'dead') logger.warn(fact, 'a command could not be applied')
+    if (fact.kind === 'applied' && fact.skipped > 0) needs.metrics.effectsSkipped.inc(fact.skipped)
     if (fact.kind === 'stalled') logger.warn({ error: fact.error }, 'the control plane waits for a port')
   }
   needs.own((signal) => runControl({ log, kv, bus, clock, signal, report }))

@@ -159,3 +159,24 @@ export function inCidrs(canonical: string, cidrs: readonly Cidr[]): boolean {
   const bytes = bytesOf(address)
   return cidrs.some((cidr) => cidr.v6 === (bytes.length === 16) && covers(cidr, bytes))
 }
+
+/** The address with all bits after the prefix cleared, as `bytes` of a Cidr. */
+function clearHost({ bytes, bits }: Cidr): number[] {
+  return bytes.map((byte, i) => byte & (0xff << Math.max(0, 8 - Math.max(0, bits - i * 8))))
+}
+
+/** The canonical text of a range, its host bits cleared; a range of one address is that address. */
+export function formatCidr(cidr: Cidr): string {
+  const bytes = clearHost(cidr)
+  const groups = (): number[] =>
+    Array.from({ length: 8 }, (_, i) => ((bytes[2 * i] as number) << 8) | (bytes[2 * i + 1] as number))
+  const text = cidr.v6 ? printV6(groups()) : bytes.join('.')
+  return cidr.bits === bytes.length * 8 ? text : `${text}/${cidr.bits}`
+}
+
+/** All ranges that hold a canonical address, itself first: the entries a list of ranges may have it under. */
+export function rangesAround(canonical: string): string[] {
+  const cidr = parseCidr(canonical)
+  if (cidr === null) return []
+  return Array.from({ length: cidr.bits + 1 }, (_, i) => formatCidr({ ...cidr, bits: cidr.bits - i }))
+}

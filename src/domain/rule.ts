@@ -40,8 +40,31 @@ export interface LogEffect {
   readonly level?: 'info' | 'warn' | 'error'
   readonly message?: string
 }
-/** Grows by the other side effects of decisions §4. */
-export type SideEffect = LogEffect
+/** `value` is the path of the field whose value goes on the list, or off it. */
+export interface AddToListEffect {
+  readonly type: 'addToList'
+  readonly list: string
+  readonly value: string
+  /** Seconds; null: for ever; absent: as the list says. */
+  readonly ttl?: number | null
+  readonly reason?: string
+}
+export interface RemoveFromListEffect {
+  readonly type: 'removeFromList'
+  readonly list: string
+  readonly value: string
+}
+export interface WebhookEffect {
+  readonly type: 'webhook'
+  readonly webhookId: string
+}
+export interface SlackEffect {
+  readonly type: 'slack'
+  /** Whoever knows it can post: it is never shown again. */
+  readonly url: string
+  readonly message?: string
+}
+export type SideEffect = LogEffect | AddToListEffect | RemoveFromListEffect | WebhookEffect | SlackEffect
 
 export interface RuleAction {
   readonly verdict: Verdict

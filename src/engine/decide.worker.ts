@@ -7,7 +7,7 @@ import { createStepper, type Step, type StepResult } from './decider.ts'
 
 const { partitions, visitorsMax } = workerData as { partitions: number; visitorsMax: number }
 const monotonic = () => performance.now()
-const perform = createStepper({ partitions, visitorsMax, random: openRandom(), monotonic })
+const perform = createStepper({ partitions, visitorsMax, random: openRandom(), monotonic, now: Date.now })
 
 export default function step(task: Step): StepResult {
   return perform(task)

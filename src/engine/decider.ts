@@ -6,14 +6,15 @@ import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
 import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
 import { packFrames, unpackFrames } from './frames.ts'
+import { createListViews, type ListNews } from './list-views.ts'
 import { type Checkpoint, createPartition, type Decided, type Partition, type Reply } from './partition.ts'
 import type { Loaded, Wanted } from './state.ts'
 
 /** One piece of work on one partition. Those of a partition are asked for one at a time, in order. */
 export type Task = { readonly partition: number } & StepDetail
 
-/** A task as a place performs it: with the rulesets it has not been told about since it started. */
-export type Step = Task & { readonly snapshots: readonly Snapshot[] }
+/** A task as a place performs it: with the rulesets and lists it has not been told about since it started. */
+export type Step = Task & { readonly snapshots: readonly Snapshot[]; readonly lists: readonly ListNews[] }
 
 type StepDetail =
   | { readonly do: 'begin'; readonly batch: ArrayBuffer; readonly poisoned: readonly number[] }
@@ -40,6 +41,8 @@ export interface StepperNeeds {
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
   readonly visitorsMax: number
+  /** Milliseconds since the epoch: entries of lists expire by it. */
+  readonly now: () => number
 }
 
 /** Compiled rulesets kept per thread; the least recently used is compiled again when it is needed. */
@@ -47,7 +50,8 @@ const RULESETS_MAX = 2_000
 
 /** Performs steps; holds the state of every partition it has been asked about. */
 export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
-  const rulesets = createRulesetCache(RULESETS_MAX)
+  const views = createListViews(needs.now)
+  const rulesets = createRulesetCache(RULESETS_MAX, { member: views.member })
   const snapshots = new Map<string, Snapshot>()
   const owned = new Map<number, Partition>()
 
@@ -69,6 +73,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
 
   return (step) => {
     for (const snapshot of step.snapshots) snapshots.set(`${snapshot.workspace}/${snapshot.env}`, snapshot)
+    views.take(step.lists)
     if (step.do === 'forget') {
       owned.delete(step.partition)
       return {}

@@ -12,6 +12,7 @@ import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../r
 import { appendDead, appendFenced, persist } from './append.ts'
 import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import type { Decider } from './decider.ts'
+import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
 import type { RuleLog } from './judge.ts'
 import type { Decided, Replay, Reply } from './partition.ts'
 import { createPatience } from './patience.ts'
@@ -27,6 +28,8 @@ export interface EngineNeeds {
   readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
   /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
   readonly loadRuleset: (name: string) => Promise<void>
+  /** How side effects reach the lists. */
+  readonly effects: Omit<EffectsNeeds, 'log' | 'clock'>
   readonly report: EngineReport
 }
 
@@ -35,6 +38,8 @@ export interface EngineReport {
   /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
   lost(partition: number, error: unknown): void
   ruleLogs(logs: readonly RuleLog[]): void
+  /** Side effects that lacked the value they need. */
+  effectsSkipped(count: number): void
 }
 
 /** The checkpoint says nothing about where this partition stands: only a rebuild can. */
@@ -96,14 +101,21 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       const announced = await persist(clock, () => announceErasures(kv, partition, decided.erased, seq))
       if (!announced) throw new Conflict(`somebody else has decided the erasures of partition ${partition}`)
     }
+    const effects: RecordEffects[] = []
     for (const [i, record] of decided.records.entries()) {
       seq = await appendFenced(log, clock, partition, record, seq)
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
+      effects.push({ seq, events: decided.effects[i] ?? [], erased: [] })
     }
     noteProgress(to)
     needs.reply(decided.replies, decided.replays)
     needs.report.decided(partition, decided.replies.length, decided.dead.length)
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
+    if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
+    await appendEffects({ ...needs.effects, log, clock }, partition, [
+      ...effects,
+      { seq, events: [], erased: decided.erased },
+    ])
     if (checkpoint !== null)
       checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
   }
@@ -197,6 +209,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       lostUpTo = last
       continue
     }
+    const effects: RecordEffects[] = []
     const unapplied = records.filter((r) => r.seq > checkpointed)
     adopted += unapplied.length
     if (unapplied.length > 0) {
@@ -210,7 +223,9 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       )
     }
     for (const record of records) {
-      const { items, to, erasure } = decodeEventsRecord(record.bytes)
+      const decoded = decodeEventsRecord(record.bytes)
+      const { items, to, erasure } = decoded
+      if (record.seq > checkpointed) effects.push(effectsOf(record.seq, decoded))
       if (erasure !== undefined && record.seq > sunk && record.seq > checkpointed) erased.push(erasure)
       if (record.seq > sunk)
         recent.add(
@@ -221,6 +236,8 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
+    // Whether the last owner came to append them is not known.
+    await appendEffects({ ...needs.effects, log, clock: needs.clock }, partition, effects)
   }
   // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.
   if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {

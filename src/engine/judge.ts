@@ -13,6 +13,7 @@ import { recognise } from '../identity/matcher.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
+import type { DecidedEffect } from '../records/effects.ts'
 import { decodeIdentification } from '../records/identification.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Frame } from './frames.ts'
@@ -52,6 +53,8 @@ export interface Judgement {
   readonly event: StoredEvent
   readonly visitor: VisitorState
   readonly logs: readonly RuleLog[]
+  readonly effects: readonly DecidedEffect[]
+  readonly effectsSkipped: number
 }
 
 /** A `log` side effect of the deciding rule, or of a monitored one. */
@@ -232,5 +235,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     linkedId,
   })
   recordVerdict(visitor, outcome.verdict)
-  return { event, visitor, logs: outcome.logs.map((log) => ({ requestId: meta.requestId, ...log })) }
+  const { effects, effectsSkipped } = outcome
+  const logs = outcome.logs.map((log) => ({ requestId: meta.requestId, ...log }))
+  return { event, visitor, logs, effects, effectsSkipped }
 }

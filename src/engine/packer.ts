@@ -2,15 +2,29 @@
 
 import { type DecidedErasure, type DecidedItem, encodeEventsRecord } from '../events/record.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
+import type { EventEffects } from '../records/effects.ts'
 
 /** Room for a header beside rows and states. */
 const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
 const ITEM_OVERHEAD_BYTES = 400
+/** About the most a side effect takes: a rendered message and an address. */
+const EFFECT_BYTES = 3_300
+
+/** The records, and for each of them the requestIds and side effects of its items. */
+export interface Packed {
+  readonly records: readonly Uint8Array[]
+  readonly placed: readonly (readonly string[])[]
+  readonly effects: readonly (readonly EventEffects[])[]
+}
+
+const effectsOf = ({ workspace, env, requestId, effects = [] }: DecidedItem): EventEffects[] =>
+  effects.length === 0 ? [] : [{ workspace, env, requestId, effects }]
 
 /** Gathers items into records below the log's limit whose source ranges join without a gap. */
 export function createPacker(from: number, to: number) {
   const records: Uint8Array[] = []
   const placed: string[][] = []
+  const effects: EventEffects[][] = []
   let items: DecidedItem[] = []
   let rows: string[] = []
   let bytes = 0
@@ -19,6 +33,7 @@ export function createPacker(from: number, to: number) {
   function close(end: number): void {
     records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.from(rows.join('')) }))
     placed.push(items.map((item) => item.requestId))
+    effects.push(items.flatMap(effectsOf))
     start = end + 1
     items = []
     rows = []
@@ -27,7 +42,8 @@ export function createPacker(from: number, to: number) {
 
   return {
     add(item: DecidedItem, row: string): void {
-      const size = item.rowBytes + item.state.length + ITEM_OVERHEAD_BYTES
+      const effectBytes = (item.effects?.length ?? 0) * EFFECT_BYTES
+      const size = item.rowBytes + item.state.length + effectBytes + ITEM_OVERHEAD_BYTES
       if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
       items.push(item)
       rows.push(`${row}\n`)
@@ -38,11 +54,12 @@ export function createPacker(from: number, to: number) {
       if (items.length > 0) close(seq - 1)
       records.push(encodeEventsRecord({ from: start, to: seq, items: [], erasure, rows: new Uint8Array(0) }))
       placed.push([])
+      effects.push([])
       start = seq + 1
     },
-    finish(): { readonly records: readonly Uint8Array[]; readonly placed: readonly (readonly string[])[] } {
+    finish(): Packed {
       if (start <= to) close(to)
-      return { records, placed }
+      return { records, placed, effects }
     },
   }
 }

@@ -15,6 +15,7 @@ import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
 import { packVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
+import type { DecidedEffect, EventEffects } from '../records/effects.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeErasure } from '../records/identification.ts'
 import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
@@ -59,6 +60,9 @@ export interface Decided {
   readonly replays: readonly Replay[]
   readonly dead: readonly Dead[]
   readonly logs: readonly RuleLog[]
+  /** For each record the side effects of its events. */
+  readonly effects: readonly (readonly EventEffects[])[]
+  readonly effectsSkipped: number
   /** To be announced and checkpointed before anybody is told. */
   readonly erased: readonly Erasure[]
 }
@@ -158,13 +162,11 @@ export function createPartition(needs: PartitionNeeds): Partition {
     state: Uint8Array,
     indexed: readonly string[],
     row: string,
+    effects: readonly DecidedEffect[],
   ): DecidedItem {
+    const { requestId, workspace, env, visitorId } = event
     return {
-      seq: c.seq,
-      requestId: event.requestId,
-      workspace: event.workspace,
-      env: event.env,
-      visitorId: event.visitorId,
+      ...{ seq: c.seq, requestId, workspace, env, visitorId },
       state,
       indexed,
       matches: [
@@ -177,6 +179,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       keyKind: c.meta.keyKind,
       replyTo: c.meta.replyTo,
       rowBytes: Buffer.byteLength(row) + 1,
+      ...(effects.length === 0 ? {} : { effects }),
     }
   }
 
@@ -214,6 +217,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     const dead: Dead[] = []
     const logs: RuleLog[] = []
     const erased: Erasure[] = []
+    let effectsSkipped = 0
     const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
 
     for (const one of opened) {
@@ -241,21 +245,25 @@ export function createPartition(needs: PartitionNeeds): Partition {
       let event: StoredEvent
       let held: Uint8Array = NO_STATE
       let indexed: readonly string[] = []
+      let effects: readonly DecidedEffect[] = []
       try {
         if (poisoned.has(c.seq)) throw new Error('given up after repeated failures')
         const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), drawId)
         event = judged.event
         logs.push(...judged.logs)
+        effectsSkipped += judged.effectsSkipped
         const before = state.visitor(scopedId(c.meta, event.visitorId))
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
         held = holdVisitor(c.keys, packVisitor(judged.visitor)).packed
+        // Last: what could not be decided after all has none.
+        effects = judged.effects
       } catch (error) {
         const reason = poisoned.has(c.seq) ? 'repeated_failure' : 'evaluation_failed'
         dead.push({ seq: c.seq, reason: `${reason}: ${String(error).slice(0, 500)}` })
         event = failedEvent(meta, drawId(), reason)
       }
       const row = toRow(event, partition, c.seq)
-      const item = itemOf(c, event, held, indexed, row)
+      const item = itemOf(c, event, held, indexed, row, effects)
       apply(item)
       pack.add(item, row)
       if (ruleset !== null) {
@@ -267,7 +275,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       }
     }
     opened = []
-    return { ...pack.finish(), replies, replays, dead, logs, erased }
+    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased }
   }
 
   function adopt(): readonly Reply[] {

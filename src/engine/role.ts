@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts'
 import { hash53, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -12,6 +13,7 @@ import type { Log } from '../log/log.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import { MissingPosition, runPartition } from './engine.ts'
+import { openListFeed } from './list-feed.ts'
 import type { Replay, Reply } from './partition.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
@@ -27,6 +29,9 @@ export interface EngineRoleNeeds {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly workers: Omit<WorkersConfig, 'workerUrl'>
+  /** Unlike that of any other deployment. */
+  readonly deployment: string
+  readonly entriesMax: number
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -58,8 +63,22 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     },
   })
   lifetime.onClose(() => rulesets.stop())
+  const lists = await openListFeed({
+    kv,
+    bus,
+    clock,
+    key: Array.from(new Int32Array(needs.random(4 * DIGEST_KEY_WORDS).slice().buffer)),
+    report: {
+      followed: (deltas, read) => {
+        metrics.listDeltas.inc(deltas)
+        metrics.listsRead.inc(read)
+      },
+      failed: (error) => logger.warn({ error }, 'following lists failed'),
+    },
+  })
+  lifetime.onClose(() => lists.stop())
   const workerUrl = new URL('./decide.worker.js', import.meta.url).href
-  const workers = openWorkers({ ...needs.workers, workerUrl }, rulesets.current)
+  const workers = openWorkers({ ...needs.workers, workerUrl }, rulesets.current, lists.news)
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)
@@ -80,6 +99,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       send(replies, replays)
     },
     loadRuleset: rulesets.load,
+    effects: { random: needs.random, deployment: needs.deployment, entriesMax: needs.entriesMax },
     report: {
       decided(partition: number, events: number, dead: number) {
         metrics.decided.inc({ partition }, events)
@@ -90,6 +110,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
         if (error instanceof MissingPosition) lost.add(partition)
         logger.error({ partition, error }, 'a partition is taken over again')
       },
+      effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
       ruleLogs(lines: readonly { readonly level: 'info' | 'warn' | 'error' }[]) {
         for (const line of lines) logger[line.level](line, 'rule')
       },

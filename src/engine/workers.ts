@@ -4,6 +4,7 @@
 import { Piscina } from 'piscina'
 import type { Snapshot } from '../rules/snapshot.ts'
 import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
+import { type ListFeed, newToldLists, type ToldLists } from './list-feed.ts'
 
 export interface WorkersConfig {
   readonly threads: number
@@ -27,6 +28,7 @@ interface Slot {
   pool: Piscina<Step, StepResult>
   /** Revisions the thread was told, by workspace and environment. */
   readonly told: Map<string, number>
+  lists: ToldLists
 }
 
 function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
@@ -47,9 +49,14 @@ function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
   })
 }
 
-/** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
-export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
-  const slots: Slot[] = Array.from({ length: config.threads }, () => ({ pool: openPool(config), told: new Map() }))
+/** `current` gives every ruleset in force; a slot is told only of those, and of what in lists, changed since it was last told. */
+export function openWorkers(
+  config: WorkersConfig,
+  current: () => readonly Snapshot[],
+  listNews: ListFeed['news'] = () => [],
+): Workers {
+  const fresh = (): Slot => ({ pool: openPool(config), told: new Map(), lists: newToldLists() })
+  const slots: Slot[] = Array.from({ length: config.threads }, fresh)
   const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
 
@@ -75,10 +82,10 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
     try {
       const transferList = task.do === 'begin' ? [task.batch] : []
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
-      return await pool.run({ ...task, snapshots: news(slot) }, { transferList })
+      return await pool.run({ ...task, snapshots: news(slot), lists: listNews(slot.lists) }, { transferList })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
-      if (slot.pool === pool) slot.told.clear()
+      if (slot.pool === pool) forgetTold(slot)
       throw error
     } finally {
       clearTimeout(watchdog)
@@ -89,8 +96,13 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
   function replace(slot: Slot, hanging: Slot['pool']): void {
     if (slot.pool !== hanging) return
     slot.pool = openPool(config)
-    slot.told.clear()
+    forgetTold(slot)
     void hanging.destroy()
+  }
+
+  function forgetTold(slot: Slot): void {
+    slot.told.clear()
+    slot.lists = newToldLists()
   }
 
   function news({ told }: Slot): Snapshot[] {

@@ -4,6 +4,7 @@
 import { Packr } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import type { DecidedEffect } from '../records/effects.ts'
 import type { Erasure } from '../records/erasures.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
@@ -27,6 +28,8 @@ export interface DecidedItem {
   readonly keyKind: KeyKind
   readonly replyTo: string
   readonly rowBytes: number
+  /** Side effects of the deciding rule. Webhook and slack are notifications for whoever delivers them. */
+  readonly effects?: readonly DecidedEffect[]
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
@@ -74,6 +77,7 @@ export function encodeEventsRecord(record: EventsRecord): Uint8Array {
       i.keyKind,
       i.replyTo,
       i.rowBytes,
+      ...(i.effects === undefined || i.effects.length === 0 ? [] : [i.effects]),
     ]),
     ...(erasure === undefined ? [] : [erasure]),
   ])
@@ -99,6 +103,7 @@ type PackedItem = [
   KeyKind,
   string,
   number,
+  (readonly DecidedEffect[])?,
 ]
 
 const lengthOf = (bytes: Uint8Array): number =>
@@ -132,6 +137,7 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     keyKind: i[11],
     replyTo: i[12],
     rowBytes: i[13],
+    ...(i[14] === undefined ? {} : { effects: i[14] }),
   }))
   return { from, to, items, ...(erasure && { erasure }), rows: bytes.subarray(4 + headerBytes) }
 }

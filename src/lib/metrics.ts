@@ -61,6 +61,12 @@ export function openMetrics(build: BuildInfo) {
     quarantined: counter('sink_quarantined_total', 'Rows ClickHouse refused.', ['partition']),
     logBytes: gauge('log_bytes', 'Size of the log.'),
     rulesetSwaps: counter('ruleset_swaps_total', 'Rulesets loaded by this process.'),
+    listDeltas: counter('list_deltas_total', 'Changes to lists taken in by this process.'),
+    listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),
+    effectsSkipped: counter(
+      'side_effects_skipped_total',
+      'Side effects of rules without a value that a list could take.',
+    ),
     recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
     contentType: registry.contentType,
     text: () => registry.metrics(),

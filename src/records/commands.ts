@@ -10,9 +10,12 @@ import type { ApiKey, Plan, Workspace, WorkspaceSettings } from '../domain/works
 import { PLANS, SCOPES } from '../domain/workspace.ts'
 import { pack, unpack } from '../lib/codec.ts'
 import { validator } from '../lib/validate.ts'
+import { LIST_COMMANDS, type ListCommandData } from './list-commands.ts'
+import type { StoredList } from './lists.ts'
 import { SYSTEM, tenantScope } from './scopes.ts'
 
-export const COMMAND_BYTES_MAX = 262_144
+/** A thousand entries of lists with long values and reasons fit. */
+export const COMMAND_BYTES_MAX = 786_432
 
 /** A key without what the command itself says (workspace, environment, time) and without a fate. */
 export type NewKey = Omit<ApiKey, 'workspace' | 'env' | 'createdAt' | 'revokedAt'>
@@ -33,7 +36,7 @@ export interface RuleChanges {
   readonly status?: Rule['status']
 }
 
-export interface CommandData {
+export interface CommandData extends ListCommandData {
   readonly 'workspace.create': {
     readonly name: string
     readonly plan: Plan
@@ -88,6 +91,13 @@ export type RuleHead = Pick<Rule, 'id' | 'name' | 'status' | 'priority' | 'creat
   readonly version: number
 }
 
+/** Entries that were not there before, entries that were, and side effects of rules that no list could take. */
+export interface EntriesOutcome {
+  readonly added: number
+  readonly removed: number
+  readonly skipped: number
+}
+
 export type Outcome =
   | {
       readonly ok: true
@@ -100,6 +110,8 @@ export type Outcome =
       readonly workspace?: Omit<Workspace, 'tokenSecret'>
       /** Ids of the keys a rotation ended. */
       readonly revoked?: readonly string[]
+      readonly list?: StoredList
+      readonly entries?: EntriesOutcome
     }
   | {
       readonly ok: false
@@ -186,6 +198,7 @@ const DATA: Readonly<Record<CommandType, TSchema>> = {
   ),
   'rule.delete': byId,
   'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
+  ...LIST_COMMANDS,
 }
 const COMMAND = Type.Object(
   {
@@ -211,7 +224,8 @@ const NEEDS_ENV: ReadonlySet<string> = new Set([
   'rule.update',
   'rule.delete',
   'rule.rollback',
-] satisfies CommandType[])
+  ...Object.keys(LIST_COMMANDS),
+])
 
 export const encodeCommand = (command: Command): Uint8Array => pack(command)
 
@@ -233,8 +247,8 @@ export function decodeCommand(bytes: Uint8Array): Command | string {
 
 /** The scope that says whether a command was applied: its outcome lies there. */
 export function homeScope(command: Pick<Command, 'type' | 'workspace' | 'env'>): string {
-  const ofRules = command.type.startsWith('rule.') && command.env !== null
-  return ofRules ? tenantScope(command.workspace, command.env) : SYSTEM
+  const ofTenant = /^(rule|list)\./.test(command.type) && command.env !== null
+  return ofTenant ? tenantScope(command.workspace, command.env) : SYSTEM
 }
 
 export const OUTCOME = 'outcome'

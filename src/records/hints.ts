@@ -14,6 +14,8 @@ export interface Hints {
     readonly env: Env
     readonly revision: number
   }
+  /** The lists of an environment have a new delta; those who follow read it. */
+  readonly 'lists.changed': { readonly workspace: string; readonly env: Env; readonly seq: number }
   /** A command has been applied or refused, and its effects can be read. */
   readonly 'control.applied': { readonly commandId: string; readonly outcome: Outcome }
   /** A key or a workspace changed; directories reload. */

@@ -1,6 +1,7 @@
 // Conditions as a client sent them → a checked tree, or the contract's error naming the member at fault.
 
 import { ApiError, invalid } from '../domain/errors.ts'
+import { isListName } from '../domain/list.ts'
 import {
   CONDITION_DEPTH_MAX,
   CONDITION_LEAVES_MAX,
@@ -42,6 +43,24 @@ export function members(value: unknown, at: string, known: readonly string[]): M
     if (!known.includes(name)) throw invalid(`${at}.${name.slice(0, 64)}`, 'Unknown field.')
   }
   return entries
+}
+
+const LIST_NAMES_MAX = 200
+const LIST_NAME_MEMBERS: readonly string[] = ['value', 'list']
+
+/** Every text in a rule's JSON that may name a list, checked or not: what parsing will ask for. */
+export function listNamesIn(json: unknown): string[] {
+  const names = new Set<string>()
+  const waiting: unknown[] = [json]
+  while (waiting.length > 0 && names.size < LIST_NAMES_MAX) {
+    const value = waiting.pop()
+    if (typeof value !== 'object' || value === null) continue
+    for (const [name, inner] of Object.entries(value)) {
+      if (typeof inner === 'object') waiting.push(inner)
+      else if (typeof inner === 'string' && LIST_NAME_MEMBERS.includes(name) && isListName(inner)) names.add(inner)
+    }
+  }
+  return [...names]
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u

@@ -5,7 +5,9 @@ import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from 
 import type { LogEffect, Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
+import type { DecidedEffect } from '../records/effects.ts'
 import { compileRules, type Mode } from './codegen.ts'
+import { type MakeEffect, prepareEffects } from './effects.ts'
 import { createLayout, type FieldVector, type Membership, noLists } from './predicate.ts'
 import { compileTemplate } from './template.ts'
 
@@ -47,6 +49,10 @@ export interface Outcome {
   readonly matchedRules: readonly RuleMatch[]
   readonly monitorMatches: readonly RuleMatch[]
   readonly logs: readonly LogLine[]
+  /** Of the deciding rule. */
+  readonly effects: readonly DecidedEffect[]
+  /** Side effects of the deciding rule that lacked the value they need. */
+  readonly effectsSkipped: number
 }
 
 export interface EvaluateOptions {
@@ -140,6 +146,8 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         if (rule.live) deciding = rule
         for (const log of rule.logs) logs.push({ ...log.line, message: log.render(facts) })
       }
+      const made = deciding === null ? NO_EFFECTS : deciding.effects
+      const effects = made.length === 0 ? NO_DECIDED : made.flatMap((make) => make(facts) ?? [])
       const verdict = deciding?.verdict ?? (liveCount === 0 ? null : 'allow')
       return {
         verdict,
@@ -149,10 +157,15 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         matchedRules,
         monitorMatches,
         logs,
+        effects,
+        effectsSkipped: made.length - effects.length,
       }
     },
   }
 }
+
+const NO_EFFECTS: readonly MakeEffect[] = []
+const NO_DECIDED: readonly DecidedEffect[] = []
 
 interface Prepared {
   readonly live: boolean
@@ -165,6 +178,7 @@ interface Prepared {
     readonly line: Omit<LogLine, 'message'>
     readonly render: (facts: Facts) => string
   }[]
+  readonly effects: readonly MakeEffect[]
 }
 
 function prepare(rule: Rule, options: { readonly scores: boolean }): Prepared {
@@ -177,6 +191,7 @@ function prepare(rule: Rule, options: { readonly scores: boolean }): Prepared {
     match: { id, name, priority, verdict, deciding: false },
     decidingMatch: { id, name, priority, verdict, deciding: true },
     matchedRule: { id, name, priority },
+    effects: prepareEffects(rule, options),
     logs: (action.sideEffects ?? []).flatMap((effect, index) => {
       if (effect.type !== 'log') return []
       const render = compileTemplate(effect.message ?? '{{rule.name}}', rule, options)
@@ -190,19 +205,26 @@ function defaultChallenge({ signals, scores }: Facts, newDeviceForLinkedId: bool
   return scores.ato >= 0.5 || newDeviceForLinkedId ? 'otp' : 'captcha'
 }
 
+export interface CacheOptions extends Omit<OpenOptions, 'member'> {
+  /** Default: no list exists. */
+  readonly member?: (workspace: string, env: Env) => Membership
+}
+
 export interface RulesetCache {
   /** The ruleset of a snapshot, compiled only when its revision is not the one held. */
   open(snapshot: Snapshot): CompiledRuleset
 }
 
 /** Holds one ruleset per workspace and environment; beyond `rulesetsMax` the least recently used is forgotten. */
-export function createRulesetCache(rulesetsMax: number, options: OpenOptions = {}): RulesetCache {
+export function createRulesetCache(rulesetsMax: number, { member, ...options }: CacheOptions = {}): RulesetCache {
   const held = new Map<string, CompiledRuleset>()
   return {
     open(snapshot) {
       const key = `${snapshot.env}/${snapshot.workspace}`
       const known = held.get(key)
-      const ruleset = known?.revision === snapshot.revision ? known : openSnapshot(snapshot, options)
+      const open = () =>
+        openSnapshot(snapshot, { ...options, ...(member && { member: member(snapshot.workspace, snapshot.env) }) })
+      const ruleset = known?.revision === snapshot.revision ? known : open()
       // A map keeps the order of insertion: moving an entry to the end makes the first one the least recently used.
       held.delete(key)
       held.set(key, ruleset)

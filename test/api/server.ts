@@ -3,6 +3,7 @@
 import type { Test } from 'tap'
 import { adminRoutes } from '../../src/api/admin.ts'
 import { registerRoutes } from '../../src/api/api.ts'
+import { type ListsNeeds, listRoutes } from '../../src/api/lists.ts'
 import { metaRoutes } from '../../src/api/meta.ts'
 import { openOperator } from '../../src/api/operator.ts'
 import { callHeaders, openPresent } from '../../src/api/present.ts'
@@ -30,6 +31,7 @@ export interface Options {
   readonly routes?: readonly Route[]
   readonly ruleStats?: RulesNeeds['ruleStats']
   readonly maxima?: RulesNeeds['maxima']
+  readonly listMaxima?: ListsNeeds['maxima']
   readonly clock?: Clock
   /** What handlers threw that is no ApiError; by default it fails the test. */
   readonly onUnforeseen?: (error: unknown) => void
@@ -102,6 +104,13 @@ export async function openServer(t: Test, options: Options = {}) {
       awaitPropagation: propagation.awaitPropagation,
       clock: systemClock,
       ...(options.maxima === undefined ? {} : { maxima: options.maxima }),
+    }),
+    ...listRoutes({
+      ...ports,
+      submit,
+      clock,
+      random,
+      ...(options.listMaxima === undefined ? {} : { maxima: options.listMaxima }),
     }),
     ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),
     ...metaRoutes({ version: '0.0.0-test' }),

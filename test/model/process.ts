@@ -164,6 +164,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
 
   function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>): void {
     const threads = createThreads({ host, random, threads: needs.threads, partitions, visitorsMax: 20, current })
+    const effects = { random: bytes, deployment: 'd', entriesMax: 1_000 }
     const decider = tamper.decider?.(threads, reply) ?? threads
     for (let partition = 0; partition < partitions; partition++) {
       const report = {
@@ -174,8 +175,9 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
           if (error instanceof TypeError || error instanceof RangeError) onFailure('engine', error)
         },
         ruleLogs: () => undefined,
+        effectsSkipped: () => undefined,
       }
-      const engine = { ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, report }
+      const engine = { ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report }
       run('engine', runPartition(engine, partition, stopping.signal))
       const sinkReport = {
         sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),

@@ -27,7 +27,12 @@ interface Posted {
 
 export function createThreads({ host, random, threads, partitions, visitorsMax, current }: ThreadsNeeds): Decider {
   const fresh = () =>
-    createStepper({ partitions, visitorsMax, random: (n) => random.bytes(n), monotonic: host.clock.monotonic })
+    createStepper({
+      ...{ partitions, visitorsMax },
+      random: (n) => random.bytes(n),
+      monotonic: host.clock.monotonic,
+      now: host.clock.now,
+    })
   const slots = Array.from({ length: threads }, () => ({
     perform: fresh(),
     told: new Map<string, number>(),
@@ -52,7 +57,7 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
           slot.perform = fresh()
           throw new Error('the thread died')
         }
-        resolve(slot.perform({ ...task, snapshots: news(slot) }))
+        resolve(slot.perform({ ...task, snapshots: news(slot), lists: [] }))
       } catch (error) {
         host.note(`step ${task.partition} ${task.do} ! ${(error as Error).message}`)
         slot.told.clear()

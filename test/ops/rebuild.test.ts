@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
-import { clientOf } from '../api/client.ts'
+import { clientOf, eventually } from '../api/client.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import {
@@ -58,6 +58,47 @@ async function checkEvents(t: Test, visits: readonly Visit[]): Promise<void> {
 }
 
 const visits: Visit[] = []
+
+/** A list that was changed in every way, one that rules filled, and one that is gone. */
+async function makeLists(): Promise<readonly string[]> {
+  const send = async (method: string, path: string, body?: unknown) => {
+    const answer = await client.send(method, path, body === undefined ? {} : { body })
+    if (answer.status >= 300) throw new Error(`${answer.status} ${answer.text}`)
+    return answer.body
+  }
+  const make = async (name: string, type: string) => (await send('POST', '/v1/lists', { name, type })).id as string
+  const [nets, caught, gone] = [await make('nets', 'ip'), await make('caught', 'email'), await make('gone', 'email')]
+  await send('PATCH', `/v1/lists/${nets}/entries`, { add: ['10.0.0.0/8', '192.0.2.1', { value: '::1', ttl: 900 }] })
+  await send('PATCH', `/v1/lists/${nets}/entries`, { remove: ['192.0.2.1'], add: [{ value: '::2', reason: 'x' }] })
+  await send('PATCH', `/v1/lists/${gone}/entries`, { add: ['a@b.example'] })
+  await send('DELETE', `/v1/lists/${gone}`)
+  const rule = await send('POST', '/v1/rules', {
+    name: 'catch',
+    conditions: { operator: 'AND', rules: [{ field: 'tag.mail', operator: 'exists', value: true }] },
+    action: { verdict: 'allow', sideEffects: [{ type: 'addToList', list: 'caught', value: 'tag.mail' }] },
+    status: 'live',
+    priority: 1,
+  })
+  for (const [i, device] of devices.slice(0, 2).entries()) {
+    const { body: page, headers, userAgent } = device.request
+    const known = { ip: device.ip, userAgent, headers, storageToken: device.token, nonce: `nonce-of-a-list-${i}0000` }
+    const body = { ...page, ...known, tag: { mail: `m${i}@b.example` } }
+    const { body: event } = await client.identify(body)
+    visits.push({ device, body, event })
+  }
+  await eventually(
+    () => client.get(`/v1/lists/${caught}`),
+    ({ body }) => body.entryCount === 2,
+  )
+  await send('DELETE', `/v1/rules/${rule.id}`)
+  await listedAll(client, visits)
+  return [nets, caught, gone]
+}
+
+const listsOf = async (ids: readonly string[]) => {
+  const answers = ids.flatMap((id) => [client.get(`/v1/lists/${id}`), client.get(`/v1/lists/${id}/entries`)])
+  return (await Promise.all(answers)).map(({ status, body }) => [status, body])
+}
 const visit = async (some = devices) => void visits.push(...(await visitAll(client, random, some)))
 
 t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts', async (t) => {
@@ -78,6 +119,8 @@ t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts
   t.equal((await client.admin('DELETE', `/workspaces/ws_default/keys/${revoked.id}`)).status, 200)
   await visit()
   await listedAll(client, visits)
+  const lists = await makeLists()
+  const listed = await listsOf(lists)
   const rules = await rulesOf(client, visits)
   const ids = new Set(visits.map(({ event }) => event.visitorId))
   const visitors = await visitorsOf(client, ids)
@@ -100,6 +143,7 @@ t.test('what ClickHouse alone knows comes back: rules, keys, visitors and counts
   checkRules(t, await rulesOf(client, visits), rules)
   await checkVisitors(t, client, visitors)
   t.same((await client.get('/v1/audit?limit=100')).body, audit, 'who changed what')
+  t.same(await listsOf(lists), listed, 'lists and their entries, with what rules put on them')
   t.equal((await client.get('/v1/rules', revoked.key)).status, 401, 'a revoked key stays revoked')
   t.equal((await client.get('/v1/rules', kept.key)).status, 200)
   const before = visits.length

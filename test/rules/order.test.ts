@@ -30,6 +30,8 @@ t.test('no live rule: no verdict, whatever else there is', async (t) => {
     matchedRules: [],
     monitorMatches: [],
     logs: [],
+    effects: [],
+    effectsSkipped: 0,
   }
   t.same(evaluate([]), nothing)
   t.same(evaluate([makeRule('a', ALWAYS, { status: 'draft' }), makeRule('b', ALWAYS, { status: 'paused' })]), nothing)

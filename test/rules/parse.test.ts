@@ -223,7 +223,7 @@ t.test('every malformed action is refused by the member at fault', async (t) => 
     [effect(...Array.from({ length: 11 }, () => ({ type: 'log' }))), 'action.sideEffects'],
     [effect({ type: 'log' }, 'log'), 'action.sideEffects[1]'],
     [effect({}), 'action.sideEffects[0].type'],
-    [effect({ type: 'addToList', list: 'x' }), 'action.sideEffects[0].type'],
+    [effect({ type: 'addToList', list: 'x' }), 'action.sideEffects[0].list'],
     [effect({ type: '__proto__' }), 'action.sideEffects[0].type'],
     [effect({ type: 'log', level: 'debug' }), 'action.sideEffects[0].level'],
     [effect({ type: 'log', text: 'x' }), 'action.sideEffects[0].text'],
@@ -243,7 +243,7 @@ t.test('every malformed action is refused by the member at fault', async (t) => 
   t.match(
     (() => {
       try {
-        return parseAction({ plan: 'pro', action: effect({ type: 'slack' }) })
+        return parseAction({ plan: 'pro', action: effect({ type: 'email' }) })
       } catch (error) {
         return (error as Error).message
       }
@@ -277,7 +277,7 @@ t.test('side effects may stand inside the action or beside it, and stay until th
   )
   t.equal(
     refusal(() => got({ action: { verdict: 'block' }, sideEffects: [{ type: 'webhook' }] })),
-    'validation_error sideEffects[0].type',
+    'validation_error sideEffects[0].webhookId',
   )
   t.same(got({ current }), current, 'nothing given changes nothing')
   t.same(

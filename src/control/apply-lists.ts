@@ -1,0 +1,247 @@
+// Commands about lists. Each keeps the record, its name and the counts in step, and leaves a delta for whoever follows.
+
+import type { Env } from '../domain/event.ts'
+import { foldListName, normaliseEntry } from '../domain/list.ts'
+import type { Key, Put, Scope } from '../kv/kv.ts'
+import { must } from '../lib/must.ts'
+import type { EntriesOutcome } from '../records/commands.ts'
+import type { ListCommandData, ListEffect } from '../records/list-commands.ts'
+import {
+  DELTAS_KEPT,
+  deltaKey,
+  LIST_DELTA,
+  LISTS,
+  type ListChange,
+  type ListDelta,
+  type ListsMeta,
+  NO_LISTS,
+} from '../records/list-deltas.ts'
+import {
+  entryKey,
+  LIST,
+  listGoneKey,
+  listKey,
+  listNameKey,
+  type NamedList,
+  readListsNamed,
+  type StoredList,
+} from '../records/lists.ts'
+import { scanAll, tenantScope } from '../records/scopes.ts'
+import { readWorkspace } from '../records/workspaces.ts'
+import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Addition, changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
+
+type ListCommand = CommandOf<keyof ListCommandData>
+
+/** Deltas dropped at once, so that most commands need not look for the oldest. */
+const DELTAS_DROPPED = 50
+const EFFECTS = 'list-effects'
+
+interface Tenant {
+  readonly workspace: string
+  readonly env: Env
+  readonly scope: Scope
+}
+
+const tenantOf = (command: ListCommand): Tenant => {
+  const env = must(command.env, 'an environment')
+  return { workspace: command.workspace, env, scope: tenantScope(command.workspace, env) }
+}
+
+export async function applyListCreate(command: CommandOf<'list.create'>, seq: number, read: Read): Promise<Change> {
+  const { id, name, type, description, ttl, maxima } = command.data
+  const tenant = tenantOf(command)
+  if ((await readWorkspace(read, tenant.workspace)) === null) return refuse(seq, 'not_found')
+  const [meta, named, known] = await read.get(tenant.scope, [LISTS, listNameKey(name), listKey(id)])
+  if (known) return refuse(seq, 'conflict', 'This list exists already.')
+  if (named) return refuse(seq, 'conflict', `A list named ${name} exists already.`, 'name')
+  if (((meta?.value as ListsMeta | undefined) ?? NO_LISTS).lists >= maxima.listsMax) {
+    return refuse(seq, 'resource_limit_reached', `An environment may have at most ${maxima.listsMax} lists.`)
+  }
+  const times = { createdAt: command.at, updatedAt: command.at }
+  const list: StoredList = { id, name, type, description, ttl, entryCount: 0, ...times, version: seq }
+  const put = [{ key: listNameKey(name), value: { id, type } satisfies NamedList }]
+  return changed(command, seq, read, { lists: [list], put, changes: [changeOf(list)], made: 1, outcome: { list } })
+}
+
+export async function applyListUpdate(command: CommandOf<'list.update'>, seq: number, read: Read): Promise<Change> {
+  const { id, changes } = command.data
+  const old = await readStored(read, tenantOf(command), id)
+  if (old === null) return refuse(seq, 'not_found')
+  const list: StoredList = { ...old, ...changes, updatedAt: Math.max(old.updatedAt, command.at) }
+  return changed(command, seq, read, { lists: [list], changes: [], outcome: { list } })
+}
+
+/** Its entries are out of sight from now on; removing what may be millions of them is left to a job. */
+export async function applyListDelete(command: CommandOf<'list.delete'>, seq: number, read: Read): Promise<Change> {
+  const list = await readStored(read, tenantOf(command), command.data.id)
+  if (list === null) return refuse(seq, 'not_found')
+  return changed(command, seq, read, {
+    lists: [],
+    put: [{ key: listGoneKey(list.id), value: { at: command.at } }],
+    drop: [listKey(list.id), listNameKey(list.name)],
+    changes: [changeOf(list, { gone: true })],
+    made: -1,
+    outcome: { list },
+  })
+}
+
+export async function applyListEntries(command: CommandOf<'list.entries'>, seq: number, read: Read): Promise<Change> {
+  const { id, add, remove, source, entriesMax } = command.data
+  const tenant = tenantOf(command)
+  const list = await readStored(read, tenant, id)
+  if (list === null) return refuse(seq, 'not_found')
+  const values = [...remove, ...add.map(({ value }) => value)]
+  const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax })
+  for (const value of remove) draft.remove(value)
+  for (const entry of add) {
+    if (draft.add({ ...entry, source, ruleId: null, requestId: null })) continue
+    return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)
+  }
+  return written(command, seq, read, [draft.finish(seq)])
+}
+
+export async function applyListExpire(command: CommandOf<'list.expire'>, seq: number, read: Read): Promise<Change> {
+  const { id, entries } = command.data
+  const tenant = tenantOf(command)
+  const list = await readStored(read, tenant, id)
+  if (list === null) return refuse(seq, 'not_found')
+  const values = entries.map(({ value }) => value)
+  const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax: 0 })
+  return written(command, seq, read, [draft.finish(seq)])
+}
+
+export async function applyListEffects(command: CommandOf<'list.effects'>, seq: number, read: Read): Promise<Change> {
+  const { deployment, partition, effects, entriesMax } = command.data
+  const tenant = tenantOf(command)
+  const placeKey: Key = [EFFECTS, `${deployment}/${partition}`]
+  const [entry] = await read.get<readonly [number, number]>(tenant.scope, [placeKey])
+  const [lastSeq, lastPart] = entry?.value ?? [0, 0]
+  const place = [command.data.seq, command.data.part] as const
+  const isRepeated = place[0] < lastSeq || (place[0] === lastSeq && place[1] <= lastPart)
+  if (isRepeated) return { outcome: { ok: true, seq, at: command.at }, effects: [] }
+
+  const named = await readListsNamed(
+    read,
+    tenant.workspace,
+    tenant.env,
+    effects.map(({ list }) => list),
+  )
+  const byList = new Map<string, ListEffect[]>()
+  let skipped = 0
+  for (const effect of effects) {
+    const list = named.get(foldListName(effect.list))
+    const value = list === undefined ? null : normaliseEntry(list.type, effect.value)
+    if (list === undefined || value === null) skipped += 1
+    else byList.set(list.id, [...(byList.get(list.id) ?? []), { ...effect, value }])
+  }
+  const finished: EntriesWritten[] = []
+  for (const [id, some] of byList) {
+    const list = must(await readStored(read, tenant, id), 'a list that has a name')
+    const values = some.map(({ value }) => value)
+    const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax })
+    for (const effect of some) {
+      if (effect.remove) draft.remove(effect.value)
+      else if (!draft.add(additionOf(effect))) skipped += 1
+    }
+    finished.push(draft.finish(seq))
+  }
+  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }] })
+}
+
+const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addition => ({
+  value,
+  ...(ttl === undefined ? {} : { ttl }),
+  ...(reason === undefined ? {} : { reason }),
+  source: 'rule',
+  ruleId,
+  requestId,
+})
+
+export async function applyListForget(command: CommandOf<'list.forget'>, seq: number, read: Read): Promise<Change> {
+  const { visitorId } = command.data
+  const tenant = tenantOf(command)
+  if ((await readWorkspace(read, tenant.workspace)) === null) return refuse(seq, 'not_found')
+  const lists: StoredList[] = []
+  for await (const { value } of scanAll<StoredList>(read, tenant.scope, LIST)) {
+    if (value.type === 'visitor') lists.push(value)
+  }
+  const held = await read.get(
+    tenant.scope,
+    lists.map(({ id }) => entryKey(id, visitorId)),
+  )
+  const finished: EntriesWritten[] = []
+  for (const list of lists.filter((_, i) => held[i] !== null)) {
+    const draft = await draftEntries(read, tenant.scope, list, [visitorId], { atMs: command.at, entriesMax: 0 })
+    draft.remove(visitorId)
+    finished.push(draft.finish(seq))
+  }
+  return written(command, seq, read, finished)
+}
+
+async function readStored(read: Read, { scope }: Tenant, id: string): Promise<StoredList | null> {
+  const [entry] = await read.get<StoredList>(scope, [listKey(id)])
+  return entry?.value ?? null
+}
+
+function written(
+  command: ListCommand,
+  seq: number,
+  read: Read,
+  finished: readonly EntriesWritten[],
+  { skipped = 0, put = [] }: { readonly skipped?: number; readonly put?: readonly Put[] } = {},
+): Promise<Change> {
+  const [only] = finished
+  const sum = (of: (one: EntriesWritten) => number) => finished.reduce((total, one) => total + of(one), 0)
+  const entries: EntriesOutcome = { added: sum(({ added }) => added), removed: sum(({ removed }) => removed), skipped }
+  const changes = finished
+    .map(({ change }) => change)
+    .filter(({ added, removed, expired }) => added.length + removed.length + expired.length > 0)
+  return changed(command, seq, read, {
+    lists: finished.map(({ list }) => list),
+    put: [...finished.flatMap((one) => one.put), ...put],
+    drop: finished.flatMap((one) => one.drop),
+    changes,
+    outcome: { entries, ...(only === undefined || finished.length > 1 ? {} : { list: only.list }) },
+  })
+}
+
+interface Written {
+  readonly lists: readonly StoredList[]
+  readonly put?: readonly Put[]
+  readonly drop?: readonly Key[]
+  /** Empty: followers need not know. */
+  readonly changes: readonly ListChange[]
+  /** How many lists there are more. */
+  readonly made?: number
+  readonly outcome: { readonly list?: StoredList; readonly entries?: EntriesOutcome }
+}
+
+async function changed(command: ListCommand, seq: number, read: Read, what: Written): Promise<Change> {
+  const { workspace, env, scope } = tenantOf(command)
+  const put: Put[] = [...(what.put ?? []), ...what.lists.map((list) => ({ key: listKey(list.id), value: list }))]
+  const drop: Key[] = [...(what.drop ?? [])]
+  if (what.changes.length > 0) {
+    const [entry] = await read.get<ListsMeta>(scope, [LISTS])
+    const meta = entry?.value ?? NO_LISTS
+    const old = await oldDeltas(read, scope, meta)
+    const delta: ListDelta = { seq, previous: meta.last, at: command.at, changes: what.changes }
+    const next: ListsMeta = {
+      lists: meta.lists + (what.made ?? 0),
+      last: seq,
+      deltas: meta.deltas + 1 - old.length,
+    }
+    put.push({ key: deltaKey(seq), value: delta }, { key: LISTS, value: next })
+    drop.push(...old)
+  }
+  return {
+    outcome: { ok: true, seq, at: command.at, ...what.outcome },
+    effects: [{ scope, put, drop }],
+    lists: what.changes.length > 0 ? [{ workspace, env }] : [],
+  }
+}
+
+async function oldDeltas(read: Read, scope: Scope, { deltas }: ListsMeta): Promise<Key[]> {
+  if (deltas < DELTAS_KEPT + DELTAS_DROPPED) return []
+  return (await read.scan(scope, LIST_DELTA, { limit: DELTAS_DROPPED })).map(({ key }) => key)
+}

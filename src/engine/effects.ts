@@ -1,0 +1,93 @@
+// From side effects that were decided to commands about lists: appended after the decisions are durable and before a checkpoint
+// forgets them, so that none is lost. What is appended again, by this owner or the next, the owner of `changes` recognises.
+
+import { type RandomBytes, ulid } from '../domain/ids.ts'
+import type { EventsRecord } from '../events/record.ts'
+import type { Clock } from '../lib/clock.ts'
+import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type Seq } from '../log/log.ts'
+import { type Command, type CommandDraft, encodeCommand } from '../records/commands.ts'
+import type { EventEffects } from '../records/effects.ts'
+import type { Erasure } from '../records/erasures.ts'
+import { EFFECTS_PER_COMMAND_MAX, type ListEffect } from '../records/list-commands.ts'
+import { persist } from './append.ts'
+
+export interface EffectsNeeds {
+  readonly log: Pick<Log, 'append'>
+  readonly clock: Clock
+  readonly random: RandomBytes
+  /** Unlike that of any other deployment. */
+  readonly deployment: string
+  readonly entriesMax: number
+}
+
+/** What one record of `events` asks of lists. */
+export interface RecordEffects {
+  readonly seq: Seq
+  readonly events: readonly EventEffects[]
+  readonly erased: readonly Erasure[]
+}
+
+export const effectsOf = (seq: Seq, { items, erasure }: EventsRecord): RecordEffects => ({
+  seq,
+  events: items.flatMap(({ workspace, env, requestId, effects = [] }) =>
+    effects.length === 0 ? [] : [{ workspace, env, requestId, effects }],
+  ),
+  erased: erasure === undefined ? [] : [erasure],
+})
+
+/** Resolves when they are in `changes`, in the order of the records. */
+export async function appendEffects(
+  needs: EffectsNeeds,
+  partition: number,
+  records: readonly RecordEffects[],
+): Promise<void> {
+  const { log, clock, random } = needs
+  let batch: Uint8Array[] = []
+  let bytes = 0
+  async function flush(): Promise<void> {
+    const some = batch
+    if (some.length > 0) await persist(clock, () => log.append('changes', 0, some))
+    batch = []
+    bytes = 0
+  }
+  for (const draft of records.flatMap((record) => commandsOf(needs, partition, record))) {
+    const at = clock.now()
+    const encoded = encodeCommand({ ...draft, id: `cmd_${ulid(at, random)}`, at } as Command)
+    if (batch.length === APPEND_RECORDS_MAX || bytes + encoded.length > APPEND_BYTES_MAX) await flush()
+    batch.push(encoded)
+    bytes += encoded.length
+  }
+  await flush()
+}
+
+const ACTOR = 'rules'
+
+function commandsOf(
+  { deployment, entriesMax }: EffectsNeeds,
+  partition: number,
+  { seq, events, erased }: RecordEffects,
+): CommandDraft[] {
+  const tenants = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()
+  for (const { workspace, env, requestId, effects } of events) {
+    const name = `${workspace}/${env}`
+    const tenant = tenants.get(name) ?? { workspace, env, effects: [] }
+    tenants.set(name, tenant)
+    for (const effect of effects) {
+      if (effect.type !== 'addToList' && effect.type !== 'removeFromList') continue
+      const { type, ...rest } = effect
+      tenant.effects.push({ ...rest, requestId, remove: type === 'removeFromList' })
+    }
+  }
+  const drafts: CommandDraft[] = []
+  for (const { workspace, env, effects } of tenants.values()) {
+    for (let from = 0, part = 0; from < effects.length; from += EFFECTS_PER_COMMAND_MAX, part++) {
+      const some = effects.slice(from, from + EFFECTS_PER_COMMAND_MAX)
+      const data = { deployment, partition, seq, part, effects: some, entriesMax }
+      drafts.push({ type: 'list.effects', workspace, env, actor: ACTOR, data })
+    }
+  }
+  for (const { workspace, env, visitorId } of erased) {
+    drafts.push({ type: 'list.forget', workspace, env, actor: ACTOR, data: { visitorId } })
+  }
+  return drafts
+}

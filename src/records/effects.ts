@@ -1,0 +1,34 @@
+// Side effects of the deciding rule as they are decided, with all they need: those of lists become commands in `changes`, the
+// others are notifications for whoever delivers. Each is known by request, rule and place, so that twice equals once.
+
+import type { Env } from '../domain/event.ts'
+
+interface Place {
+  readonly ruleId: string
+  /** Place of the effect in the rule's sideEffects. */
+  readonly index: number
+}
+
+export type DecidedEffect = Place &
+  (
+    | {
+        readonly type: 'addToList'
+        readonly list: string
+        /** As the event has it; the list's owner normalises. */
+        readonly value: string
+        readonly ttl?: number | null
+        readonly reason?: string
+      }
+    | { readonly type: 'removeFromList'; readonly list: string; readonly value: string }
+    | { readonly type: 'webhook'; readonly webhookId: string }
+    /** The message is rendered: at most RENDERED_BYTES_MAX bytes of UTF-8. */
+    | { readonly type: 'slack'; readonly url: string; readonly message: string }
+  )
+
+/** Those of one event. */
+export interface EventEffects {
+  readonly workspace: string
+  readonly env: Env
+  readonly requestId: string
+  readonly effects: readonly DecidedEffect[]
+}

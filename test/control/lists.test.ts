@@ -1,0 +1,393 @@
+// Lists in the control plane: what their commands leave behind, applied once, twice, or from the beginning.
+
+import t, { type Test } from 'tap'
+import { runControl } from '../../src/control/owner.ts'
+import { newToldLists, openListFeed } from '../../src/engine/list-feed.ts'
+import { createListViews } from '../../src/engine/list-views.ts'
+import { runListJob } from '../../src/jobs/lists.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import type { CommandDraft } from '../../src/records/commands.ts'
+import { LIST_DELTA, readDeltas, readListsMeta } from '../../src/records/list-deltas.ts'
+import { openListSource } from '../../src/records/list-source.ts'
+import { LIST_DUE, LIST_ENTRY, LIST_GONE, listsOfVisitor, readList, readLists } from '../../src/records/lists.ts'
+import { scanAll, tenantScope } from '../../src/records/scopes.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from './deployment.ts'
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+
+const WS = 'ws_a'
+const SCOPE = tenantScope(WS, 'live')
+type Data<T extends CommandDraft['type']> = Extract<CommandDraft, { type: T }>['data']
+const list = <T extends CommandDraft['type']>(type: T, data: Data<T>) =>
+  ({ type, workspace: WS, env: 'live', actor: 'test', data }) as CommandDraft
+const make = (id: string, name: string, type: 'visitor' | 'ip' | 'email' = 'visitor', ttl: number | null = null) =>
+  list('list.create', { id, name, type, description: null, ttl, maxima: { listsMax: 100 } })
+const entries = (id: string, add: Data<'list.entries'>['add'], remove: readonly string[] = []) =>
+  list('list.entries', { id, add, remove, source: 'api', entriesMax: 10_000 })
+const value = (text: string) => ({ value: text })
+const effects = (seq: number, part: number, some: readonly [string, string, boolean?][], deployment = 'd') =>
+  list('list.effects', {
+    ...{ deployment, partition: 0, seq, part, entriesMax: 10_000 },
+    effects: some.map(([name, of, remove = false], index) => ({
+      ...{ list: name, value: of, remove, index },
+      requestId: `req_${seq}`,
+      ruleId: 'rul_a',
+    })),
+  })
+
+async function open(t: Test) {
+  const ports = await openPorts(t)
+  await prepare(ports)
+  const owner = startOwner(t, ports)
+  const submit = startSubmit(t, ports)
+  await submit(createWorkspace(WS))
+  const allOf = async (collection: string) => {
+    const ids: string[] = []
+    for await (const { key } of scanAll(ports.kv, SCOPE, collection)) ids.push(key[1])
+    return ids
+  }
+  return { ...ports, owner, submit, allOf }
+}
+
+t.test('side effects are applied once, however often and by whomever they are repeated', async (t) => {
+  const { submit, kv, allOf } = await open(t)
+  await submit(make('lst_a', 'a'))
+  const counts = async (draft: CommandDraft) => {
+    const outcome = await submit(draft)
+    return outcome.ok ? (outcome.entries ?? null) : outcome.code
+  }
+  t.same(
+    await counts(
+      effects(5, 0, [
+        ['A', 'pv_1'],
+        ['a', 'pv_2'],
+      ]),
+    ),
+    { added: 2, removed: 0, skipped: 0 },
+  )
+  t.same(await counts(effects(5, 1, [['a', 'pv_3']])), { added: 1, removed: 0, skipped: 0 })
+  await submit(entries('lst_a', [], ['pv_1', 'pv_2', 'pv_3']))
+  for (const [seq, part] of [
+    [5, 0],
+    [5, 1],
+    [3, 7],
+    [1, 0],
+  ] as const) {
+    t.equal(await counts(effects(seq, part, [['a', 'pv_1']])), null, `${seq} ${part} was before`)
+  }
+  t.same(await allOf(LIST_ENTRY), [])
+  t.same(
+    await counts(
+      effects(6, 0, [
+        ['a', 'pv_1'],
+        ['a', 'pv_1', true],
+        ['a', 'pv_4'],
+      ]),
+    ),
+    {
+      added: 1,
+      removed: 0,
+      skipped: 0,
+    },
+  )
+  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_4'], 'in order')
+  t.same(
+    await counts(
+      effects(7, 0, [
+        ['gone', 'pv_1'],
+        ['a', 'no visitor'],
+        ['a', 'pv_5'],
+      ]),
+    ),
+    {
+      added: 1,
+      removed: 0,
+      skipped: 2,
+    },
+  )
+  t.same(await counts(effects(1, 0, [['a', 'pv_6']], 'another deployment')), { added: 1, removed: 0, skipped: 0 })
+  t.equal((await readList(kv, WS, 'live', 'lst_a'))?.entryCount, 3)
+})
+
+t.test('an entry that is overdue is gone before the job has come to it', async (t) => {
+  const { submit, kv, allOf } = await open(t)
+  await submit(make('lst_a', 'a', 'visitor', 1))
+  await submit(entries('lst_a', [value('pv_1'), value('pv_2'), { value: 'pv_3', ttl: null }]))
+  t.equal((await allOf(LIST_DUE)).length, 2)
+  await new Promise((resolve) => setTimeout(resolve, 1_050))
+  const outcome = await submit(entries('lst_a', [value('pv_1')], ['pv_2', 'pv_9']))
+  t.match(outcome, { ok: true, entries: { added: 1, removed: 0 }, list: { entryCount: 2 } })
+  const { last } = await readListsMeta(kv, WS, 'live')
+  t.equal(await readDeltas(kv, WS, 'live', 1, last), null, 'a delta is found by the one before it')
+  const all = (await readDeltas(kv, WS, 'live', 0, last)) ?? []
+  t.match(all.at(-1)?.changes, [
+    {
+      added: [{ value: 'pv_1', isNew: true, source: 'api' }],
+      removed: [],
+      expired: [{ value: 'pv_2' }, { value: 'pv_1' }],
+    },
+  ])
+  t.equal((await allOf(LIST_DUE)).length, 1)
+  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_1', 'lst_a/pv_3'])
+})
+
+t.test('the job takes off what is due, on time, and clears what deleted lists leave', async (t) => {
+  const { submit, kv, log, bus, allOf } = await open(t)
+  await submit(make('lst_a', 'a'))
+  await submit(make('lst_b', 'b', 'visitor', 1))
+  const values = Array.from({ length: 1_000 }, (_, i) => `pv_${i}`)
+  for (let i = 0; i < 3; i++)
+    await submit(
+      entries(
+        'lst_b',
+        values.map((text) => value(`${text}_${i}`)),
+      ),
+    )
+  await submit(list('list.delete', { id: 'lst_b' }))
+  t.same(await allOf(LIST_GONE), ['lst_b'])
+  const stopped = new AbortController()
+  const errors: unknown[] = []
+  const needs = { log, kv, bus, clock: systemClock, random, onError: (error: unknown) => void errors.push(error) }
+  const job = runListJob(needs, stopped.signal)
+  const from = Date.now()
+  await submit(entries('lst_a', [{ value: 'pv_1', ttl: 2 }, { value: 'pv_2', ttl: 60 }, value('pv_3')]))
+  while ((await readList(kv, WS, 'live', 'lst_a'))?.entryCount !== 2 && Date.now() - from < 6_000) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const waitedMs = Date.now() - from
+  t.ok(waitedMs >= 2_000 && waitedMs < 4_000, `it left after ${waitedMs} ms`)
+  while ((await allOf(LIST_GONE)).length > 0 && Date.now() - from < 10_000) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  stopped.abort()
+  await job
+  t.same(errors, [])
+  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_2', 'lst_a/pv_3'])
+  t.equal((await allOf(LIST_DUE)).length, 1)
+})
+
+t.test('applying changes from the beginning gives the same lists', async (t) => {
+  const { submit, kv, log, owner } = await open(t)
+  const r = rng(seed)
+  const ids = ['lst_a', 'lst_b', 'lst_c']
+  let made = 0
+  const draw = () => `pv_${r.int(40)}`
+  for (let i = 0; i < 150; i++) {
+    const place = r.int(ids.length)
+    const id = ids[place] as string
+    await submit(
+      r.pick([
+        () => {
+          // An id is never used again.
+          ids[place] = `lst_${++made}`
+          return make(ids[place], 'abc'[place] as string, 'visitor', r.pick([null, 1, 100]))
+        },
+        () => list('list.update', { id, changes: { ttl: r.pick([null, 5]) } }),
+        () => list('list.delete', { id }),
+        () =>
+          entries(id, [value(draw()), { value: draw(), ttl: r.pick([null, 1, 50]) }], [`pv_${40 + r.int(5)}`, draw()]),
+        () => entries(id, [value(draw())]),
+        () => entries(id, [{ value: draw(), ttl: 9 }]),
+        () =>
+          effects(r.int(100), 0, [
+            [r.pick(['a', 'B', 'c']), draw()],
+            ['a', draw(), true],
+          ]),
+        () => list('list.forget', { visitorId: draw() }),
+      ])(),
+    )
+  }
+  await owner.stop()
+  const fresh = await openPorts(t)
+  await prepare(fresh)
+  const stopped = new AbortController()
+  const last = await log.last('changes', 0)
+  const replayed = runControl({
+    ...fresh,
+    log: { ...log, append: fresh.log.append },
+    clock: systemClock,
+    signal: stopped.signal,
+    report: () => undefined,
+  })
+  while ((await fresh.kv.position('system', 'changes.reader')) !== last) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  stopped.abort()
+  await replayed
+  for (const collection of [
+    'list',
+    'list-name',
+    'list-entry',
+    'list-due',
+    'list-gone',
+    LIST_DELTA,
+    'list-effects',
+    'meta',
+  ]) {
+    const dump = async (from: typeof kv) => {
+      const all: unknown[] = []
+      for await (const { key, value } of scanAll(from, SCOPE, collection)) all.push([key, value])
+      return all
+    }
+    const [first, second] = [await dump(kv), await dump(fresh.kv)]
+    t.strictSame(second, first, collection)
+    t.ok(first.length > 0 || collection === 'list-due', `${collection} is not empty`)
+  }
+  for (const { id, entryCount } of await readLists(kv, WS, 'live')) {
+    let count = 0
+    for await (const { key } of scanAll(kv, SCOPE, LIST_ENTRY)) if (key[1].startsWith(`${id}/`)) count++
+    t.equal(entryCount, count, `${id} counts its entries`)
+  }
+})
+
+t.test('a follower sees every change within two seconds, hints or not, and after any absence', async (t) => {
+  const { submit, kv, bus } = await open(t)
+  await submit(make('lst_a', 'a'))
+  await submit(entries('lst_a', [value('pv_0')]))
+  let isDeaf = false
+  const listening = {
+    ...bus,
+    subscribe: (subject: string, receive: (message: unknown) => void) =>
+      bus.subscribe(subject, (message) => {
+        if (!isDeaf) receive(message)
+      }),
+  }
+  let read = 0
+  const feed = await openListFeed({
+    ...{ kv, bus: listening, clock: systemClock, key: [1, 2, 3, 4] },
+    report: {
+      followed: (_, lists) => {
+        read += lists
+      },
+      failed: (error) => t.fail(String(error)),
+    },
+  })
+  t.teardown(feed.stop)
+  const told = newToldLists()
+  const views = createListViews(Date.now)
+  const member = views.member(WS, 'live')
+  const ask = (name: string, text: string) => {
+    views.take(feed.news(told))
+    return member(name, text)
+  }
+  const waitFor = async (name: string, text: string, wanted: boolean | null) => {
+    const from = performance.now()
+    while (ask(name, text) !== wanted && performance.now() - from < 3_000) await new Promise((r) => setTimeout(r, 5))
+    return performance.now() - from
+  }
+  t.equal(ask('a', 'pv_0'), true)
+  t.equal(read, 1)
+  await submit(entries('lst_a', [value('pv_1')], ['pv_0']))
+  t.ok((await waitFor('a', 'pv_1', true)) < 500, 'by the hint')
+  t.equal(ask('a', 'pv_0'), false)
+  isDeaf = true
+  await submit(entries('lst_a', [value('pv_2')]))
+  t.ok((await waitFor('a', 'pv_2', true)) < 2_000, 'by the poll')
+  await submit(make('lst_b', 'b'))
+  await submit(entries('lst_b', [value('pv_7')]))
+  t.ok((await waitFor('b', 'pv_7', true)) < 2_000)
+  await submit(list('list.delete', { id: 'lst_b' }))
+  t.ok((await waitFor('b', 'pv_7', null)) < 2_000, 'a list that is gone is no list')
+
+  const late = newToldLists()
+  const lateViews = createListViews(Date.now)
+  lateViews.take(feed.news(late))
+  t.equal(lateViews.member(WS, 'live')('a', 'pv_2'), true, 'a new thread is told everything')
+  t.same(feed.news(late), [], 'and nothing twice')
+})
+
+t.test('a follower who missed more than is kept reads the lists anew', async (t) => {
+  const { submit, kv, bus, allOf } = await open(t)
+  await submit(make('lst_a', 'a', 'email'))
+  await submit(make('lst_b', 'b'))
+  const stopped: (() => void)[] = []
+  const gate = { isShut: false }
+  const slow = {
+    ...kv,
+    get: (async (scope: string, keys: never) => {
+      while (gate.isShut) await new Promise<void>((resolve) => stopped.push(resolve))
+      return kv.get(scope, keys)
+    }) as typeof kv.get,
+  }
+  let read = 0
+  const feed = await openListFeed({
+    ...{ kv: slow, bus, clock: systemClock, key: [1, 2, 3, 4] },
+    report: {
+      followed: (_, lists) => {
+        read += lists
+      },
+      failed: (error) => t.fail(String(error)),
+    },
+  })
+  t.teardown(feed.stop)
+  t.equal(read, 2)
+  gate.isShut = true
+  for (let i = 0; i < 1_100; i += 50) {
+    await Promise.all(
+      Array.from({ length: 50 }, (_, k) =>
+        submit(entries('lst_a', [value(`u${i + k}@b.example`)], [`u${i + k - 100}@b.example`])),
+      ),
+    )
+  }
+  t.ok((await allOf(LIST_DELTA)).length <= 1_050, 'what is kept is bounded')
+  gate.isShut = false
+  for (const go of stopped) go()
+  const told = newToldLists()
+  const views = createListViews(Date.now)
+  const from = performance.now()
+  while (views.member(WS, 'live')('a', 'u1099@b.example') !== true && performance.now() - from < 4_000) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    views.take(feed.news(told))
+  }
+  t.equal(read, 3, 'and of those only what has changed')
+  const member = views.member(WS, 'live')
+  const wrong = Array.from({ length: 1_100 }, (_, i) => i).filter((i) => member('a', `u${i}@b.example`) !== i >= 1_000)
+  t.same(wrong, [])
+})
+
+t.test('a list can be read whole: its facts by name, its entries in pages', async (t) => {
+  const { submit, kv } = await open(t)
+  const source = openListSource(kv, systemClock)
+  t.equal(await source.find(WS, 'live', 'nets'), null)
+  await submit(make('lst_a', 'Nets', 'ip'))
+  const made = await source.find(WS, 'live', 'nETS')
+  t.match(made, { id: 'lst_a', name: 'Nets', type: 'ip', entryCount: 0 })
+  const nets = Array.from({ length: 4_500 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`)
+  for (let i = 0; i < nets.length; i += 1_000) await submit(entries('lst_a', nets.slice(i, i + 1_000).map(value)))
+  await submit(entries('lst_a', [{ value: '192.0.2.1', ttl: 1 }, value('2001:db8::/32')]))
+  const filled = await source.find(WS, 'live', 'nets')
+  t.not(filled?.version, made?.version)
+  t.equal(filled?.entryCount, 4_502)
+  const read = async (signal?: AbortSignal) => {
+    const pages: (readonly string[])[] = []
+    for await (const page of source.values(WS, 'live', 'lst_a', signal)) pages.push(page)
+    return pages
+  }
+  t.same((await read()).flat(), [...nets, '192.0.2.1', '2001:db8::/32'].sort())
+  t.ok((await read()).every((page) => page.length <= 2_000))
+  await new Promise((resolve) => setTimeout(resolve, 1_050))
+  t.notOk((await read()).flat().includes('192.0.2.1'), 'what is over is left out')
+  await submit(list('list.update', { id: 'lst_a', changes: { description: 'x' } }))
+  t.equal((await source.find(WS, 'live', 'nets'))?.version, filled?.version, 'only entries make a version')
+  t.same(await read(AbortSignal.abort()), [])
+  await submit(list('list.delete', { id: 'lst_a' }))
+  t.equal(await source.find(WS, 'live', 'nets'), null)
+})
+
+t.test('an erased visitor is taken off every list', async (t) => {
+  const { submit, kv } = await open(t)
+  for (const name of ['a', 'b', 'c']) await submit(make(`lst_${name}`, name))
+  await submit(make('lst_e', 'e', 'email'))
+  await submit(entries('lst_a', [value('pv_1'), value('pv_2')]))
+  await submit(entries('lst_b', [{ value: 'pv_1', ttl: 100 }]))
+  t.same(await listsOfVisitor(kv, WS, 'live', 'pv_1', Date.now()), ['a', 'b'])
+  t.match(await submit(list('list.forget', { visitorId: 'pv_1' })), { ok: true, entries: { removed: 2 } })
+  t.match(await submit(list('list.forget', { visitorId: 'pv_1' })), { ok: true, entries: { removed: 0 } })
+  t.same(await listsOfVisitor(kv, WS, 'live', 'pv_1', Date.now()), [])
+  t.same(
+    (await readLists(kv, WS, 'live')).map(({ entryCount }) => entryCount),
+    [1, 0, 0, 0],
+  )
+})
