@@ -82,6 +82,20 @@ export const FACTS: Facts = {
   url: 'https://Shop.example/login?next=%2F#top',
   identity: { method: 'token', anonymitySet: 3, candidates: 17, generation: 2 },
   visitor: { totalVisits: 8, linkedAccounts: 2, ageSeconds: 1_708_200 },
+  velocity: {
+    'visitor.events.5m': 1,
+    'visitor.events.1h': 2,
+    'visitor.events.24h': 5,
+    'visitor.ips.24h': 3,
+    'visitor.countries.24h': 0,
+    'visitor.linkedIds.24h': 1,
+    'ip.events.5m': 4,
+    'ip.events.1h': 40,
+    'ip.events.24h': 400,
+    'ip.visitors.24h': 12,
+    'linkedId.visitors.24h': 2,
+    'linkedId.ips.24h': null,
+  },
 }
 
 const TEXTS = [
