@@ -47,8 +47,9 @@ export function jsonSql({ sql, keys }: Extract<Column, { kind: 'json' }>, params
 
   /** A substring of a text, or a member of an array. */
   function holds(literal: Literal): string {
-    const member = oneOf('JSONType(x)', 'x', [literal])
-    const inArray = `arrayExists(x -> ${member}, JSONExtractArrayRaw(${place}))`
+    // By place and not as raw texts: the engine writes 1e20 as an integer that it cannot read again.
+    const member = oneOf(`JSONType(${place}, i)`, `${place}, i`, [literal])
+    const inArray = `(${type} = 'Array' AND arrayExists(i -> ${member}, range(1, JSONLength(${place}) + 1)))`
     if (typeof literal !== 'string') return inArray
     const inText = literal === '' ? isText : `${isText} AND position(${text}, ${params.add('String', literal)}) > 0`
     return `(${inText} OR ${inArray})`

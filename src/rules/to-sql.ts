@@ -86,7 +86,8 @@ function comparisonSql(column: Column, operator: Operator, value: Leaf['value'],
       return addressSql(column.sql, operator, literals, params)
     case 'texts':
       return operator === 'contains'
-        ? anyOf(literals.filter(isText), (text) => `has(${column.sql}, ${param(text)})`)
+        ? // Not `has`, which never finds the empty text in an array of LowCardinality.
+          anyOf(literals.filter(isText), (text) => `arrayExists(x -> x = ${param(text)}, ${column.sql})`)
         : null
     case 'flag':
       return operator === 'equals'

@@ -1,18 +1,20 @@
 // The differential fuzz of rules: random rules over random events by closures, generated code and SQL, each against the
 // interpreter. The first difference is shrunk to a small rule and one event. Run by the test and by `npm run fuzz:rules`.
 
-import type { StoredEvent } from '../../src/domain/event.ts'
+import type { Facts, StoredEvent } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
 import { rng } from '../helpers/rng.ts'
-import { matches } from './reference.ts'
+import { matches, valueOf } from './reference.ts'
 import type { SqlEngine } from './sql-engine.ts'
 import { member, randomEvent, randomRule } from './stored-sample.ts'
 
-const EVENTS = 100
+const EVENTS = 60
 /** As many conditions as one query takes without growing slow. */
-const RULES_PER_QUERY = 50
+const RULES_PER_QUERY = 40
+/** Queries under way while this process compiles and interprets. */
+const QUERIES_AT_ONCE = 2
 const RULES_PER_SET = 2_000
 
 export interface Finding {
@@ -34,8 +36,17 @@ export interface FuzzResult {
 
 export type Evaluate = (rules: readonly Group[], events: readonly StoredEvent[], scores: boolean) => number[][]
 
-export const interpreted: Evaluate = (rules, events, scores) =>
-  rules.map((rule) => events.flatMap((event, i) => (matches(rule, event, { scores, member }) ? [i] : [])))
+export const interpreted: Evaluate = (rules, events, scores) => {
+  const known = new Map<Facts, Map<string, unknown>>(events.map((event) => [event, new Map()]))
+  const read = (path: string, event: Facts): unknown => {
+    const values = known.get(event)
+    if (values?.has(path)) return values.get(path)
+    const value = valueOf(path, event)
+    values?.set(path, value)
+    return value
+  }
+  return rules.map((rule) => events.flatMap((event, i) => (matches(rule, event, { scores, member, read }) ? [i] : [])))
+}
 
 export const compiled =
   (mode: Mode): Evaluate =>
@@ -82,16 +93,22 @@ async function differing(
   events: readonly StoredEvent[],
   scores: boolean,
 ): Promise<{ who: string; rule: number; event: number } | { held: number }> {
-  const expected = interpreted(rules, events, scores)
   const inSql: number[][] = []
-  for (let from = 0; from < rules.length; from += RULES_PER_QUERY) {
-    inSql.push(...(await engine.matching(workspace, rules.slice(from, from + RULES_PER_QUERY), { scores })))
+  const starts = Array.from({ length: Math.ceil(rules.length / RULES_PER_QUERY) }, (_, i) => i * RULES_PER_QUERY)
+  async function ask(): Promise<void> {
+    for (let from = starts.pop(); from !== undefined; from = starts.pop()) {
+      const found = await engine.matching(workspace, rules.slice(from, from + RULES_PER_QUERY), { scores })
+      for (const [i, places] of found.entries()) inSql[from + i] = places
+    }
   }
+  const asked = Promise.all(Array.from({ length: QUERIES_AT_ONCE }, ask))
+  const expected = interpreted(rules, events, scores)
   const others = {
     closures: compiled('closures')(rules, events, scores),
     'generated code': compiled('generated')(rules, events, scores),
     SQL: inSql,
   }
+  await asked
   for (const [who, actual] of Object.entries(others)) {
     const rule = expected.findIndex((places, i) => places.join() !== actual[i]?.join())
     if (rule < 0) continue
@@ -141,12 +158,17 @@ async function smallest(
   scores: boolean,
 ): Promise<Finding> {
   const event = events[found.event] as StoredEvent
-  const fails = async (group: Group): Promise<boolean> => {
-    const result = await differing(engine, workspace, [group], events, scores)
-    return 'who' in result && result.who === found.who && result.event === found.event
+  const says = async (group: Group): Promise<boolean> => {
+    if (found.who !== 'SQL') {
+      const mode = found.who === 'closures' ? 'closures' : 'generated'
+      return compiled(mode)([group], [event], scores)[0]?.length === 1
+    }
+    const [places] = await engine.matching(workspace, [group], { scores })
+    return places?.includes(found.event) === true
   }
-  const small = await shrink(rule, fails)
-  return { who: found.who, rule: small, event, scores, expected: matches(small, event, { scores, member }) }
+  const expects = (group: Group): boolean => matches(group, event, { scores, member })
+  const small = await shrink(rule, async (group) => (await says(group)) !== expects(group))
+  return { who: found.who, rule: small, event, scores, expected: expects(small) }
 }
 
 /** The same rules in another form must find the same events. */

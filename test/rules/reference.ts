@@ -7,6 +7,8 @@ import type { Group, Leaf } from '../../src/domain/rule.ts'
 export interface World {
   readonly scores: boolean
   readonly member: (list: string, value: string) => boolean | null
+  /** Instead of `valueOf`, for callers that ask for the same values again and again. */
+  readonly read?: (path: string, facts: Facts) => unknown
 }
 
 const MOMENTS = ['firstSeenAt', 'lastSeenAt', 'timestamp']
@@ -80,7 +82,8 @@ export function matches(item: Group | Leaf, facts: Facts, world: World): boolean
 
 function leafHolds({ field: path, operator, value }: Leaf, facts: Facts, world: World): boolean {
   const hidden = path.startsWith('scores.') && !world.scores
-  const actual = hidden ? null : (valueOf(path, facts) ?? null)
+  const { read = valueOf } = world
+  const actual = hidden ? null : (read(path, facts) ?? null)
 
   if (operator === 'exists') return (actual !== null) === value
   if (actual === null) return false

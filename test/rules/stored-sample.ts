@@ -262,7 +262,7 @@ export function randomLeaf(r: Rng, events: readonly StoredEvent[]): Leaf {
 function operand(r: Rng, of: Field, operator: Operator, events: readonly StoredEvent[]): Leaf['value'] {
   if (operator === 'exists') return r.chance(0.5)
   if (operator !== 'in' && operator !== 'not_in') return literal(r, of, operator, events)
-  if (of.list !== null && r.chance(0.5)) return r.pick(LIST_NAMES)
+  if (of.list !== null && r.chance(0.25)) return r.pick(LIST_NAMES)
   return Array.from({ length: r.int(r.chance(0.05) ? 60 : 5) }, () => literal(r, of, operator, events))
 }
 
