@@ -6,7 +6,7 @@ import type { Group, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
 import { rng } from '../helpers/rng.ts'
-import { matches, valueOf } from './reference.ts'
+import { matches, valueAt } from './reference.ts'
 import type { SqlEngine } from './sql-engine.ts'
 import { member, randomEvent, randomRule } from './stored-sample.ts'
 
@@ -41,7 +41,7 @@ export const interpreted: Evaluate = (rules, events, scores) => {
   const read = (path: string, event: Facts): unknown => {
     const values = known.get(event)
     if (values?.has(path)) return values.get(path)
-    const value = valueOf(path, event)
+    const value = valueAt(path, event)
     values?.set(path, value)
     return value
   }
@@ -176,4 +176,3 @@ export const reversed = (group: Group): Group => ({
   ...group,
   rules: group.rules.toReversed().map((item) => ('rules' in item ? reversed(item) : item)),
 })
-

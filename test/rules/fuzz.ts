@@ -25,7 +25,9 @@ try {
   })
   if (result.finding === null) {
     const share = ((100 * result.held) / result.answers).toFixed(1)
-    console.log(`no difference in ${result.pairs} pairs, ${result.answers} answers (${share} % true), ${seconds().toFixed(0)} s`)
+    console.log(
+      `no difference in ${result.pairs} pairs, ${result.answers} answers (${share} % true), ${seconds().toFixed(0)} s`,
+    )
   } else {
     const { who, rule, event, expected, scores } = result.finding
     console.log(`after ${result.pairs} pairs: ${who} differ from the interpreter, which says ${expected}; seed ${seed}`)

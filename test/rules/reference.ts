@@ -7,7 +7,7 @@ import type { Group, Leaf } from '../../src/domain/rule.ts'
 export interface World {
   readonly scores: boolean
   readonly member: (list: string, value: string) => boolean | null
-  /** Instead of `valueOf`, for callers that ask for the same values again and again. */
+  /** Instead of `valueAt`, for callers that ask for the same values again and again. */
   readonly read?: (path: string, facts: Facts) => unknown
 }
 
@@ -15,7 +15,7 @@ const MOMENTS = ['firstSeenAt', 'lastSeenAt', 'timestamp']
 const SIGNAL = /^signals\.([a-zA-Z]+)(\.detected)?$/
 
 /** The value at a path, undefined or null when there is none. */
-export function valueOf(path: string, facts: Facts): unknown {
+export function valueAt(path: string, facts: Facts): unknown {
   if (path.startsWith('tag.')) {
     let value: unknown = facts.tag
     for (const key of path.slice('tag.'.length).split('.')) {
@@ -82,7 +82,7 @@ export function matches(item: Group | Leaf, facts: Facts, world: World): boolean
 
 function leafHolds({ field: path, operator, value }: Leaf, facts: Facts, world: World): boolean {
   const hidden = path.startsWith('scores.') && !world.scores
-  const { read = valueOf } = world
+  const { read = valueAt } = world
   const actual = hidden ? null : (read(path, facts) ?? null)
 
   if (operator === 'exists') return (actual !== null) === value

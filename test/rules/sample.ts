@@ -1,6 +1,6 @@
 // Facts and random rules for the tests of rules: one complete identification to vary, and seeded generators over it.
 
-import type { Facts, Signal, SignalName } from '../../src/domain/event.ts'
+import type { Facts, Signal, SignalName, StoredEvent } from '../../src/domain/event.ts'
 import { SIGNAL_NAMES } from '../../src/domain/event.ts'
 import type { Group, Leaf, Literal, Operator, Rule } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
@@ -97,6 +97,18 @@ export const FACTS: Facts = {
     'linkedId.ips.24h': null,
   },
 }
+
+/** What turns facts into an event that no rule has judged. */
+export const UNDECIDED = {
+  verdict: null,
+  challengeType: null,
+  matchedRule: null,
+  matchedRules: [],
+  monitorMatches: [],
+  rulesRevision: 1,
+  label: null,
+  evaluationError: null,
+} satisfies Omit<StoredEvent, keyof Facts>
 
 const TEXTS = [
   '',

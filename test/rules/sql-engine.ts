@@ -45,7 +45,7 @@ export async function openSqlEngine(lists: ListSource, listNames: readonly strin
 
   return {
     async insert(workspace, events) {
-      const lines = events.map((event, i) => `${toRow(event, 0, i)}\n`)
+      const lines = events.map((event, i) => `${toRow({ ...event, workspace }, 0, i)}\n`)
       await clickhouse.insert(EVENTS_TABLE, COLUMNS, Buffer.from(lines.join('')), { token: `events ${workspace}` })
     },
     async matching(workspace, rules, { scores = true } = {}) {

@@ -1,16 +1,15 @@
 // Random events as the service can store them, random rules aimed at them, and lists: what the closures are told and what
 // ClickHouse is told must come to the same.
 
-import { type StoredEvent, type Velocity, VELOCITY_NAMES } from '../../src/domain/event.ts'
+import { SIGNAL_NAMES, type StoredEvent, VELOCITY_NAMES, type Velocity } from '../../src/domain/event.ts'
 import { canonicalIp, inCidrs, parseCidr } from '../../src/domain/ip.ts'
 import type { Group, Leaf, Literal, Operator } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
-import type { ListFacts, ListSource } from '../../src/records/list-source.ts'
 import { must } from '../../src/lib/must.ts'
+import type { ListFacts, ListSource } from '../../src/records/list-source.ts'
 import type { Rng } from '../helpers/rng.ts'
+import { valueAt } from './reference.ts'
 import { FACTS, signals } from './sample.ts'
-import { valueOf } from './reference.ts'
-import { SIGNAL_NAMES } from '../../src/domain/event.ts'
 
 /** Texts that mean something somewhere: to SQL, to a parameter's encoding, to JSON, to a pattern. */
 export const HOSTILE: readonly string[] = [
@@ -80,10 +79,43 @@ export const ADDRESSES = [
   '0:ffff:cb00:7109::',
   '64:ff9b::102:304',
 ]
-const SPELLINGS = ['203.0.113.09', '::ffff:203.0.113.9', '2001:DB8::1', '2001:db8:0::1', '1.2.3', '203.0.113.9 ', '::1%lo']
+const SPELLINGS = [
+  '203.0.113.09',
+  '::ffff:203.0.113.9',
+  '2001:DB8::1',
+  '2001:db8:0::1',
+  '1.2.3',
+  '203.0.113.9 ',
+  '::1%lo',
+]
 const NUMBERS = [
-  -1, -0, 0, 0.1, 0.25, 0.5, 0.8, 1, 7, 12.5, 42.5, 99.99, 1080, 10_000, 65_535, 65_536, 64_500, 4_294_967_295,
-  9_007_199_254_740_991, 9_007_199_254_740_992, 1e20, 123_456_789_012_345_680_000, 1e21, 1e300, -1e300, 5e-324, 0.1 + 0.2,
+  -1,
+  -0,
+  0,
+  0.1,
+  0.25,
+  0.5,
+  0.8,
+  1,
+  7,
+  12.5,
+  42.5,
+  99.99,
+  1080,
+  10_000,
+  65_535,
+  65_536,
+  64_500,
+  4_294_967_295,
+  9_007_199_254_740_991,
+  9_007_199_254_740_992,
+  1e20,
+  123_456_789_012_345_680_000,
+  1e21,
+  1e300,
+  -1e300,
+  5e-324,
+  0.1 + 0.2,
 ]
 const BASE_MS = Date.UTC(2026, 10, 20, 18, 30)
 const MOMENTS = [
@@ -96,9 +128,27 @@ const MOMENTS = [
   '0000-01-01T00:00:00Z',
   '9999-12-31T23:59:59.999Z',
 ]
-const TAG_KEYS = ['action', 'amount', 'vip', 'nothing', 'cart', 'cart.items', 'cart.codes', 'cart.deep.er', 'cart.0', '__proto__', 'constructor', "it's", 'é', 'a\nb', '\\']
+const TAG_KEYS = [
+  'action',
+  'amount',
+  'vip',
+  'nothing',
+  'cart',
+  'cart.items',
+  'cart.codes',
+  'cart.deep.er',
+  'cart.0',
+  '__proto__',
+  'constructor',
+  "it's",
+  'é',
+  'a\nb',
+  '\\',
+]
 
-export const LIST_ENTRIES: Readonly<Record<string, { readonly type: ListFacts['type']; readonly entries: readonly string[] }>> = {
+export const LIST_ENTRIES: Readonly<
+  Record<string, { readonly type: ListFacts['type']; readonly entries: readonly string[] }>
+> = {
   friends: { type: 'visitor', entries: ['pv_aaaaaaaaaaaaaaaaaaaa', 'user_42', 'login', "it's"] },
   strangers: {
     type: 'ip',
@@ -130,7 +180,13 @@ export function member(name: string, value: string): boolean | null {
   const { type, entries } = must(LIST_ENTRIES[name])
   if (type !== 'ip') return entries.includes(value)
   const address = value.includes('%') ? null : canonicalIp(value)
-  return address !== null && inCidrs(address, entries.map((entry) => must(parseCidr(entry))))
+  return (
+    address !== null &&
+    inCidrs(
+      address,
+      entries.map((entry) => must(parseCidr(entry))),
+    )
+  )
 }
 
 /** The same lists as ClickHouse gets them. */
@@ -267,7 +323,7 @@ function operand(r: Rng, of: Field, operator: Operator, events: readonly StoredE
 }
 
 function literal(r: Rng, of: Field, operator: Operator, events: readonly StoredEvent[]): Literal {
-  const own = r.chance(0.5) ? valueOf(of.path, r.pick(events)) : null
+  const own = r.chance(0.5) ? valueAt(of.path, r.pick(events)) : null
   switch (of.type) {
     case 'number': {
       const near = typeof own === 'number' ? own : r.pick(NUMBERS)
