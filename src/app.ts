@@ -27,6 +27,7 @@ import { openEventReads } from './reads/events.ts'
 import { openAuth } from './records/auth.ts'
 import { openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
+import { noListSource } from './records/list-source.ts'
 import { ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
 import { openSinks } from './sink/role.ts'
@@ -221,7 +222,20 @@ async function startRoles(
     serveStatic(http, files)
   }
   if (auth !== null && directory !== null && control !== null) {
-    startApi({ ...needs, http, auth, directory, submit: control.submit, events, partitions, build, config })
+    startApi({
+      ...needs,
+      http,
+      auth,
+      directory,
+      submit: control.submit,
+      events,
+      clickhouse,
+      lists: noListSource,
+      retentionDays,
+      partitions,
+      build,
+      config,
+    })
   }
   serveHealth(http, {
     checks: () => ({

@@ -1,6 +1,7 @@
 // The api role of a process: every endpoint of the REST surface, wired to what answers it.
 
 import type { Bus } from '../bus/bus.ts'
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { openPropagation } from '../control/propagation.ts'
 import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
@@ -14,12 +15,15 @@ import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Log } from '../log/log.ts'
 import type { EventReads } from '../reads/events.ts'
+import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
+import type { ListSource } from '../records/list-source.ts'
 import { adminRoutes } from './admin.ts'
 import { registerRoutes } from './api.ts'
+import { backtestRoutes } from './backtests.ts'
 import { eventRoutes } from './events.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
@@ -40,6 +44,9 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
+  readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
+  readonly lists: ListSource
+  readonly retentionDays: number
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
   readonly config: { readonly 'operator.token': string; readonly trustedProxies: readonly Cidr[] }
@@ -58,6 +65,7 @@ export function startApi(needs: ApiRoleNeeds): void {
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
+    ...backtestRoutes({ ...needs, snapshots: openListSnapshots(needs) }),
   ]
   // Whatever these endpoints do not find would be called unknown.
   const authOfIntact: Auth = {

@@ -17,3 +17,9 @@ export interface ListSource {
   /** Entries that have not expired, as normalised texts (ranges of addresses as `a/n`), in pages. Ends early with `signal`. */
   values(workspace: string, env: Env, listId: string, signal?: AbortSignal): AsyncIterable<readonly string[]>
 }
+
+/** Where there are no lists. */
+export const noListSource: ListSource = {
+  find: async () => null,
+  async *values() {},
+}
