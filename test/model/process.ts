@@ -273,7 +273,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         headers: () => [],
         remoteAddress: () => ip,
         aborted: () => false,
-      whenAborted: () => {},
+        whenAborted: () => {},
       } as HttpRequest
       const refused = before?.(request) as HttpResponse | null | undefined
       if (refused) return answer(refused)
