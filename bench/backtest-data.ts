@@ -3,7 +3,6 @@
 import type { ClickHouse } from '../src/clickhouse/clickhouse.ts'
 import { EVENTS_TABLE } from '../src/events/row.ts'
 
-export const BENCH_WORKSPACE = 'ws_bench'
 const ROWS_PER_INSERT = 500_000
 const SPAN_MS = 30 * 86_400_000
 
@@ -14,7 +13,7 @@ const pick = (values: readonly string[], by: string): string =>
   `[${values.map((value) => `'${value}'`).join(', ')}][1 + ${by} % ${values.length}]`
 
 const SELECT: Readonly<Record<string, string>> = {
-  workspace_id: `'${BENCH_WORKSPACE}'`,
+  workspace_id: '{workspace:String}',
   env: `'live'`,
   ts: 'fromUnixTimestamp64Milli(at)',
   request_id: `concat('req_', substring(hex(sipHash128(number)), 1, 26))`,
@@ -57,9 +56,10 @@ const SELECT: Readonly<Record<string, string>> = {
   log_seq: 'number',
 }
 
-/** Fills the table with `events` rows that end now. */
+/** Fills the table with `events` rows of a workspace that end now. */
 export async function fillHistory(
   clickhouse: Pick<ClickHouse, 'command'>,
+  workspace: string,
   events: number,
   nowMs: number,
   onProgress: (done: number) => void,
@@ -74,12 +74,8 @@ export async function fillHistory(
          SELECT number, cityHash64(number, 1) AS h, cityHash64(number, 2) AS h2, cityHash64(number, 3) AS h3,
            ${VISITOR} AS v, {start:Int64} + intDiv(toInt64(number) * ${SPAN_MS}, {events:Int64}) AS at
          FROM numbers({from:UInt64}, {rows:UInt64}))`,
-      { from, rows, events, visitors: Math.max(10, Math.floor(events / 4)), start: nowMs - SPAN_MS + 1_000 },
+      { workspace, from, rows, events, visitors: Math.max(10, Math.floor(events / 4)), start: nowMs - SPAN_MS + 1_000 },
     )
     onProgress(from + rows)
   }
 }
-
-/** A visitor's id as `fillHistory` writes it, for lists whose entries occur: SQL over the same numbers. */
-export const someVisitorsSql = (count: number): string =>
-  `SELECT DISTINCT visitor_id FROM ${EVENTS_TABLE} WHERE workspace_id = '${BENCH_WORKSPACE}' AND cityHash64(visitor_id) % 7 = 0 LIMIT ${count}`
