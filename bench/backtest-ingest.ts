@@ -88,6 +88,7 @@ export async function benchIngest(events: number): Promise<void> {
     const alone = await phase()
     let stopping = false
     let backtests = 0
+    let failure: unknown = null
     const loops = tenants.map(async ({ key }) => {
       while (!stopping) {
         const { status } = await post(`${server.url}/v1/rules/backtest`, key, { conditions: CONDITIONS, days: 30 })
@@ -95,9 +96,11 @@ export async function benchIngest(events: number): Promise<void> {
         backtests += 1
       }
     })
+    for (const loop of loops) loop.catch((error: unknown) => (failure = error))
     const together = await phase()
     stopping = true
-    await Promise.all(loops)
+    await Promise.allSettled(loops)
+    if (failure !== null) throw failure
     await server.stop()
     console.log(
       `identify at ${PER_SECOND}/s: alone p50 ${at(alone, 0.5)} p99 ${at(alone, 0.99)} ms; beside ${backtests} backtests ` +
