@@ -94,12 +94,14 @@ export async function backtest(
     signal,
   )
 
-  const params = openSqlParams()
+  const literals = snapshots.literals()
+  const params = openSqlParams(literals.store)
   const condition = conditionSql(conditions, {
     params,
     scores: question.scores,
     lists: (name) => lists.get(name) ?? null,
   })
+  await beforeAbort(literals.load(), signal)
   const unerased = erasing.length === 0 ? '' : ` AND visitor_id NOT IN ${params.add('Array(String)', erasing)}`
   const windowSql = `workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({from:Int64})${unerased}`
   const windowParams = { ...params.values, workspace, env, from: fromMs }

@@ -8,6 +8,7 @@ import { type Cidr, parseCidr } from '../domain/ip.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ListFacts, ListSource } from '../records/list-source.ts'
 import { type ListTable, SNAPSHOT_KIND, SNAPSHOT_LONG_PREFIX_MIN, SNAPSHOTS_TABLE } from '../rules/to-sql-lists.ts'
+import type { StoreValues } from '../rules/to-sql-parts.ts'
 
 export interface ListSnapshotsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert'>
@@ -22,6 +23,8 @@ export interface ListSnapshots {
    * that the next one finds it. Throws Unavailable.
    */
   table(workspace: string, env: Env, name: string): Promise<ListTable | null>
+  /** For literals of one query: `store` while it is written, `load` before it is asked. Throws Unavailable. */
+  literals(): { readonly store: StoreValues; load(): Promise<void> }
 }
 
 /** Rows live an hour from their own insert; none may vanish under a query that runs, or while others are still loaded. */
@@ -54,7 +57,7 @@ export function openListSnapshots({ clickhouse, lists, clock, random }: ListSnap
       await clickhouse.insert(SNAPSHOTS_TABLE, COLUMNS, body, { token: `${snapshotId}/${inserts}` })
     }
     const write = async (kind: number, entry: string) => {
-      lines.push(`${JSON.stringify([snapshotId, kind, entry])}\n`)
+      lines.push(lineOf(snapshotId, kind, entry))
       if (lines.length >= ROWS_PER_INSERT) await flush()
     }
 
@@ -117,8 +120,28 @@ export function openListSnapshots({ clickhouse, lists, clock, random }: ListSnap
       if (held.size > SNAPSHOTS_MAX) held.delete(held.keys().next().value as string)
       return table
     },
+
+    literals() {
+      const lines: string[] = []
+      return {
+        store(type, values) {
+          const snapshotId = makeObjectId('snp', random)
+          const kind = type === 'String' ? SNAPSHOT_KIND.text : SNAPSHOT_KIND.number
+          for (const value of values) lines.push(lineOf(snapshotId, kind, value))
+          return snapshotId
+        },
+        async load() {
+          if (lines.length === 0) return
+          const token = makeObjectId('snp', random)
+          await clickhouse.insert(SNAPSHOTS_TABLE, COLUMNS, Buffer.from(lines.join('')), { token })
+        },
+      }
+    },
   }
 }
+
+const lineOf = (snapshotId: string, kind: number, entry: string): string =>
+  `${JSON.stringify([snapshotId, kind, entry])}\n`
 
 interface Bounds {
   readonly from: bigint

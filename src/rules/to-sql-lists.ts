@@ -17,6 +17,8 @@ export const SNAPSHOT_KIND = {
   /** The same for the upper 64 bits of IPv6 addresses. */
   v6From: 4,
   v6End: 5,
+  /** The number itself. */
+  number: 6,
 } as const
 /** Hashes of IPv6 networks, as the engine writes their least address, whose prefix does not fit the upper 64 bits. */
 export const SNAPSHOT_LONG_PREFIX_MIN = 65
@@ -33,6 +35,12 @@ export interface ListTable {
 }
 
 export const SNAPSHOTS_TABLE = 'list_snapshots'
+
+/** Membership in a set of values that was too large for the text of a query; see `SqlParams.store`. */
+export function storedSql(sql: string, type: 'String' | 'UInt64', snapshotId: string): string {
+  const [what, kind] = type === 'String' ? [`cityHash64(${sql})`, SNAPSHOT_KIND.text] : [sql, SNAPSHOT_KIND.number]
+  return `${what} IN (SELECT h FROM ${SNAPSHOTS_TABLE} WHERE snapshot_id = ${snapshotId} AND kind = ${kind})`
+}
 
 const rowsOf = (what: string, { snapshotId }: ListTable, kind: number, params: SqlParams): string =>
   `(SELECT ${what} FROM ${SNAPSHOTS_TABLE} WHERE snapshot_id = ${params.add('String', snapshotId)} AND kind = ${kind})`

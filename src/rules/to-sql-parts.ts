@@ -1,5 +1,7 @@
 // What SQL of conditions is put together from: typed parameters, constants, and bounds for numbers stored as whole ones.
 
+import { storedSql } from './to-sql-lists.ts'
+
 export const TRUE = '1'
 export const FALSE = '0'
 
@@ -19,19 +21,27 @@ export interface SqlParams {
   add(type: SqlType, value: Scalar | readonly Scalar[]): string
   /** By name, for the query. */
   readonly values: Readonly<Record<string, unknown>>
+  /** Keeps values that are too large for a query in a snapshot, and gives its id; null: nothing is too large. */
+  readonly store: StoreValues | null
 }
 
-/** `prefix` keeps the names of several conditions of one query apart. */
-export function openSqlParams(prefix = 'p'): SqlParams {
+/** Texts, or whole numbers. The snapshot must be there before the query. */
+export type StoreValues = (type: 'String' | 'UInt64', values: readonly string[]) => string
+/** What arrays of literals may have to stay in the query. They travel in its address, encoded up to twelvefold. */
+const INLINE_VALUES_MAX = 100
+const INLINE_CHARS_MAX = 1_024
+
+export function openSqlParams(store: StoreValues | null = null): SqlParams {
   const values: Record<string, unknown> = {}
   const known = new Map<string, string>()
   return {
     values,
+    store,
     add(type, value) {
       const key = `${type} ${JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one))}`
       const found = known.get(key)
       if (found !== undefined) return found
-      const name = `${prefix}${known.size}`
+      const name = `p${known.size}`
       const placeholder = `{${name}:${type}}`
       values[name] = value
       known.set(key, placeholder)
@@ -52,10 +62,17 @@ export function among(
   const distinct = [...new Set(values)]
   const [only] = distinct
   if (only === undefined) return FALSE
-  return distinct.length === 1
-    ? `${sql} = ${params.add(type, only)}`
-    : `${sql} IN ${params.add(`Array(${type})`, distinct)}`
+  if (distinct.length === 1) return `${sql} = ${params.add(type, only)}`
+  const { store } = params
+  if (store !== null && (type === 'String' || type === 'UInt64') && isLarge(distinct)) {
+    return storedSql(sql, type, params.add('String', store(type, distinct.map(String))))
+  }
+  return `${sql} IN ${params.add(`Array(${type})`, distinct)}`
 }
+
+const isLarge = (values: readonly Scalar[]): boolean =>
+  values.length > INLINE_VALUES_MAX ||
+  values.reduce<number>((sum, one) => sum + String(one).length, 0) > INLINE_CHARS_MAX
 
 export type Comparison = 'gt' | 'gte' | 'lt' | 'lte'
 

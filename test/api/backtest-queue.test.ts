@@ -47,7 +47,7 @@ async function open(t: Parameters<typeof openServer>[0], queue: Omit<BacktestQue
     clock: systemClock,
     clickhouse: store,
     lists: noListSource,
-    snapshots: { table: async () => null },
+    snapshots: { table: async () => null, literals: () => ({ store: () => '', load: async () => {} }) },
     partitions: PARTITIONS,
     retentionDays: 90,
     queue,

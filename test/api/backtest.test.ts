@@ -178,6 +178,24 @@ t.test('hostile texts are compared like any other', async (t) => {
   }
 })
 
+t.test('conditions as large as they may be are asked like any other', async (t) => {
+  const texts = Array.from({ length: 1_000 }, (_, i) => (i === 500 ? 'user_7' : `${'é\\'.repeat(50)}${i}`))
+  const numbers = Array.from({ length: 1_000 }, (_, i) => (i === 500 ? 7 : -i - 0.1))
+  for (const [field, literals] of [
+    ['linkedId', texts],
+    ['tag.n', numbers],
+  ] as const) {
+    const inside = await backtest({ conditions: leaf(field, 'in', literals), days: 30 })
+    t.equal(inside.status, 200)
+    t.equal(inside.body.matchCount, 1, `${field} in`)
+    const outside = await backtest({ conditions: leaf(field, 'not_in', literals), days: 30 })
+    t.equal(outside.body.matchCount, made.length - 1, `${field} not_in`)
+  }
+  const rules = Array.from({ length: 50 }, (_, i) => leaf('url', 'contains', `${'\\'.repeat(1_000)}${i}`))
+  const wide = await backtest({ conditions: { operator: 'OR', rules }, days: 30 })
+  t.match([wide.status, wide.body.matchCount], [200, 0])
+})
+
 t.test('events of an erased visitor are gone from the next backtest', async (t) => {
   const [first] = made as [Made, ...Made[]]
   const conditions = leaf('visitorId', 'equals', first.visitorId)

@@ -49,9 +49,11 @@ export async function openSqlEngine(lists: ListSource, listNames: readonly strin
       await clickhouse.insert(EVENTS_TABLE, COLUMNS, Buffer.from(lines.join('')), { token: `events ${workspace}` })
     },
     async matching(workspace, rules, { scores = true } = {}) {
-      const params = openSqlParams()
+      const literals = snapshots.literals()
+      const params = openSqlParams(literals.store)
       const context = { params, scores, lists: (name: string) => tables.get(name) ?? null }
       const cells = rules.map((rule, i) => `groupArrayIf(log_seq, ${conditionSql(rule, context)}) AS r${i}`)
+      await literals.load()
       const [row] = await clickhouse.query<Record<string, number[]>>(
         `SELECT ${cells.join(', ')} FROM ${EVENTS_TABLE} WHERE workspace_id = {workspace:String}`,
         { ...params.values, workspace },

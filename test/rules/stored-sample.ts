@@ -319,7 +319,7 @@ function operand(r: Rng, of: Field, operator: Operator, events: readonly StoredE
   if (operator === 'exists') return r.chance(0.5)
   if (operator !== 'in' && operator !== 'not_in') return literal(r, of, operator, events)
   if (of.list !== null && r.chance(0.25)) return r.pick(LIST_NAMES)
-  return Array.from({ length: r.int(r.chance(0.05) ? 60 : 5) }, () => literal(r, of, operator, events))
+  return Array.from({ length: r.int(r.chance(0.05) ? 160 : 5) }, () => literal(r, of, operator, events))
 }
 
 function literal(r: Rng, of: Field, operator: Operator, events: readonly StoredEvent[]): Literal {
