@@ -2,6 +2,7 @@
 // finds its place in.
 
 import type { ListType } from '../events/fields.ts'
+import { addressText } from './to-sql-address.ts'
 import type { SqlParams } from './to-sql-parts.ts'
 
 /** What `kind` of a snapshot's row says about `h`; from SNAPSHOT_LONG_PREFIX_MIN on it is the length of a network's prefix. */
@@ -51,10 +52,10 @@ const hashed = (hash: string, table: ListTable, kind: number, params: SqlParams)
 /** `hash`: the column with the hash of the text, where there is one. */
 export function textListSql(sql: string, hash: string | null, table: ListTable, params: SqlParams): string {
   if (table.type !== 'ip') return hashed(hash ?? `cityHash64(${sql})`, table, SNAPSHOT_KIND.text, params)
-  // A text may be an address in another spelling, or lie in a network.
+  // Texts are compared: only the canonical spelling of an address is one, and what is none at all becomes another.
   const address = `toIPv6OrDefault(${sql})`
   const inList = addressListSql(address, `cityHash64(IPv6NumToString(${address}))`, table, params)
-  return `((isIPv4String(${sql}) OR isIPv6String(${sql})) AND ${inList})`
+  return `(${sql} = ${addressText(address)} AND ${inList})`
 }
 
 /** `sql` is of the type IPv6. */

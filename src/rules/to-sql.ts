@@ -5,9 +5,10 @@ import { canonicalIp } from '../domain/ip.ts'
 import type { Group, Leaf, Literal, Operator } from '../domain/rule.ts'
 import { type Column, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
+import { addressText } from './to-sql-address.ts'
 import { jsonSql } from './to-sql-json.ts'
 import { addressListSql, type ListTable, textListSql } from './to-sql-lists.ts'
-import { addressText, among, FALSE, not, numbers, type SqlParams, TRUE, wholeBound } from './to-sql-parts.ts'
+import { among, FALSE, not, numbers, type SqlParams, TRUE, wholeBound } from './to-sql-parts.ts'
 
 export interface SqlContext {
   readonly params: SqlParams

@@ -179,11 +179,10 @@ export function member(name: string, value: string): boolean | null {
   if (!Object.hasOwn(LIST_ENTRIES, name)) return null
   const { type, entries } = must(LIST_ENTRIES[name])
   if (type !== 'ip') return entries.includes(value)
-  const address = value.includes('%') ? null : canonicalIp(value)
   return (
-    address !== null &&
+    canonicalIp(value) === value &&
     inCidrs(
-      address,
+      value,
       entries.map((entry) => must(parseCidr(entry))),
     )
   )
