@@ -110,6 +110,14 @@ t.test('an unsaved rule: counts, days, verdicts and the newest matches', async (
   )
 })
 
+t.test('a smaller sample is the beginning of a larger one', async (t) => {
+  const sampleOf = async (sampleSize: number) =>
+    (await backtest({ conditions: leaf('scores.suspect', 'gte', 30), days: 30, sampleSize })).body.sample
+  const all = await sampleOf(100)
+  t.equal(all.length, made.filter(({ suspect }) => suspect >= 30).length)
+  for (const size of [1, 2, 7, all.length - 1]) t.same(await sampleOf(size), all.slice(0, size), `${size}`)
+})
+
 t.test('without labels the false positives are estimated among those who look harmless', async (t) => {
   const { body } = await backtest({ conditions: leaf('ip.country', 'equals', 'JP'), action: block, days: 30 })
   // Every visitor came on two days.
