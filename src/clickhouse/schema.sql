@@ -141,7 +141,7 @@ CREATE TABLE IF NOT EXISTS erasures
 ENGINE = MergeTree ORDER BY (log_partition, erased_id)
 SETTINGS non_replicated_deduplication_window = 10000, fsync_after_insert = 1, fsync_part_directory = 1;
 
--- migration 3
+-- migration 4
 
 -- What conditions name has a column of its own: a text inside detail costs a hundred times as much to ask for.
 ALTER TABLE events
