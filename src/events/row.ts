@@ -1,9 +1,10 @@
 // The row format: StoredEvent ⇄ one JSONCompactEachRow line of the `events` table. The log carries these lines, the sink
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
-import type { ChallengeType, Env, IdentityMethod, StoredEvent, Velocity, Verdict } from '../domain/event.ts'
-import { SIGNAL_NAMES, VELOCITY_NAMES } from '../domain/event.ts'
+import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
+import { SIGNAL_NAMES } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
+import { packVelocity, tagText, unpackVelocity } from './cells.ts'
 import { packDetail, unpackDetail } from './detail.ts'
 import { urlParts } from './url.ts'
 
@@ -167,31 +168,6 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     logPartition,
     logSeq,
   ])
-}
-
-const SMALLEST_UNREADABLE_DIGITS = 20
-const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)
-const STRING_OR_LONG_INTEGER = new RegExp(
-  `"(?:[^"\\\\]|\\\\.)*"|-?\\d{${SMALLEST_UNREADABLE_DIGITS},}(?![\\d.eE])`,
-  'g',
-)
-
-/** JSON that the engine reads as we do: one integer beyond 64 bits makes it refuse the whole text, an exponent does not. */
-function tagText(tag: StoredEvent['tag']): string {
-  const text = JSON.stringify(tag)
-  if (!LONG_INTEGER.test(text)) return text
-  return text.replace(STRING_OR_LONG_INTEGER, (found) => (found[0] === '"' ? found : Number(found).toExponential()))
-}
-
-/** One more than each counter, so that 0 means there is none; a row without counters has an empty array. */
-const packVelocity = (velocity: Velocity | null): number[] =>
-  velocity === null ? [] : VELOCITY_NAMES.map((name) => (velocity[name] ?? -1) + 1)
-
-function unpackVelocity(packed: readonly number[]): Velocity | null {
-  if (packed.length === 0) return null
-  return Object.fromEntries(
-    VELOCITY_NAMES.map((name, i) => [name, (packed[i] ?? 0) === 0 ? null : (packed[i] as number) - 1]),
-  ) as Velocity
 }
 
 type Cell = string | number | boolean | readonly string[] | readonly number[]
