@@ -236,7 +236,19 @@ async function startRoles(
     serveStatic(http, files)
   }
   if (auth !== null && directory !== null && control !== null) {
-    startApi({ ...needs, clickhouse, http, auth, directory, submit: control.submit, events, partitions, build, config })
+    startApi({
+      ...needs,
+      http,
+      auth,
+      directory,
+      submit: control.submit,
+      events,
+      clickhouse,
+      retentionDays,
+      partitions,
+      build,
+      config,
+    })
   }
   serveHealth(http, {
     checks: () => ({

@@ -76,6 +76,7 @@ function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNee
       body: body(),
       header: request.header,
       aborted: request.aborted,
+      whenAborted: request.whenAborted,
     }
     const reply = await handle(call)
     return presentReply(reply.status ?? 200, reply.body, reply.headers)

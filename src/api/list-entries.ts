@@ -3,7 +3,6 @@
 import Type from 'typebox'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { invalid } from '../domain/errors.ts'
-import { rangesAround } from '../domain/ip.ts'
 import { ENTRIES_PER_CALL_MAX, normaliseEntry, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -13,6 +12,7 @@ import type { Caller } from '../records/auth.ts'
 import type { NewEntry } from '../records/list-commands.ts'
 import {
   isAlive,
+  isListed,
   LIST_ENTRY,
   type PackedEntry,
   readEntries,

@@ -15,15 +15,17 @@ import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Log } from '../log/log.ts'
 import type { EventReads } from '../reads/events.ts'
+import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
-import { lookUpLists } from '../records/list-source.ts'
+import { lookUpLists, openListSource } from '../records/list-source.ts'
 import { listsOfVisitor } from '../records/lists.ts'
 import { adminRoutes } from './admin.ts'
 import { registerRoutes } from './api.ts'
+import { backtestRoutes } from './backtests.ts'
 import { eventRoutes } from './events.ts'
 import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
@@ -47,7 +49,8 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
-  readonly clickhouse: Pick<ClickHouse, 'query'>
+  readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
+  readonly retentionDays: number
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
   readonly config: {
@@ -104,6 +107,7 @@ export function startApi(needs: ApiRoleNeeds): void {
     }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
+    ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
   ]
   // Whatever these endpoints do not find would be called unknown.
   const authOfIntact: Auth = {

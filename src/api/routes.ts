@@ -35,6 +35,8 @@ export interface Call<Body = unknown, Query = unknown> {
   header(name: string): string
   /** True once nobody waits for the answer. */
   aborted(): boolean
+  /** Calls `listener` when that comes true before the answer is given. */
+  whenAborted(listener: () => void): void
 }
 export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Query> {
   readonly caller: Caller

@@ -20,6 +20,7 @@ export type ChildMessage =
   | { readonly kind: 'failed'; readonly reason: 'not-installed' | 'not-opened'; readonly detail: string }
 
 const READS_MAX = 4
+const BACKGROUND_MAX = 2
 const INSERTS_MAX = 2
 const COMMANDS_MAX = 2
 const WAITING_MAX = 256
@@ -104,6 +105,7 @@ function serve(control: Session, pool: SessionPool): void {
   // The token, or as the password of the user every server has.
   const credentials = [`Bearer ${token}`, `Basic ${Buffer.from(`default:${token}`).toString('base64')}`].map(digest)
   const reads = openLane(READS_MAX, WAITING_MAX)
+  const background = openLane(BACKGROUND_MAX, WAITING_MAX)
   const inserts = openLane(INSERTS_MAX, WAITING_MAX)
   const commands = openLane(COMMANDS_MAX, WAITING_MAX)
   const kills = openLane(1, WAITING_MAX)
@@ -153,7 +155,8 @@ function serve(control: Session, pool: SessionPool): void {
     const readonly = settings.get('readonly') === '1'
     const refusal = refuse(sql, readonly)
     if (refusal) throw new Rejected(400, refusal.code, refusal.type, refusal.message)
-    return (readonly ? reads : commands).run(() => run(database, settings, sql, params, readonly ? response : null))
+    const lane = !readonly ? commands : settings.has('priority') ? background : reads
+    return lane.run(() => run(database, settings, sql, params, readonly ? response : null))
   }
 
   /** `caller` is set for reads: when it hangs up, its query is cancelled. */

@@ -7,6 +7,8 @@ export interface QueryOptions {
   /** Bound on execution in the engine; default 10 000. */
   readonly timeoutMsMax?: number
   readonly rowsMax?: number
+  /** A long question nobody else should feel: few threads of low priority, and in the embedded engine a lane of its own. */
+  readonly background?: boolean
 }
 
 export interface ClickHouse {

@@ -22,6 +22,8 @@ export interface HttpClickHouseConfig {
   readonly connectionsMax?: number
   /** Memory one query may take in the engine; default 2 GiB. */
   readonly queryBytesMax?: number
+  /** Threads of one background query; default 4. */
+  readonly backgroundThreadsMax?: number
   /** Default 60 000. */
   readonly insertMsMax?: number
   /** Commands may rewrite whole partitions; default 600 000. */
@@ -82,6 +84,15 @@ const INSERT_SETTINGS = {
   min_insert_block_size_bytes: '268435456',
 } satisfies ClickHouseSettings
 
+const BACKGROUND_SETTINGS = {
+  // Among themselves; the embedded engine's front knows them by it.
+  priority: '1',
+  // Of the operating system, where the server may set it.
+  os_thread_priority: '10',
+  // A big set of hashes is asked for every granule of a bloom filter, which takes longer than reading them all.
+  use_skip_indexes: 0,
+} satisfies ClickHouseSettings
+
 type Call = 'insert' | 'query' | 'command'
 
 /**
@@ -106,6 +117,10 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
       keep_alive: { enabled: true, idle_socket_ttl: 2_500, eagerly_destroy_stale_sockets: true },
       log: { level: 127 },
     })
+  const background = {
+    ...BACKGROUND_SETTINGS,
+    max_threads: config.backgroundThreadsMax ?? 4,
+  } satisfies ClickHouseSettings
   // Two sets of sockets: queries that wait for a free one never stand in front of inserts.
   const reader = connect(config.database)
   const writer = connect(config.database)
@@ -155,6 +170,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
             // Errors come as a status, never in the middle of a result that already began.
             wait_end_of_query: 1,
             cancel_http_readonly_queries_on_client_close: 1,
+            ...(opts?.background === true ? background : {}),
           },
           abort_signal,
         })

@@ -42,8 +42,10 @@ const BACKOFF_MS_MAX = 5_000
 /** An engine that lived this long did not crash because of its start. */
 const SETTLED_MS = 30_000
 const STDERR_CHARS_MAX = 4_000
-/** A running query or insert holds a thread of the pool: 4 + 2 + 2 of them, and a few for files. */
-const THREADS = 13
+/** A running query or insert holds a thread of the pool: 4 + 2 + 2 + 2 of them, and a few for files. */
+const THREADS = 15
+/** Inserts and reads of the same machine need the rest. */
+const BACKGROUND_THREADS_MAX = 2
 
 interface Engine {
   readonly port: ClickHouse
@@ -173,7 +175,12 @@ async function startEngine(config: EmbeddedConfig): Promise<Engine> {
   ])
   ready.abort()
   if (typeof message === 'object' && message.kind === 'ready') {
-    const port = openHttpClickHouse({ ...config, url: `http://127.0.0.1:${message.port}`, token: message.token })
+    const port = openHttpClickHouse({
+      ...config,
+      backgroundThreadsMax: BACKGROUND_THREADS_MAX,
+      url: `http://127.0.0.1:${message.port}`,
+      token: message.token,
+    })
     return { port, pid: child.pid ?? 0, child, exited }
   }
   child.kill('SIGKILL')

@@ -116,6 +116,28 @@ export interface Identity {
   readonly generation: number
 }
 
+/**
+ * How often and how varied, this event included (decisions §5). The order is that of the row, so a name is added at the end
+ * and never taken away.
+ */
+export const VELOCITY_NAMES = [
+  'visitor.events.5m',
+  'visitor.events.1h',
+  'visitor.events.24h',
+  'visitor.ips.24h',
+  'visitor.countries.24h',
+  'visitor.linkedIds.24h',
+  'ip.events.5m',
+  'ip.events.1h',
+  'ip.events.24h',
+  'ip.visitors.24h',
+  'linkedId.visitors.24h',
+  'linkedId.ips.24h',
+] as const
+export type VelocityName = (typeof VELOCITY_NAMES)[number]
+/** Whole numbers; null where there is nothing to count, such as the accounts of an event that names none. */
+export type Velocity = Readonly<Record<VelocityName, number | null>>
+
 export interface StoredEvent {
   readonly workspace: string
   readonly env: Env
@@ -150,6 +172,8 @@ export interface StoredEvent {
     /** Seconds between firstSeenAt and timestamp. */
     readonly ageSeconds: number
   }
+  /** null: not counted. */
+  readonly velocity: Velocity | null
   readonly label: 'fraud' | 'legitimate' | null
   /** Set when the record could not be decided; such an event has verdict null. */
   readonly evaluationError: string | null

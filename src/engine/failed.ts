@@ -80,6 +80,7 @@ export function failedEvent(meta: IdentifyMeta, visitorId: string, reason: strin
     url: null,
     identity: { method: 'new', anonymitySet: 0, candidates: 0, generation: 1 },
     visitor: { totalVisits: 0, linkedAccounts: 0, ageSeconds: 0 },
+    velocity: null,
     label: null,
     evaluationError: reason,
   }

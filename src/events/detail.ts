@@ -21,19 +21,14 @@ type PackedSignal = readonly [
 
 interface Packed {
   s?: Readonly<Partial<Record<SignalName, PackedSignal>>>
-  bot?: string
   why?: readonly (readonly [ScoreName, string, number])[]
   hit?: readonly RuleMatch[]
   mon?: readonly RuleMatch[]
-  zone?: string
-  cand?: number
   gen?: number
 }
 
 export interface Detail extends Pick<StoredEvent, 'scoreReasons' | 'matchedRules' | 'monitorMatches'> {
-  readonly signals: Omit<Signals, 'vpnProvider'>
-  readonly ipTimezone: string | null
-  readonly candidates: number
+  readonly signals: Omit<Signals, 'vpnProvider' | 'botType'>
   readonly generation: number
 }
 
@@ -61,27 +56,22 @@ export function packDetail(event: StoredEvent): string {
   }
   const { scoreReasons, matchedRules, monitorMatches, identity } = event
   const packed: Packed = { s }
-  if (event.signals.botType !== null) packed.bot = event.signals.botType
   if (scoreReasons.length > 0) packed.why = scoreReasons.map((r) => [r.score, r.reason, r.weight] as const)
   if (matchedRules.length > 0) packed.hit = matchedRules
   if (monitorMatches.length > 0) packed.mon = monitorMatches
-  if (event.ip.timezone !== null) packed.zone = event.ip.timezone
-  if (identity.candidates !== 0) packed.cand = identity.candidates
   if (identity.generation !== 1) packed.gen = identity.generation
   return JSON.stringify(packed)
 }
 
 export function unpackDetail(text: string): Detail {
   const packed = JSON.parse(text) as Packed
-  const signals: Record<string, unknown> = { botType: packed.bot ?? null }
+  const signals: Record<string, unknown> = {}
   for (const name of SIGNAL_NAMES) signals[name] = unpackSignal(packed.s?.[name])
   return {
     signals: signals as unknown as Detail['signals'],
     scoreReasons: (packed.why ?? []).map(([score, reason, weight]) => ({ score, reason, weight })),
     matchedRules: packed.hit ?? [],
     monitorMatches: packed.mon ?? [],
-    ipTimezone: packed.zone ?? null,
-    candidates: packed.cand ?? 0,
     generation: packed.gen ?? 1,
   }
 }

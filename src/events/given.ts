@@ -160,6 +160,7 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
     tag,
     url: given.url ?? null,
     identity: identity ?? {},
+    velocity: null,
     visitor: {
       totalVisits: visitor?.totalVisits ?? null,
       linkedAccounts: visitor?.linkedAccounts ?? null,

@@ -3,6 +3,8 @@
 
 import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
 import { SIGNAL_NAMES } from '../domain/event.ts'
+import { canonicalIp } from '../domain/ip.ts'
+import { packVelocity, tagText, unpackVelocity } from './cells.ts'
 import { packDetail, unpackDetail } from './detail.ts'
 import { urlParts } from './url.ts'
 
@@ -41,6 +43,7 @@ export const COLUMNS = [
   'sig_rooted_device',
   'sig_cloned_app',
   'vpn_provider',
+  'bot_type',
   'score_abuse',
   'score_ato',
   'score_bot',
@@ -52,6 +55,7 @@ export const COLUMNS = [
   'has_location',
   'lat',
   'lng',
+  'ip_timezone',
   'asn',
   'asn_name',
   'datacenter',
@@ -75,6 +79,8 @@ export const COLUMNS = [
   'linked_accounts',
   'identity_method',
   'anonymity_set',
+  'candidates',
+  'velocity',
   'evaluation_error',
   'detail',
   'log_partition',
@@ -119,6 +125,7 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     signals.rootedDevice.state === 'detected',
     signals.clonedApp.state === 'detected',
     signals.vpnProvider ?? '',
+    signals.botType ?? '',
     scaled(scores.abuse, 10_000),
     scaled(scores.ato, 10_000),
     scaled(scores.bot, 10_000),
@@ -128,8 +135,9 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     ip.region ?? '',
     ip.country ?? '',
     ip.lat !== null && ip.lng !== null,
-    ip.lat ?? 0,
-    ip.lng ?? 0,
+    degrees(ip.lat ?? 0),
+    degrees(ip.lng ?? 0),
+    ip.timezone ?? '',
     ip.asn ?? 0,
     ip.asnName ?? '',
     ip.datacenter,
@@ -145,7 +153,7 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     e.linkedId ?? '',
     e.email ?? '',
     e.label ?? 'none',
-    JSON.stringify(e.tag),
+    tagText(e.tag),
     e.url ?? '',
     host ?? '',
     path ?? '',
@@ -153,6 +161,8 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     e.visitor.linkedAccounts,
     e.identity.method,
     e.identity.anonymitySet,
+    e.identity.candidates,
+    packVelocity(e.velocity),
     e.evaluationError ?? '',
     packDetail(e),
     logPartition,
@@ -160,7 +170,7 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
   ])
 }
 
-type Cell = string | number | boolean | readonly string[]
+type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
 /** Float32 in the table: four decimals are what a coordinate of a city is worth. */
 const degrees = (x: number): number => Math.round(x * 10_000) / 10_000
@@ -171,7 +181,7 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
   const text = () => String(cells[at++] ?? '')
   const number = () => Number(cells[at++])
   const flag = () => cells[at++] === true
-  const list = () => (cells[at++] ?? []) as readonly string[]
+  const list = <T extends string | number = string>() => (cells[at++] ?? []) as readonly T[]
 
   const workspace = text()
   const env = text() as Env
@@ -186,17 +196,18 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
   const [model, appVersion, language, timezone] = [text(), text(), text(), text()]
   const [w, h] = [number(), number()]
   at += SIGNAL_NAMES.length
-  const vpnProvider = orNull(text())
+  const [vpnProvider, botType] = [orNull(text()), orNull(text())]
   const scores = {
     abuse: number() / 10_000,
     ato: number() / 10_000,
     bot: number() / 10_000,
     suspect: number() / 100,
   }
-  const address = text().replace(/^::ffff:(?=\d+\.)/, '')
+  const shownAddress = text()
+  const address = canonicalIp(shownAddress) ?? shownAddress
   const [city, region, country] = [text(), text(), text()]
   const located = flag()
-  const [lat, lng] = [number(), number()]
+  const [lat, lng, ipTimezone] = [number(), number(), orNull(text())]
   const [asn, asnName] = [number(), text()]
   const [datacenter, blocklisted, blocklists] = [flag(), flag(), list()]
   const verdict = text()
@@ -208,7 +219,8 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
   at += 2
   const [totalVisits, linkedAccounts] = [number(), number()]
   const method = text() as IdentityMethod
-  const anonymitySet = number()
+  const [anonymitySet, candidates] = [number(), number()]
+  const velocity = unpackVelocity(list<number>())
   const evaluationError = orNull(text())
   const detail = unpackDetail(text())
 
@@ -235,7 +247,7 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
       language: orNull(language),
       timezone: orNull(timezone),
     },
-    signals: { ...detail.signals, vpnProvider },
+    signals: { ...detail.signals, vpnProvider, botType },
     scores,
     scoreReasons: detail.scoreReasons,
     ip: {
@@ -245,7 +257,7 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
       country: orNull(country),
       lat: located ? degrees(lat) : null,
       lng: located ? degrees(lng) : null,
-      timezone: detail.ipTimezone,
+      timezone: ipTimezone,
       asn: asn === 0 ? null : asn,
       asnName: orNull(asnName),
       datacenter,
@@ -262,8 +274,9 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
     email: orNull(email),
     tag: JSON.parse(tag) as Record<string, unknown>,
     url: orNull(url),
-    identity: { method, anonymitySet, candidates: detail.candidates, generation: detail.generation },
+    identity: { method, anonymitySet, candidates, generation: detail.generation },
     visitor: { totalVisits, linkedAccounts, ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1000)) },
+    velocity,
     label: label === 'none' ? null : (label as 'fraud' | 'legitimate'),
     evaluationError,
   }

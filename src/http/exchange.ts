@@ -72,6 +72,7 @@ export function openExchanges(config: ExchangeConfig) {
     let refusal: HttpResponse | Error | null = null
     let discardedBytes = 0
     let address: string | null = null
+    let onAborted: (() => void) | null = null
 
     inFlight++
     raw.onAborted(leave)
@@ -92,6 +93,10 @@ export function openExchanges(config: ExchangeConfig) {
       header: (name: string) => values[route.wanted.slots.get(name) ?? -1] ?? '',
       headers: () => headers.pairs,
       aborted: () => decided || over,
+      whenAborted: (listener: () => void) => {
+        if (decided || over) listener()
+        else onAborted = listener
+      },
     } satisfies HttpRequest
 
     if (headers.fault !== null) refuseUnread('(framing)', headers.fault)
@@ -222,10 +227,13 @@ export function openExchanges(config: ExchangeConfig) {
     function expire(): void {
       expired = true
       answer(gateOpen && refusal !== null ? refusal : new DeadlineExceeded(`no answer in ${route.deadlineMs} ms`))
+      onAborted?.()
     }
 
     function leave(): void {
-      if (!over) finish(CLIENT_LEFT)
+      if (over) return
+      finish(CLIENT_LEFT)
+      onAborted?.()
     }
 
     function finish(status: number): void {

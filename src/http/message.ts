@@ -26,6 +26,8 @@ export interface HttpRequest {
   remoteAddress(): string
   /** True once nobody waits for the answer: the client left or the deadline passed. */
   aborted(): boolean
+  /** Calls `listener` when that comes true before the answer is given; at once when it is already. One listener, the last. */
+  whenAborted(listener: () => void): void
 }
 
 export interface HttpResponse {

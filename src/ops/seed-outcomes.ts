@@ -121,6 +121,7 @@ export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rul
       url: null,
       identity: { method: s.method, anonymitySet: 1, candidates: CANDIDATES[s.method], generation: 1 },
       visitor: { totalVisits: 1, linkedAccounts: s.linkedAccounts, ageSeconds: 0 },
+      velocity: null,
       label: null,
       evaluationError: null,
     }

@@ -275,6 +275,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         headers: () => [],
         remoteAddress: () => ip,
         aborted: () => false,
+        whenAborted: () => {},
       } as HttpRequest
       const refused = before?.(request) as HttpResponse | null | undefined
       if (refused) return answer(refused)

@@ -1,13 +1,76 @@
-// The meaning of a condition, written down as plainly as possible: an interpreter that walks the tree for every event.
-// Closures and generated code must agree with it on everything.
+// The meaning of a condition, written down as plainly as possible from the contract: an interpreter that walks the tree and
+// the event for every question, and shares nothing with the registry. Every compiled form must agree with it on everything.
 
-import type { Facts } from '../../src/domain/event.ts'
+import type { Facts, SignalName } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
-import { field } from '../../src/events/fields.ts'
 
 export interface World {
   readonly scores: boolean
   readonly member: (list: string, value: string) => boolean | null
+  /** Instead of `valueAt`, for callers that ask for the same values again and again. */
+  readonly read?: (path: string, facts: Facts) => unknown
+}
+
+const MOMENTS = ['firstSeenAt', 'lastSeenAt', 'timestamp']
+const SIGNAL = /^signals\.([a-zA-Z]+)(\.detected)?$/
+
+/** The value at a path, undefined or null when there is none. */
+export function valueAt(path: string, facts: Facts): unknown {
+  if (path.startsWith('tag.')) {
+    let value: unknown = facts.tag
+    for (const key of path.slice('tag.'.length).split('.')) {
+      const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+      value = isObject && Object.keys(value as object).includes(key) ? (value as Record<string, unknown>)[key] : null
+    }
+    return typeof value === 'number' && !Number.isFinite(value) ? null : value
+  }
+  const value = ownValue(path, facts)
+  // No text and an empty text are one, and so are no number and one that is none.
+  if (value === '' || (typeof value === 'number' && !Number.isFinite(value))) return null
+  return value
+}
+
+function ownValue(path: string, facts: Facts): unknown {
+  const { device, ip, signals, url } = facts
+  const signal = SIGNAL.exec(path)
+  if (signal !== null) return signals[signal[1] as SignalName].state === 'detected'
+  if (path.startsWith('velocity.')) {
+    return (facts.velocity as Readonly<Record<string, number | null>> | null)?.[path.slice('velocity.'.length)]
+  }
+  const degrees = (x: number | null) =>
+    ip.lat === null || ip.lng === null || x === null ? null : Math.round(x * 10_000) / 10_000
+  const page = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@]*@)?([^/?#]*)([^?#]*)/i.exec(url ?? '')
+  switch (path) {
+    case 'ip':
+      return ip.address
+    case 'ip.asn':
+      return ip.asn === 0 ? null : ip.asn
+    case 'ip.lat':
+      return degrees(ip.lat)
+    case 'ip.lng':
+      return degrees(ip.lng)
+    case 'device.os':
+      return device.platform
+    case 'device.screen.w':
+      return device.screen && device.screen.h > 0 && device.screen.w > 0 ? device.screen.w : null
+    case 'device.screen.h':
+      return device.screen && device.screen.h > 0 && device.screen.w > 0 ? device.screen.h : null
+    case 'signals.bot.type':
+      return signals.botType
+    case 'signals.vpn.provider':
+      return signals.vpnProvider
+    case 'time.hourUtc':
+      return new Date(facts.timestamp).getUTCHours()
+    case 'url.host':
+      return page?.[1]?.toLowerCase()
+    case 'url.path':
+      return page === null ? null : page[2] || '/'
+    default: {
+      let value: unknown = facts
+      for (const key of path.split('.')) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[key]
+      return value
+    }
+  }
 }
 
 export function matches(item: Group | Leaf, facts: Facts, world: World): boolean {
@@ -18,9 +81,9 @@ export function matches(item: Group | Leaf, facts: Facts, world: World): boolean
 }
 
 function leafHolds({ field: path, operator, value }: Leaf, facts: Facts, world: World): boolean {
-  const of = field(path)
   const hidden = path.startsWith('scores.') && !world.scores
-  const actual = of === null || hidden ? null : of.read(facts)
+  const { read = valueAt } = world
+  const actual = hidden ? null : (read(path, facts) ?? null)
 
   if (operator === 'exists') return (actual !== null) === value
   if (actual === null) return false
@@ -37,7 +100,7 @@ function leafHolds({ field: path, operator, value }: Leaf, facts: Facts, world: 
     return operator === 'in' ? inside : !inside
   }
 
-  const wanted = of?.type === 'datetime' ? Date.parse(value as string) : value
+  const wanted = MOMENTS.includes(path) ? Date.parse(value as string) : value
   switch (operator) {
     case 'equals':
       return actual === wanted

@@ -1,6 +1,6 @@
 // Facts and random rules for the tests of rules: one complete identification to vary, and seeded generators over it.
 
-import type { Facts, Signal, SignalName } from '../../src/domain/event.ts'
+import type { Facts, Signal, SignalName, StoredEvent } from '../../src/domain/event.ts'
 import { SIGNAL_NAMES } from '../../src/domain/event.ts'
 import type { Group, Leaf, Literal, Operator, Rule } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
@@ -82,7 +82,33 @@ export const FACTS: Facts = {
   url: 'https://Shop.example/login?next=%2F#top',
   identity: { method: 'token', anonymitySet: 3, candidates: 17, generation: 2 },
   visitor: { totalVisits: 8, linkedAccounts: 2, ageSeconds: 1_708_200 },
+  velocity: {
+    'visitor.events.5m': 1,
+    'visitor.events.1h': 2,
+    'visitor.events.24h': 5,
+    'visitor.ips.24h': 3,
+    'visitor.countries.24h': 0,
+    'visitor.linkedIds.24h': 1,
+    'ip.events.5m': 4,
+    'ip.events.1h': 40,
+    'ip.events.24h': 400,
+    'ip.visitors.24h': 12,
+    'linkedId.visitors.24h': 2,
+    'linkedId.ips.24h': null,
+  },
 }
+
+/** What turns facts into an event that no rule has judged. */
+export const UNDECIDED = {
+  verdict: null,
+  challengeType: null,
+  matchedRule: null,
+  matchedRules: [],
+  monitorMatches: [],
+  rulesRevision: 1,
+  label: null,
+  evaluationError: null,
+} satisfies Omit<StoredEvent, keyof Facts>
 
 const TEXTS = [
   '',

@@ -1,14 +1,27 @@
-// Every operator against every kind of value, one line per case in truth-table.tsv, through both compiled forms and the
+// Every operator against every kind of value, one line per case in truth-table.tsv, through both compiled forms, SQL and the
 // interpreter, alone and at every depth of nesting.
 
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import type { Facts } from '../../src/domain/event.ts'
+import type { Facts, StoredEvent } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
+import { must } from '../../src/lib/must.ts'
+import type { ListSource } from '../../src/records/list-source.ts'
 import { compileRules } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
 import { matches } from './reference.ts'
-import { ALWAYS, FACTS, member, NEVER, signals } from './sample.ts'
+import { ALWAYS, FACTS, LISTS, member, NEVER, signals, UNDECIDED } from './sample.ts'
+import { openSqlEngine } from './sql-engine.ts'
+
+const listSource: ListSource = {
+  async find(_workspace, _env, name) {
+    const entries = LISTS[name.toLowerCase()]
+    return entries === undefined ? null : { id: name, name, type: 'visitor', version: 1, entryCount: entries.length }
+  },
+  async *values(_workspace, _env, listId) {
+    yield must(LISTS[listId])
+  },
+}
 
 interface Case {
   readonly leaf: Leaf
@@ -56,6 +69,12 @@ function factsWith(field: string, actual: string): Facts {
       return { ...FACTS, ip: { ...FACTS.ip, country: value } }
     case 'ip.blocklists':
       return { ...FACTS, ip: { ...FACTS.ip, blocklists: value } }
+    case 'ip.asn':
+      return { ...FACTS, ip: { ...FACTS.ip, asn: value } }
+    case 'velocity.ip.visitors.24h':
+      return { ...FACTS, velocity: { ...must(FACTS.velocity), [field.slice('velocity.'.length)]: value } }
+    case 'scores.abuse':
+      return { ...FACTS, scores: { ...FACTS.scores, abuse: value } }
     case 'firstSeenAt':
       return { ...FACTS, firstSeenAt: value === null ? value : (Date.parse(value) as never) }
     case 'signals.tor':
@@ -126,6 +145,41 @@ for (const evaluator of ['interpreter', 'closures', 'generated'] as const) {
     t.equal(wrong, 0, `${table.length} lines`)
   })
 }
+
+/** What no event has, and no row can hold. */
+const isStorable = ({ leaf: { field }, actual }: Case): boolean =>
+  field === 'visitor.totalVisits'
+    ? /^\d+$/.test(actual)
+    : (field !== 'visitorId' && field !== 'firstSeenAt') || !['null', '""'].includes(actual)
+
+t.test('SQL: every line of the table that a row can hold', async (t) => {
+  const engine = await openSqlEngine(listSource, Object.keys(LISTS))
+  t.teardown(() => engine.close())
+  const lines = table.filter(isStorable)
+  t.ok(lines.length > table.length * 0.9, `${lines.length} of ${table.length} lines`)
+  const actuals = [...new Set(lines.map(({ leaf, actual }) => `${leaf.field}\t${actual}`))]
+  const events = actuals.map((one): StoredEvent => {
+    const [field, actual] = one.split('\t') as [string, string]
+    return { ...factsWith(field, actual), ...UNDECIDED }
+  })
+  await engine.insert('table', events)
+  let wrong = 0
+  for (let from = 0; from < lines.length; from += 20) {
+    const some = lines.slice(from, from + 20)
+    const groups = some.map(({ leaf }) => wrapped(leaf))
+    const found = await engine.matching('table', groups.flat())
+    for (const [i, { leaf, actual, expected }] of some.entries()) {
+      const place = actuals.indexOf(`${leaf.field}\t${actual}`)
+      const forms = must(groups[i])
+      const first = groups.slice(0, i).flat().length
+      const answers = forms.map((_, form) => must(found[first + form]).includes(place))
+      if (answers.every((answer) => answer === expected)) continue
+      wrong++
+      t.fail(JSON.stringify({ ...leaf, actual, expected, answers }))
+    }
+  }
+  t.equal(wrong, 0, `${lines.length} lines`)
+})
 
 t.test('scores read as missing where the plan has none', async (t) => {
   const rules: Group[] = (['gte', 'not_equals', 'exists'] as const).map((operator) => ({

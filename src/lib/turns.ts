@@ -1,0 +1,60 @@
+// Taking turns: a few at once, first come first served, and whoever no longer wants to wait leaves the queue.
+
+export class GaveUp extends Error {
+  override readonly name = 'GaveUp'
+}
+
+export interface Turns {
+  /** Resolves with what ends the turn. Fails with GaveUp when `signal` aborts first, or when too many wait. */
+  take(signal: AbortSignal): Promise<() => void>
+  /** Nobody has a turn or waits for one. */
+  isIdle(): boolean
+}
+
+export function openTurns(runningMax: number, waitingMax: number): Turns {
+  const waiting = new Set<() => void>()
+  let running = 0
+
+  function end(): void {
+    const [next] = waiting
+    if (next === undefined) running -= 1
+    else {
+      waiting.delete(next)
+      next()
+    }
+  }
+
+  /** Ending twice must not end somebody else's turn. */
+  function once(): () => void {
+    let ended = false
+    return () => {
+      if (ended) return
+      ended = true
+      end()
+    }
+  }
+
+  return {
+    async take(signal) {
+      if (signal.aborted) throw new GaveUp('no longer wanted')
+      if (running < runningMax) {
+        running += 1
+        return once()
+      }
+      if (waiting.size >= waitingMax) throw new GaveUp('too many wait')
+      return new Promise((resolve, reject) => {
+        const start = () => {
+          signal.removeEventListener('abort', leave)
+          resolve(once())
+        }
+        const leave = () => {
+          waiting.delete(start)
+          reject(new GaveUp('no longer wanted'))
+        }
+        waiting.add(start)
+        signal.addEventListener('abort', leave, { once: true })
+      })
+    },
+    isIdle: () => running === 0 && waiting.size === 0,
+  }
+}
