@@ -12,7 +12,17 @@ async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   for (const scope of [SYSTEM, tenantScope('ws_model', 'live'), tenantScope('ws_model', 'test')]) {
     found.set(`${scope} position`, String(await kv.position(scope, 'changes')))
-    for (const collection of ['workspace', 'meta', 'rule', 'rule-order', 'outcome']) {
+    for (const collection of [
+      'workspace',
+      'meta',
+      'rule',
+      'rule-order',
+      'list',
+      'list-entry',
+      'list-delta',
+      'list-effects',
+      'outcome',
+    ]) {
       for await (const { key, value } of scanAll(kv, scope, collection)) {
         found.set(`${scope} ${key.join('/')}`, JSON.stringify(value))
       }

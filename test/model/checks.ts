@@ -15,6 +15,7 @@ import { partitionScope } from '../../src/records/partitions.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { checkErasures } from './check-erasures.ts'
 import { checkFold } from './check-fold.ts'
+import { checkLists } from './check-lists.ts'
 import type { Answered } from './clients.ts'
 import { type DecidedSoFar, visitorOf } from './decided.ts'
 import { type Deployment, PARTITIONS } from './deployment.ts'
@@ -143,6 +144,7 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
   )
   checkLost(facts)
   await checkErasures(facts)
+  await checkLists(facts)
   if (lostPartition === null) {
     await checkVisitors(facts, rows)
     if (!exempt.countsMiss()) await checkStats(facts, rows)

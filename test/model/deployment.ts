@@ -98,12 +98,35 @@ const FIRST: readonly CommandDraft[] = [
   ruleDraft('rul_live', 'live', {}),
   ruleDraft('rul_test', 'test', { status: 'monitor' }),
 ]
-const FIRST_COMMANDS = FIRST.map((draft, i) =>
-  encodeCommand({ ...draft, id: `cmd_${String(i).padStart(26, '0')}`, at: i } as Command),
-)
+/** Returning visitors are put on a list. */
+const WITH_LISTS: readonly CommandDraft[] = [
+  {
+    type: 'list.create',
+    workspace: WORKSPACE,
+    env: 'live',
+    actor: 'model',
+    data: {
+      ...{ id: 'lst_seen', name: 'seen', type: 'visitor', description: null, ttl: null },
+      maxima: { listsMax: 10 },
+    },
+  },
+  {
+    type: 'rule.update',
+    workspace: WORKSPACE,
+    env: 'live',
+    actor: 'model',
+    data: {
+      id: 'rul_live',
+      changes: { sideEffects: [{ type: 'addToList', list: 'seen', value: 'visitorId' }] },
+      maxima: MAXIMA,
+    },
+  },
+]
+const encodeFirst = (drafts: readonly CommandDraft[]) =>
+  drafts.map((draft, i) => encodeCommand({ ...draft, id: `cmd_${String(i).padStart(26, '0')}`, at: i } as Command))
 
 /** Positions written explicitly, a workspace, and a rule in each of its environments. */
-export async function createDeployment(scheduler: Scheduler): Promise<Deployment> {
+export async function createDeployment(scheduler: Scheduler, lists = false): Promise<Deployment> {
   const { random } = scheduler
   const host = createRawHost(scheduler)
   const log = createLogStore({ partitions: PARTITIONS })
@@ -117,7 +140,7 @@ export async function createDeployment(scheduler: Scheduler): Promise<Deployment
     clickhouse: bindClickHouse(clickhouse, host),
   }
   await prepare(raw)
-  await raw.log.append('changes', 0, FIRST_COMMANDS)
+  await raw.log.append('changes', 0, encodeFirst(lists ? [...FIRST, ...WITH_LISTS] : FIRST))
   await foldChanges(raw, host)
   const workspace = must(await readWorkspace(raw.kv, WORKSPACE), 'the workspace')
   return { log, kv, clickhouse, bus: new Map(), raw, workspace, gap }

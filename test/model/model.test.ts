@@ -7,6 +7,7 @@ import { runWorld } from './world.ts'
 
 const SEEDS = 2_000
 const LOSING_SEEDS = 200
+const LIST_SEEDS = 300
 const FIRST = 1
 const REGRESSIONS = JSON.parse(readFileSync(new URL('./regressions.json', import.meta.url), 'utf8')) as {
   readonly seed: number
@@ -49,4 +50,11 @@ t.test('where the log loses a partition, all that is accepted later is decided o
   for (const result of failed) t.fail(tell(result))
   t.equal(seeds, LOSING_SEEDS)
   t.ok(events > LOSING_SEEDS * 5, 'the deployments did work')
+})
+
+t.test('what rules put on lists comes once, and erased visitors leave them', async (t) => {
+  const { seeds, events, failed } = await explore(range(FIRST, LIST_SEEDS), { options: { lists: true, erasing: true } })
+  for (const result of failed) t.fail(tell(result))
+  t.equal(seeds, LIST_SEEDS)
+  t.ok(events > LIST_SEEDS * 5, 'the deployments did work')
 })

@@ -3,13 +3,14 @@
 import t from 'tap'
 import { MUTATIONS } from './mutations.ts'
 import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
+import { LIST_MUTATIONS } from './mutations-lists.ts'
 import { runWorld } from './world.ts'
 
 const SEEDS_MAX = 300
 
 Error.stackTraceLimit = 2
 
-const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS]
+const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS, ...LIST_MUTATIONS]
 
 for (const { rule, what, tamper, options, seed: first = 1 } of ALL) {
   t.test(`${rule}: it is noticed when ${what}`, async (t) => {

@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -12,14 +12,15 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '10000' },
     from: { type: 'string', default: '1' },
     erasing: { type: 'boolean', default: false },
+    lists: { type: 'boolean', default: false },
     'loses-stream': { type: 'boolean', default: false },
   },
 })
 const seeds = Number(values.seeds)
 const from = Number(values.from)
-const options = JSON.stringify({ erasing: values.erasing, losesStream: values['loses-stream'] })
+const options = JSON.stringify({ erasing: values.erasing, losesStream: values['loses-stream'], lists: values.lists })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
-  console.error('usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--loses-stream]')
+  console.error('usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--loses-stream]')
   process.exit(2)
 }
 

@@ -51,13 +51,15 @@ export interface WorldOptions {
   readonly erasing?: boolean
   /** A partition of the log is lost with all it holds, and nobody is erased. */
   readonly losesStream?: boolean
+  /** Rules put visitors on a list. */
+  readonly lists?: boolean
   /** How many of the newest lines of what happened are kept. */
   readonly traceLinesMax?: number
 }
 
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
-  const { erasing = false, losesStream = false, traceLinesMax = 200 } = options
+  const { erasing = false, losesStream = false, lists = false, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
   const failures: Failure[] = []
@@ -67,7 +69,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   }
   const erasersRandom = rng(seed ^ ERASERS)
   const erasures = !losesStream && (erasing || erasersRandom.chance(ERASING)) ? 1 + erasersRandom.int(4) : 0
-  const deployment = await createDeployment(scheduler)
+  const deployment = await createDeployment(scheduler, lists)
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
   const alone = random.chance(0.4)
   const keepMs = 1_000 + random.int(6_000)

@@ -1,0 +1,102 @@
+// Side effects as they are decided: of the deciding rule alone, with values and messages of the event, and unchanged on their way
+// through the log.
+
+import t from 'tap'
+import type { Rule, SideEffect } from '../../src/domain/rule.ts'
+import { type DecidedItem, decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
+import { maskSideEffect } from '../../src/rules/parse-effects.ts'
+import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { FACTS, makeRule } from './sample.ts'
+
+const ALWAYS: Rule['conditions'] = {
+  operator: 'AND',
+  rules: [{ field: 'visitorFound', operator: 'exists', value: true }],
+}
+const HOOK = 'https://hooks.slack.com/services/T0/B0/secret'
+const workspace = {
+  id: 'ws',
+  plan: 'enterprise',
+  tokenSecret: 's',
+  apiVersion: '2026-11-01',
+  settings: { clientResult: 'id' },
+} as const
+
+const rule = (id: string, sideEffects: readonly SideEffect[], more: Partial<Rule> = {}): Rule =>
+  makeRule(id, ALWAYS, { action: { verdict: 'block', sideEffects }, ...more })
+const evaluate = (rules: readonly Rule[], facts = FACTS) =>
+  openSnapshot(encodeSnapshot({ workspace, env: 'live', revision: 1, rules })).evaluate(facts)
+
+const EFFECTS: readonly SideEffect[] = [
+  { type: 'log', level: 'info', message: 'x' },
+  { type: 'addToList', list: 'Seen', value: 'visitorId', ttl: 60, reason: 'burst' },
+  { type: 'removeFromList', list: 'nets', value: 'ip' },
+  { type: 'webhook', webhookId: 'whk_a' },
+  { type: 'slack', url: HOOK, message: '{{rule.name}} in {{ip.country}} from {{ip}}, {{linkedId}}' },
+  { type: 'slack', url: HOOK },
+]
+
+t.test('the deciding rule alone has side effects, each in its place', async (t) => {
+  const outcome = evaluate([
+    rule('rul_watch', EFFECTS, { status: 'monitor', priority: 1 }),
+    rule('rul_first', EFFECTS, { priority: 2 }),
+    rule('rul_second', EFFECTS, { priority: 3 }),
+  ])
+  const place = { ruleId: 'rul_first' }
+  t.same(outcome.effects.slice(0, 3), [
+    { ...place, index: 1, type: 'addToList', list: 'Seen', value: FACTS.visitorId, ttl: 60, reason: 'burst' },
+    { ...place, index: 2, type: 'removeFromList', list: 'nets', value: '203.0.113.9' },
+    { ...place, index: 3, type: 'webhook', webhookId: 'whk_a' },
+  ])
+  t.match(outcome.effects[3], { ...place, index: 4, type: 'slack', url: HOOK, message: /in CZ from 203\.0\.113\.\*, / })
+  t.match(outcome.effects[4], { index: 5, message: new RegExp(FACTS.requestId) })
+  t.equal(outcome.effects.length, 5)
+  t.equal(outcome.effectsSkipped, 0)
+  t.same(evaluate([rule('rul_watch', EFFECTS, { status: 'monitor' })]).effects, [])
+})
+
+t.test('a value that is missing, or can be no entry, is left out and counted', async (t) => {
+  const add = (value: string): SideEffect => ({ type: 'addToList', list: 'l', value })
+  const tag = { text: 'a@b.example', long: 'x'.repeat(321), number: 7, empty: '' }
+  const paths = ['tag.text', 'tag.long', 'tag.number', 'tag.empty', 'tag.none', 'visitorId']
+  const { effects, effectsSkipped } = evaluate([rule('rul_a', paths.map(add))], { ...FACTS, tag })
+  t.same(
+    effects.map((effect) => [effect.index, 'value' in effect ? effect.value : null]),
+    [
+      [0, 'a@b.example'],
+      [5, FACTS.visitorId],
+    ],
+  )
+  t.equal(effectsSkipped, 4)
+})
+
+t.test('side effects come back out of a record of events as they went in', async (t) => {
+  const { effects } = evaluate([rule('rul_a', EFFECTS)])
+  const item: DecidedItem = {
+    ...{ seq: 1, requestId: FACTS.requestId, workspace: 'ws', env: 'live', visitorId: FACTS.visitorId },
+    ...{ state: new Uint8Array(0), indexed: [], matches: [], nonceHash: 0, bodyHash: 0, acceptedAt: 1 },
+    ...{ keyKind: 'secret', replyTo: '', rowBytes: 3 },
+  }
+  const rows = Buffer.from('[]\n[]\n')
+  const record = encodeEventsRecord({
+    from: 1,
+    to: 2,
+    items: [
+      { ...item, effects },
+      { ...item, seq: 2 },
+    ],
+    rows,
+  })
+  const { items } = decodeEventsRecord(record)
+  t.same(items[0]?.effects, effects)
+  t.notOk('effects' in (items[1] ?? {}), 'most events have none')
+})
+
+t.test('an address that is a secret is never shown whole', async (t) => {
+  t.same(maskSideEffect({ type: 'slack', url: HOOK, message: 'm' }), {
+    type: 'slack',
+    url: 'https://hooks.slack.com/****',
+    message: 'm',
+  })
+  const [log] = EFFECTS
+  if (log !== undefined) t.same(maskSideEffect(log), log)
+})
