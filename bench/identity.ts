@@ -2,14 +2,22 @@
 // FP-Stalker on the same visits.
 
 import { parseArgs } from 'node:util'
+import { cleanUp, startServer } from '../test/helpers/server.ts'
 import type { Reference } from './identity/answer.ts'
 import { createDescriber } from './identity/describe.ts'
-import { createDirectDrive } from './identity/drive-direct.ts'
-import { createHttpDrive } from './identity/drive-http.ts'
+import { createDirectDrive, type Drive } from './identity/drive-direct.ts'
+import { createHttpDrive, SERVER_ENV } from './identity/drive-http.ts'
 import { createExactHash } from './identity/exact-hash.ts'
 import { createFpStalker } from './identity/fp-stalker.ts'
 import { openPopulation, type Visit } from './identity/population.ts'
-import { calibrationTable, describeText, familyTable, frontierTable, mainTable, segmentTable } from './identity/table.ts'
+import {
+  calibrationTable,
+  describeText,
+  familyTable,
+  frontierTable,
+  mainTable,
+  segmentTable,
+} from './identity/table.ts'
 import { createTally } from './identity/tally.ts'
 
 const USAGE = `bench identity [--devices 2000] [--days 180] [--seed 1] [--perturb SEED] [--values even|odd] [--driver direct|http] [--json]
@@ -33,6 +41,16 @@ const whole = (text: string, name: string): number => {
   const value = Number(text)
   if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`)
   return value
+}
+
+async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
+  const server = await startServer({ env: SERVER_ENV })
+  try {
+    await run(createHttpDrive({ port: server.port, key: server.keys.testPublic }))
+  } finally {
+    await server.stop()
+    await cleanUp()
+  }
 }
 
 async function main(): Promise<void> {
@@ -67,8 +85,9 @@ async function main(): Promise<void> {
   }
 
   const startedMs = performance.now()
-  const drive = driver === 'http' ? createHttpDrive() : createDirectDrive(seed)
-  await drive(watched(), ({ truth }, answer) => own.add(truth, answer))
+  const run = (drive: Drive) => drive(watched(), ({ truth }, answer) => own.add(truth, answer))
+  if (driver === 'http') await withServer(run)
+  else await run(createDirectDrive(seed))
   const seconds = (performance.now() - startedMs) / 1_000
 
   const description = describer.result()
@@ -78,11 +97,15 @@ async function main(): Promise<void> {
   ]
   const fingerpost = own.result()
   if (options.json) {
-    console.log(JSON.stringify({ ...setup, driver, seconds, description, results: Object.fromEntries(results) }, null, 2))
+    console.log(
+      JSON.stringify({ ...setup, driver, seconds, description, results: Object.fromEntries(results) }, null, 2),
+    )
     return
   }
   const perturbed = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
-  console.log(`seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}, ${seconds.toFixed(0)} s\n`)
+  console.log(
+    `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}, ${seconds.toFixed(0)} s\n`,
+  )
   console.log(`${describeText(description)}\n`)
   for (const text of [
     mainTable(results),

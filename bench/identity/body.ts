@@ -179,7 +179,12 @@ export function present(moment: Moment, world: World, rendering: Rendering): Sen
         webGlExtensions: { extensions: ['OES_texture_float'], parametersHash: longHash(glName ?? '') },
         fonts: device.resists ? [] : moment.fonts,
         plugins: [{ name: 'PDF Viewer' }],
-        storage: { quota: isPrivate ? 1_073_741_824 : 10_737_418_240, cookies: true, localStorage: true, indexedDB: true },
+        storage: {
+          quota: isPrivate ? 1_073_741_824 : 10_737_418_240,
+          cookies: true,
+          localStorage: true,
+          indexedDB: true,
+        },
         permissions: { notifications: 'prompt', notificationPermission: 'default' },
         incognito: { isPrivate, browserName: who.incognitoName },
         worker: {

@@ -2,7 +2,7 @@
 // much they change between visits, how often they come without a token.
 
 import { subnetOf } from '../../src/domain/ip.ts'
-import { valueOf } from './exact-hash.ts'
+import { componentIn } from './exact-hash.ts'
 import type { Truth, Visit } from './population.ts'
 
 const FULL = [
@@ -24,11 +24,11 @@ const FULL = [
 /** Attributes compared from visit to visit. */
 const COMPARED = {
   version: (visit: Visit) => visit.headers['user-agent'],
-  screen: (visit: Visit) => JSON.stringify(valueOf(visit, 'screenResolution')),
-  pixelRatio: (visit: Visit) => JSON.stringify(valueOf(visit, 'devicePixelRatio')),
-  canvas: (visit: Visit) => JSON.stringify(valueOf(visit, 'canvas')),
-  fonts: (visit: Visit) => JSON.stringify(valueOf(visit, 'fonts')),
-  timezone: (visit: Visit) => JSON.stringify(valueOf(visit, 'timezone')),
+  screen: (visit: Visit) => JSON.stringify(componentIn(visit, 'screenResolution')),
+  pixelRatio: (visit: Visit) => JSON.stringify(componentIn(visit, 'devicePixelRatio')),
+  canvas: (visit: Visit) => JSON.stringify(componentIn(visit, 'canvas')),
+  fonts: (visit: Visit) => JSON.stringify(componentIn(visit, 'fonts')),
+  timezone: (visit: Visit) => JSON.stringify(componentIn(visit, 'timezone')),
   ip: (visit: Visit) => visit.ip,
   subnet: (visit: Visit) => subnetOf(visit.ip),
 } as const
@@ -42,7 +42,7 @@ export function profileText(visit: Visit): string {
   const noisy = drawsNoise(visit.truth)
   const made = ['canvas', 'audio', ...(visit.truth.browser === 'brave' ? ['hardwareConcurrency', 'deviceMemory'] : [])]
   const names = noisy ? FULL.filter((name) => !made.includes(name)) : FULL
-  return `${visit.headers['user-agent']}|${names.map((name) => JSON.stringify(valueOf(visit, name))).join('|')}`
+  return `${visit.headers['user-agent']}|${names.map((name) => JSON.stringify(componentIn(visit, name))).join('|')}`
 }
 
 export interface Description {

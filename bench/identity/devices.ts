@@ -96,7 +96,7 @@ export const drawFonts = (values: Values, platform: Platform, browser: Browser, 
 
 /** Driver builds are a few per card, the newest the most common. */
 export const drawDriver = (rates: Rates, r: Rng): number =>
-  Math.min(Math.max(1, Math.round(rates['drivers.perGpu'])) - 1, Math.floor(exponential(2, r)))
+  Math.min(Math.max(1, Math.round(rates['drivers.perGpu'])) - 1, Math.floor(exponential(1, r)))
 
 function drawHabits(platform: Platform, browser: Browser, rates: Rates, r: Rng): Habits {
   const heavy = r.chance(rates['private.heavyUsers'])

@@ -93,8 +93,7 @@ export function createDirectDrive(seed: number): Drive {
 
   function decide(visit: Visit): Answer {
     const storageToken = storages.read(visit)
-    const token =
-      storageToken === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, storageToken)
+    const token = storageToken === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, storageToken)
     const meta = metaOf(visit, token)
     const bytes = new TextEncoder().encode(JSON.stringify({ ...visit.body, storageToken }))
     const partition = must(partitions[homeOf(visit, meta)], 'a partition')

@@ -3,16 +3,19 @@
 
 import { Agent, request } from 'node:http'
 import { isoTime } from '../../src/events/present.ts'
-import { cleanUp, startServer } from '../../test/helpers/server.ts'
 import { type Answer, createStorages } from './answer.ts'
 import type { Drive } from './drive-direct.ts'
 import type { Visit } from './population.ts'
 
-const IN_FLIGHT_MAX = 64
-const ENV = { FINGERPOST_RETENTION_EVENTS_DAYS: '3650', FINGERPOST_DECISION_WAIT_MS: '60000' }
+const IN_FLIGHT_MAX = 256
+/** Visits under way at once lie at most this far apart, so that devices do not overtake each other by much. */
+const SPAN_MS_MAX = 86_400_000
+/** What the server needs: visits of long ago are taken, and decisions waited for. */
+export const SERVER_ENV = { FINGERPOST_RETENTION_EVENTS_DAYS: '3650', FINGERPOST_DECISION_WAIT_MS: '60000' }
 
-interface Target {
+export interface Target {
   readonly port: number
+  /** A public key of the test environment. */
   readonly key: string
 }
 
@@ -33,28 +36,28 @@ export function identify(agent: Agent, { port, key }: Target, visit: Visit, toke
     'content-length': body.length,
   }
   return new Promise((resolve, reject) => {
-    const call = request({ port, host: '127.0.0.1', method: 'POST', path: '/v1/identify', agent, headers }, (answer) => {
-      const chunks: Buffer[] = []
-      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
-      answer.on('error', reject)
-      answer.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8')
-        if (answer.statusCode === 200) resolve(JSON.parse(text) as Result)
-        else reject(new Error(`status ${answer.statusCode}: ${text.slice(0, 300)}`))
-      })
-    })
+    const call = request(
+      { port, host: '127.0.0.1', method: 'POST', path: '/v1/identify', agent, headers },
+      (answer) => {
+        const chunks: Buffer[] = []
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+        answer.on('error', reject)
+        answer.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8')
+          if (answer.statusCode === 200) resolve(JSON.parse(text) as Result)
+          else reject(new Error(`status ${answer.statusCode}: ${text.slice(0, 300)}`))
+        })
+      },
+    )
     call.on('error', reject)
     call.end(body)
   })
 }
 
-/** Starts a server of its own and ends it with the last visit. */
-export function createHttpDrive(): Drive {
+export function createHttpDrive(target: Target): Drive {
   return async (visits, told) => {
-    const server = await startServer({ env: ENV })
     const agent = new Agent({ keepAlive: true, maxSockets: IN_FLIGHT_MAX })
     const storages = createStorages()
-    const target = { port: server.port, key: server.keys.testPublic }
     const latest = new Map<number, Promise<Answer>>()
     const flying: { visit: Visit; answer: Promise<Answer> }[] = []
 
@@ -75,6 +78,7 @@ export function createHttpDrive(): Drive {
     try {
       for (const visit of visits) {
         const { device } = visit.truth
+        while (flying.length > 0 && visit.atMs - (flying[0]?.visit.atMs ?? 0) > SPAN_MS_MAX) await land()
         const answer = send(visit, latest.get(device))
         // Looked at when its turn comes; until then a failure is nobody's.
         answer.catch(() => undefined)
@@ -85,8 +89,6 @@ export function createHttpDrive(): Drive {
       while (flying.length > 0) await land()
     } finally {
       agent.destroy()
-      await server.stop()
-      await cleanUp()
     }
   }
 }

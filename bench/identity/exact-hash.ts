@@ -28,14 +28,14 @@ const STABLE = [
   'plugins',
 ]
 
-export const valueOf = (visit: Visit, name: string): unknown =>
+export const componentIn = (visit: Visit, name: string): unknown =>
   (visit.body.components as Readonly<Record<string, Component>> | undefined)?.[name]?.value
 
 /** All stable values as one text. */
 export function stableText(visit: Visit): string {
-  const vendor = valueOf(visit, 'vendor')
-  const canvas = vendor === 'Google Inc.' ? JSON.stringify(valueOf(visit, 'canvas')) : ''
-  return STABLE.map((name) => JSON.stringify(valueOf(visit, name))).join('|') + canvas
+  const vendor = componentIn(visit, 'vendor')
+  const canvas = vendor === 'Google Inc.' ? JSON.stringify(componentIn(visit, 'canvas')) : ''
+  return STABLE.map((name) => JSON.stringify(componentIn(visit, name))).join('|') + canvas
 }
 
 export function createExactHash(withToken: boolean): Reference {

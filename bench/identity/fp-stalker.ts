@@ -4,7 +4,7 @@
 
 import { parseUserAgent } from '../../src/identity/user-agent.ts'
 import { createStorages, type Reference } from './answer.ts'
-import { valueOf } from './exact-hash.ts'
+import { componentIn } from './exact-hash.ts'
 import type { Visit } from './population.ts'
 
 interface Fingerprint {
@@ -56,12 +56,12 @@ function createSimilar() {
 }
 
 function fingerprintOf(visit: Visit, modern: boolean): Fingerprint {
-  const text = (name: string) => JSON.stringify(valueOf(visit, name)) ?? ''
+  const text = (name: string) => JSON.stringify(componentIn(visit, name)) ?? ''
   const header = (name: string) => visit.headers[name] ?? ''
   const agent = header('user-agent')
   const { os, family, major } = parseUserAgent(agent)
-  const gl = (valueOf(visit, 'webGlBasics') ?? {}) as Readonly<Record<string, string>>
-  const storage = (valueOf(visit, 'storage') ?? {}) as Readonly<Record<string, unknown>>
+  const gl = (componentIn(visit, 'webGlBasics') ?? {}) as Readonly<Record<string, string>>
+  const storage = (componentIn(visit, 'storage') ?? {}) as Readonly<Record<string, unknown>>
   const more = ['fonts', 'hardwareConcurrency', 'deviceMemory', 'audio']
   const fixed = [
     os,

@@ -48,7 +48,15 @@ const YEAR_MS = 365 * DAY_MS
 const SESSION_MS = 30 * MINUTE_MS
 const SAFARI_CAP_MS = 7 * DAY_MS
 const ZOOMS = [0.9, 1.1, 1.25, 1.5]
-const EXTRA_FONTS = ['Gotham', 'Univers CE 55 Medium', 'ZWAdobeF', 'SCRIPTINA', 'Staccato222 BT', 'Humanst521 BT', 'Futura Md BT']
+const EXTRA_FONTS = [
+  'Gotham',
+  'Univers CE 55 Medium',
+  'ZWAdobeF',
+  'SCRIPTINA',
+  'Staccato222 BT',
+  'Humanst521 BT',
+  'Futura Md BT',
+]
 /** Most visits away from home are to the same other place. */
 const SAME_OTHER_PLACE = 0.8
 
@@ -166,7 +174,8 @@ export function* visitsOf(device: Device, world: World): Generator<Moment, void>
     version = Math.max(version, newestAt(train, atMs - habits.lagMs))
     if (osUpdatesPerYear !== null && happened(rates[osUpdatesPerYear], elapsedMs, r)) osUpdates++
     if (happened(rates['drivers.updatesPerYear'], elapsedMs, r) && !isMobile(device.platform)) driver++
-    if (happened(rates['fonts.changesPerYear'], elapsedMs, r) && !isMobile(device.platform)) fonts = changeFonts(fonts, r)
+    if (happened(rates['fonts.changesPerYear'], elapsedMs, r) && !isMobile(device.platform))
+      fonts = changeFonts(fonts, r)
     if (happened(rates['languages.changesPerYear'], elapsedMs, r)) languages = otherLanguages(home.place, r)
     const trip = trips.find((one) => one.fromMs <= atMs && atMs < one.toMs)
     const docked = device.monitor !== null && r.chance(rates['dock.use'])

@@ -1,8 +1,8 @@
 // Where visits come from: countries with their languages and time zones, homes whose address changes now and then, phone
 // carriers that share few addresses among many, VPN exits, hotels. Every address is a function of who and when.
 
-import { canonicalIp } from '../../src/domain/ip.ts'
 import { hash32 } from '../../src/domain/ids.ts'
+import { canonicalIp } from '../../src/domain/ip.ts'
 import type { Rng } from '../../test/helpers/rng.ts'
 import type { Rates } from './parameters.ts'
 import { cumulate, draw } from './values.ts'
@@ -28,7 +28,13 @@ type Row = readonly [code: string, weight: number, octet: number, zones: readonl
 
 // Weights and lists are assumptions: a service with customers in a dozen countries.
 const COUNTRIES: readonly Row[] = [
-  ['US', 30, 68, ['America/New_York', 'America/Chicago', 'America/Los_Angeles', 'America/Denver'], ['en-US,en', 'en-US', 'en-US,en,es', 'es-US,es,en']],
+  [
+    'US',
+    30,
+    68,
+    ['America/New_York', 'America/Chicago', 'America/Los_Angeles', 'America/Denver'],
+    ['en-US,en', 'en-US', 'en-US,en,es', 'es-US,es,en'],
+  ],
   ['GB', 9, 72, ['Europe/London'], ['en-GB,en-US,en', 'en-GB,en', 'en-US,en']],
   ['DE', 10, 76, ['Europe/Berlin'], ['de-DE,de,en-US,en', 'de,en-US,en', 'en-US,en,de', 'tr-TR,tr,de']],
   ['FR', 7, 80, ['Europe/Paris'], ['fr-FR,fr,en-US,en', 'fr,en-US', 'en-US,en']],

@@ -1,12 +1,12 @@
 // The stream of visits of a whole population in order of time. What a service may see of a visit (body, headers, address,
 // time, token) is kept apart from the truth about it.
 
+import { present, type Sent } from './body.ts'
 import type { Browser, Device, World } from './devices.ts'
 import { makeDevices } from './devices.ts'
 import { openModels, type Platform } from './hardware.ts'
 import { type Moment, visitsOf } from './life.ts'
 import { ratesOf } from './parameters.ts'
-import { present, type Sent } from './body.ts'
 import { openRendering } from './releases.ts'
 import { type Half, openValues } from './values.ts'
 

@@ -3,7 +3,8 @@
 import type { Description } from './describe.ts'
 import type { Precision, Result, Split } from './tally.ts'
 
-const percent = (share: number, digits = 1): string => (Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`)
+const percent = (share: number, digits = 1): string =>
+  Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`
 const parts = ({ n, correct, wrong, split }: Split): string =>
   n === 0 ? '–' : [correct, wrong, split].map((count) => ((count / n) * 100).toFixed(1)).join(' / ')
 const precision = ({ n, share, lower }: Precision): string =>

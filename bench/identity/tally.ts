@@ -1,7 +1,6 @@
 // Counts how right a method is against the truth. An id belongs to the device whose visit it was first given to; a visit
 // under an id that belongs to another device is a false merge.
 
-import { hash53 } from '../../src/domain/ids.ts'
 import type { Answer } from './answer.ts'
 import type { Truth } from './population.ts'
 
@@ -102,7 +101,7 @@ function countIn<K, V>(map: Map<K, V>, key: K, none: () => V): V {
 export function createTally(): Tally {
   const owners = new Map<string, number>()
   const firstOwned = new Map<number, string>()
-  const perPair = new Map<number, number>()
+  const perPair = new Map<string, number>()
   const perId = new Map<string, number>()
   const perDevice = new Map<number, number>()
   const segments = new Map(SEGMENTS.map((name) => [name, noCounts()]))
@@ -172,7 +171,7 @@ export function createTally(): Tally {
       if (truth.tokenless && truth.returning) addHard(truth, !known ? 'split' : right ? 'correct' : 'wrong')
       if (truth.tokenless && known) links.push({ confidence: confidence ?? 1, right, returning: truth.returning })
       if (confidence !== null) addConfidence(truth, confidence, known, right)
-      const pair = hash53(id, truth.device)
+      const pair = `${truth.device}/${id}`
       perPair.set(pair, (perPair.get(pair) ?? 0) + 1)
       perId.set(id, (perId.get(id) ?? 0) + 1)
       perDevice.set(truth.device, (perDevice.get(truth.device) ?? 0) + 1)
