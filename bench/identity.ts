@@ -20,7 +20,15 @@ import {
 } from './identity/table.ts'
 import { createTally } from './identity/tally.ts'
 
-const USAGE = `bench identity [--devices 2000] [--days 180] [--seed 1] [--perturb SEED] [--values even|odd] [--driver direct|http] [--json]
+const USAGE = `bench identity [options]
+  --devices 2000     devices of the population
+  --days 180         length of its life
+  --seed 1           another seed is another population of the same kind
+  --perturb SEED     multiplies every rate by its own factor from U[0.5, 2]
+  --values even      which half of the rarer values: even, or odd for what was never looked at while building
+  --driver direct    the decider in this process, or http: a real server
+  --alone            without the references
+  --json             everything that was counted
 `
 
 const { values: options } = parseArgs({
@@ -32,6 +40,7 @@ const { values: options } = parseArgs({
     perturb: { type: 'string' },
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
+    alone: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -67,12 +76,9 @@ async function main(): Promise<void> {
   } as const
   const population = openPopulation(setup)
   const describer = createDescriber()
-  const references: readonly Reference[] = [
-    createExactHash(false),
-    createExactHash(true),
-    createFpStalker(false),
-    createFpStalker(true),
-  ]
+  const references: readonly Reference[] = options.alone
+    ? []
+    : [createExactHash(false), createExactHash(true), createFpStalker(false), createFpStalker(true)]
   const tallies = references.map((reference) => ({ reference, tally: createTally() }))
   const own = createTally()
 
@@ -112,7 +118,7 @@ async function main(): Promise<void> {
     segmentTable(results),
     familyTable(fingerpost),
     calibrationTable(fingerpost),
-    frontierTable(fingerpost),
+    frontierTable(fingerpost, results.slice(0, -1)),
   ]) {
     console.log(`${text}\n`)
   }

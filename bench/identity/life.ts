@@ -46,6 +46,8 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const YEAR_MS = 365 * DAY_MS
 const SESSION_MS = 30 * MINUTE_MS
+/** So soon after a visit most devices are still in the same place. */
+const STICKY_MS = 4 * HOUR_MS
 const SAFARI_CAP_MS = 7 * DAY_MS
 const ZOOMS = [0.9, 1.1, 1.25, 1.5]
 const EXTRA_FONTS = [
@@ -180,7 +182,8 @@ export function* visitsOf(device: Device, world: World): Generator<Moment, void>
     const trip = trips.find((one) => one.fromMs <= atMs && atMs < one.toMs)
     const docked = device.monitor !== null && r.chance(rates['dock.use'])
     const zoomed = r.chance(rates['zoom.use'])
-    if (!sameSession || ip === '') ip = addressOf(device, atMs, trip, other, world, r)
+    const moved = !sameSession && !(elapsedMs < STICKY_MS && r.chance(rates['network.sticky']))
+    if (moved || ip === '') ip = addressOf(device, atMs, trip, other, world, r)
     const shown = habits.spoofs ? disguised(device, world, visit) : device
 
     yield {

@@ -1,7 +1,7 @@
 // Prints results as Markdown tables.
 
 import type { Description } from './describe.ts'
-import type { Precision, Result, Split } from './tally.ts'
+import type { FrontierPoint, Precision, Result, Split } from './tally.ts'
 
 const percent = (share: number, digits = 1): string =>
   Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`
@@ -58,27 +58,40 @@ export function familyTable({ sureLinks, sureFound }: Result): string {
   return table([['confidence > 0.9', 'links without token', 'all that found somebody'], ...rows])
 }
 
-export function calibrationTable({ calibration, calibrationError }: Result): string {
-  const rows = calibration.map(({ n, said, right }, i) => [
+export function calibrationTable({ calibration }: Result): string {
+  const rows = calibration.all.bins.map(({ n, said, right }, i) => [
     `${i / 10}–${(i + 1) / 10}`,
     String(n),
     percent(said),
     percent(right),
   ])
-  const error = `Calibration error of answers without token: ${calibrationError.toFixed(4)}`
-  return `${error}\n\n${table([['confidence', 'n', 'said', 'right'], ...rows])}`
+  const error = (name: keyof typeof calibration) => calibration[name].error.toFixed(4)
+  return [
+    `Calibration error of answers without token: ${error('all')}; of links ${error('links')}, of "new" ${error('new')}.`,
+    '',
+    table([['confidence', 'n', 'said', 'right'], ...rows]),
+  ].join('\n')
 }
 
-/** What would remain of the links without token if only those at least this sure were taken. */
-export function frontierTable({ frontier }: Result): string {
-  const rows = frontier.map((point) => [
-    point.confidenceMin.toFixed(2),
+/**
+ * What would remain of the links without token if only those at least this sure were taken; the other methods, which have
+ * no confidence, are points beside it.
+ */
+export function frontierTable(own: Result, others: Named): string {
+  const row = (name: string, point: FrontierPoint) => [
+    name,
     percent(point.linked),
     percent(point.wrong, 2),
     percent(point.newMerged, 2),
     percent(point.precision, 2),
+  ]
+  const rows = own.frontier.map((point) => row(point.confidenceMin.toFixed(2), point))
+  const points = others.flatMap(([name, { frontier }]) => (frontier[0] === undefined ? [] : [row(name, frontier[0])]))
+  return table([
+    ['confidence ≥', 'hard linked', 'hard wrong', 'new filed under existing', 'link precision'],
+    ...rows,
+    ...points,
   ])
-  return table([['confidence ≥', 'hard linked', 'hard wrong', 'new filed under existing', 'link precision'], ...rows])
 }
 
 export function describeText(d: Description): string {

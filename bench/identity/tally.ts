@@ -24,6 +24,11 @@ export interface FrontierPoint {
   readonly newMerged: number
   readonly precision: number
 }
+export interface Calibration {
+  /** Mean distance of what was said from what was right, weighed by bin; NaN without answers. */
+  readonly error: number
+  readonly bins: readonly { readonly n: number; readonly said: number; readonly right: number }[]
+}
 export interface Result {
   readonly visits: number
   readonly returning: number
@@ -40,8 +45,8 @@ export interface Result {
   /** Links without a token, and all answers that found somebody, told with a confidence above 0.9. */
   readonly sureLinks: Readonly<Record<string, Precision>>
   readonly sureFound: Readonly<Record<string, Precision>>
-  readonly calibrationError: number
-  readonly calibration: readonly { readonly n: number; readonly said: number; readonly right: number }[]
+  /** Of answers without a token, in ten bins of confidence: a link is right, or "new" is. */
+  readonly calibration: Readonly<Record<'all' | 'links' | 'new', Calibration>>
   readonly frontier: readonly FrontierPoint[]
 }
 
@@ -98,6 +103,27 @@ function countIn<K, V>(map: Map<K, V>, key: K, none: () => V): V {
   return found
 }
 
+function createCalibration() {
+  const bins = Array.from({ length: BINS }, () => ({ n: 0, said: 0, right: 0 }))
+  return {
+    add(confidence: number, right: boolean) {
+      const bin = bins[Math.min(BINS - 1, Math.floor(confidence * BINS))]
+      if (bin === undefined) return
+      bin.n++
+      bin.said += confidence
+      if (right) bin.right++
+    },
+    result(): Calibration {
+      const total = bins.reduce((sum, bin) => sum + bin.n, 0)
+      const distance = bins.reduce((sum, bin) => sum + Math.abs(bin.said - bin.right), 0)
+      return {
+        error: total === 0 ? Number.NaN : distance / total,
+        bins: bins.map((bin) => ({ n: bin.n, said: bin.said / bin.n, right: bin.right / bin.n })),
+      }
+    },
+  }
+}
+
 export function createTally(): Tally {
   const owners = new Map<string, number>()
   const firstOwned = new Map<number, string>()
@@ -107,7 +133,7 @@ export function createTally(): Tally {
   const segments = new Map(SEGMENTS.map((name) => [name, noCounts()]))
   const sureLinks = new Map<string, Hits>()
   const sureFound = new Map<string, Hits>()
-  const bins = Array.from({ length: BINS }, () => ({ n: 0, said: 0, right: 0 }))
+  const calibrations = { all: createCalibration(), links: createCalibration(), new: createCalibration() }
   const links: { confidence: number; right: boolean; returning: boolean }[] = []
   const hard = noCounts()
   const n = { visits: 0, returning: 0, firsts: 0, falseMerges: 0, newMerged: 0, stable: 0 }
@@ -134,11 +160,9 @@ export function createTally(): Tally {
     if (known && confidence > SURE_ABOVE) hit(sureFound, family, right)
     if (!truth.tokenless) return
     if (known && confidence > SURE_ABOVE) hit(sureLinks, family, right)
-    const bin = bins[Math.min(BINS - 1, Math.floor(confidence * BINS))]
-    if (bin === undefined) return
-    bin.n++
-    bin.said += confidence
-    if (known ? right : !truth.returning) bin.right++
+    const answerRight = known ? right : !truth.returning
+    calibrations.all.add(confidence, answerRight)
+    calibrations[known ? 'links' : 'new'].add(confidence, answerRight)
   }
 
   function frontierAt(confidenceMin: number): FrontierPoint {
@@ -179,8 +203,6 @@ export function createTally(): Tally {
     result() {
       const sum = (counts: Iterable<number>) => [...counts].reduce((total, count) => total + pairs(count), 0)
       const together = sum(perPair.values())
-      const tokenless = bins.reduce((total, bin) => total + bin.n, 0)
-      const error = bins.reduce((total, bin) => total + Math.abs(bin.said - bin.right), 0)
       const precisions = (map: ReadonlyMap<string, Hits>) =>
         Object.fromEntries(
           [...map].sort((a, b) => b[1].n - a[1].n).map(([family, hits]) => [family, wilson(hits.right, hits.n)]),
@@ -200,8 +222,11 @@ export function createTally(): Tally {
         segments: Object.fromEntries(segments),
         sureLinks: precisions(sureLinks),
         sureFound: precisions(sureFound),
-        calibrationError: tokenless === 0 ? Number.NaN : error / tokenless,
-        calibration: bins.map((bin) => ({ n: bin.n, said: bin.said / bin.n, right: bin.right / bin.n })),
+        calibration: {
+          all: calibrations.all.result(),
+          links: calibrations.links.result(),
+          new: calibrations.new.result(),
+        },
         frontier: THRESHOLDS.map(frontierAt),
       }
     },
