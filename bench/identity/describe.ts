@@ -58,25 +58,32 @@ export interface Description {
 
 export function createDescriber() {
   const profiles = new Map<string, { n: number; group: string }>()
-  const last = new Map<number, Visit>()
+  /** What was compared at a device's last visit. */
+  const last = new Map<number, readonly (string | null)[]>()
   const equal: Record<string, { n: number; same: number }> = {}
   let visits = 0
   let returning = 0
   let tokenless = 0
   let privates = 0
 
-  function compare(before: Visit, visit: Visit): void {
-    for (const [name, read] of Object.entries(COMPARED)) {
-      if (name === 'canvas' && (drawsNoise(visit.truth) || drawsNoise(before.truth))) continue
+  function readAll(visit: Visit): (string | null)[] {
+    const noisy = drawsNoise(visit.truth)
+    return Object.entries(COMPARED).map(([name, read]) => (name === 'canvas' && noisy ? null : (read(visit) ?? '')))
+  }
+
+  function compare(before: readonly (string | null)[], now: readonly (string | null)[]): void {
+    Object.keys(COMPARED).forEach((name, i) => {
+      if (before[i] === null || now[i] === null) return
       equal[name] ??= { n: 0, same: 0 }
       equal[name].n++
-      if (read(before) === read(visit)) equal[name].same++
-    }
+      if (before[i] === now[i]) equal[name].same++
+    })
   }
 
   return {
     add(visit: Visit) {
       const { truth } = visit
+      const now = readAll(visit)
       visits++
       if (truth.isPrivate) privates++
       if (!truth.returning) {
@@ -87,9 +94,9 @@ export function createDescriber() {
       } else {
         returning++
         if (truth.tokenless) tokenless++
-        compare(last.get(truth.device) ?? visit, visit)
+        compare(last.get(truth.device) ?? now, now)
       }
-      last.set(truth.device, visit)
+      last.set(truth.device, now)
     },
     result(): Description {
       const groups: Record<string, { n: number; unique: number }> = {}
