@@ -27,11 +27,14 @@ const COMPARED = {
   screen: (visit: Visit) => JSON.stringify(componentIn(visit, 'screenResolution')),
   pixelRatio: (visit: Visit) => JSON.stringify(componentIn(visit, 'devicePixelRatio')),
   canvas: (visit: Visit) => JSON.stringify(componentIn(visit, 'canvas')),
+  audio: (visit: Visit) => JSON.stringify(componentIn(visit, 'audio')),
   fonts: (visit: Visit) => JSON.stringify(componentIn(visit, 'fonts')),
   timezone: (visit: Visit) => JSON.stringify(componentIn(visit, 'timezone')),
   ip: (visit: Visit) => visit.ip,
   subnet: (visit: Visit) => subnetOf(visit.ip),
 } as const
+
+const DRAWN: readonly string[] = ['canvas', 'audio']
 
 /** Browsers that draw something new in every session would all be unique by that alone. */
 const drawsNoise = ({ browser, platform, isPrivate }: Truth): boolean =>
@@ -40,7 +43,7 @@ const drawsNoise = ({ browser, platform, isPrivate }: Truth): boolean =>
 /** Everything a page can tell of a device, but for what the browser makes up. */
 export function profileText(visit: Visit): string {
   const noisy = drawsNoise(visit.truth)
-  const made = ['canvas', 'audio', ...(visit.truth.browser === 'brave' ? ['hardwareConcurrency', 'deviceMemory'] : [])]
+  const made = [...DRAWN, ...(visit.truth.browser === 'brave' ? ['hardwareConcurrency', 'deviceMemory'] : [])]
   const names = noisy ? FULL.filter((name) => !made.includes(name)) : FULL
   return `${visit.headers['user-agent']}|${names.map((name) => JSON.stringify(componentIn(visit, name))).join('|')}`
 }
@@ -52,7 +55,7 @@ export interface Description {
   readonly privateShare: number
   /** Share of first visits whose profile no other first visit shows, by platform, `fleets` and `all`. */
   readonly unicity: Readonly<Record<string, { readonly n: number; readonly share: number }>>
-  /** Share of consecutive visits with an equal value; canvas without browsers that draw noise. */
+  /** Share of consecutive visits with an equal value; canvas and audio without browsers that draw noise. */
   readonly agreement: Readonly<Record<string, number>>
 }
 
@@ -68,7 +71,7 @@ export function createDescriber() {
 
   function readAll(visit: Visit): (string | null)[] {
     const noisy = drawsNoise(visit.truth)
-    return Object.entries(COMPARED).map(([name, read]) => (name === 'canvas' && noisy ? null : (read(visit) ?? '')))
+    return Object.entries(COMPARED).map(([name, read]) => (noisy && DRAWN.includes(name) ? null : (read(visit) ?? '')))
   }
 
   function compare(before: readonly (string | null)[], now: readonly (string | null)[]): void {

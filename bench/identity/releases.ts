@@ -42,18 +42,16 @@ export interface Rendering {
   audio(train: Train, version: number): number
 }
 
-const VERSIONS_BACK = 60
-
 export function openRendering(rates: Rates, seed: number): Rendering {
   const known = new Map<string, number>()
   const happens = (what: string, chance: number) => hash32(`${seed}/${what}`) / 2 ** 32 < chance
 
-  /** The last version, at most `version`, that changed something. */
+  /** The last version, at most `version`, that changed something; 0 when none ever did. */
   function lastChange(key: string, version: number, changes: (version: number) => boolean): number {
     const found = known.get(key)
     if (found !== undefined) return found
     let at = version
-    while (at > version - VERSIONS_BACK && at > 0 && !changes(at)) at--
+    while (at > 0 && !changes(at)) at--
     known.set(key, at)
     return at
   }
