@@ -158,7 +158,6 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
     }
     return found.slice(0, limit)
   }
-
 }
 
 /** Sorts after every other character. */

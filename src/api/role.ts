@@ -85,7 +85,8 @@ export function startApi(needs: ApiRoleNeeds): void {
   const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openVisitorReads(kv, partitions)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
-  const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) => lookUpLists(kv, workspace, env, asked, clock.now())
+  const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
+    lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
     ...eventRoutes({ events, visitors }),
     ...visitorRoutes({

@@ -99,7 +99,8 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
           throw invalid('ruleId', 'Send conditions or ruleId, not both.')
         }
         if (ruleId !== undefined && !RULE_ID.test(ruleId)) throw invalid('ruleId', 'This is no rule id.')
-        const group = conditions === undefined ? null : parseConditions(conditions, await parseContext(kv, caller, body))
+        const group =
+          conditions === undefined ? null : parseConditions(conditions, await parseContext(kv, caller, body))
         const { workspace, env } = caller
         const given = event === undefined ? null : readGiven(event, workspace.id, env)
         if (given === null && requestId === undefined) throw invalid('requestId', 'Send requestId or event.')

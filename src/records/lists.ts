@@ -2,8 +2,8 @@
 // Entries lie one by one under their list, in the order of their text; what is due to expire is indexed by its time.
 
 import type { Env } from '../domain/event.ts'
-import { ENTRY_SOURCES, type EntrySource, foldListName, type List, type ListType } from '../domain/list.ts'
 import { canonicalIp, rangesAround } from '../domain/ip.ts'
+import { ENTRY_SOURCES, type EntrySource, foldListName, type List, type ListType } from '../domain/list.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { scanAll, tenantScope } from './scopes.ts'

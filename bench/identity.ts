@@ -1,0 +1,128 @@
+// How well devices are recognised: a simulated population driven through the service, against exact hashing and the rules of
+// FP-Stalker on the same visits.
+
+import { parseArgs } from 'node:util'
+import { cleanUp, startServer } from '../test/helpers/server.ts'
+import type { Reference } from './identity/answer.ts'
+import { createDescriber } from './identity/describe.ts'
+import { createDirectDrive, type Drive } from './identity/drive-direct.ts'
+import { createHttpDrive, SERVER_ENV } from './identity/drive-http.ts'
+import { createExactHash } from './identity/exact-hash.ts'
+import { createFpStalker } from './identity/fp-stalker.ts'
+import { openPopulation, type Visit } from './identity/population.ts'
+import {
+  calibrationTable,
+  describeText,
+  familyTable,
+  frontierTable,
+  mainTable,
+  segmentTable,
+} from './identity/table.ts'
+import { createTally } from './identity/tally.ts'
+
+const USAGE = `bench identity [options]
+  --devices 2000     devices of the population
+  --days 180         length of its life
+  --seed 1           another seed is another population of the same kind
+  --perturb SEED     multiplies every rate by its own factor from U[0.5, 2]
+  --values even      which half of the rarer values: even, or odd for what was never looked at while building
+  --driver direct    the decider in this process, or http: a real server
+  --alone            without the references
+  --json             everything that was counted
+`
+
+const { values: options } = parseArgs({
+  args: process.argv.slice(2).filter((arg) => arg !== 'identity'),
+  options: {
+    devices: { type: 'string', default: '2000' },
+    days: { type: 'string', default: '180' },
+    seed: { type: 'string', default: '1' },
+    perturb: { type: 'string' },
+    values: { type: 'string', default: 'even' },
+    driver: { type: 'string', default: 'direct' },
+    alone: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const whole = (text: string, name: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`)
+  return value
+}
+
+async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
+  const server = await startServer({ env: SERVER_ENV })
+  try {
+    await run(createHttpDrive({ port: server.port, key: server.keys.testPublic }))
+  } finally {
+    await server.stop()
+    await cleanUp()
+  }
+}
+
+async function main(): Promise<void> {
+  const { driver, values: half } = options
+  if (driver !== 'direct' && driver !== 'http') throw new Error('--driver is direct or http')
+  if (half !== 'even' && half !== 'odd') throw new Error('--values is even or odd')
+  const seed = whole(options.seed, 'seed')
+  const setup = {
+    devices: whole(options.devices, 'devices'),
+    days: whole(options.days, 'days'),
+    seed,
+    perturb: options.perturb === undefined ? null : whole(options.perturb, 'perturb'),
+    half,
+  } as const
+  const population = openPopulation(setup)
+  const describer = createDescriber()
+  const references: readonly Reference[] = options.alone
+    ? []
+    : [createExactHash(false), createExactHash(true), createFpStalker(false), createFpStalker(true)]
+  const tallies = references.map((reference) => ({ reference, tally: createTally() }))
+  const own = createTally()
+
+  function* watched(): Generator<Visit, void> {
+    for (const visit of population.visits()) {
+      describer.add(visit)
+      for (const { reference, tally } of tallies) tally.add(visit.truth, reference.answer(visit))
+      yield visit
+    }
+  }
+
+  const startedMs = performance.now()
+  const run = (drive: Drive) => drive(watched(), ({ truth }, answer) => own.add(truth, answer))
+  if (driver === 'http') await withServer(run)
+  else await run(createDirectDrive(seed))
+  const seconds = (performance.now() - startedMs) / 1_000
+
+  const description = describer.result()
+  const results = [
+    ...tallies.map(({ reference, tally }) => [reference.name, tally.result()] as const),
+    ['Fingerpost', own.result()] as const,
+  ]
+  const fingerpost = own.result()
+  if (options.json) {
+    console.log(
+      JSON.stringify({ ...setup, driver, seconds, description, results: Object.fromEntries(results) }, null, 2),
+    )
+    return
+  }
+  const perturbed = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
+  console.log(
+    `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}, ${seconds.toFixed(0)} s\n`,
+  )
+  console.log(`${describeText(description)}\n`)
+  for (const text of [
+    mainTable(results),
+    segmentTable(results),
+    familyTable(fingerpost),
+    calibrationTable(fingerpost),
+    frontierTable(fingerpost, results.slice(0, -1)),
+  ]) {
+    console.log(`${text}\n`)
+  }
+}
+
+if (options.help) process.stdout.write(USAGE)
+else await main()
