@@ -7,7 +7,7 @@ import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
 import { openLocalBus } from './bus/local.ts'
 import { openNearBus } from './bus/near.ts'
-import type { Config } from './config.ts'
+import { type Config, ipSettings } from './config.ts'
 import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
 import type { Submitter } from './control/submit.ts'
@@ -125,6 +125,7 @@ async function startRoles(
           heapMbMax: config['engine.heapMbMax'],
         },
         recentMax: config['recent.eventsMax'],
+        ip: ipSettings(config),
       })
     : null
   if (engine !== null) {
@@ -243,10 +244,12 @@ async function startRoles(
       partitions,
       native: http.native,
       version: build.version,
+      ...(engine === null ? {} : { ipSources: engine.ipSources() }),
     }),
     metrics: () => {
       metrics.pending.set(ingress?.pendingCount() ?? 0)
       metrics.recent.set(engine?.recent.size() ?? 0)
+      if (engine !== null) metrics.observeIpSources(engine.ipSources())
       return metrics.text()
     },
     metricsContentType: metrics.contentType,

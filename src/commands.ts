@@ -1,10 +1,11 @@
-// The commands that work on a whole deployment: rebuild, backup, restore. They open its ports and start no role.
+// The commands that work on a whole deployment: rebuild, backup, restore. They open its ports and start no role; data update needs none.
 
-import type { Config } from './config.ts'
+import { type Config, ipSettings } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { backup } from './ops/backup.ts'
+import { dataUpdate } from './ops/data-update.ts'
 import { openProgress, type Progress } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
@@ -56,4 +57,10 @@ export async function runRestore(config: Config, logger: Logger, dir: string): P
     const { commands, rows, undecided } = await restore(opened, dir, manifest)
     return `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
   })
+}
+
+/** Refreshes the data about addresses. Needs no port: servers that run find what is new by themselves. */
+export async function runDataUpdate(config: Config): Promise<string> {
+  const { updated, unchanged } = await dataUpdate({ ...ipSettings(config), clock, progress: progress() })
+  return `updated: ${updated.join(', ') || 'nothing'}${unchanged.length > 0 ? `; not changed: ${unchanged.join(', ')}` : ''}`
 }

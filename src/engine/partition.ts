@@ -14,6 +14,7 @@ import { fromRow, toRow } from '../events/row.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
 import { packVisitor } from '../identity/visitor.ts'
+import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeErasure } from '../records/identification.ts'
@@ -103,7 +104,11 @@ export interface PartitionNeeds {
   readonly ruleset: (workspace: string, env: string) => CompiledRuleset | null
   /** Clean visitors kept in memory. */
   readonly visitorsMax: number
+  /** What is known of a canonical address; nothing by default. */
+  readonly locate?: (ip: string) => AddressFacts
 }
+
+const knowNothing = (): AddressFacts => NO_FACTS
 
 const NO_STATE = new Uint8Array(0)
 
@@ -183,7 +188,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   function open(frame: Frame): Opened {
     try {
       const erasure = decodeErasure(frame.bytes)
-      return erasure === null ? openCase(frame, parsers) : { seq: frame.seq, erasure }
+      return erasure === null ? openCase(frame, parsers, needs.locate ?? knowNothing) : { seq: frame.seq, erasure }
     } catch {
       return { seq: frame.seq, broken: 'unreadable' }
     }

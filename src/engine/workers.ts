@@ -2,6 +2,7 @@
 // state lives in that thread.
 
 import { Piscina } from 'piscina'
+import type { IpData } from '../ipintel/addresses.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
 import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
 
@@ -14,6 +15,8 @@ export interface WorkersConfig {
   readonly stepMsMax: number
   readonly heapMbMax: number
   readonly workerUrl: string
+  /** Data about addresses; the object is another one when it has changed. */
+  readonly ipData?: () => IpData
 }
 
 export interface Workers {
@@ -27,6 +30,7 @@ interface Slot {
   pool: Piscina<Step, StepResult>
   /** Revisions the thread was told, by workspace and environment. */
   readonly told: Map<string, number>
+  toldIpData: IpData | null
 }
 
 function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
@@ -49,7 +53,11 @@ function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
 
 /** `current` gives every ruleset in force; a slot is told only of those that changed since it was last told. */
 export function openWorkers(config: WorkersConfig, current: () => readonly Snapshot[]): Workers {
-  const slots: Slot[] = Array.from({ length: config.threads }, () => ({ pool: openPool(config), told: new Map() }))
+  const slots: Slot[] = Array.from({ length: config.threads }, () => ({
+    pool: openPool(config),
+    told: new Map(),
+    toldIpData: null,
+  }))
   const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
 
@@ -75,10 +83,10 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
     try {
       const transferList = task.do === 'begin' ? [task.batch] : []
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
-      return await pool.run({ ...task, snapshots: news(slot) }, { transferList })
+      return await pool.run({ ...task, snapshots: news(slot), ...ipNews(slot) }, { transferList })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
-      if (slot.pool === pool) slot.told.clear()
+      if (slot.pool === pool) forgetTold(slot)
       throw error
     } finally {
       clearTimeout(watchdog)
@@ -89,8 +97,20 @@ export function openWorkers(config: WorkersConfig, current: () => readonly Snaps
   function replace(slot: Slot, hanging: Slot['pool']): void {
     if (slot.pool !== hanging) return
     slot.pool = openPool(config)
-    slot.told.clear()
+    forgetTold(slot)
     void hanging.destroy()
+  }
+
+  function forgetTold(slot: Slot): void {
+    slot.told.clear()
+    slot.toldIpData = null
+  }
+
+  function ipNews(slot: Slot): { readonly ipData?: IpData } {
+    const ipData = config.ipData?.() ?? null
+    if (ipData === null || ipData === slot.toldIpData) return {}
+    slot.toldIpData = ipData
+    return { ipData }
   }
 
   function news({ told }: Slot): Snapshot[] {

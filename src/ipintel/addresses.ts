@@ -18,8 +18,8 @@ export interface AddressFacts {
   /** Why it counts as an address of a data centre. */
   readonly hosting: HostingMethod | null
   readonly vpn: { readonly provider: string | null; readonly method: VpnMethod } | null
-  /** Name of the relay whose exit it is. */
-  readonly relay: string | null
+  /** The relay whose exit it is, and whether the operator takes it for a VPN. */
+  readonly relay: { readonly name: string; readonly isVpn: boolean } | null
   readonly tor: boolean
   /** Names of the lists that hold the address against its user. */
   readonly blocklists: readonly string[]
@@ -28,9 +28,15 @@ export interface AddressFacts {
   readonly dataAt: DataTimes
 }
 
+/** All that lookups need, as it crosses to a thread by reference. */
+export interface IpData {
+  readonly images: readonly SharedArrayBuffer[]
+  readonly relayIsVpn: boolean
+}
+
 export interface Addresses {
-  /** Replaces all tables. */
-  take(images: readonly SharedArrayBuffer[]): void
+  /** Replaces all that there was. */
+  take(data: IpData): void
   /** `ip` is canonical. */
   lookup(ip: string): AddressFacts
 }
@@ -122,6 +128,7 @@ function openSources(tables: ReadonlyMap<SourceName, Table>) {
 
 export function createAddresses(): Addresses {
   let sources: ReturnType<typeof openSources> | null = null
+  let relayIsVpn = false
 
   function lookup(ip: string): AddressFacts {
     const parts = ipParts(ip)
@@ -149,7 +156,7 @@ export function createAddresses(): Addresses {
       network,
       hosting,
       vpn: provider === null ? null : { provider: provider || null, method: range === null ? 'vpn_asn' : 'vpn_range' },
-      relay: relayed === null ? null : relayed || RELAY,
+      relay: relayed === null ? null : { name: relayed || RELAY, isVpn: relayIsVpn },
       tor: isTor,
       blocklists: isTor || isBadAsn || abused !== null ? listsOf(isTor, isBadAsn, abused) : NONE,
       isPrivate: privately,
@@ -158,8 +165,9 @@ export function createAddresses(): Addresses {
   }
 
   return {
-    take(images) {
-      const tables = images.map(openTable)
+    take(data) {
+      const tables = data.images.map(openTable)
+      relayIsVpn = data.relayIsVpn
       sources = tables.length === 0 ? null : openSources(new Map(tables.map((table) => [table.meta.source, table])))
     },
     lookup,

@@ -27,8 +27,8 @@ function unpack(content: Buffer, bytesMax: number): Buffer {
 /** Adds one file; returns when its data was made, as far as anybody says. */
 function addInput(ranges: RangesBuilder, source: SourceName, input: CompileInput, bytesMax: number): number | null {
   const content = unpack(input.content, bytesMax)
-  const { changedAt } = input
-  const age = changedAt !== null && changedAt >= CHANGED_AT_MIN ? changedAt : null
+  const { changedAt, confirmedAt } = input
+  const age = changedAt !== null && changedAt >= CHANGED_AT_MIN ? changedAt : confirmedAt
   if (source === 'geo' || source === 'asn') {
     if (isMmdb(content)) return addMmdb(ranges, content, source) ?? age
     addColumns(ranges, content, source)

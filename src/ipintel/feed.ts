@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../lib/clock.ts'
+import type { IpData } from './addresses.ts'
 import type { Loaded, LoadJob } from './load.ts'
 import { SOURCES, type SourceName, type SourcePlaces } from './sources.ts'
 import { tablePath, versionOf } from './store.ts'
@@ -15,6 +16,7 @@ export interface IpFeedNeeds {
   readonly places: readonly SourcePlaces[]
   readonly pollMs: number
   readonly bytesMax: number
+  readonly relayIsVpn: boolean
   readonly report: IpFeedReport
 }
 
@@ -34,8 +36,8 @@ export interface SourceState {
 }
 
 export interface IpFeed {
-  /** One block per source that there is. The array is replaced, never changed. */
-  current(): readonly SharedArrayBuffer[]
+  /** The object is replaced, never changed. */
+  current(): IpData
   state(): Readonly<Record<SourceName, SourceState | null>>
   stop(): Promise<void>
 }
@@ -54,11 +56,11 @@ interface Held {
 
 /** Resolves when what is there is loaded, or after a few seconds. */
 export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
-  const { clock, dir, places, report } = needs
+  const { clock, dir, places, relayIsVpn, report } = needs
   const held = new Map<SourceName, Held>(
     SOURCES.map((source) => [source, { table: null, version: null, failure: null }]),
   )
-  let current: readonly SharedArrayBuffer[] = []
+  let current: IpData = { images: [], relayIsVpn }
   const stopped = new AbortController()
 
   async function versionOfSource({ source, files }: SourcePlaces): Promise<string | null> {
@@ -105,7 +107,8 @@ export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
       }
     }
     const publish = () => {
-      current = [...held.values()].flatMap(({ table }) => (table === null ? [] : [table.image]))
+      const images = [...held.values()].flatMap(({ table }) => (table === null ? [] : [table.image]))
+      current = { images, relayIsVpn }
     }
     if (changed) publish()
     if (jobs.length === 0) return

@@ -71,7 +71,7 @@ export async function describeFile(place: Place, bytesMax: number): Promise<Tabl
   try {
     const { size, mtimeMs } = await stat(place.location)
     if (size > bytesMax) throw new BadSource(`${place.location}: ${size} bytes are more than ip.downloadBytesMax`)
-    return { ...place, bytes: size, changedAt: Math.round(mtimeMs), etag: null }
+    return { ...place, bytes: size, changedAt: Math.round(mtimeMs), confirmedAt: null, etag: null, digest: null }
   } catch (error) {
     if (isMissing(error)) return null
     throw error

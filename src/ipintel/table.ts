@@ -12,7 +12,11 @@ export interface TableInput {
   readonly bytes: number
   /** Milliseconds since the epoch: modification of a file, Last-Modified of an answer. null: nobody says. */
   readonly changedAt: number | null
+  /** When it was last fetched or found unchanged; null for files. */
+  readonly confirmedAt: number | null
   readonly etag: string | null
+  /** SHA-256 of what was fetched; null for files. */
+  readonly digest: string | null
 }
 
 export interface TableMeta {

@@ -62,6 +62,7 @@ export function zoneDiffers(
   place: { readonly country: string | null; readonly timezone: string | null },
   atMs: number,
 ): boolean | null {
+  if (place.country === null && place.timezone === null) return null
   const shown = offsetMinutes(zone, atMs)
   if (shown === null) return null
   let isKnown = false
