@@ -46,7 +46,12 @@ const DIGEST_AT = 16
 const IMAGE_BYTES_MAX = 2_000_000_000
 const BOTH_WORDS = 5
 
-const digestOf = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
+/** Over everything but itself. */
+const digestOf = (image: Buffer): Buffer =>
+  createHash('sha256')
+    .update(image.subarray(0, 4 * DIGEST_AT))
+    .update(image.subarray(4 * HEADER_WORDS))
+    .digest()
 const padded = (bytes: number): number => (bytes + 3) & ~3
 
 /** The counts in the header, in its order from word 2 on. */
@@ -99,7 +104,7 @@ export function sealTable(ranges: Ranges, meta: TableMeta): SharedArrayBuffer {
     words[at++] = end
   }
   about.copy(bytes, 4 * at)
-  digestOf(bytes.subarray(4 * HEADER_WORDS)).copy(bytes, 4 * DIGEST_AT)
+  digestOf(bytes).copy(bytes, 4 * DIGEST_AT)
   return image
 }
 
@@ -131,10 +136,9 @@ function searchOne(starts: Uint32Array, values: Uint32Array, address: number): n
 
 /** Throws BadSource when the digest is wrong: a file was cut short or damaged. For bytes that come from a disk. */
 export function verifyTable(image: SharedArrayBuffer): void {
-  openTable(image)
   const bytes = Buffer.from(image)
-  const digest = digestOf(bytes.subarray(4 * HEADER_WORDS))
-  if (!digest.equals(bytes.subarray(4 * DIGEST_AT, 4 * DIGEST_AT + 32))) throw new BadSource('the table is damaged')
+  const isDamaged = () => !digestOf(bytes).equals(bytes.subarray(4 * DIGEST_AT, 4 * HEADER_WORDS))
+  if (image.byteLength < 4 * HEADER_WORDS || isDamaged()) throw new BadSource('the table is damaged or cut short')
 }
 
 /** Views over the block; nothing is copied. Throws BadSource when its sizes do not add up. */

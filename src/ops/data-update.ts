@@ -9,7 +9,7 @@ import { BadSource, type Place, type SourceName, type SourcePlaces } from '../ip
 import { compileFiles, loadTable, storeTable, tablePath, writeDurably } from '../ipintel/store.ts'
 import { openTable, type Table, type TableInput } from '../ipintel/table.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Downloaded, download } from './download.ts'
+import { download } from './download.ts'
 import type { Progress } from './progress.ts'
 
 export interface DataUpdateNeeds {
