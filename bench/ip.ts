@@ -30,13 +30,7 @@ const cpuUs = (): number => {
   return user + system
 }
 const v4 = (number: number): string => [24, 16, 8, 0].map((bits) => (number >>> bits) & 255).join('.')
-const v6 = (): string =>
-  `2001:${Array.from({ length: 7 }, () => random.int(65_536).toString(16)).join(':')}``2${Array.from(
-    { length: 8 },
-    () => random.int(65_536).toString(16),
-  )
-    .join(':')
-    .slice(-38)}`
+const v6 = (): string => `2001:${Array.from({ length: 7 }, () => random.int(65_536).toString(16)).join(':')}`
 
 /** Ranges as dense as those of the real databases, without gaps or overlaps. */
 function madeUp(source: SourceName): string {
