@@ -1,6 +1,6 @@
 // Tables as files of one folder, replaced whole: a reader finds the old one or the new one, and the one before is kept.
 
-import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CompileInput, compileTable } from './compile.ts'
 import { BadSource, type Place, type SourceName } from './sources.ts'
@@ -24,19 +24,37 @@ export async function versionOf(path: string): Promise<string | null> {
 
 /** The table in a file, or null when there is no file. Throws BadSource when it is damaged. */
 export async function loadTable(path: string, source: SourceName): Promise<Table | null> {
-  let bytes: Buffer
-  try {
-    bytes = await readFile(path)
-  } catch (error) {
-    if (isMissing(error)) return null
-    throw error
-  }
-  const image = new SharedArrayBuffer(bytes.length)
-  Buffer.from(image).set(bytes)
+  const image = await readShared(path)
+  if (image === null) return null
   verifyTable(image)
   const table = openTable(image)
   if (table.meta.source !== source) throw new BadSource(`${path} holds ${table.meta.source}, not ${source}`)
   return table
+}
+
+/** A file, read into shared memory without a copy; null when there is none. */
+async function readShared(path: string): Promise<SharedArrayBuffer | null> {
+  let file: FileHandle
+  try {
+    file = await open(path)
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+  try {
+    const { size } = await file.stat()
+    const image = new SharedArrayBuffer(size)
+    const bytes = Buffer.from(image)
+    for (let at = 0; at < size; ) {
+      const { bytesRead } = await file.read(bytes, at, size - at, at)
+      // What a shorter file leaves at zero fails the digest.
+      if (bytesRead === 0) break
+      at += bytesRead
+    }
+    return image
+  } finally {
+    await file.close()
+  }
 }
 
 /** Puts a table in place of the one that is there. */
