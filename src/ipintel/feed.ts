@@ -115,22 +115,22 @@ export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
     let startedAt = clock.monotonic()
     await loadInThread(jobs, stopped.signal, (loaded) => {
       take(loaded.source, versions.get(loaded.source) as string, loaded, clock.monotonic() - startedAt)
+      versions.delete(loaded.source)
       startedAt = clock.monotonic()
       publish()
+    }).catch((error: NodeJS.ErrnoException) => {
+      // Too large once is too large every time; whatever else ended the thread may not happen again.
+      const isFinal = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      for (const [source, version] of versions) take(source, version, { source, failure: error.message, isFinal }, 0)
     })
   }
 
-  const refreshSafely = () =>
-    refresh().catch((error: unknown) => {
-      for (const { source } of places) report.failed(source, String(error))
-    })
-
-  const first = refreshSafely()
+  const first = refresh()
   async function poll(): Promise<void> {
     await first
     while (!stopped.signal.aborted) {
       await clock.sleep(needs.pollMs, stopped.signal)
-      if (!stopped.signal.aborted) await refreshSafely()
+      if (!stopped.signal.aborted) await refresh()
     }
   }
   const polling = poll()
