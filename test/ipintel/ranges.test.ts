@@ -38,8 +38,8 @@ function someRanges(random: Rng, bits: number): Range[] {
   ends.push(0n, 1n, top, top - 1n, 0xffff_ffffn, 1n << BigInt(bits - 1))
   return Array.from({ length: 1 + random.int(30) }, () => {
     const [a, b] = [random.pick(ends) + BigInt(random.int(3)), random.pick(ends) - BigInt(random.int(3))]
-    const fit = (end: bigint) => (end < 0n ? 0n : end > top ? top : end)
-    const [first, last] = [fit(a), fit(b)]
+    const clamp = (end: bigint) => (end < 0n ? 0n : end > top ? top : end)
+    const [first, last] = [clamp(a), clamp(b)]
     const text = random.pick(['', 'one', 'two', 'three'])
     return first <= last ? { first, last, text } : { first: last, last: first, text }
   })
