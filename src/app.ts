@@ -7,7 +7,7 @@ import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
 import { openLocalBus } from './bus/local.ts'
 import { openNearBus } from './bus/near.ts'
-import type { Config } from './config.ts'
+import { type Config, ipSettings } from './config.ts'
 import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
 import type { Submitter } from './control/submit.ts'
@@ -18,13 +18,13 @@ import { isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
 import { type Ingress, startIngress } from './ingress/ingress.ts'
-import { runListJob } from './jobs/lists.ts'
-import { runTrim } from './jobs/trim.ts'
+import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { createLifetime, type Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { openRandom } from './lib/random.ts'
+import { together } from './lib/together.ts'
 import { busError, openEmbedded, type Ports } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openAuth } from './records/auth.ts'
@@ -37,7 +37,6 @@ import { openSinks } from './sink/role.ts'
 
 const DRAIN_MS = 15_000
 const SETTLE_MS = 4_000
-const TRIM_EVERY_MS = 5_000
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
 
@@ -128,6 +127,7 @@ async function startRoles(
         deployment: ports.deployment,
         entriesMax: config['lists.entriesMax'],
         recentMax: config['recent.eventsMax'],
+        ip: ipSettings(config),
       })
     : null
   if (engine !== null) {
@@ -139,19 +139,22 @@ async function startRoles(
       batchRowsMax: config['sink.rowsMax'],
       onSunk: engine.recent.forgetUpTo,
     })
-    own('engine', partitionNames, (name, signal) => holdPartition(Number(name), signal, [engine.run, runSink]))
+    // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
+    const works = [engine.run, runSink]
+    own('engine', partitionNames, (name, signal) =>
+      together(
+        signal,
+        works.map((work) => (ending) => work(Number(name), ending)),
+      ),
+    )
   }
   if (roles.has('jobs')) {
-    const keepMs = config['log.keepSeconds'] * 1_000
-    const onError = (error: unknown) => logger.error({ error }, 'trimming the log failed')
-    const trimming = { log, kv, clock, partitions, keepMs, everyMs: TRIM_EVERY_MS, onError }
-    const listing = {
+    startJobs({
       ...needs,
-      onError: (error: unknown) => logger.error({ error }, 'expiring entries of lists failed'),
-    }
-    own('jobs', ['trim', 'lists'], (name, signal) =>
-      name === 'trim' ? runTrim(trimming, signal) : runListJob(listing, signal),
-    )
+      partitions,
+      keepMs: config['log.keepSeconds'] * 1_000,
+      own: (names, hold) => own('jobs', names, hold),
+    })
   }
 
   const serves = roles.has('api') || roles.has('ingress')
@@ -264,10 +267,12 @@ async function startRoles(
       partitions,
       native: http.native,
       version: build.version,
+      ...(engine === null ? {} : { ipSources: engine.ipSources() }),
     }),
     metrics: () => {
       metrics.pending.set(ingress?.pendingCount() ?? 0)
       metrics.recent.set(engine?.recent.size() ?? 0)
+      if (engine !== null) metrics.observeIpSources(engine.ipSources())
       return metrics.text()
     },
     metricsContentType: metrics.contentType,
@@ -303,25 +308,6 @@ async function startRoles(
       await impatient
       await lifetime.close()
     },
-  }
-}
-
-/** Decides and sinks a partition. The sink forgets for the engine what ClickHouse has, so they go together. */
-async function holdPartition(
-  partition: number,
-  signal: AbortSignal,
-  works: readonly ((partition: number, signal: AbortSignal) => Promise<void>)[],
-): Promise<void> {
-  const ending = new AbortController()
-  const end = () => ending.abort()
-  signal.addEventListener('abort', end)
-  if (signal.aborted) end()
-  try {
-    const running = works.map((work) => work(partition, ending.signal).finally(end))
-    await Promise.allSettled(running)
-    await Promise.all(running)
-  } finally {
-    signal.removeEventListener('abort', end)
   }
 }
 

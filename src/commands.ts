@@ -1,11 +1,13 @@
-// The commands that work on a whole deployment: rebuild, backup, restore, seed. They open its ports and start no role.
+// The commands that work on a whole deployment: rebuild, backup, restore, seed. They open its ports and start no role; data update
+// needs none.
 
-import type { Config } from './config.ts'
+import { type Config, ipSettings } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openRandom } from './lib/random.ts'
 import { backup } from './ops/backup.ts'
+import { dataUpdate } from './ops/data-update.ts'
 import { openProgress, type Progress } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
@@ -68,4 +70,10 @@ export function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Pro
     if (seconds === 0) return 'seeded: this history was there already, nothing added'
     return `seeded: ${events} events of ${visitors} visitors in ${seconds.toFixed(1)} s`
   })
+}
+
+/** Refreshes the data about addresses. Needs no port: servers that run find what is new by themselves. */
+export async function runDataUpdate(config: Config): Promise<string> {
+  const { updated, unchanged } = await dataUpdate({ ...ipSettings(config), clock, progress: progress() })
+  return `updated: ${updated.join(', ') || 'nothing'}${unchanged.length > 0 ? `; not changed: ${unchanged.join(', ')}` : ''}`
 }

@@ -2,8 +2,10 @@
 // and unsafe combinations are refused by name.
 
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
+import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
@@ -151,6 +153,10 @@ function refuseUnsafe(config: Values): void {
       'log.durability relaxed is for one machine: in a cluster nothing is acknowledged before the log has it',
     )
   }
+  for (const places of sourcePlaces(config)) {
+    const problem = placesProblem(places)
+    if (problem !== null) throw new BadSetting(problem)
+  }
   const token = config['operator.token']
   if (token !== '' && token.length < 32) throw new BadSetting('operator.token takes at least 32 characters')
   const keys = [
@@ -166,6 +172,15 @@ function refuseUnsafe(config: Values): void {
     }
   }
 }
+
+/** Where data about addresses is, and how it is treated. */
+export const ipSettings = (config: Config) => ({
+  dir: config['ip.dir'] || join(config['data.dir'], 'ip'),
+  places: sourcePlaces(config),
+  pollMs: config['ip.pollMs'],
+  bytesMax: config['ip.downloadBytesMax'],
+  relayIsVpn: config['ip.relayIsVpn'],
+})
 
 const ENCRYPTED = new Set(['https:', 'rediss:', 'tls:'])
 

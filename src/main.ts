@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { runBackup, runRebuild, runRestore, runSeed } from './commands.ts'
+import { runBackup, runDataUpdate, runRebuild, runRestore, runSeed } from './commands.ts'
 import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
@@ -22,6 +22,7 @@ fingerpost start --role R   run roles in a cluster: ingress, engine, api, jobs, 
 fingerpost rebuild          restore the state after it was lost (Redis wiped), from the log and ClickHouse
 fingerpost backup FOLDER    write everything of a deployment into a new folder
 fingerpost restore FOLDER   make an empty deployment out of a backup
+fingerpost data update      fetch and compile the lists about IP addresses that the settings name
 fingerpost keygen [--json]  print a well-formed set of four keys
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
                             add a made-up history, to try things on; the same seed again adds nothing
@@ -50,6 +51,7 @@ const isPlain = (error: unknown): error is Error =>
       'NothingToRebuild',
       'NotEmpty',
       'CannotSeed',
+      'UpdateFailed',
     ].includes(error.name))
 
 /** lmdb rejects a promise of its own beside the one it gave us when a commit fails; any other ends the process. */
@@ -139,6 +141,7 @@ async function main(): Promise<void> {
   else if (command === 'backup') await maintain((config, log) => runBackup(config, log, folder, readBuild().version))
   else if (command === 'restore') await maintain((config, log) => runRestore(config, log, folder))
   else if (command === 'seed') await maintain((config, log) => runSeed(config, log, seedWanted(values)))
+  else if (command === 'data' && folder === 'update') await maintain((config) => runDataUpdate(config))
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }
 

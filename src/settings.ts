@@ -1,5 +1,7 @@
 // The table of settings: name, kind, default and a sentence each. config.ts makes the Config from it.
 
+import { IP_SETTINGS } from './ipintel/settings.ts'
+
 export type Kind = 'text' | 'integer' | 'flag' | 'list'
 export type Value = string | number | boolean | readonly string[]
 
@@ -258,6 +260,7 @@ export const SETTINGS = [
     max: 3_650,
     sentence: 'Days events are kept.',
   },
+  ...IP_SETTINGS,
   {
     name: 'lists.max',
     kind: 'integer',

@@ -19,7 +19,7 @@ const LINE: readonly (readonly string[])[] = [
   ['http', 'log', 'bus', 'kv', 'limits', 'clickhouse'],
   ['records'],
   ['events'],
-  ['rules', 'identity'],
+  ['rules', 'identity', 'ipintel'],
   ['ingress', 'engine', 'control', 'sink', 'dispatcher', 'reads'],
   ['jobs'],
   ['api'],

@@ -94,6 +94,9 @@ export function canonicalIp(text: string): string | null {
   return address.length === 4 ? address.join('.') : printV6(address)
 }
 
+/** Four bytes for IPv4 and IPv4-mapped addresses, eight groups for IPv6, null for what is no address. */
+export const ipParts = (text: string): readonly number[] | null => parse(text)
+
 const isV6 = (canonical: string): boolean => canonical.includes(':')
 
 /** The first three groups of a canonical IPv6 address. */

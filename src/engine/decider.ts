@@ -2,6 +2,7 @@
 // in-process.
 
 import type { RandomBytes } from '../domain/ids.ts'
+import { createAddresses, type IpData } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
 import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
@@ -14,7 +15,12 @@ import type { Loaded, Wanted } from './state.ts'
 export type Task = { readonly partition: number } & StepDetail
 
 /** A task as a place performs it: with the rulesets and lists it has not been told about since it started. */
-export type Step = Task & { readonly snapshots: readonly Snapshot[]; readonly lists: readonly ListNews[] }
+export type Step = Task & {
+  readonly snapshots: readonly Snapshot[]
+  readonly lists: readonly ListNews[]
+  /** New data about addresses, in place of all that was told before. */
+  readonly ipData?: IpData
+}
 
 type StepDetail =
   | { readonly do: 'begin'; readonly batch: ArrayBuffer; readonly poisoned: readonly number[] }
@@ -54,6 +60,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
   const rulesets = createRulesetCache(RULESETS_MAX, { member: views.member })
   const snapshots = new Map<string, Snapshot>()
   const owned = new Map<number, Partition>()
+  const addresses = createAddresses()
 
   function ruleset(workspace: string, env: string): CompiledRuleset | null {
     const snapshot = snapshots.get(`${workspace}/${env}`)
@@ -61,7 +68,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
   }
 
   function open(partition: number, nonces: readonly Uint8Array[]): void {
-    const fresh = createPartition({ ...needs, partition, ruleset })
+    const fresh = createPartition({ ...needs, partition, ruleset, locate: addresses.lookup })
     for (const chunk of nonces) fresh.restoreNonces(chunk)
     owned.set(partition, fresh)
   }
@@ -74,6 +81,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
   return (step) => {
     for (const snapshot of step.snapshots) snapshots.set(`${snapshot.workspace}/${snapshot.env}`, snapshot)
     views.take(step.lists)
+    if (step.ipData !== undefined) addresses.take(step.ipData)
     if (step.do === 'forget') {
       owned.delete(step.partition)
       return {}

@@ -12,11 +12,13 @@ import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import { recognise } from '../identity/matcher.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
+import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import type { DecidedEffect } from '../records/effects.ts'
 import { decodeIdentification } from '../records/identification.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Frame } from './frames.ts'
+import { ipFacts } from './ip-facts.ts'
 import { scoreEvent } from './scores.ts'
 import { detectIncognito } from './signals/incognito.ts'
 import { applyMock, mockSignals } from './signals/mock.ts'
@@ -30,6 +32,8 @@ export interface Case {
   /** The event's time, milliseconds: the one inside the requestId. */
   readonly atMs: number
   readonly ip: string
+  /** What the tables know of it. */
+  readonly address: AddressFacts
   readonly userAgent: string
   readonly headers: Readonly<Record<string, string>>
   readonly attributes: Attributes
@@ -91,7 +95,7 @@ function bodyHashOf(bytes: Uint8Array): number {
 }
 
 /** Throws when the bytes are no identification at all. */
-export function openCase(frame: Frame, parsers: Parsers): Case {
+export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
   const { meta, body: bytes } = decodeIdentification(frame.bytes)
   const body = parseBody(bytes)
   const { ip, headers } = meta
@@ -105,6 +109,7 @@ export function openCase(frame: Frame, parsers: Parsers): Case {
     body,
     atMs: must(requestTime(meta.requestId), 'a request id with a time'),
     ip,
+    address: locate(ip),
     userAgent,
     headers,
     attributes,
@@ -152,7 +157,15 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   const newForAccount = linkedId !== null && !knowsAccount(before.accounts, linkedId)
   const linkedAccounts = countAccounts(before.accounts) + (newForAccount ? 1 : 0)
 
-  const detected = mockSignals(detectSignals({ attributes, evidence: recognition.evidence }), mock)
+  const ipOfEvent = ipFacts(ip, c.address, mock?.country)
+  const network = {
+    address: c.address,
+    country: ipOfEvent.country,
+    timezone: ipOfEvent.timezone,
+    atMs,
+    nowMs: meta.acceptedAt,
+  }
+  const detected = mockSignals(detectSignals({ attributes, evidence: recognition.evidence, network }), mock)
   const scored = scoreEvent({
     signals: detected,
     confidence: recognition.confidence,
@@ -180,20 +193,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     signals,
     scores,
     scoreReasons: scored.reasons,
-    ip: {
-      address: ip,
-      city: null,
-      region: null,
-      country: mock?.country ?? null,
-      lat: null,
-      lng: null,
-      timezone: null,
-      asn: null,
-      asnName: null,
-      datacenter: false,
-      blocklisted: false,
-      blocklists: [],
-    },
+    ip: ipOfEvent,
     linkedId,
     email,
     tag: (body.tag ?? {}) as Record<string, unknown>,

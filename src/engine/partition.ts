@@ -14,6 +14,7 @@ import { fromRow, toRow } from '../events/row.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
 import { packVisitor } from '../identity/visitor.ts'
+import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import type { DecidedEffect, EventEffects } from '../records/effects.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
@@ -24,6 +25,7 @@ import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
 import { type Case, judge, openCase, type RuleLog } from './judge.ts'
 import { createLookup, type Opened, scopedId } from './lookup.ts'
+import { createMatchCounts, type MatchCount } from './match-counts.ts'
 import { createNonces } from './nonces.ts'
 import { createPacker } from './packer.ts'
 import { createState, type Dirty, type Loadable, type Loaded, type Wanted } from './state.ts'
@@ -67,16 +69,8 @@ export interface Decided {
   readonly erased: readonly Erasure[]
 }
 
-export interface MatchCount {
-  readonly id: string
-  readonly matched: number
-  readonly monitored: number
-  readonly lastMatchAt: number
-}
-
 export interface Checkpoint {
   readonly dirty: readonly Dirty[]
-  /** Increments since the previous checkpoint, by workspace/env/ruleId. */
   readonly matches: readonly MatchCount[]
   readonly nonces: Uint8Array | null
 }
@@ -107,7 +101,11 @@ export interface PartitionNeeds {
   readonly ruleset: (workspace: string, env: string) => CompiledRuleset | null
   /** Clean visitors kept in memory. */
   readonly visitorsMax: number
+  /** What is known of a canonical address; nothing by default. */
+  readonly locate?: (ip: string) => AddressFacts
 }
+
+const knowNothing = (): AddressFacts => NO_FACTS
 
 const NO_STATE = new Uint8Array(0)
 
@@ -117,7 +115,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   const lookup = createLookup(state)
   const nonces = createNonces(needs.monotonic)
   const parsers = openParsers()
-  let matches = new Map<string, MatchCount>()
+  const matches = createMatchCounts()
   let opened: Opened[] = []
   let adopting: EventsRecord[] = []
   /** Rulesets asked for since the batch came: what does not exist is not asked for again. */
@@ -137,16 +135,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       state.putVisitor(prefix + item.visitorId, unpackHeldVisitor(item.state))
       for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
     }
-    for (const [ruleId, live] of item.matches) {
-      const id = prefix + ruleId
-      const count = matches.get(id) ?? { id, matched: 0, monitored: 0, lastMatchAt: 0 }
-      matches.set(id, {
-        id,
-        matched: count.matched + live,
-        monitored: count.monitored + 1 - live,
-        lastMatchAt: live === 1 ? Math.max(count.lastMatchAt, item.acceptedAt) : count.lastMatchAt,
-      })
-    }
+    matches.add(item)
     if (item.nonceHash !== 0) nonces.add(item)
   }
 
@@ -186,7 +175,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   function open(frame: Frame): Opened {
     try {
       const erasure = decodeErasure(frame.bytes)
-      return erasure === null ? openCase(frame, parsers) : { seq: frame.seq, erasure }
+      return erasure === null ? openCase(frame, parsers, needs.locate ?? knowNothing) : { seq: frame.seq, erasure }
     } catch {
       return { seq: frame.seq, broken: 'unreadable' }
     }
@@ -320,9 +309,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     restoreNonces: nonces.restore,
     dirtyCount: state.dirtyCount,
     checkpoint() {
-      const counted = [...matches.values()]
-      matches = new Map()
-      return { dirty: state.takeDirty(), matches: counted, nonces: nonces.takeAdded() }
+      return { dirty: state.takeDirty(), matches: matches.take(), nonces: nonces.takeAdded() }
     },
   }
 }

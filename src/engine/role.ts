@@ -2,6 +2,7 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { hash53, makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import { type IpFeed, type IpFeedNeeds, openIpFeed } from '../ipintel/feed.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
@@ -28,10 +29,12 @@ export interface EngineRoleNeeds {
   readonly lifetime: Lifetime
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly workers: Omit<WorkersConfig, 'workerUrl'>
+  readonly workers: Omit<WorkersConfig, 'workerUrl' | 'ipData'>
   /** Unlike that of any other deployment. */
   readonly deployment: string
   readonly entriesMax: number
+  /** Where data about addresses is. */
+  readonly ip: Omit<IpFeedNeeds, 'clock' | 'report'>
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -44,6 +47,8 @@ export interface EngineRole {
   originalOf(scope: string, requestId: string): Original | null
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
+  /** What is known of each source of data about addresses. */
+  ipSources(): ReturnType<IpFeed['state']>
   /** Every partition that is held here has been taken over. */
   caughtUp(): boolean
 }
@@ -52,6 +57,21 @@ export interface EngineRole {
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
   const { partitions } = needs.workers
+  const ipOpening = openIpFeed({
+    ...needs.ip,
+    clock,
+    report: {
+      swapped(source, entries, tookMs) {
+        logger.info({ source, entries, tookMs: Math.round(tookMs) }, 'IP data loaded')
+      },
+      removed: (source) => logger.warn({ source }, 'IP data is gone'),
+      failed(source, reason) {
+        metrics.ipSourceFailures.inc({ source })
+        logger.warn({ source, reason }, 'IP data could not be loaded')
+      },
+    },
+  })
+  lifetime.onClose(async () => (await ipOpening).stop())
   const rulesets = await openRulesets({
     kv,
     bus,
@@ -78,7 +98,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   })
   lifetime.onClose(() => lists.stop())
   const workerUrl = new URL('./decide.worker.js', import.meta.url).href
-  const workers = openWorkers({ ...needs.workers, workerUrl }, rulesets.current, lists.news)
+  const ip = await ipOpening
+  const workers = openWorkers({ ...needs.workers, workerUrl, ipData: ip.current }, rulesets.current, lists.news)
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)
@@ -135,6 +156,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
       return null
     },
+    ipSources: ip.state,
     caughtUp: () => [...held].every(recent.caughtUp),
   }
 }

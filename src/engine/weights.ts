@@ -2,7 +2,7 @@
 // check alone is right; independent checks combine by noisy-OR, so that adding one never lowers a result.
 
 /** Changes with every change of a weight or threshold below. */
-export const WEIGHTS_VERSION = 1
+export const WEIGHTS_VERSION = 2
 
 /** From here on a signal is detected. */
 export const DETECTED_MIN = { bot: 0.8, tampered: 0.6, emulator: 0.8, proxy: 0.6 } as const
@@ -49,7 +49,34 @@ export const TAMPERED = {
 
 export const EMULATOR = { software_gpu: 0.9, virtual_gpu: 0.95, x86_phone: 0.5 } as const
 
-export const PROXY = { via_header: 0.6, forwarded_header: 0.3 } as const
+/** Headers that pass a request on, and a browser in a data centre by what says so. */
+export const PROXY = {
+  datacenter_range: 0.7,
+  datacenter_asn: 0.65,
+  bad_asn: 0.65,
+  via_header: 0.6,
+  forwarded_for: 0.4,
+  forwarded_header: 0.3,
+  /** Proxies in homes are on no list. */
+  clear: 0.7,
+} as const
+
+/** An AS number covers customers besides the VPN; a clock of elsewhere in a data centre may be a cloud desktop. */
+export const VPN = {
+  vpn_range: 0.95,
+  relay: 0.95,
+  vpn_asn: 0.85,
+  timezone_hosting: 0.7,
+  clear: 0.8,
+  clear_mismatch: 0.3,
+} as const
+
+export const TOR = { exit: 0.95, exit_and_browser: 0.99, clear: 0.95 } as const
+
+/** How long data about addresses keeps its full weight. */
+export const FRESH_SECONDS = { tor: 86_400, ranges: 30 * 86_400 } as const
+/** What is left of it then, and once it is older than `oldFactor` times that. */
+export const STALE = { stale: 0.75, old: 0.5, oldFactor: 7 } as const
 
 /** Score reasons: name of a signal, or a fact of the visit. */
 export const ABUSE = {

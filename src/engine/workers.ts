@@ -2,6 +2,7 @@
 // state lives in that thread.
 
 import { Piscina } from 'piscina'
+import type { IpData } from '../ipintel/addresses.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
 import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
 import { type ListFeed, newToldLists, type ToldLists } from './list-feed.ts'
@@ -15,6 +16,8 @@ export interface WorkersConfig {
   readonly stepMsMax: number
   readonly heapMbMax: number
   readonly workerUrl: string
+  /** Data about addresses; the object is another one when it has changed. */
+  readonly ipData?: () => IpData
 }
 
 export interface Workers {
@@ -29,6 +32,7 @@ interface Slot {
   /** Revisions the thread was told, by workspace and environment. */
   readonly told: Map<string, number>
   lists: ToldLists
+  toldIpData: IpData | null
 }
 
 function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
@@ -55,7 +59,7 @@ export function openWorkers(
   current: () => readonly Snapshot[],
   listNews: ListFeed['news'] = () => [],
 ): Workers {
-  const fresh = (): Slot => ({ pool: openPool(config), told: new Map(), lists: newToldLists() })
+  const fresh = (): Slot => ({ pool: openPool(config), told: new Map(), lists: newToldLists(), toldIpData: null })
   const slots: Slot[] = Array.from({ length: config.threads }, fresh)
   const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
@@ -82,7 +86,8 @@ export function openWorkers(
     try {
       const transferList = task.do === 'begin' ? [task.batch] : []
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
-      return await pool.run({ ...task, snapshots: news(slot), lists: listNews(slot.lists) }, { transferList })
+      const told = { snapshots: news(slot), lists: listNews(slot.lists), ...ipNews(slot) }
+      return await pool.run({ ...task, ...told }, { transferList })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
       if (slot.pool === pool) forgetTold(slot)
@@ -103,6 +108,14 @@ export function openWorkers(
   function forgetTold(slot: Slot): void {
     slot.told.clear()
     slot.lists = newToldLists()
+    slot.toldIpData = null
+  }
+
+  function ipNews(slot: Slot): { readonly ipData?: IpData } {
+    const ipData = config.ipData?.() ?? null
+    if (ipData === null || ipData === slot.toldIpData) return {}
+    slot.toldIpData = ipData
+    return { ipData }
   }
 
   function news({ told }: Slot): Snapshot[] {

@@ -77,6 +77,7 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
       country: ip.country,
       lat: ip.lat,
       lng: ip.lng,
+      timezone: ip.timezone,
       asn: ip.asn,
       asnName: ip.asnName,
       datacenter: ip.datacenter,

@@ -38,6 +38,8 @@ export interface Incoming {
   readonly atMs: number
   /** The address of the event, canonical. */
   readonly ip: string
+  /** Hops the client claims to pass on. */
+  readonly hopsBefore: number
   readonly header: (name: string) => string
 }
 
@@ -79,6 +81,8 @@ export function createAccept(needs: AcceptNeeds): Accept {
       const value = told === null ? header(name) : told.get(name)
       if (value !== undefined && value !== '') headers[name] = value
     }
+    // A count is evidence enough: addresses of others are not ours to keep.
+    if (!onBehalf && incoming.hopsBefore > 0) headers['x-forwarded-for'] = String(incoming.hopsBefore)
     return {
       requestId: makeRequestId(incoming.atMs, needs.random),
       acceptedAt: clock.now(),

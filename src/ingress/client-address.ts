@@ -4,15 +4,27 @@ import { type Cidr, canonicalIp, inCidrs } from '../domain/ip.ts'
 
 const HOPS_MAX = 32
 
-/** `remote` is canonical. A hop that is no address ends the search: whatever is left of it cannot be believed. */
-export function clientAddress(remote: string, forwardedFor: string, trusted: readonly Cidr[]): string {
-  if (forwardedFor === '' || !inCidrs(remote, trusted)) return remote
-  let client = remote
-  for (const hop of forwardedFor.split(',').slice(-HOPS_MAX).reverse()) {
-    const address = canonicalIp(hop.trim())
-    if (address === null) return client
-    client = address
-    if (!inCidrs(address, trusted)) return client
-  }
-  return client
+export interface Client {
+  /** Canonical. */
+  readonly address: string
+  /** Hops the client itself claims to pass on: what X-Forwarded-For says to the left of its address. */
+  readonly hopsBefore: number
 }
+
+/** `remote` is canonical. A hop that is no address ends the search: whatever is left of it cannot be believed. */
+export function findClient(remote: string, forwardedFor: string, trusted: readonly Cidr[]): Client {
+  if (forwardedFor === '') return { address: remote, hopsBefore: 0 }
+  const hops = forwardedFor.split(',').slice(-HOPS_MAX)
+  let client = remote
+  let left = hops.length
+  while (left > 0 && inCidrs(client, trusted)) {
+    const address = canonicalIp((hops[left - 1] as string).trim())
+    if (address === null) break
+    client = address
+    left--
+  }
+  return { address: client, hopsBefore: left }
+}
+
+export const clientAddress = (remote: string, forwardedFor: string, trusted: readonly Cidr[]): string =>
+  findClient(remote, forwardedFor, trusted).address

@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
 import type { Accept } from './accept.ts'
 import { readIdentify } from './body.ts'
-import { clientAddress } from './client-address.ts'
+import { type Client, findClient } from './client-address.ts'
 import type { Settled } from './waiting.ts'
 
 export interface IdentifyNeeds {
@@ -44,7 +44,7 @@ const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin',
 
 interface Context {
   readonly caller: Caller
-  readonly address: string
+  readonly client: Client
 }
 
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
@@ -75,20 +75,20 @@ function checkMediaType(contentType: string, fromQuery: boolean): void {
 export function serveIdentify(needs: IdentifyNeeds): void {
   const { http, auth, accept, clock, present } = needs
 
-  const addressOf = (request: HttpRequest) =>
-    clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
+  const clientOf = (request: HttpRequest) =>
+    findClient(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
 
   function before(request: HttpRequest): HttpResponse | null {
     try {
       const header = request.header('authorization')
       const fromQuery = header === ''
       const key = fromQuery ? queryKey(request.query) : bearer(header)
-      const address = addressOf(request)
-      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, address)
+      const client = clientOf(request)
+      const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
       permit(caller, 'identify')
       if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
       checkMediaType(request.header('content-type'), fromQuery)
-      request.context = { caller, address } satisfies Context
+      request.context = { caller, client } satisfies Context
       return null
     } catch (error) {
       return present(error)
@@ -115,7 +115,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
-    const { caller, address } = request.context as Context
+    const { caller, client } = request.context as Context
     const refused = (error: unknown) => answer(present(error))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
@@ -126,7 +126,8 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           body,
           bytes: request.body,
           atMs,
-          ip: mockIp ?? ip ?? address,
+          ip: mockIp ?? ip ?? client.address,
+          hopsBefore: client.hopsBefore,
           header: (name) => request.header(name),
         },
         (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),

@@ -37,7 +37,9 @@ export interface DataFolder {
 const FORMAT_FILE = 'format.json'
 /** Left behind when the process ends before the format file is complete. */
 const FORMAT_DRAFT = 'format.json.new'
-const IGNORED: readonly string[] = [FORMAT_DRAFT, 'lost+found']
+/** Data about addresses may be fetched before there is anything else. */
+const IP_DATA = 'ip'
+const IGNORED: readonly string[] = [FORMAT_DRAFT, IP_DATA, 'lost+found']
 const PARTITIONS_MAX = 1_024
 
 /**

@@ -49,7 +49,20 @@ export function openMetrics(build: BuildInfo) {
     buckets: SECONDS,
     registers,
   })
+  const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [
+    'source',
+  ])
+  const ipEntries = gauge('ip_source_entries', 'Ranges and AS numbers held of a source.', ['source'])
   return {
+    /** What is held of each source at this moment. */
+    observeIpSources(states: Readonly<Record<string, { ageSeconds: number | null; entries: number } | null>>): void {
+      ipAge.reset()
+      ipEntries.reset()
+      for (const [source, state] of Object.entries(states)) {
+        ipEntries.set({ source }, state?.entries ?? 0)
+        if (state !== null && state.ageSeconds !== null) ipAge.set({ source }, state.ageSeconds)
+      }
+    },
     observeRequest: requestObserver(requests, seconds),
     decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
     dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
@@ -68,6 +81,7 @@ export function openMetrics(build: BuildInfo) {
       'Side effects of rules without a value that a list could take.',
     ),
     recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
+    ipSourceFailures: counter('ip_source_failures_total', 'Data about addresses that could not be loaded.', ['source']),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   }

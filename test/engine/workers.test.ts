@@ -51,3 +51,33 @@ t.test('a thread that hangs is replaced, and what it was given fails', async (t)
   await decider.open(0, [])
   t.same(await decider.checkpoint(0), { dirty: [], matches: [], nonces: null })
 })
+
+t.test(
+  'IP data reaches each thread once, by reference, again when it changed, and after a thread was replaced',
+  async (t) => {
+    const image = (mark: number): SharedArrayBuffer => {
+      const shared = new SharedArrayBuffer(1)
+      new Uint8Array(shared)[0] = mark
+      return shared
+    }
+    let ipData = { images: [image(7)], relayIsVpn: false }
+    const { decider } = open(t, { threads: 2, stepMsMax: 2_000, ipData: () => ipData })
+    const tellingOf = async (partition: number): Promise<string | undefined> => {
+      let told: string | undefined
+      await decider
+        .decide(partition, [{ seq: 1, bytes: new Uint8Array(1) }], [], async ([, wanted]) => {
+          told = wanted?.id
+          throw new Error('enough is known')
+        })
+        .catch(() => undefined)
+      return told
+    }
+    t.same([await tellingOf(0), await tellingOf(2), await tellingOf(3)], ['7', 'nothing', '7'])
+    new Uint8Array(ipData.images[0] as SharedArrayBuffer)[0] = 8
+    t.equal(await tellingOf(0), 'nothing')
+    ipData = { images: [image(1), image(2)], relayIsVpn: false }
+    t.same([await tellingOf(0), await tellingOf(0)], ['1,2', 'nothing'])
+    await t.rejects(decider.checkpoint(HANGING))
+    t.same([await tellingOf(1), await tellingOf(3), await tellingOf(0)], ['1,2', 'nothing', 'nothing'])
+  },
+)

@@ -147,6 +147,7 @@ const EVENT: Readonly<Record<string, Shape>> = {
     country: orNull(matching(/^[A-Z]{2}$/)),
     lat: orNull(number(-90, 90, 4)),
     lng: orNull(number(-180, 180, 4)),
+    timezone: orNull(text),
     asn: orNull(integer(1)),
     asnName: orNull(text),
     datacenter: bool,

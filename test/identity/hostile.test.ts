@@ -10,6 +10,7 @@ import { hardwareKey } from '../../src/identity/routing.ts'
 import { newVisitor, packVisitor, recordVisit } from '../../src/identity/visitor.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 import { attributesOf, CHROME_WINDOWS, windowsPc } from './devices.ts'
+import { NO_NETWORK } from './network.ts'
 
 const IP = '203.0.113.7'
 
@@ -34,7 +35,7 @@ function walk(body: IdentifyBody, headers: Record<string, string>, ua: string): 
     incognito: false,
   })
   if (!(confidence >= 0 && confidence <= 1)) throw new Error(`confidence ${confidence}`)
-  detectSignals({ attributes, evidence: [] })
+  detectSignals({ attributes, evidence: [], network: NO_NETWORK })
   if (hardwareKey(body, headers, ua, IP).length > 512) throw new Error('a long key')
   for (const key of [keys.exact, ...keys.blocking])
     if (key !== null && !/^[a-e][0-9a-v]{12}$/.test(key)) throw new Error(key)

@@ -21,9 +21,10 @@ import {
   request,
   windowsPc,
 } from './devices.ts'
+import { NO_NETWORK } from './network.ts'
 
 const signalsOf = (r: Request, evidence: readonly Evidence[] = []): Signals =>
-  detectSignals({ attributes: attributesOf(r), evidence })
+  detectSignals({ attributes: attributesOf(r), evidence, network: NO_NETWORK })
 
 const SWIFTSHADER = 'ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero) (0x0000C0DE)), SwiftShader driver)'
 const HEADLESS = CHROME_LINUX.replace('Chrome/', 'HeadlessChrome/')

@@ -3,12 +3,14 @@
 import { quantise4, type Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Evidence } from '../../identity/matcher.ts'
+import type { NetworkEvidence } from './lists.ts'
 
 /** What every signal function reads. */
 export interface SignalInput {
   readonly attributes: Attributes
   /** What recognition noticed about the token. */
   readonly evidence: readonly Evidence[]
+  readonly network: NetworkEvidence
 }
 
 export type Source = 'client' | 'server' | 'native' | 'mock'

@@ -7,23 +7,25 @@ import { detectEmulator } from './emulator.ts'
 import type { SignalInput } from './evidence.ts'
 import { detectIncognito } from './incognito.ts'
 import { detectClonedApp, detectRootedDevice } from './native-flags.ts'
-import { detectProxy, detectTor, detectVpn } from './network.ts'
+import { detectProxy } from './proxy.ts'
 import { detectTampered } from './tampered.ts'
+import { detectTor } from './tor.ts'
+import { detectVpn, vpnProviderOf } from './vpn.ts'
 
 export function detectSignals(input: SignalInput): Signals {
   const tampered = detectTampered(input)
   const bot = detectBot(input, tampered)
   return {
     bot,
-    vpn: detectVpn(),
+    vpn: detectVpn(input),
     incognito: detectIncognito(input.attributes),
     tampered,
     emulator: detectEmulator(input),
     proxy: detectProxy(input),
-    tor: detectTor(),
+    tor: detectTor(input),
     rootedDevice: detectRootedDevice(input),
     clonedApp: detectClonedApp(input),
-    vpnProvider: null,
+    vpnProvider: vpnProviderOf(input),
     botType: botTypeOf(input, bot),
   }
 }

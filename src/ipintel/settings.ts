@@ -1,0 +1,83 @@
+// Settings of IP intelligence: where each source is, and how its data is treated. Part of the table in settings.ts.
+
+export const IP_SETTINGS = [
+  {
+    name: 'ip.dir',
+    kind: 'text',
+    standard: '',
+    sentence: 'Folder of what fingerpost data update fetched; empty: ip in data.dir.',
+  },
+  {
+    name: 'ip.geoUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Countries, cities and coordinates of addresses: MMDB, CSV or TSV (start, end, …) to be fetched.',
+  },
+  { name: 'ip.geoFile', kind: 'list', standard: [], sentence: 'The same from files, read in place and watched.' },
+  {
+    name: 'ip.asnUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Networks (AS number and name) of addresses: MMDB, CSV or TSV.',
+  },
+  { name: 'ip.asnFile', kind: 'list', standard: [], sentence: 'The same from files.' },
+  {
+    name: 'ip.datacenterUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Addresses of data centres: lists of CIDR ranges, addresses or AS numbers.',
+  },
+  { name: 'ip.datacenterFile', kind: 'list', standard: [], sentence: 'The same from files.' },
+  {
+    name: 'ip.vpnUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Exits of VPNs: lists of ranges or AS numbers, each as URL or PROVIDER=URL.',
+  },
+  { name: 'ip.vpnFile', kind: 'list', standard: [], sentence: 'The same from files, each as PATH or PROVIDER=PATH.' },
+  {
+    name: 'ip.relayUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Exits of iCloud Private Relay: lists of ranges, or the CSV Apple publishes.',
+  },
+  { name: 'ip.relayFile', kind: 'list', standard: [], sentence: 'The same from files.' },
+  { name: 'ip.torUrl', kind: 'list', standard: [], sentence: 'Exits of Tor: a list of addresses.' },
+  { name: 'ip.torFile', kind: 'list', standard: [], sentence: 'The same from files.' },
+  {
+    name: 'ip.badAsnUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'AS numbers held against an address: blocklisted as bad_asn, and taken for hosting.',
+  },
+  { name: 'ip.badAsnFile', kind: 'list', standard: [], sentence: 'The same from files.' },
+  {
+    name: 'ip.abuseUrl',
+    kind: 'list',
+    standard: [],
+    sentence: 'Other lists of ranges held against an address, each as URL or NAME=URL.',
+  },
+  { name: 'ip.abuseFile', kind: 'list', standard: [], sentence: 'The same from files, each as PATH or NAME=PATH.' },
+  {
+    name: 'ip.relayIsVpn',
+    kind: 'flag',
+    standard: false,
+    sentence: 'Whether iCloud Private Relay raises the vpn signal; its provider is named either way.',
+  },
+  {
+    name: 'ip.pollMs',
+    kind: 'integer',
+    standard: 30_000,
+    min: 100,
+    max: 3_600_000,
+    sentence: 'How often a server looks for newer IP data.',
+  },
+  {
+    name: 'ip.downloadBytesMax',
+    kind: 'integer',
+    standard: 536_870_912,
+    min: 1_024,
+    max: 2_147_483_647,
+    sentence: 'Size beyond which a file of IP data is refused, fetched or unpacked.',
+  },
+] as const
