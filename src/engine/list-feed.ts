@@ -7,7 +7,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { rulesetName } from '../records/evaluators.ts'
 import { onHint } from '../records/hints.ts'
-import { type ListDelta, readDeltas, readListsMeta } from '../records/list-deltas.ts'
+import { type ListDelta, NO_LISTS, readDeltas, readListsMeta } from '../records/list-deltas.ts'
 import { pagesOf } from '../records/list-source.ts'
 import { readLists, type StoredList } from '../records/lists.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
@@ -96,6 +96,8 @@ export async function openListFeed({ kv, bus, clock, key, report }: ListFeedNeed
     for (;;) {
       const { last } = await readListsMeta(kv, workspace, env)
       if (tenant.seq === last || stopped.signal.aborted) break
+      // Nothing where there was something: the store was emptied. Decisions keep what they have until it is rebuilt.
+      if (last === NO_LISTS.last && tenant.seq !== null) break
       // A position that went back is another store's: it was restored or emptied.
       const isBehind = tenant.seq !== null && tenant.seq < last
       const deltas = isBehind ? await readDeltas(kv, workspace, env, tenant.seq as number, last) : null

@@ -298,6 +298,44 @@ t.test('a follower sees every change within two seconds, hints or not, and after
   t.same(feed.news(late), [], 'and nothing twice')
 })
 
+t.test('a store that was emptied takes no entry from decisions', async (t) => {
+  const { submit, kv, bus } = await open(t)
+  await submit(make('lst_a', 'a'))
+  await submit(entries('lst_a', [value('pv_0')]))
+  let isEmpty = false
+  let asked = 0
+  const emptied = {
+    get: (async (scope: string, keys: readonly never[]) => {
+      asked += 1
+      return isEmpty ? keys.map(() => null) : kv.get(scope, keys)
+    }) as typeof kv.get,
+    scan: (async (scope: string, ...rest: Parameters<typeof kv.scan> extends [string, ...infer R] ? R : never) =>
+      isEmpty && scope === SCOPE ? [] : kv.scan(scope, ...rest)) as typeof kv.scan,
+  }
+  const feed = await openListFeed({
+    ...{ kv: emptied, bus, clock: systemClock, key: [1, 2, 3, 4] },
+    report: { followed: () => undefined, failed: (error) => t.fail(String(error)) },
+  })
+  t.teardown(feed.stop)
+  const told = newToldLists()
+  const views = createListViews(Date.now)
+  views.take(feed.news(told))
+  t.equal(views.member(WS, 'live')('a', 'pv_0'), true)
+  isEmpty = true
+  const before = asked
+  while (asked < before + 4) await new Promise((resolve) => setTimeout(resolve, 50))
+  views.take(feed.news(told))
+  t.equal(views.member(WS, 'live')('a', 'pv_0'), true, 'until it is rebuilt')
+  isEmpty = false
+  await submit(entries('lst_a', [], ['pv_0']))
+  const from = performance.now()
+  while (views.member(WS, 'live')('a', 'pv_0') === true && performance.now() - from < 4_000) {
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    views.take(feed.news(told))
+  }
+  t.equal(views.member(WS, 'live')('a', 'pv_0'), false, 'and is followed again')
+})
+
 t.test('a follower who missed more than is kept reads the lists anew', async (t) => {
   const { submit, kv, bus, allOf } = await open(t)
   await submit(make('lst_a', 'a', 'email'))
