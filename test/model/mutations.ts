@@ -73,7 +73,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'a take-over does not look whether what it had to adopt was trimmed meanwhile',
-    seed: 5208,
+    seed: 4837,
     tamper: onKv('engine', (kv) => {
       let position: number | null = null
       let takingOver = false
