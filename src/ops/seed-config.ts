@@ -1,5 +1,5 @@
 // The configuration that a made-up history belongs to: its workspace and the rules that judged it, written through `changes` like
-// any other. Lists of a history are commands of the same kind.
+// any other, and its lists.
 
 import type { Bus } from '../bus/bus.ts'
 import { createDefaultWorkspace, DEFAULT_WORKSPACE } from '../control/bootstrap.ts'
@@ -13,6 +13,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
+import type { SeedList } from './seed-lists.ts'
 import { RULES } from './seed-world.ts'
 
 export interface SeedConfigNeeds {
@@ -25,6 +26,8 @@ export interface SeedConfigNeeds {
 
 const ACTOR = 'seed'
 const MAXIMA = { rulesMax: 5_000, activeMax: 1_000 }
+const LIST_MAXIMA = { listsMax: 1_000 }
+const LIST_ENTRIES_MAX = 10_000_000
 
 /** The workspace by id or name; `default` is made when it does not exist yet. null: there is none. */
 export async function seedWorkspace(needs: SeedConfigNeeds, wanted: string): Promise<Workspace | null> {
@@ -52,6 +55,28 @@ export async function seedRules(needs: SeedConfigNeeds, workspace: string, env: 
     }
   })
   return RULES.map((rule) => ({ ...rule, createdAt: 0, updatedAt: 0 }))
+}
+
+/** Makes the lists that are not there, and adds what is missing of their entries. */
+export async function seedLists(
+  needs: SeedConfigNeeds,
+  workspace: string,
+  env: Env,
+  lists: readonly SeedList[],
+): Promise<void> {
+  await withControl(needs, async (submit) => {
+    const at = { workspace, env, actor: ACTOR }
+    for (const { id, name, type, description, entries } of lists) {
+      const data = { id, name, type, description, ttl: null, maxima: LIST_MAXIMA }
+      const made = await submit({ ...at, type: 'list.create', data })
+      if (!made.ok && made.code !== 'conflict') accepted(made)
+      const add = entries.map((value) => ({ value }))
+      const filled = { id, add, remove: [], source: 'import' as const, entriesMax: LIST_ENTRIES_MAX }
+      const outcome = await submit({ ...at, type: 'list.entries', data: filled })
+      // Somebody else's list has the name, or the list is gone again: it is not for a seed to say.
+      if (!outcome.ok && outcome.code !== 'not_found') accepted(outcome)
+    }
+  })
 }
 
 /** Two owners of `changes` do no harm, so there is one here whether or not a process runs elsewhere. */

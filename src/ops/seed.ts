@@ -15,8 +15,9 @@ import { ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
 import { readRulesetRevision } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import type { Progress } from './progress.ts'
-import { seedRules, seedWorkspace } from './seed-config.ts'
+import { seedLists, seedRules, seedWorkspace } from './seed-config.ts'
 import { openSeedInserts } from './seed-inserts.ts'
+import { openSeedLists } from './seed-lists.ts'
 import { openOutcomes } from './seed-outcomes.ts'
 import { openRows } from './seed-rows.ts'
 import { openSeedState } from './seed-state.ts'
@@ -93,6 +94,7 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   const rows = openRows(name, openOutcomes(workspace, env, rules, marker.revision))
   const inserts = openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
   const state = openSeedState({ kv, partitions, workspace: workspace.id, env, name })
+  const lists = openSeedLists()
   const visits = openVisits({ seed: name, events, from: marker.from, until: marker.until, partitions })
   progress.begin('events', events)
   for (let step = 0; step < visits.steps; step++) {
@@ -104,7 +106,10 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
         state.count(visitor.partition, atMs, rows.matches(), rows.monitorMatches())
         made++
       },
-      state.keep,
+      (visitor) => {
+        state.keep(visitor)
+        lists.note(visitor)
+      },
     )
     progress.advance(made)
     // What is under way goes on only in turns of the event loop.
@@ -113,6 +118,7 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   }
   await inserts.flush()
   const visitors = await state.flush()
+  await seedLists(needs, workspace.id, env, lists.lists())
   await kv.commit([
     { scope: SYSTEM, put: [{ key: markerKey(name), value: { ...marker, done: true } satisfies Marker }] },
   ])

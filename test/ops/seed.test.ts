@@ -58,6 +58,18 @@ t.test('a seeded folder serves a history that agrees with itself', async (t: Tes
   t.same(visitor.previousVerdicts, counts)
   t.equal(Date.parse(visitor.lastSeenAt), requestTime(regular[0]?.requestId ?? ''))
 
+  const { body: lists } = await client.get('/v1/lists')
+  t.same(lists.data.map(({ name }: { name: string }) => name).sort(), [
+    'abusive_addresses',
+    'regular_devices',
+    'seen_bots',
+  ])
+  const { id: regulars = '' } = lists.data.find(({ name }: { name: string }) => name === 'regular_devices') ?? {}
+  const { body: listed } = await client.get(`/v1/lists/${regulars}/entries?limit=1`)
+  t.ok(visits.has(listed.data[0]?.value), 'who is listed was there')
+  const { body: member } = await client.get(`/v1/visitors/${listed.data[0]?.value}`)
+  t.ok(member.lists.includes('regular_devices'))
+
   const { body: rules } = await client.get('/v1/rules')
   t.equal(rules.total, RULES.length)
   let matched = 0
