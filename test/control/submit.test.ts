@@ -51,7 +51,7 @@ t.test('a command nobody applies is unavailable after a bounded wait', async (t)
 t.test('a command larger than a record is refused before it is appended', async (t) => {
   const ports = await openPorts(t)
   const submit = startSubmit(t, ports)
-  const draft = createRule('ws_a', 'rul_1', { name: 'x'.repeat(300_000) })
+  const draft = createRule('ws_a', 'rul_1', { name: 'x'.repeat(900_000) })
   await t.rejects(submit(draft), { code: 'payload_too_large' })
   t.equal(await ports.log.last('changes', 0), 0)
 })

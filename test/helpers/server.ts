@@ -83,7 +83,7 @@ export async function cleanUp(): Promise<void> {
       await once(child, 'exit')
     }),
   )
-  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
+  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 25, retryDelay: 100 })
 }
 
 export async function freePort(): Promise<number> {
