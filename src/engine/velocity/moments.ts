@@ -1,0 +1,116 @@
+// How many events a key had in a window that ends now: exact while few are kept, by cells that widen with their age beyond.
+
+/** Events whose time is kept to the millisecond, the newest ones. */
+export const EXACT_MAX = 128
+/** So many of the oldest give up their time at once. */
+const FOLDED = 64
+export const KEPT_MS = 86_400_000
+/**
+ * How wide a cell may be once all of it is so old: a thirtieth of the window whose edge it has yet to pass. Each width
+ * divides the next, so that cells merge whole.
+ */
+const STEPS = [
+  { widthMs: 1_800_000, ageMs: 3_600_000 },
+  { widthMs: 120_000, ageMs: 300_000 },
+  { widthMs: 10_000, ageMs: 0 },
+] as const
+const NARROWEST_MS = 10_000
+const WIDEST_MS = 1_800_000
+
+/** Events of `[from, from + width)`, milliseconds. */
+interface Cell {
+  from: number
+  width: number
+  count: number
+}
+
+export interface Moments {
+  /** Ascending. */
+  times: number[]
+  /** Ascending, all before the times. */
+  cells: Cell[]
+}
+
+export const noMoments = (): Moments => ({ times: [], cells: [] })
+
+const startOf = (at: number, widthMs: number): number => Math.floor(at / widthMs) * widthMs
+
+const widthAt = (at: number, newest: number): number =>
+  STEPS.find(({ widthMs, ageMs }) => startOf(at, widthMs) + widthMs <= newest - ageMs)?.widthMs ?? NARROWEST_MS
+
+/** Index of the first time after `at`. */
+function firstAfter(times: readonly number[], at: number): number {
+  let low = 0
+  let high = times.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((times[middle] as number) > at) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** Cells as wide as their age allows, with `added` among them; what is older than a day goes. */
+function fold(cells: readonly Cell[], added: readonly number[], newest: number): Cell[] {
+  const counts = new Map<string, Cell>()
+  const put = (at: number, count: number) => {
+    const width = widthAt(at, newest)
+    const from = startOf(at, width)
+    const known = counts.get(`${from} ${width}`)
+    if (known !== undefined) known.count += count
+    else if (from + width > newest - KEPT_MS) counts.set(`${from} ${width}`, { from, width, count })
+  }
+  for (const { from, count } of cells) put(from, count)
+  for (const at of added) put(at, 1)
+  return [...counts.values()].sort((a, b) => a.from - b.from || a.width - b.width)
+}
+
+/** Adds an event. Changes the given moments; an event more than a day older than the newest is left out. */
+export function addMoment(moments: Moments, at: number): void {
+  const { times } = moments
+  const newest = times.at(-1)
+  if (newest === undefined || at >= newest) times.push(at)
+  else if (at <= newest - KEPT_MS) return
+  // Times before the exact ones were folded: they must not seem exact again.
+  else if (moments.cells.length > 0 && at < (times[0] as number)) moments.cells = fold(moments.cells, [at], newest)
+  else times.splice(firstAfter(times, at), 0, at)
+  const latest = times.at(-1) as number
+  const gone = firstAfter(times, latest - KEPT_MS)
+  if (gone > 0) times.splice(0, gone)
+  if (moments.cells.length > 0 && (moments.cells[0] as Cell).from + WIDEST_MS <= latest - KEPT_MS) {
+    moments.cells = moments.cells.filter(({ from, width }) => from + width > latest - KEPT_MS)
+  }
+  if (times.length > EXACT_MAX) moments.cells = fold(moments.cells, times.splice(0, FOLDED), latest)
+}
+
+/**
+ * Events after `at - windowMs` and not after `at`. Exact as long as a day brings at most EXACT_MAX; beyond, wrong by at most
+ * the events of one cell, which is a thirtieth of the window where they come evenly.
+ */
+export function countMoments({ times, cells }: Moments, at: number, windowMs: number): number {
+  const after = at - windowMs
+  let count = firstAfter(times, at) - firstAfter(times, after)
+  let folded = 0
+  for (const cell of cells) {
+    const begin = Math.max(cell.from, after)
+    const end = Math.min(cell.from + cell.width, at)
+    if (end > begin) folded += (cell.count * (end - begin)) / cell.width
+  }
+  count += Math.round(folded)
+  return count
+}
+
+/** Plain numbers, small when packed: the newest time, then steps back, then three per cell. */
+export function packMoments({ times, cells }: Moments): readonly [number, readonly number[], readonly number[]] {
+  const newest = times.at(-1) ?? 0
+  return [newest, times.slice(0, -1).map((at) => newest - at), cells.flatMap((c) => [c.from, c.width, c.count])]
+}
+
+export function unpackMoments([newest, steps, flat]: ReturnType<typeof packMoments>): Moments {
+  if (newest === 0) return noMoments()
+  const cells: Cell[] = []
+  for (let i = 0; i + 2 < flat.length; i += 3) {
+    cells.push({ from: flat[i] as number, width: flat[i + 1] as number, count: flat[i + 2] as number })
+  }
+  return { times: [...steps.map((step) => newest - step), newest], cells }
+}
