@@ -1,5 +1,6 @@
 // The life of a process's parts: what was opened is closed in reverse, what runs in the background is watched.
 
+import { setMaxListeners } from 'node:events'
 import type { Logger } from './logger.ts'
 
 export interface Lifetime {
@@ -17,6 +18,8 @@ export interface Lifetime {
 
 export function createLifetime(log: Logger): Lifetime {
   const stopping = new AbortController()
+  // Everything that runs in the background listens.
+  setMaxListeners(0, stopping.signal)
   const closers: (() => Promise<void> | void)[] = []
   const running: Promise<void>[] = []
   const failed: string[] = []

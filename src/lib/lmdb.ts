@@ -1,11 +1,12 @@
 // One LMDB environment with group commit: writes of many callers share one transaction, and one transaction is in
 // flight at a time, so that a failed one takes nothing with it but itself and what waited behind it.
-import { statfsSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { open, type RootDatabase } from 'lmdb'
 import { Full, Unavailable, Unreadable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
+import { dropLeftovers, rewrite } from './lmdb-compact.ts'
+import { commitCause } from './lmdb-failures.ts'
+import { hasRoomForCopy, lacksRoom, leavesReserve } from './lmdb-room.ts'
 
 /** `fsync`: a resolved write survives a power cut. `relaxed`: it survives the process only, and a power cut may cost the whole file. */
 export type Durability = 'fsync' | 'relaxed'
@@ -20,6 +21,8 @@ export interface LmdbConfig {
   readonly bytesMax: number
   /** The most that may wait for the disk; further writes fail with Full. */
   readonly queuedBytesMax: number
+  /** Entries that a compaction may leave out, because nobody needs them any more. */
+  readonly isStale?: (key: Buffer) => boolean
   /** Called after a failed transaction, when nothing is in flight and nothing that waited will be written. */
   readonly onFailure?: () => void
 }
@@ -37,7 +40,12 @@ export interface LmdbWrite {
 }
 
 export interface LmdbEnv {
+  /** To read from, at once: a compaction puts another in its place. */
   readonly db: RootDatabase<Buffer, Buffer>
+  /** Within `apply` only. */
+  put(key: Buffer, value: Buffer): void
+  /** Within `apply` only. */
+  remove(key: Buffer): void
   /** Counts transactions; `apply` compares it to learn that a new group began. */
   group(): number
   /** Why a write of `bytes` cannot be taken now, or null. Writes that only free room pass 0. */
@@ -46,6 +54,11 @@ export interface LmdbEnv {
   submit(write: LmdbWrite): Promise<void>
   /** Pages in use, as of the last transaction. */
   usage(): { readonly bytes: number; readonly bytesMax: number }
+  /**
+   * Rewrites the file so that no byte of what was deleted before the call is in it. Reads and writes go on; the last of the
+   * writes wait while they are copied. Rejects with Full when the disk has no room for a copy. Once at a time.
+   */
+  compact(): Promise<void>
   /** Waits for the writes taken so far; later ones are refused. */
   close(): Promise<void>
 }
@@ -61,15 +74,6 @@ const GROUP_BYTES_MAX = 16 * 1024 * 1024
 const IN_LEAF_SHARE_MAX = 0.46
 /** How full pages are that split in the middle as they grow. */
 const LEAF_FILL = 0.65
-/**
- * Free space that a transaction must leave. The library corrupts memory when the disk refuses its pages, so it is not let come
- * to that. What frees room (a trim) writes little, and must still be possible when nothing else is.
- */
-const RESERVE_BYTES = 64 * 1024 * 1024
-const RESERVE_BYTES_TO_FREE = 24 * 1024 * 1024
-/** Below this much free space an I/O error is taken for a full disk: LMDB reports a short write as one. */
-const ROOM_BYTES_MIN = 16 * 1024 * 1024
-const NO_ROOM_CODES: readonly unknown[] = [27, 28, 122, -30792]
 
 /** An estimate of the disk pages one record takes, in bytes: larger ones get whole pages of their own. */
 export function diskBytes(keyBytes: number, valueBytes: number, pageBytes: number): number {
@@ -79,21 +83,11 @@ export function diskBytes(keyBytes: number, valueBytes: number, pageBytes: numbe
   return Math.ceil(inLeaf / LEAF_FILL) + ownPages * pageBytes
 }
 
-/**
- * True for the rejections that the lmdb package leaves unhandled when a transaction fails. The caller of the failed write
- * has been told, so a process-wide handler may ignore them.
- */
-export function isLmdbRejection(reason: unknown): boolean {
-  if (!(reason instanceof Error)) return false
-  if ('commitError' in reason) return true
-  const keys = Object.keys(reason)
-  return keys.length === 1 && keys[0] === 'code' && typeof (reason as { code?: unknown }).code === 'number'
-}
-
 /** Opens or makes the environment. Throws Unreadable when its file is damaged and Unavailable when it cannot be opened. */
 export function openLmdb(config: LmdbConfig): LmdbEnv {
+  dropLeftovers(config.path)
   checkLmdbFile(join(config.path, 'data.mdb'))
-  const db = openDatabase(config)
+  let db = openDatabase(config, config.path)
   const waiting: Waiting[] = []
   let pendingBytes = 0
   let liveBytes = usedBytes(db)
@@ -102,10 +96,15 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   let committing = false
   let broken: Error | null = null
   let closed = false
-  let whenIdle: (() => void) | null = null
+  let held = false
+  let compacting: Promise<void> | null = null
+  const whenIdle: (() => void)[] = []
+  /** Keys of the transaction in flight, and of those committed since a compaction began to note them. */
+  let writing: string[] = []
+  let noted: Set<string> | null = null
 
   const schedule = () => {
-    if (scheduled || committing || waiting.length === 0) return
+    if (scheduled || committing || held || waiting.length === 0) return
     scheduled = true
     setImmediate(flush)
   }
@@ -116,7 +115,8 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     const group = takeGroup(waiting)
     const written: Waiting[] = []
     committing = true
-    if (!leavesReserve(config.path, group)) {
+    const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
+    if (!leavesReserve(config.path, bytes)) {
       refuse(group, new Full('the disk is almost full'))
       return
     }
@@ -138,6 +138,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
 
   const settle = (group: readonly Waiting[]) => {
     committing = false
+    for (const key of writing.splice(0)) noted?.add(key)
     liveBytes = usedBytes(db)
     for (const { write } of group) {
       pendingBytes -= write.bytes
@@ -164,6 +165,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   /** Nothing of the group was written, and what waits behind it may build on it. */
   const refuse = (group: readonly Waiting[], failure: Unavailable) => {
     committing = false
+    writing = []
     for (const { write, reject } of [...group, ...waiting.splice(0)]) {
       pendingBytes -= write.bytes
       reject(failure)
@@ -174,11 +176,75 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
 
   const proceed = () => {
     schedule()
-    if (!scheduled && !committing) whenIdle?.()
+    if (!scheduled && !committing) for (const wake of whenIdle.splice(0)) wake()
+  }
+
+  const idle = async (): Promise<void> => {
+    if (scheduled || committing) await new Promise<void>((resolve) => whenIdle.push(resolve))
+  }
+
+  const hold = async () => {
+    held = true
+    await idle()
+  }
+
+  const release = () => {
+    held = false
+    schedule()
+  }
+
+  const compact = async () => {
+    if (!hasRoomForCopy(config.path, liveBytes)) throw new Full('the disk has no room for a copy')
+    const former = db
+    try {
+      await rewrite({
+        path: config.path,
+        db,
+        openDb: (path, relaxed) => openDatabase(relaxed ? { ...config, durability: 'relaxed' } : config, path),
+        isStale: config.isStale ?? (() => false),
+        startNoting: async () => {
+          await hold()
+          noted = new Set()
+          release()
+        },
+        takeNoted: () => {
+          const keys = [...(noted ?? [])]
+          noted?.clear()
+          return keys.map((key) => Buffer.from(key, 'latin1'))
+        },
+        hold,
+        adopt: (next) => {
+          db = next
+          liveBytes = usedBytes(db)
+        },
+        isStopped: () => closed || broken !== null,
+      })
+    } catch (error) {
+      // A file that is not known to be in its place for good must not acknowledge anything.
+      if (db !== former) {
+        broken = error instanceof Error ? error : new Error(String(error))
+        refuse([], new Unavailable('the storage stopped after a failed compaction: restart', { cause: error }))
+      }
+      throw error
+    } finally {
+      noted = null
+      release()
+      if (db !== former) await former.close()
+    }
   }
 
   return {
-    db,
+    get db() {
+      return db
+    },
+    put(key, value) {
+      if (noted !== null) writing.push(key.toString('latin1'))
+      void db.put(key, value)
+    },
+    remove(key) {
+      if (noted !== null) writing.push(key.toString('latin1'))
+      void db.remove(key)
+    },
     group: () => groups,
     refusal(bytes) {
       if (closed) return new Unavailable('the storage is closed')
@@ -194,23 +260,27 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         schedule()
       }),
     usage: () => ({ bytes: liveBytes, bytesMax: config.bytesMax }),
+    async compact() {
+      if (closed) return
+      compacting ??= compact().finally(() => {
+        compacting = null
+      })
+      await compacting
+    },
     async close() {
       if (closed) return
       closed = true
-      if (scheduled || committing) {
-        await new Promise<void>((resolve) => {
-          whenIdle = resolve
-        })
-      }
+      await compacting?.catch(() => undefined)
+      await idle()
       await db.close()
     },
   }
 }
 
-function openDatabase(config: LmdbConfig): RootDatabase<Buffer, Buffer> {
+function openDatabase(config: LmdbConfig, path: string): RootDatabase<Buffer, Buffer> {
   try {
     return open<Buffer, Buffer>({
-      path: config.path,
+      path,
       pageSize: config.pageBytes,
       encoding: 'binary',
       keyEncoding: 'binary',
@@ -221,8 +291,8 @@ function openDatabase(config: LmdbConfig): RootDatabase<Buffer, Buffer> {
     })
   } catch (cause) {
     const code = (cause as { code?: unknown }).code
-    if (typeof code === 'number' && code <= -30_000) throw new Unreadable(`cannot read ${config.path}`, { cause })
-    throw new Unavailable(`cannot open ${config.path}`, { cause })
+    if (typeof code === 'number' && code <= -30_000) throw new Unreadable(`cannot read ${path}`, { cause })
+    throw new Unavailable(`cannot open ${path}`, { cause })
   }
 }
 
@@ -236,17 +306,6 @@ function takeGroup(waiting: Waiting[]): Waiting[] {
   return waiting.splice(0, count)
 }
 
-function leavesReserve(path: string, group: readonly Waiting[]): boolean {
-  let bytes = 0
-  for (const { write } of group) bytes += write.bytes
-  try {
-    const { bavail, bsize } = statfsSync(path)
-    return bavail * bsize > (bytes === 0 ? RESERVE_BYTES_TO_FREE : RESERVE_BYTES + 2 * bytes)
-  } catch {
-    return true
-  }
-}
-
 interface TreeStats {
   readonly pageSize: number
   readonly treeBranchPageCount: number
@@ -257,26 +316,6 @@ interface TreeStats {
 function usedBytes(db: RootDatabase<Buffer, Buffer>): number {
   const stats = db.getStats() as TreeStats
   return (stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages) * stats.pageSize
-}
-
-async function commitCause(error: unknown): Promise<unknown> {
-  const inner = (error as { commitError?: Promise<unknown> }).commitError
-  if (!inner) return error
-  try {
-    return await inner
-  } catch (cause) {
-    return cause
-  }
-}
-
-async function lacksRoom(path: string, cause: unknown): Promise<boolean> {
-  if (NO_ROOM_CODES.includes((cause as { code?: unknown }).code)) return true
-  try {
-    const { bavail, bsize } = await statfs(path)
-    return bavail * bsize < ROOM_BYTES_MIN
-  } catch {
-    return false
-  }
 }
 
 function probe(db: RootDatabase<Buffer, Buffer>): Error | null {

@@ -82,6 +82,17 @@ export function openMetrics(build: BuildInfo) {
     ),
     recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
     ipSourceFailures: counter('ip_source_failures_total', 'Data about addresses that could not be loaded.', ['source']),
+    webhookAttempts: counter('webhook_attempts_total', 'Attempts at deliveries, by what came of them.', [
+      'trigger',
+      'result',
+    ]),
+    webhookDeliveries: counter('webhook_deliveries_total', 'Deliveries that came to an end.', ['status']),
+    webhooksDisabled: counter('webhooks_disabled_total', 'Webhooks disabled because their receiver failed for a day.'),
+    webhookOverflows: counter(
+      'webhook_backlog_dropped_total',
+      'Deliveries that failed because too many waited for their webhook.',
+    ),
+    webhooksInFlight: gauge('webhooks_in_flight', 'Deliveries under way.'),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   }
