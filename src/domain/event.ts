@@ -114,6 +114,34 @@ export interface Identity {
   readonly candidates: number
   /** The generation of the storage token handed out with this event. */
   readonly generation: number
+  /** The visitor recognised, where it was merged into the event's: its storage keeps its own token. */
+  readonly holder?: string
+  /** What the record that was recognised counts, this event included, where the visitor's are the sums of several records. */
+  readonly recorded?: Recorded
+  /** Absent where nobody was weighed and nothing was noticed. */
+  readonly explanation?: Explanation
+}
+
+/** Times in milliseconds. */
+export interface Recorded {
+  readonly totalVisits: number
+  readonly firstSeenAt: number
+  readonly lastSeenAt: number
+}
+
+/** How an attribute compares with what is known: `alternates` is a value the same device had before. */
+export type Agreement = 'agrees' | 'alternates' | 'differs' | 'unknown'
+
+/** What a recognition rested on. */
+export interface Explanation {
+  /** Best first; the visitor a token names stands alone. */
+  readonly candidates: readonly { readonly visitorId: string; readonly score: number }[]
+  /** The best candidate's attributes against this visit's, as `identity/explain.ts` writes them. */
+  readonly comparison: string | null
+  /** Codes of what was noticed about the token and the candidates. */
+  readonly evidence: readonly string[]
+  /** The generation of the token that came with the request. */
+  readonly presentedGeneration: number | null
 }
 
 /**

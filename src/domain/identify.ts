@@ -1,11 +1,13 @@
 // The identify request (decisions §2): its schema, its limits, and the record the ingress makes of an accepted one.
 
-import Type, { type Static, type TObjectOptions, type TSchema } from 'typebox'
 import type { Env } from './event.ts'
+import { NativeSchema } from './native.ts'
+import { type Static, type TObjectOptions, type TSchema, Type } from './schema.ts'
 import type { KeyKind } from './workspace.ts'
 
 export const IDENTIFY_BODY_BYTES_MAX = 65_536
 export const JSON_DEPTH_MAX = 32
+export const LINKED_ID_CHARS_MAX = 256
 export const TAG_BYTES_MAX = 4_096
 export const TAG_DEPTH_MAX = 4
 export const NONCE_WINDOW_MS = 120_000
@@ -76,7 +78,7 @@ export const IdentifySchema = Type.Object(
     nonce: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', maxLength: 64 })),
     sdk: Type.Optional(Type.Object({ name: text(64), version: text(64) }, strict)),
     storageToken: Type.Optional(Type.Union([text(512), Type.Null()])),
-    linkedId: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    linkedId: Type.Optional(Type.String({ minLength: 1, maxLength: LINKED_ID_CHARS_MAX })),
     email: Type.Optional(Type.String({ maxLength: 320, pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' })),
     tag: Type.Optional(record(Type.Unknown())),
     url: Type.Optional(text(8_192)),
@@ -91,20 +93,7 @@ export const IdentifySchema = Type.Object(
         strict,
       ),
     ),
-    native: Type.Optional(
-      Type.Object(
-        {
-          platform: Type.Unsafe<'android' | 'ios'>({ type: 'string', enum: ['android', 'ios'] }),
-          model: Type.Optional(text(128)),
-          osVersion: Type.Optional(text(32)),
-          appVersion: Type.Optional(text(64)),
-          rooted: Type.Optional(flag),
-          emulator: Type.Optional(flag),
-          cloned: Type.Optional(flag),
-        },
-        strict,
-      ),
-    ),
+    native: Type.Optional(NativeSchema),
     mock: Type.Optional(MockSchema),
     ip: Type.Optional(text(45)),
     userAgent: Type.Optional(text(2_048)),

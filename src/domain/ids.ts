@@ -1,10 +1,12 @@
 // Identifiers: how each is made, what it must look like, and what can be read from it. Randomness is a parameter.
 
+import { createHash } from 'node:crypto'
+
 /** Fills and returns n random bytes. */
 export type RandomBytes = (n: number) => Uint8Array
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
 export function ulid(atMs: number, random: RandomBytes): string {
@@ -53,6 +55,19 @@ export const isVisitorId = (id: string): boolean => VISITOR.test(id)
 export const makeVisitorId = (random: RandomBytes): string => `pv_${base62(20, random)}`
 
 export const makeCallId = (atMs: number, random: RandomBytes): string => `call_${ulid(atMs, random)}`
+
+/** Bytes that a seed stands for, in place of random ones; as unpredictable as the seed. */
+export function seededBytes(seed: string): RandomBytes {
+  let blocks = 0
+  return (n) => {
+    const bytes = new Uint8Array(n)
+    for (let at = 0; at < n; at += 32) {
+      const block = createHash('sha256').update(`${seed}/${blocks++}`).digest()
+      bytes.set(block.subarray(0, n - at), at)
+    }
+    return bytes
+  }
+}
 
 /** rul_, key_, ws_ …: an object made by a call of the API. */
 export const makeObjectId = (prefix: string, random: RandomBytes): string => `${prefix}_${base62(20, random)}`

@@ -99,27 +99,33 @@ export const ipParts = (text: string): readonly number[] | null => parse(text)
 
 const isV6 = (canonical: string): boolean => canonical.includes(':')
 
-/** The first three groups of a canonical IPv6 address. */
-function groups48(canonical: string): string {
+/** The first groups of a canonical IPv6 address, 16 bits each. */
+function groups(canonical: string, count: number): string {
   const gap = canonical.indexOf('::')
-  if (gap < 0) return canonical.split(':', 3).join(':')
+  if (gap < 0) return canonical.split(':', count).join(':')
   const head = gap === 0 ? [] : canonical.slice(0, gap).split(':')
   const tail = gap + 2 === canonical.length ? [] : canonical.slice(gap + 2).split(':')
-  const groups = [...head, ...new Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0'), ...tail]
-  return groups.slice(0, 3).join(':')
+  const all = [...head, ...new Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0'), ...tail]
+  return all.slice(0, count).join(':')
 }
 
 /** What may be shown of a canonical address: `203.0.113.*`, or `2001:db8:1::*` (the first 48 bits). */
 export function maskIp(canonical: string): string {
-  if (isV6(canonical)) return `${groups48(canonical)}::*`
+  if (isV6(canonical)) return `${groups(canonical, 3)}::*`
   return `${canonical.slice(0, canonical.lastIndexOf('.') + 1)}*`
 }
 
 /** The network a canonical address belongs to: `203.0.113.0/24` or `2001:db8:1::/48`. */
 export function subnetOf(canonical: string): string {
-  if (isV6(canonical)) return `${groups48(canonical)}::/48`
+  if (isV6(canonical)) return `${groups(canonical, 3)}::/48`
   return `${canonical.slice(0, canonical.lastIndexOf('.') + 1)}0/24`
 }
+
+/**
+ * The line an address belongs to: an IPv4 address itself; of IPv6 the /64, since devices change the rest daily (RFC 8981)
+ * and a household or a phone has one (RFC 6177, RFC 6459).
+ */
+export const lineOf = (canonical: string): string => (isV6(canonical) ? `${groups(canonical, 4)}::/64` : canonical)
 
 export interface Cidr {
   readonly v6: boolean

@@ -5,9 +5,33 @@ import type { Env } from './event.ts'
 export type Plan = 'starter' | 'pro' | 'enterprise'
 export const PLANS: readonly Plan[] = ['starter', 'pro', 'enterprise']
 
+/**
+ * Weights of reasons in place of the standard ones, by `<score>.<reason>` (`ato.new_device`), 0 to 1; 0 switches a reason off.
+ */
+export type ScoreWeights = Readonly<Record<string, number>>
+
+/** Requests a key may make; null: any number. */
+export interface RateLimits {
+  readonly serverPerMinute: number | null
+  readonly mgmtPerMinute: number | null
+  readonly burstPerSecond: number | null
+}
+
+const NO_LIMITS: RateLimits = { serverPerMinute: null, mgmtPerMinute: null, burstPerSecond: null }
+const PLAN_LIMITS: Readonly<Record<Plan, RateLimits>> = {
+  starter: { serverPerMinute: 100, mgmtPerMinute: 30, burstPerSecond: 10 },
+  pro: { serverPerMinute: 1_000, mgmtPerMinute: 100, burstPerSecond: 50 },
+  enterprise: NO_LIMITS,
+}
+
 export interface WorkspaceSettings {
   /** What a public key's answer holds: ids only, or the verdict as well. */
   readonly clientResult: 'id' | 'verdict'
+  readonly scoreWeights?: ScoreWeights
+  /** Only the plan `enterprise` has its own; what is left out is unlimited. */
+  readonly limits?: Partial<RateLimits>
+  /** Days, where they are shorter than those of the deployment. */
+  readonly retention?: Retention
 }
 
 export interface Workspace {
@@ -20,6 +44,15 @@ export interface Workspace {
   readonly tokenSecret: string
   readonly createdAt: number
 }
+
+export interface Retention {
+  readonly eventsDays?: number
+  /** After so long only the network of an event's address is kept. */
+  readonly fullIpDays?: number
+}
+
+export const rateLimitsOf = ({ plan, settings }: Pick<Workspace, 'plan' | 'settings'>): RateLimits =>
+  plan === 'enterprise' ? { ...PLAN_LIMITS[plan], ...settings.limits } : PLAN_LIMITS[plan]
 
 export const API_VERSIONS: readonly string[] = ['2026-11-01']
 
