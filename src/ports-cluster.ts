@@ -9,6 +9,8 @@ import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { connectNats } from './lib/nats.ts'
 import { openRandom } from './lib/random.ts'
+import { openFallbackLimits } from './limits/fallback.ts'
+import { openLimits } from './limits/open.ts'
 import { openJetStreamLog } from './log/jetstream.ts'
 import { busError, openHistoryPort, type Ports, patiently } from './ports.ts'
 import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
@@ -67,6 +69,13 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
   const kvConfig = { redis, prefix: config['redis.prefix'], unsorted: UNSORTED_COLLECTIONS, random }
   const kv = await patiently(() => openRedisKv(kvConfig), 'Redis', logger, stopping)
   lifetime.onClose(() => kv.close())
+  const limitsConfig = { backend: 'redis', redis, prefix: config['redis.prefix'] } as const
+  const limits = openFallbackLimits({
+    shared: await patiently(() => openLimits(limitsConfig), 'Redis', logger, stopping),
+    local: await openLimits({ backend: 'memory', clock }),
+    clock,
+  })
+  lifetime.onClose(() => limits.close())
   const where = {
     url: config['clickhouse.url'],
     username: config['clickhouse.user'],
@@ -77,6 +86,7 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
   return {
     ...openHistoryPort(where, config, logger, lifetime),
     bus,
+    limits,
     log,
     kv,
     partitions: deployment.partitions,

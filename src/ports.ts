@@ -13,6 +13,8 @@ import { claimDataFolder } from './lib/data-folder.ts'
 import { Unavailable } from './lib/failures.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import type { Limits } from './limits/limits.ts'
+import { openLimits } from './limits/open.ts'
 import type { Log } from './log/log.ts'
 import { openLog } from './log/open.ts'
 import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
@@ -25,6 +27,7 @@ export interface Ports {
   readonly log: Log
   readonly kv: Kv
   readonly bus: Bus
+  readonly limits: Limits
   /** Fails with Unavailable until `startHistory` has opened it. */
   readonly clickhouse: ClickHouse
   /** Resolves when ClickHouse serves; fails when it never can. */
@@ -71,9 +74,12 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
     onError: (error) => logger.error({ error }, 'sweeping the kv failed'),
   })
   lifetime.onClose(() => kv.close())
+  const limits = await openLimits({ backend: 'memory', clock })
+  lifetime.onClose(() => limits.close())
   return {
     ...history,
     bus,
+    limits,
     log,
     kv,
     partitions,
@@ -92,7 +98,8 @@ export function openHistoryPort(
   lifetime: Lifetime,
 ): Pick<Ports, 'clickhouse' | 'startHistory'> {
   const historyConfig = { ...where, retentionDays: config['retention.eventsDays'] }
-  const history = deferClickHouse(() => openHistory(historyConfig, { clock, log: logger }), clock)
+  const tokenFirst = !(config.isCluster && config['clickhouse.cluster'] !== '')
+  const history = deferClickHouse(() => openHistory(historyConfig, { clock, log: logger }), { clock, tokenFirst })
   lifetime.onClose(() => history.port.close())
   // A server may come later; an engine of our own that does not start never will.
   const startHistory = config.isCluster

@@ -9,15 +9,29 @@ export interface QueryOptions {
   readonly rowsMax?: number
   /** A long question nobody else should feel: few threads of low priority, and in the embedded engine a lane of its own. */
   readonly background?: boolean
+  /** Also rows that were deleted and are still there, and rows as they were before they were changed. */
+  readonly hidden?: boolean
 }
 
+export interface InsertOptions {
+  readonly token: string
+  /** Default JSONCompactEachRow. */
+  readonly format?: InsertFormat
+}
+
+export type InsertFormat = 'JSONCompactEachRow' | 'Native'
+
 export interface ClickHouse {
+  /** Whether an insert is noted before its rows are, as without replicas; with them Keeper takes both in one step. */
+  readonly tokenFirst: boolean
   /**
-   * Inserts newline-separated JSONCompactEachRow lines, all or none. The same token twice is one insert.
+   * Inserts newline-separated JSONCompactEachRow lines, or a block of Native (see native.ts), all or none. The same token
+   * twice is one insert.
+   * With `tokenFirst` a crash of the engine may leave the token without the rows: a repetition then adds nothing.
    * Fails with BadRow when the engine refuses the data itself, with Unavailable for everything else
    * (the rows may or may not be there: repeat with the same token and the same bytes).
    */
-  insert(table: string, columns: readonly string[], lines: Uint8Array, opts: { readonly token: string }): Promise<void>
+  insert(table: string, columns: readonly string[], rows: Uint8Array, opts: InsertOptions): Promise<void>
   /** Fixed SQL text with typed `{name:Type}` parameters, read-only. */
   query<Row>(sql: string, params?: Params, opts?: QueryOptions): Promise<Row[]>
   /** DDL and mutations written by us. */

@@ -93,6 +93,12 @@ const BACKGROUND_SETTINGS = {
   use_skip_indexes: 0,
 } satisfies ClickHouseSettings
 
+const HIDDEN_SETTINGS = {
+  apply_deleted_mask: 0,
+  apply_patch_parts: 0,
+  select_sequential_consistency: '1',
+} satisfies ClickHouseSettings
+
 type Call = 'insert' | 'query' | 'command'
 
 /**
@@ -138,12 +144,13 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
   ): Promise<T> => withinTime(msMax, signal ? [signal, closing.signal] : [closing.signal], what, work)
 
   return {
-    async insert(table, columns, lines, { token }) {
-      if (lines.length === 0) return
-      const body = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
+    tokenFirst: !config.cluster,
+    async insert(table, columns, rows, { token, format = 'JSONCompactEachRow' }) {
+      if (rows.length === 0) return
+      const body = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)
       await bounded(insertMsMax, undefined, 'insert', async (abort_signal) => {
         const { stream } = await writer.exec({
-          query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT JSONCompactEachRow`,
+          query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT ${format}`,
           values: Readable.from([body], { objectMode: false }),
           clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
           abort_signal,
@@ -171,6 +178,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
             wait_end_of_query: 1,
             cancel_http_readonly_queries_on_client_close: 1,
             ...(opts?.background === true ? background : {}),
+            ...(opts?.hidden === true ? HIDDEN_SETTINGS : {}),
           },
           abort_signal,
         })

@@ -13,7 +13,10 @@ export interface DeferredClickHouse {
 }
 
 /** Calls wait a moment for the port to be opened and fail with Unavailable when it is not by then, or cannot be. */
-export function deferClickHouse(open: () => Promise<ClickHouse>, clock: Clock): DeferredClickHouse {
+export function deferClickHouse(
+  open: () => Promise<ClickHouse>,
+  { clock, tokenFirst }: { readonly clock: Clock; readonly tokenFirst: boolean },
+): DeferredClickHouse {
   let opening: Promise<ClickHouse> | null = null
   let port: ClickHouse | null = null
 
@@ -40,6 +43,7 @@ export function deferClickHouse(open: () => Promise<ClickHouse>, clock: Clock): 
       insert: async (...args) => (await opened()).insert(...args),
       query: async (...args) => (await opened()).query(...args),
       command: async (...args) => (await opened()).command(...args),
+      tokenFirst,
       ping: async () => (port === null ? false : port.ping()),
       async close() {
         await (await opening?.catch(() => null))?.close()

@@ -116,6 +116,7 @@ export async function openEmbeddedClickHouse(config: EmbeddedConfig): Promise<Em
   }
 
   return {
+    tokenFirst: true,
     async insert(table, columns, lines, opts) {
       return (await current()).insert(table, columns, lines, opts)
     },

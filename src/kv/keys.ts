@@ -73,6 +73,8 @@ export function expiredBounds(now: number) {
   return { start: Buffer.from([EXPIRY_KIND]), end: expiryKey(now + 1, Buffer.alloc(0)) }
 }
 
+export const isExpiryKey = (key: Buffer): boolean => key[0] === EXPIRY_KIND
+
 export function parseExpiryKey(key: Buffer): { readonly expiresAt: number; readonly record: Buffer } {
   return { expiresAt: key.readUIntBE(1, TIME_BYTES), record: Buffer.from(key.subarray(1 + TIME_BYTES)) }
 }

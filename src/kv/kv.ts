@@ -66,5 +66,10 @@ export interface Kv {
   position(scope: Scope, source: string): Promise<number | null>
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */
   commit(commits: readonly Commit[]): Promise<boolean[]>
+  /**
+   * Resolves when no byte of what was dropped before the call is on the disk. Absent where the disk is a server's own matter.
+   * Fails with Full when there is no room for it.
+   */
+  compact?(): Promise<void>
   close(): Promise<void>
 }

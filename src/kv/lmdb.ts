@@ -9,6 +9,7 @@ import {
   expiredBounds,
   expiryKey,
   idOf,
+  isExpiryKey,
   keyBuilder,
   parseExpiryKey,
   positionKey,
@@ -64,8 +65,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     pageBytes: PAGE_BYTES,
     bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
+    isStale,
   })
-  const { db } = env
   const closing = new AbortController()
   const unsorted = new Set(config.unsorted)
   /** What the current group changed: keys as text, null for what is gone. */
@@ -74,20 +75,28 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   let version = readNumber(VERSION_KEY) ?? 0
 
   function readNumber(key: Buffer): number | null {
-    return db.getBinary(key)?.readDoubleBE(0) ?? null
+    return env.db.getBinary(key)?.readDoubleBE(0) ?? null
   }
 
   const putNumber = (key: Buffer, value: number) => {
     const bytes = Buffer.allocUnsafe(NUMBER_BYTES)
     bytes.writeDoubleBE(value)
-    void db.put(key, bytes)
+    env.put(key, bytes)
   }
 
   const current = (key: Buffer, name = textOf(key)): Header | null => {
     const known = changed.get(name)
     if (known !== undefined) return known
-    const bytes = db.getBinaryFast(key)
+    const bytes = env.db.getBinaryFast(key)
     return bytes ? decodeHeader(bytes) : null
+  }
+
+  /** When a record that is gone, or was renewed, was to expire. */
+  function isStale(key: Buffer): boolean {
+    if (!isExpiryKey(key)) return false
+    const { expiresAt, record } = parseExpiryKey(key)
+    const bytes = env.db.getBinaryFast(record)
+    return bytes === undefined || decodeHeader(bytes).expiresAt !== expiresAt
   }
 
   const alive = (header: Header | null): Header | null =>
@@ -101,8 +110,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const write = (key: Buffer, record: Buffer, expiresAt: number, counter: number | null) => {
     version += 1
     setVersion(record, version)
-    void db.put(key, record)
-    if (expiresAt !== NEVER) void db.put(expiryKey(expiresAt, key), Buffer.alloc(0))
+    env.put(key, record)
+    if (expiresAt !== NEVER) env.put(expiryKey(expiresAt, key), Buffer.alloc(0))
     changed.set(textOf(key), { version, expiresAt, counter })
   }
 
@@ -117,7 +126,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     }
     for (const [key, record, expiresAt] of commit.put) write(key, record, expiresAt, null)
     for (const key of commit.drop) {
-      void db.remove(key)
+      env.remove(key)
       changed.set(textOf(key), null)
     }
     for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER, sum)
@@ -168,17 +177,17 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
 
   const sweepStep = async (): Promise<boolean> => {
     const now = clock.now()
-    const due = [...db.getKeys({ ...expiredBounds(now), limit: SWEEP_RECORDS_MAX })]
+    const due = [...env.db.getKeys({ ...expiredBounds(now), limit: SWEEP_RECORDS_MAX })]
     if (due.length === 0) return false
     await submit(0, () => {
       for (const index of due) {
         const { expiresAt, record } = parseExpiryKey(index as Buffer)
         const stored = current(record)
         if (stored && stored.expiresAt === expiresAt) {
-          void db.remove(record)
+          env.remove(record)
           changed.set(textOf(record), null)
         }
-        void db.remove(index)
+        env.remove(index)
       }
     })
     return due.length === SWEEP_RECORDS_MAX
@@ -206,7 +215,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     const start = collectionPrefix(scope, collection)
     const now = clock.now()
     const entries: Entry<T>[] = []
-    for (const { key, value } of db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
+    for (const { key, value } of env.db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
       const entry = decode<T>([collection, idOf(key as Buffer, start)], value, value.length, now)
       if (entry) entries.push(entry)
       if (entries.length >= limit) break
@@ -226,7 +235,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       const build = keyBuilder(scope)
       const now = clock.now()
       return keys.map((key) => {
-        const bytes = db.getBinaryFast(build(key))
+        const bytes = env.db.getBinaryFast(build(key))
         return bytes ? decode<T>(key, bytes, bytes.length, now) : null
       })
     },
@@ -271,6 +280,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       if (refusal !== null) throw (refusal as { readonly error: unknown }).error
       return answers
     },
+
+    compact: () => env.compact(),
 
     async close() {
       closing.abort()

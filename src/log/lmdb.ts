@@ -70,15 +70,14 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       for (const p of [...partitions.values()].flat()) Object.assign(p, readCounters(p))
     },
   })
-  const { db } = env
   // Reused for every key: lmdb copies keys out before put, remove and get return.
   const scratch = Buffer.alloc(KEY_BYTES)
 
   const readCounters = (p: { readonly code: number; readonly number: number }) => {
-    db.resetReadTxn()
-    const marker = db.getBinary(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0))
+    env.db.resetReadTxn()
+    const marker = env.db.getBinary(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0))
     const floor = marker ? marker.readUIntBE(0, SEQ_BYTES) : 0
-    const [newest] = db.getKeys({
+    const [newest] = env.db.getKeys({
       start: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, SEQ_MAX),
       end: writeKey(Buffer.alloc(KEY_BYTES), RECORD_KIND, p.code, p.number, 0),
       reverse: true,
@@ -129,7 +128,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     const found: LogRecord[] = []
     let bytesSum = 0
     // What is durable ends with an entry, so no entry reaches beyond it.
-    for (const { key, value } of db.getRange(rangeOf(p, after, p.durable, limits.recordsMax))) {
+    for (const { key, value } of env.db.getRange(rangeOf(p, after, p.durable, limits.recordsMax))) {
       const records = recordsOf(value)
       let seq = seqOf(key) - records.length
       for (const bytes of records) {
@@ -162,15 +161,15 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const to = Math.min(upTo, from + TRIM_STEP_RECORDS)
       const refused = env.refusal(0)
       if (refused) throw refused
-      const keys = [...db.getKeys(rangeOf(p, from, to, TRIM_STEP_RECORDS))]
+      const keys = [...env.db.getKeys(rangeOf(p, from, to, TRIM_STEP_RECORDS))]
       await env.submit({
         bytes: 0,
         apply() {
           // An entry that also holds later records stays until they go.
-          for (const key of keys) void db.remove(key)
+          for (const key of keys) env.remove(key)
           const marker = Buffer.alloc(SEQ_BYTES)
           marker.writeUIntBE(to, 0, SEQ_BYTES)
-          void db.put(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0), marker)
+          env.put(writeKey(scratch, FLOOR_KIND, p.code, p.number, 0), marker)
         },
         done() {
           p.floor = to
@@ -196,7 +195,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       await env.submit({
         bytes,
         apply() {
-          void db.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
+          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
         },
         done() {
           for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
@@ -244,6 +243,31 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     async usage() {
       return env.usage()
     },
+
+    async replace(topic, partition, seq, bytes) {
+      const p = find(topic, partition)
+      checkRecords([bytes])
+      const [entry] = env.db.getRange(rangeOf(p, seq - 1, p.durable, 1))
+      if (entry === undefined || seq <= p.floor) return
+      const key = Buffer.from(entry.key as Buffer)
+      const records = recordsOf(entry.value)
+      const index = seq - (seqOf(key) - records.length) - 1
+      if (index < 0) return
+      records[index] = bytes
+      const refused = env.refusal(diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES))
+      if (refused) throw refused
+      const packed = openSlab().pack(records)
+      await env.submit({
+        bytes: diskBytes(KEY_BYTES, packed.bytes.length, PAGE_BYTES),
+        apply: () => env.put(key, packed.bytes as Buffer),
+        done() {
+          // Readers right behind the writer have it from there.
+          p.tail = openTail(p.durable, tailBytesMax)
+        },
+      })
+    },
+
+    compact: () => env.compact(),
 
     async close() {
       closed = true

@@ -63,5 +63,12 @@ export interface Log {
    * the log have caps of their own, a part that is nearly full speaks for the whole.
    */
   usage(): Promise<{ readonly bytes: number; readonly bytesMax: number }>
+  /** Stores other bytes as the record `seq`, if it is there. One at a time. Absent where records cannot be changed. */
+  replace?(topic: Topic, partition: number, seq: Seq, bytes: Uint8Array): Promise<void>
+  /**
+   * Resolves when no byte of what was trimmed or replaced before the call is on the disk. Absent where the disk is a server's own matter.
+   * Fails with Full when there is no room for it.
+   */
+  compact?(): Promise<void>
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
 // The kv on LMDB: the common guarantees, expiry on disk, damage and sudden death.
-import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -72,7 +72,7 @@ t.test('expired records leave the disk, renewed ones stay', async (t) => {
   t.ok(refused instanceof Full, 'there is no room for ever more')
   now += 1_001
   t.equal((await kv.get('p/0', [['c', '0.1']]))[0], null)
-  const deadline = performance.now() + 5_000
+  const deadline = performance.now() + 15_000
   let done = false
   while (!done && performance.now() < deadline) {
     await systemClock.sleep(20)
@@ -119,29 +119,100 @@ t.test('large values written twice in one commit leave a file that opens', async
   }
 })
 
-t.test('killed while committing, the kv keeps every acknowledged commit whole', async (t) => {
-  const dataDir = tempDir(t)
-  for (let cycle = 0; cycle < 5; cycle += 1) {
-    const child = startChild(CHILD, ['kv', dataDir])
-    await child.line(() => child.lines.length > 40 + cycle * 31)
-    await child.kill()
-    const acknowledged = new Map(child.lines.map((line) => line.split(' ') as [string, string]))
+t.test(
+  'after a compaction no byte of what was dropped is on the disk, and all that was written meanwhile is',
+  async (t) => {
+    const dataDir = tempDir(t)
     const kv = await openKv(configFor(dataDir))
-    for (const [name, last] of acknowledged) {
-      const scope = `p/${name}`
-      const position = must(await kv.position(scope, 'source'))
-      t.ok(position >= Number(last), `${name}: acknowledged ${last}, found ${position}`)
-      const found = await kv.get<{ next: number }>(scope, [
-        ['c', 'a'],
-        ['c', 'b'],
-        ['c', 'c'],
-      ])
-      t.same(
-        found.map((entry) => entry?.value.next),
-        [position, position, position],
-      )
-      t.equal(must((await kv.get(scope, [['counters', 'n']]))[0]).value, position)
+    const canary = 'c4nary-'.repeat(3)
+    const put = (id: number, value: string) => ({ key: ['c', `${id}`] as const, value })
+    for (let id = 0; id < 600; id++) {
+      const value = `${canary}${'x'.repeat((id * 37) % 3_000)}`
+      await kv.commit([{ scope: 'p/0', put: [put(id, value), put(id + 10_000, `stays ${id}`)] }])
     }
+    const inFolder = (folder: string): string[] =>
+      readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+        const path = join(folder, entry.name)
+        if (entry.isDirectory()) return inFolder(path)
+        return readFileSync(path).includes(canary) ? [path] : []
+      })
+    // Keys part pages, and those that expire are in an index.
+    const named = Array.from({ length: 600 }, (_, id) => ['k', `${canary}${id}`] as const)
+    await kv.commit([{ scope: 'p/0', put: named.map((key) => ({ key, value: 'x'.repeat(900), ttlMs: 900_000 })) }])
+    for (let id = 0; id < 600; id++) await kv.commit([{ scope: 'p/0', drop: [['c', `${id}`]] }])
+    await kv.commit([{ scope: 'p/0', drop: named }])
+    t.not(inFolder(dataDir).length, 0, 'dropping leaves bytes behind')
+    let over = false
+    const written: number[] = []
+    const writing = Array.from({ length: 6 }, async (_, writer) => {
+      for (let n = 0; !over; n++) {
+        const id = 20_000 + writer * 100_000 + n
+        await kv.commit([
+          { scope: 'p/0', put: [put(id, `new ${id}`), put(30, `again ${id}`)], add: [[['counters', 'n'], 1]] },
+        ])
+        written.push(id)
+      }
+    })
+    await Promise.all([kv.compact?.(), kv.compact?.()])
+    await kv.compact?.()
+    over = true
+    await Promise.all(writing)
+    t.same(inFolder(dataDir), [])
+    const check = async (opened: Kv) => {
+      const values = async (ids: readonly number[]) =>
+        (
+          await opened.get<string>(
+            'p/0',
+            ids.map((id) => ['c', `${id}`] as const),
+          )
+        ).map((entry) => entry?.value)
+      t.same(
+        await values(written),
+        written.map((id) => `new ${id}`),
+      )
+      const early = Array.from({ length: 600 }, (_, id) => id)
+      t.same(
+        await values(early.map((id) => id + 10_000)),
+        early.map((id) => `stays ${id}`),
+      )
+      t.same((await values(early)).filter((value) => value !== undefined).length, 1)
+      t.equal(must((await opened.get('p/0', [['counters', 'n']]))[0]).value, written.length)
+    }
+    t.ok(written.length > 10, `${written.length} commits meanwhile`)
+    await check(kv)
     await kv.close()
-  }
-})
+    const again = await openKv(configFor(dataDir))
+    await check(again)
+    await again.close()
+  },
+)
+
+for (const role of ['kv', 'kv-compacting']) {
+  t.test(`killed while committing, the kv keeps every acknowledged commit whole (${role})`, async (t) => {
+    const dataDir = tempDir(t)
+    for (let cycle = 0; cycle < 5; cycle += 1) {
+      const child = startChild(CHILD, [role, dataDir])
+      await child.line(() => child.lines.length > 40 + cycle * 31)
+      await child.kill()
+      const acknowledged = new Map(child.lines.map((line) => line.split(' ') as [string, string]))
+      acknowledged.delete('compacted')
+      const kv = await openKv(configFor(dataDir))
+      for (const [name, last] of acknowledged) {
+        const scope = `p/${name}`
+        const position = must(await kv.position(scope, 'source'))
+        t.ok(position >= Number(last), `${name}: acknowledged ${last}, found ${position}`)
+        const found = await kv.get<{ next: number }>(scope, [
+          ['c', 'a'],
+          ['c', 'b'],
+          ['c', 'c'],
+        ])
+        t.same(
+          found.map((entry) => entry?.value.next),
+          [position, position, position],
+        )
+        t.equal(must((await kv.get(scope, [['counters', 'n']]))[0]).value, position)
+      }
+      await kv.close()
+    }
+  })
+}

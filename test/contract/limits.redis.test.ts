@@ -54,10 +54,10 @@ t.test('without the server a take fails within its time-out, and works again wit
   await server.kill9()
   const before = performance.now()
   await t.rejects(limits.take('key', [rule]), Unavailable)
-  t.ok(performance.now() - before < 2_500)
+  t.ok(performance.now() - before < 10_000)
   await server.restart()
   let taken: unknown = null
-  for (const deadline = performance.now() + 5_000; taken === null && performance.now() < deadline; ) {
+  for (const deadline = performance.now() + 20_000; taken === null && performance.now() < deadline; ) {
     taken = await limits.take('key', [rule]).catch(() => null)
     await systemClock.sleep(20)
   }

@@ -204,3 +204,34 @@ t.test('a full disk fails appends, keeps what was written, and heals', async (t)
     unhandled: 0,
   })
 })
+
+t.test('a record is replaced in its place, and trimmed and replaced bytes go with a compaction', async (t) => {
+  const dataDir = tempDir(t)
+  let log = await openLog(configFor(dataDir))
+  const texts = (from: number) => [0, 1, 2].map((n) => Buffer.from(`record ${from + n} s3cret-${from + n}-`))
+  for (let from = 1; from <= 30; from += 3) await log.append('changes', 0, texts(from))
+  const read = async () =>
+    (await log.read('changes', 0, 0, ALL)).map(({ seq, bytes }) => `${seq} ${Buffer.from(bytes)}`)
+  await log.trim('changes', 0, 9)
+  const before = await read()
+  await Promise.all([
+    log.replace?.('changes', 0, 14, Buffer.from('another, and longer than it was before')),
+    log.replace?.('changes', 0, 5, Buffer.from('one that is gone')),
+    log.replace?.('changes', 0, 99, Buffer.from('one that never was')),
+    log.append('changes', 0, [Buffer.from('the last')]),
+  ])
+  const wanted = [...before, '31 the last']
+  wanted[4] = '14 another, and longer than it was before'
+  t.same(await read(), wanted)
+  t.equal(Buffer.from(must(await log.at('changes', 0, 14)).bytes).toString(), 'another, and longer than it was before')
+  await log.compact?.()
+  const file = readFileSync(join(dataDir, 'log', 'data.mdb'))
+  for (const n of [1, 9, 14]) t.notOk(file.includes(`s3cret-${n}-`), `record ${n}`)
+  t.ok(file.includes('s3cret-15-'))
+  t.same(await read(), wanted)
+  await log.append('changes', 0, [Buffer.from('after')], { expectLast: 31 })
+  await log.close()
+  log = await openLog(configFor(dataDir))
+  t.same(await read(), [...wanted, '32 after'])
+  await log.close()
+})

@@ -40,6 +40,12 @@ async function appendForEver(): Promise<void> {
 
 async function commitForEver(): Promise<void> {
   const kv = await openKv({ backend: 'lmdb', dataDir, clock: systemClock })
+  const compact = async () => {
+    for (;;) {
+      await kv.compact?.()
+      print('compacted 0')
+    }
+  }
   const writer = async (name: string) => {
     const scope = `p/${name}`
     for (let at = (await kv.position(scope, 'source')) ?? 0; ; at += 1) {
@@ -59,7 +65,7 @@ async function commitForEver(): Promise<void> {
       print(`${name} ${next}`)
     }
   }
-  await Promise.all(['0', '1', '2', '3'].map(writer))
+  await Promise.all([...['0', '1', '2', '3'].map(writer), ...(role === 'kv-compacting' ? [compact()] : [])])
 }
 
 async function appendUntilFull(): Promise<void> {
@@ -127,6 +133,7 @@ async function claim(): Promise<void> {
 const roles: Record<string, () => Promise<void>> = {
   log: appendForEver,
   kv: commitForEver,
+  'kv-compacting': commitForEver,
   full: appendUntilFull,
   claim,
 }
