@@ -6,6 +6,7 @@ import type { LogEffect, Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
 import type { DecidedEffect } from '../records/effects.ts'
+import { type Blockable, compileBlocked } from './blocked.ts'
 import { compileRules, type Mode } from './codegen.ts'
 import { type MakeEffect, prepareEffects } from './effects.ts'
 import { createLayout, type FieldVector, type Membership, noLists } from './predicate.ts'
@@ -67,6 +68,8 @@ export interface CompiledRuleset {
   readonly liveCount: number
   /** Pure, synchronous, never throws. */
   evaluate(facts: Facts, options?: EvaluateOptions): Outcome
+  /** Whether a list that a live rule blocks by holds the visitor, the address or the email. */
+  isBlocklisted(who: Blockable): boolean
 }
 
 interface Content {
@@ -131,6 +134,7 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
     workspace,
     env: snapshot.env,
     liveCount,
+    isBlocklisted: compileBlocked(rules, member),
     evaluate(facts, { newDeviceForLinkedId = false } = {}) {
       layout.fill(facts, values)
       const count = match(values, hits)

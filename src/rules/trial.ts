@@ -5,6 +5,7 @@ import type { Group, Leaf, Literal } from '../domain/rule.ts'
 import { type FieldValue, field } from '../events/fields.ts'
 import { isoTime, maskEmail } from '../events/present.ts'
 import { compileGroup } from './compile.ts'
+import { leavesOf, listOf } from './leaves.ts'
 import type { FieldVector, Layout, Membership } from './predicate.ts'
 
 export interface TraceItem {
@@ -61,12 +62,11 @@ export function openTrial(read: (path: string) => FieldValue, member: Membership
 
 /** Every look-up in a list that the conditions may make. */
 export function* askedLists(group: Group, read: (path: string) => FieldValue): Generator<Asked> {
-  for (const item of group.rules) {
-    if ('rules' in item) yield* askedLists(item, read)
-    else if ((item.operator === 'in' || item.operator === 'not_in') && typeof item.value === 'string') {
-      const value = read(item.field)
-      yield { list: item.value.toLowerCase(), value: typeof value === 'string' ? value : '' }
-    }
+  for (const leaf of leavesOf(group)) {
+    const list = listOf(leaf)
+    if (list === null) continue
+    const value = read(leaf.field)
+    yield { list, value: typeof value === 'string' ? value : '' }
   }
 }
 
