@@ -4,7 +4,9 @@
 import { parseArgs } from 'node:util'
 import { cleanUp, startServer } from '../test/helpers/server.ts'
 import type { Reference } from './identity/answer.ts'
+import { correctionsText, measureCorrections, readCorrectionsFile } from './identity/corrections.ts'
 import { createDescriber } from './identity/describe.ts'
+import { createDiagnosis } from './identity/diagnose.ts'
 import { createDirectDrive, type Drive } from './identity/drive-direct.ts'
 import { createHttpDrive, SERVER_ENV } from './identity/drive-http.ts'
 import { createExactHash } from './identity/exact-hash.ts'
@@ -28,7 +30,9 @@ const USAGE = `bench identity [options]
   --values even      which half of the rarer values: even, or odd for what was never looked at while building
   --driver direct    the decider in this process, or http: a real server
   --alone            without the references
+  --diagnose         which mistakes were made and by what (driver direct)
   --json             everything that was counted
+  --corrections FILE the matcher on pairs that people labelled, as \`fingerpost corrections export\` writes them, and nothing else
 `
 
 const { values: options } = parseArgs({
@@ -41,6 +45,8 @@ const { values: options } = parseArgs({
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
     alone: { type: 'boolean', default: false },
+    corrections: { type: 'string' },
+    diagnose: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -81,6 +87,7 @@ async function main(): Promise<void> {
     : [createExactHash(false), createExactHash(true), createFpStalker(false), createFpStalker(true)]
   const tallies = references.map((reference) => ({ reference, tally: createTally() }))
   const own = createTally()
+  const diagnosis = options.diagnose ? createDiagnosis() : null
 
   function* watched(): Generator<Visit, void> {
     for (const visit of population.visits()) {
@@ -91,9 +98,13 @@ async function main(): Promise<void> {
   }
 
   const startedMs = performance.now()
-  const run = (drive: Drive) => drive(watched(), ({ truth }, answer) => own.add(truth, answer))
+  const run = (drive: Drive) =>
+    drive(watched(), (visit, answer) => {
+      own.add(visit.truth, answer)
+      diagnosis?.add(visit, answer)
+    })
   if (driver === 'http') await withServer(run)
-  else await run(createDirectDrive(seed))
+  else await run(createDirectDrive(seed, options.diagnose))
   const seconds = (performance.now() - startedMs) / 1_000
 
   const description = describer.result()
@@ -122,7 +133,14 @@ async function main(): Promise<void> {
   ]) {
     console.log(`${text}\n`)
   }
+  if (diagnosis !== null) console.log(diagnosis.text())
+}
+
+function tellCorrections(path: string): void {
+  const result = measureCorrections(readCorrectionsFile(path))
+  console.log(options.json ? JSON.stringify(result, null, 2) : correctionsText(result))
 }
 
 if (options.help) process.stdout.write(USAGE)
+else if (options.corrections !== undefined) tellCorrections(options.corrections)
 else await main()

@@ -1,11 +1,14 @@
 // What every way of recognising devices answers about a visit, whether it is the product or a reference.
 
+import type { Explanation } from '../../src/domain/event.ts'
 import type { Visit } from './population.ts'
 
 export interface Answer {
   readonly id: string
   /** 0 to 1; null where the method does not say. */
   readonly confidence: number | null
+  /** What it rested on, where the driver sees that. */
+  readonly explanation?: Explanation
 }
 
 /** A way of recognising devices that answers at once. Must not read the truth of a visit but for its storage. */

@@ -1,30 +1,24 @@
 // Visits decided by the engine's pure part in this process, with all state in memory: the quick way, for development. What
 // the ingress does before (token, partition) is done the same way.
 
-import { EVIDENCE_HEADERS, type IdentifyMeta, type TokenClaims } from '../../src/domain/identify.ts'
-import { hash32, homePartition, makeRequestId } from '../../src/domain/ids.ts'
+import type { Explanation } from '../../src/domain/event.ts'
+import type { TokenClaims } from '../../src/domain/identify.ts'
+import { hash32, homePartition } from '../../src/domain/ids.ts'
 import { createPartition, type Partition } from '../../src/engine/partition.ts'
+import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
+import { fromRow } from '../../src/events/row.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import { verifyToken } from '../../src/identity/token.ts'
 import { must } from '../../src/lib/must.ts'
-import { encodeIdentification } from '../../src/records/identification.ts'
-import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { rng } from '../../test/helpers/rng.ts'
 import { type Answer, createStorages } from './answer.ts'
 import type { Visit } from './population.ts'
+import { ENV, evidenceOf, openBareRuleset, recordOf, WORKSPACE } from './record.ts'
 
 /** Takes visits in order and tells the answers in the same order. */
 export type Drive = (visits: Iterable<Visit>, told: (visit: Visit, answer: Answer) => void) => Promise<void>
 
-const WORKSPACE = {
-  id: 'ws_bench',
-  plan: 'enterprise',
-  settings: { clientResult: 'id' },
-  tokenSecret: 'a secret that only this benchmark uses',
-  apiVersion: '2026-11-01',
-} as const
-const ENV = 'test'
 const PARTITIONS = 4
 const CHECKPOINT_AFTER = 50_000
 
@@ -32,9 +26,14 @@ interface Decision {
   readonly visitorId: string
   readonly confidence: number
   readonly storageToken: string
+  readonly explanation?: Explanation
 }
 
-function decideOne(partition: Partition, record: Uint8Array, seq: number): Decision {
+/** What is stored of a visit that nobody was weighed for. */
+const NOBODY: Explanation = { candidates: [], comparison: null, evidence: [], presentedGeneration: null }
+
+/** What one record becomes, when nothing but what is in memory exists. */
+export function decideOne(partition: Partition, record: Uint8Array, seq: number, explained = false): Decision {
   let wanted = partition.begin([{ seq, bytes: record }])
   // Whatever was written is still in memory, so whatever is asked for does not exist.
   while (wanted.length > 0) {
@@ -42,16 +41,19 @@ function decideOne(partition: Partition, record: Uint8Array, seq: number): Decis
       wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }])),
     )
   }
-  const { replies, dead } = partition.decide(new Set())
+  const { replies, dead, records } = partition.decide(new Set())
   if (dead.length > 0) throw new Error(`a visit was not decided: ${dead[0]?.reason}`)
-  return JSON.parse(must(replies[0], 'a reply').body) as Decision
+  const decision = JSON.parse(must(replies[0], 'a reply').body) as Decision
+  if (!explained) return decision
+  const { identity } = fromRow(rowAt(decodeEventsRecord(must(records[0], 'a record')), 0))
+  return { ...decision, explanation: identity.explanation ?? NOBODY }
 }
 
-export function createDirectDrive(seed: number): Drive {
+/** `explained`: answers carry what each visit without a token was told by. */
+export function createDirectDrive(seed: number, explained = false): Drive {
   const r = rng(seed)
   const parsers = openParsers()
-  const snapshot = encodeSnapshot({ workspace: WORKSPACE, env: ENV, revision: 1, rules: [] })
-  const ruleset = openSnapshot(snapshot)
+  const ruleset = openBareRuleset()
   const storages = createStorages()
   const partitions = Array.from({ length: PARTITIONS }, (_, partition) =>
     createPartition({
@@ -65,43 +67,24 @@ export function createDirectDrive(seed: number): Drive {
   )
   let seq = 0
 
-  function metaOf(visit: Visit, token: TokenClaims | null): IdentifyMeta {
-    const headers: Record<string, string> = {}
-    for (const name of EVIDENCE_HEADERS) {
-      const value = visit.headers[name]
-      if (value !== undefined) headers[name] = value
-    }
-    return {
-      requestId: makeRequestId(visit.atMs, r.bytes),
-      acceptedAt: visit.atMs,
-      workspace: WORKSPACE.id,
-      env: ENV,
-      keyKind: 'public',
-      ip: visit.ip,
-      headers,
-      token,
-      tokenForged: false,
-      replyTo: 'bench',
-    }
-  }
-
-  function homeOf(visit: Visit, meta: IdentifyMeta): number {
-    if (meta.token !== null) return homePartition(meta.token.visitorId, PARTITIONS)
-    const key = hardwareKey(visit.body, meta.headers, meta.headers['user-agent'] ?? '', visit.ip, parsers)
+  function homeOf(visit: Visit, token: TokenClaims | null): number {
+    if (token !== null) return homePartition(token.visitorId, PARTITIONS)
+    const headers = evidenceOf(visit)
+    const key = hardwareKey(visit.body, headers, headers['user-agent'] ?? '', parsers)
     return hash32(`${WORKSPACE.id}/${ENV}/${key}`) % PARTITIONS
   }
 
   function decide(visit: Visit): Answer {
     const storageToken = storages.read(visit)
     const token = storageToken === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, storageToken)
-    const meta = metaOf(visit, token)
-    const bytes = new TextEncoder().encode(JSON.stringify({ ...visit.body, storageToken }))
-    const partition = must(partitions[homeOf(visit, meta)], 'a partition')
-    const decision = decideOne(partition, encodeIdentification(meta, bytes), seq++)
+    const partition = must(partitions[homeOf(visit, token)], 'a partition')
+    const record = recordOf(visit, storageToken, token, r.bytes)
+    const decision = decideOne(partition, record, seq++, explained && token === null)
     // Keeps the list of what changed short; nothing is forgotten.
     if (partition.dirtyCount() > CHECKPOINT_AFTER) partition.checkpoint()
     storages.write(visit, decision.storageToken)
-    return { id: decision.visitorId, confidence: decision.confidence }
+    const { visitorId: id, confidence, explanation } = decision
+    return { id, confidence, ...(explanation === undefined ? {} : { explanation }) }
   }
 
   return async (visits, told) => {

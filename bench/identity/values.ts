@@ -99,9 +99,14 @@ function screenOf(value: unknown): Screen | null {
   return { width, height, ratio: devicePixelRatio, depth: Number(colorDepth ?? 24), hdr: hasHDR === true }
 }
 
-function cardOf(value: unknown): Card | null {
+/** Among those who were measured were some who pretended to another system: their cards are not of this one. */
+const isElsewhere = (renderer: string, kind: Kind): boolean =>
+  (renderer.includes('Direct3D') && kind !== 'windows') ||
+  (/OpenGL Engine|Metal/.test(renderer) && kind !== 'mac' && kind !== 'safari' && kind !== 'iphone')
+
+function cardOf(value: unknown, kind: Kind): Card | null {
   const { renderer, vendor } = asObject(value) ?? {}
-  if (typeof renderer !== 'string' || typeof vendor !== 'string') return null
+  if (typeof renderer !== 'string' || typeof vendor !== 'string' || isElsewhere(renderer, kind)) return null
   return /swiftshader|llvmpipe|virtual|vmware/i.test(renderer) ? null : { vendor, renderer }
 }
 

@@ -66,61 +66,56 @@ const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [FONTS]: 0.95,
 }
 
-/** Logarithms of the likelihood ratios of one observation, by position of the profile's values. */
-export interface Ratios {
-  readonly agree: readonly number[]
-  readonly differ: readonly number[]
+/** m and q of one observation, by position of the profile's values. */
+export interface Chances {
+  readonly m: readonly number[]
+  readonly q: readonly number[]
 }
 
 const ALL = VALUE_NAMES.map((name) => WEIGHTS[name])
+export const VALUE_PRIORS: readonly number[] = ALL.map(({ m }) => m)
 
-function ratiosOf(
-  q: (position: number, weight: Weight) => number,
-  m: (position: number, weight: Weight) => number,
-): Ratios {
-  const agree: number[] = []
-  const differ: number[] = []
-  ALL.forEach((weight, i) => {
-    agree.push(Math.log(m(i, weight) / q(i, weight)))
-    differ.push(Math.log((1 - m(i, weight)) / (1 - q(i, weight))))
-  })
-  return { agree, differ }
+function chancesOf(special: Readonly<Record<number, number>>, m: readonly number[] = VALUE_PRIORS): Chances {
+  return { m, q: ALL.map((weight, i) => special[i] ?? weight.q) }
 }
 
-const usual = (_: number, weight: Weight): number => weight.m
+const DESKTOP = chancesOf({})
 // Firefox reports other core counts in private windows and under its fingerprinting protection.
-const gecko = (i: number, weight: Weight): number => (i === CORES ? 0.5 : weight.m)
-
-const DESKTOP = ratiosOf((_, weight) => weight.q, usual)
-const DESKTOP_GECKO = ratiosOf((i, weight) => (i === CORES ? 0.45 : weight.q), gecko)
-const PHONE = ratiosOf((i, weight) => Q_PHONE[i] ?? weight.q, usual)
-const APPLE_PHONE = ratiosOf((i, weight) => Q_APPLE_PHONE[i] ?? weight.q, usual)
-
-const COMMON = {
-  gpu: Math.log(WEIGHTS.gpu.m / Q_COMMON.gpu),
-  screen: Math.log(WEIGHTS.screen.m / Q_COMMON.screen),
-  fonts: Math.log(WEIGHTS.fonts.m / Q_COMMON.fonts),
-  languages: Math.log(WEIGHTS.languages.m / Q_COMMON.languages),
+const DESKTOP_GECKO = chancesOf(
+  { [CORES]: 0.45 },
+  VALUE_PRIORS.map((m, i) => (i === CORES ? 0.5 : m)),
+)
+// WebKit names no graphics card, hides installed fonts and rounds cores (its tracking prevention says so).
+const Q_APPLE_DESKTOP: Readonly<Record<number, number>> = {
+  [GPU]: 0.95,
+  [CORES]: 0.9,
+  [FONTS]: 0.9,
+  [AUDIO]: 0.95,
+  [CANVAS]: 0.8,
 }
+const APPLE_DESKTOP = chancesOf(Q_APPLE_DESKTOP)
+const PHONE = chancesOf(Q_PHONE)
+const APPLE_PHONE = chancesOf(Q_APPLE_PHONE)
 
 const sayingLittle = new Set(['software', 'masked', 'virtual', 'apple'])
 
-/** The ratios for one observation: by kind of device, with popular values worth less. */
-export function ratiosFor(attributes: Attributes): Ratios {
+/** Chances for one observation: by kind of device, with popular values worth less. */
+export function chancesFor(attributes: Attributes): Chances {
   const { os, gpu, languages } = attributes
   if (os === 'iOS') return APPLE_PHONE
-  const base = os === 'Android' ? PHONE : attributes.ua.engine === 'Gecko' ? DESKTOP_GECKO : DESKTOP
+  const { engine } = attributes.ua
+  const desktop = engine === 'Gecko' ? DESKTOP_GECKO : engine === 'WebKit' ? APPLE_DESKTOP : DESKTOP
+  const base = os === 'Android' ? PHONE : desktop
   const screen = attributes.profile.values[SCREEN]
-  const agree = base.agree.slice()
-  if (gpu !== null && sayingLittle.has(gpu.class)) agree[GPU] = Math.min(agree[GPU] as number, COMMON.gpu)
-  if (screen !== null && screen !== undefined && COMMON_SCREENS.has(screen)) {
-    agree[SCREEN] = Math.min(agree[SCREEN] as number, COMMON.screen)
+  const q = base.q.slice()
+  const atLeast = (position: number, common: number) => {
+    q[position] = Math.max(q[position] as number, common)
   }
-  if (attributes.fontCount !== null && attributes.fontCount < 3) {
-    agree[FONTS] = Math.min(agree[FONTS] as number, COMMON.fonts)
-  }
-  if (languages[0] === 'en-US') agree[LANGUAGES] = Math.min(agree[LANGUAGES] as number, COMMON.languages)
-  return { agree, differ: base.differ }
+  if (gpu !== null && sayingLittle.has(gpu.class)) atLeast(GPU, Q_COMMON.gpu)
+  if (screen !== null && screen !== undefined && COMMON_SCREENS.has(screen)) atLeast(SCREEN, Q_COMMON.screen)
+  if (attributes.fontCount !== null && attributes.fontCount < 3) atLeast(FONTS, Q_COMMON.fonts)
+  if (languages[0] === 'en-US') atLeast(LANGUAGES, Q_COMMON.languages)
+  return { m: base.m, q }
 }
 
 /** Text drawn at another display scale differs by itself: then another canvas says next to nothing. */
@@ -128,17 +123,16 @@ export const CANVAS_RESCALED = Math.log(0.6 / 0.75)
 
 const DAY_MS = 86_400_000
 
-/**
- * Networks. Visits of one device agree in address with .54 and in network only with .14 (simulated households, offices
- * and mobile carriers). Two devices of one workspace share an address with about 3 in 10,000, a network with 3 in 1,000.
- */
-export const NETWORK = {
-  sameIp: Math.log(0.54 / 0.0003),
-  sameSubnet: Math.log(0.14 / 0.003),
-  other: Math.log(0.32),
-  /** Addresses are handed on: agreement loses half its worth in this time. */
-  halfLifeMs: 30 * DAY_MS,
-} as const
+/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
+export type NetworkMatch = 0 | 1 | 2
+export const SAME_ADDRESS = 0
+export const SAME_NETWORK = 1
+export const ELSEWHERE = 2
+/** By NetworkMatch: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
+export const NETWORK_PRIOR = [0.54, 0.14, 0.32] as const
+
+/** Two devices of one system and browser share a /24 or /48 with 3 in 1,000 (simulated), where counts do not say. */
+export const SHARED_NETWORK = 0.003
 
 /** Browser versions: equal, forward as fast as releases come, faster, backward. Releases every 28 days. */
 export const VERSION = {
@@ -150,11 +144,35 @@ export const VERSION = {
   slackMajors: 2,
 } as const
 
-/** A visitor not seen for 90 days is e times less likely to return than one seen now. */
-export const AGE_SCALE_MS = 90 * DAY_MS
+/**
+ * Devices assumed of one system and browser besides those already seen: how many there are to confuse one with before any
+ * are known. Grows by those seen.
+ */
+export const DEVICES_ASSUMED = 1_000
 
-/** Log odds, before any evidence, that a given one of about 10,000 visitors stands behind a visit without token. */
-export const PRIOR = Math.log(1 / 10_000)
+/**
+ * Devices still unseen that look like one whose look only it has, until traffic tells (Good and Turing: twice the looks of two
+ * devices over those of one). Gómez-Boix et al. found 36 % of desktops and 19 % of phones unique among two million,
+ * Andriamilanto et al. 88 and 40 % among four: a tenth and a third lie between.
+ */
+export const LOOKALIKES_DESKTOP = 0.1
+export const LOOKALIKES_PHONE = 0.3
+
+/** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
+export const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
+  0: { languages: 0.85, timezone: 0.97 },
+  1: { languages: 0.6, timezone: 0.95 },
+  2: { languages: 0, timezone: 0 },
+}
+/** How much likelier a clone of a visitor is once two of its storages were seen alive (assumed). */
+export const CLONED_BEFORE = 30
+
+/** Devices at an address or network besides those seen there (Krichevsky and Trofimov's half). */
+export const OTHERS_UNSEEN = 0.5
+
+/** Shares of a returning device's visits that lost their token, and of those in private windows (simulated: .14, .07). */
+export const LOSS_ASSUMED = 0.15
+export const PRIVATE_ASSUMED = 0.06
 
 /** Share of a match's weight that belongs to a look-alike in the same home or office that was never seen. */
 export const CLONE_SHARE = 0.01

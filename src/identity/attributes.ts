@@ -4,6 +4,7 @@
 import type { Device } from '../domain/event.ts'
 import type { IdentifyBody } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
+import type { Native } from '../domain/native.ts'
 import { type Claims, readClaims } from './claims.ts'
 import type { Gpu } from './gpu.ts'
 import { type Parsers, plainParsers } from './parsers.ts'
@@ -44,7 +45,7 @@ export interface Attributes {
   /** A private window, as the incognito component of a known browser says. */
   readonly incognito: boolean
   readonly claims: Claims
-  readonly native: IdentifyBody['native'] | null
+  readonly native: Native | null
   readonly profile: Profile
 }
 

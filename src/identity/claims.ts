@@ -15,6 +15,8 @@ export interface Hints {
   readonly architecture: string | null
   /** Major version of the brand Chromium, as the header says or else the page. */
   readonly chromiumMajor: number | null
+  /** The same as the page alone says. */
+  readonly pageChromiumMajor: number | null
   readonly headless: boolean
   readonly brave: boolean
 }
@@ -27,6 +29,11 @@ export interface WorkerClaims {
   readonly cores: number | null
   readonly memory: number | null
   readonly gpu: Gpu | null
+}
+
+export interface Detector {
+  readonly name: string
+  readonly kind: string | null
 }
 
 export interface Claims {
@@ -42,6 +49,15 @@ export interface Claims {
   readonly gpu: Gpu | null
   readonly evalLength: number | null
   readonly errorFormat: string | null
+  /** Firefox alone tells it. */
+  readonly osCpu: string | null
+  /** Whether the page may ask for client hints at all; null when its address was not told. */
+  readonly securePage: boolean | null
+  /** Whether any mouse, pen or finger can point; null when not told. */
+  readonly hasPointer: boolean | null
+  readonly systemStyle: { readonly highlight: string; readonly font: string } | null
+  /** A debugger, by a person or a program, listens to the page's console. */
+  readonly inspected: boolean
   readonly hints: Hints | null
   /** The page's userAgentData: null = said to have none, undefined = not told. */
   readonly pageHints: boolean | undefined
@@ -52,9 +68,8 @@ export interface Claims {
   readonly permissions: { readonly query: string; readonly notification: string } | null
   readonly incognito: { readonly isPrivate: boolean; readonly browserName: string } | null
   readonly webdriver: boolean | null
-  /** Detectors of automation that fired, and the kind they named. */
-  readonly detectors: readonly string[]
-  readonly detectorKind: string | null
+  /** Detectors of automation that fired, and the kind each named. */
+  readonly detectors: readonly Detector[]
   /** Whether any detector reported, fired or not. */
   readonly detectorsRan: boolean
   readonly headers: Readonly<Record<string, string>>
@@ -98,12 +113,14 @@ function hintsOf(data: Json | null, headers: Readonly<Record<string, string>>): 
   const brands = headers['sec-ch-ua']
   if (data === null && brands === undefined && headers['sec-ch-ua-platform'] === undefined) return null
   const list = data?.fullVersionList
+  const pageChromiumMajor = chromiumIn(list)
   return {
     platform: textOf(data?.platform, 64) ?? unquoted(headers['sec-ch-ua-platform']),
     platformVersion: textOf(data?.platformVersion, 32) ?? unquoted(headers['sec-ch-ua-platform-version']),
     model: textOf(data?.model, 64) ?? unquoted(headers['sec-ch-ua-model']),
     architecture: textOf(data?.architecture, 16),
-    chromiumMajor: (brands === undefined ? null : brandMajor(brands, '"Chromium";v="')) ?? chromiumIn(list),
+    chromiumMajor: (brands === undefined ? null : brandMajor(brands, '"Chromium";v="')) ?? pageChromiumMajor,
+    pageChromiumMajor,
     headless: brands?.includes('Headless') === true || hasBrand(list, 'HeadlessChrome'),
     brave: brands?.includes('"Brave"') === true || hasBrand(list, 'Brave'),
   }
@@ -137,11 +154,12 @@ function textsOf(value: unknown): readonly string[] {
   return found
 }
 
-function firedOf(value: unknown): { names: readonly string[]; kind: string | null; ran: boolean } {
+const NO_DETECTORS: readonly Detector[] = []
+
+function firedOf(value: unknown): { detectors: readonly Detector[]; ran: boolean } {
   const table = objectOf(value)
-  if (table === null) return { names: NO_TEXTS, kind: null, ran: false }
-  let names: string[] | null = null
-  let kind: string | null = null
+  if (table === null) return { detectors: NO_DETECTORS, ran: false }
+  let detectors: Detector[] | null = null
   let read = 0
   let ran = false
   for (const name in table) {
@@ -150,13 +168,12 @@ function firedOf(value: unknown): { names: readonly string[]; kind: string | nul
     const detail = objectOf(detector)
     const fired = detector === true || detail?.bot === true
     ran ||= typeof detector === 'boolean' || typeof detail?.bot === 'boolean'
-    if (!fired || !/^[A-Za-z]\w{0,31}$/.test(name)) continue
-    names ??= []
-    names.push(name)
+    if (!fired || !/^[A-Za-z]\w{0,63}$/.test(name)) continue
     const said = textOf(detail?.botKind, 32)
-    if (kind === null && said !== null && /^[a-z_]+$/.test(said)) kind = said
+    detectors ??= []
+    detectors.push({ name, kind: said !== null && /^[a-z_]+$/.test(said) ? said : null })
   }
-  return { names: names ?? NO_TEXTS, kind, ran }
+  return { detectors: detectors ?? NO_DETECTORS, ran }
 }
 
 function countOf(components: unknown): number {
@@ -186,6 +203,25 @@ function permissionsOf(value: unknown): Claims['permissions'] {
   return query === null || notification === null ? null : { query, notification }
 }
 
+function securePageOf(url: string | undefined): boolean | null {
+  if (url === undefined) return null
+  return /^(https:|http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])[:/])/.test(url)
+}
+
+function hasPointerOf(value: unknown): boolean | null {
+  const said = objectOf(value)
+  const fine = flagOf(said?.fine)
+  const coarse = flagOf(said?.coarse)
+  return fine === null || coarse === null ? null : fine || coarse
+}
+
+function systemStyleOf(value: unknown): Claims['systemStyle'] {
+  const said = objectOf(value)
+  const highlight = textOf(said?.highlight, 64)
+  const font = textOf(said?.font, 96)
+  return highlight === null || font === null ? null : { highlight, font }
+}
+
 /** Gathers the statements of a request. Values of the wrong type count as not given. */
 export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, string>>, parsers: Parsers): Claims {
   const components = body.components
@@ -208,6 +244,11 @@ export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, 
     gpu: gpuOf(renderer, parsers),
     evalLength: wholeOf(componentOf(components, 'evalLength'), 0, 10_000),
     errorFormat: textOf(componentOf(components, 'errorFormat'), 256),
+    osCpu: textOf(componentOf(components, 'osCpu'), 64),
+    securePage: securePageOf(body.url),
+    hasPointer: hasPointerOf(componentOf(components, 'pointer')),
+    systemStyle: systemStyleOf(componentOf(components, 'systemStyle')),
+    inspected: componentOf(components, 'inspected') === true,
     hints: hintsOf(objectOf(data), headers),
     pageHints: data === undefined ? undefined : objectOf(data) !== null,
     headerHints: headers['sec-ch-ua'] !== undefined && headers['sec-ch-ua'] !== '',
@@ -217,8 +258,7 @@ export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, 
     permissions: permissionsOf(componentOf(components, 'permissions')),
     incognito: incognitoOf(componentOf(components, 'incognito')),
     webdriver: flagOf(body.automation?.webdriver),
-    detectors: fired.names,
-    detectorKind: fired.kind,
+    detectors: fired.detectors,
     detectorsRan: fired.ran,
     headers,
   }

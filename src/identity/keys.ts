@@ -1,8 +1,10 @@
 // The keys a visitor is found by when it brings no token: one for the exact profile, four that each survive other changes.
 
-import { hash53 } from '../domain/ids.ts'
-import { subnetOf } from '../domain/ip.ts'
+import { hash32, hash53 } from '../domain/ids.ts'
+import { lineOf, subnetOf } from '../domain/ip.ts'
+import type { Native } from '../domain/native.ts'
 import type { Attributes } from './attributes.ts'
+import { nativeIdOf } from './native.ts'
 import {
   AUDIO,
   CANVAS,
@@ -17,6 +19,11 @@ import {
   SCREEN,
   TIMEZONE,
 } from './profile.ts'
+
+/** What the keys are made of. */
+export interface Looked extends Pick<Attributes, 'profile'> {
+  readonly ua: Pick<Attributes['ua'], 'engine'>
+}
 
 export interface MatchKeys {
   /** Null when the profile says too little to look anyone up by it. */
@@ -69,12 +76,19 @@ const RENDERED_GECKO = [...HARDWARE_GECKO, ...DRAWN]
 const EVERYTHING = [...RENDERED, SCREEN, RATIO]
 const EVERYTHING_GECKO = [...RENDERED_GECKO, SCREEN, RATIO]
 
+/** The positions of the profile that each key joins; all of them equal means found under one key. */
+export function jointPositions(letter: 'a' | 'b' | 'd' | 'e', gecko: boolean): readonly number[] {
+  if (letter === 'a') return LOOKS
+  if (letter === 'b') return gecko ? HARDWARE_GECKO : HARDWARE
+  if (letter === 'd') return gecko ? RENDERED_GECKO : RENDERED
+  return gecko ? EVERYTHING_GECKO : EVERYTHING
+}
+
 /**
  * Keys without workspace or environment. `exact` leaves out the browser version (88 % of return visits are equal
  * without it), and on Firefox the core count, which it changes in private windows. `ip` is canonical.
  */
-export function matchKeys(attributes: Attributes, ip: string): MatchKeys {
-  const { profile, ua } = attributes
+export function matchKeys({ profile, ua }: Looked, ip: string): MatchKeys {
   const { values } = profile
   const gecko = ua.engine === 'Gecko'
   const seed = hash53(`${profile.os}|${profile.family}`)
@@ -84,10 +98,16 @@ export function matchKeys(attributes: Attributes, ip: string): MatchKeys {
   if (hardware || values[CORES] !== null) {
     blocking.push(keyOf('b', hash53(subnetOf(ip), seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
   }
-  blocking.push(keyOf('c', hash53(ip, seed | 0), values, []))
+  blocking.push(keyOf('c', hash53(lineOf(ip), seed | 0), values, []))
   if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
     blocking.push(keyOf('d', seed, values, gecko ? RENDERED_GECKO : RENDERED))
   }
   const enough = knownValues(profile) >= VALUES_MIN
   return { exact: enough ? keyOf('e', seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
+}
+
+/** The key of the id an app sends, which leads to its visitor whatever its looks; null without one. */
+export function nativeKeyOf(native: Native | null | undefined): string | null {
+  const id = nativeIdOf(native)
+  return id === null ? null : `n${hash53(id).toString(36)}${hash32(id).toString(36)}`
 }

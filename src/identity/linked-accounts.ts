@@ -45,6 +45,12 @@ export function addAccount(accounts: LinkedAccounts, linkedId: string): void {
   hashes.splice(low, 0, hash)
 }
 
+/** Accounts of either. */
+export function joinAccounts(a: LinkedAccounts, b: LinkedAccounts): LinkedAccounts {
+  const hashes = [...new Set([...a.hashes, ...b.hashes])].sort((x, y) => x - y)
+  return { hashes: hashes.slice(0, ACCOUNTS_EXACT_MAX), full: a.full || b.full || hashes.length > ACCOUNTS_EXACT_MAX }
+}
+
 /**
  * Distinct accounts. Hashes are uniform, so when the k-th smallest of them lies at share x of the hash space, about
  * (k − 1) / x were drawn; the standard error at k = 1,000 is 3.2 %.

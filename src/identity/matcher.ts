@@ -5,21 +5,16 @@ import type { IdentityMethod } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
-import { subnetOf } from '../domain/ip.ts'
-import {
-  AGE_SCALE_MS,
-  CANVAS_RESCALED,
-  CLONE_SHARE,
-  NETWORK,
-  PRIOR,
-  type Ratios,
-  ratiosFor,
-  VERSION,
-} from './agreement.ts'
+import { lineOf, subnetOf } from '../domain/ip.ts'
+import { CLONE_SHARE, CLONED_BEFORE, chancesFor } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
+import { type Compared, coincidences, compare } from './compare.ts'
+import { isRefuted } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
-import { CANVAS, CORES, LANGUAGES, MEMORY, MODEL, type Profile, RATIO, SCREEN, samePanel } from './profile.ts'
-import { ALTERNATING, isRefuted, type VisitorState } from './visitor.ts'
+import { type Learned, newConfidence, newLearned } from './learned.ts'
+import { CORES, MEMORY, type Profile } from './profile.ts'
+import { returnsOf } from './returns.ts'
+import type { VisitorState } from './visitor.ts'
 
 export interface RecogniseInput {
   readonly attributes: Attributes
@@ -35,6 +30,12 @@ export interface RecogniseInput {
   readonly exact: readonly VisitorState[]
   readonly linked: readonly VisitorState[]
   readonly incognito: boolean
+  /** How many visitors were ever seen under each match key, by its letter. */
+  readonly totals?: Readonly<Record<string, number>>
+  /** What traffic taught about this system and browser; priors alone without. */
+  readonly learned?: Learned
+  /** Over how many partitions devices of one system and browser are spread; 1 by default. */
+  readonly partitions?: number
 }
 
 export type Evidence =
@@ -59,15 +60,22 @@ export interface Recognition {
   /** The generation the answer's token carries. */
   readonly generation: number
   readonly evidence: readonly Evidence[]
+  /** What the candidates left for "new", before calibration; 0 for a token. */
+  readonly newChance: number
   /** Best first, at most eight. */
   readonly scores: readonly { readonly visitorId: string; readonly posterior: number }[]
 }
 
 export const CANDIDATES_MAX = 32
-export const ACCEPT_MIN = 0.7
+export const ACCEPT_MIN = 0.8
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 export const POSSIBLE_MIN = 0.5
 const SCORES_MAX = 8
+/**
+ * Share of them taken for visits of the same device that were not recognised, so that each failure does not breed the next;
+ * of the rest, assumed half, each is a rival.
+ */
+const COPIES = 0.5
 /** A known device may have changed so much that no key finds it. */
 const NEW_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
@@ -92,84 +100,8 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
   return otherMaker && differs(CORES) && differs(MEMORY)
 }
 
-function versionRatio(known: number | null, seen: number | null, elapsedMs: number): number {
-  if (known === null || seen === null) return 0
-  const ahead = elapsedMs >= 0 ? seen - known : known - seen
-  if (ahead === 0) return VERSION.equal
-  if (ahead < 0) return VERSION.backward
-  return ahead <= Math.abs(elapsedMs) / VERSION.releaseMs + VERSION.slackMajors ? VERSION.forward : VERSION.tooFar
-}
-
-interface Network {
-  readonly ip: number
-  readonly subnet: number
-}
-
-interface Scored {
-  readonly visitor: VisitorState
-  readonly exact: boolean
-  readonly nearby: boolean
-  readonly differing: number
-  /** Log of the weight against "new": prior and all evidence. */
-  readonly log: number
-}
-
-function networkRatio(visitor: VisitorState, here: Network, atMs: number): { log: number; nearby: boolean } {
-  let log: number = NETWORK.other
-  let nearby = false
-  for (const seen of visitor.networks) {
-    const full = seen.ip === here.ip ? NETWORK.sameIp : seen.subnet === here.subnet ? NETWORK.sameSubnet : 0
-    if (full === 0) continue
-    nearby = true
-    log = Math.max(log, full * 2 ** (-Math.abs(atMs - seen.lastAt) / NETWORK.halfLifeMs))
-  }
-  return { log, nearby }
-}
-
-const alternateOf = new Map(ALTERNATING.map((position, a) => [position as number, a]))
-
-function isAlternate(visitor: VisitorState, position: number, value: number): boolean {
-  const a = alternateOf.get(position)
-  return a !== undefined && visitor.alternates[a]?.includes(value) === true
-}
-
-function rescaled(known: Profile, seen: Profile): boolean {
-  const [a, b] = [known.values[SCREEN], seen.values[SCREEN]]
-  const [ratioA, ratioB] = [known.values[RATIO], seen.values[RATIO]]
-  if (a == null || b == null || ratioA == null || ratioB == null || ratioA === ratioB) return false
-  return samePanel(a, ratioA, b, ratioB)
-}
-
-function score(
-  visitor: VisitorState,
-  exact: boolean,
-  input: RecogniseInput,
-  ratios: Ratios,
-  here: Network,
-): Scored | null {
-  const known = visitor.profile
-  const seen = input.attributes.profile
-  if (known === null || known.os !== seen.os || known.family !== seen.family) return null
-  const sameAtOtherScale = rescaled(known, seen)
-  let log = PRIOR
-  let differing = 0
-  for (let i = 0; i < seen.values.length; i++) {
-    const a = known.values[i]
-    const b = seen.values[i]
-    if (a == null || b == null) continue
-    if (a === b || isAlternate(visitor, i, b)) log += ratios.agree[i] as number
-    else if (sameAtOtherScale && i === SCREEN) log += ratios.agree[i] as number
-    else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
-    else {
-      log += ratios.differ[i] as number
-      if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
-    }
-  }
-  const elapsed = input.atMs - visitor.lastSeenAt
-  const network = networkRatio(visitor, here, input.atMs)
-  log += versionRatio(known.major, seen.major, elapsed) + network.log - Math.abs(elapsed) / AGE_SCALE_MS
-  return { visitor, exact, nearby: network.nearby, differing, log }
-}
+type Scored = Compared & { readonly exact: boolean }
+const NOTHING_LEARNED = newLearned()
 
 function candidatesOf(input: RecogniseInput): { visitor: VisitorState; exact: boolean }[] {
   const found: { visitor: VisitorState; exact: boolean }[] = []
@@ -199,6 +131,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
     reissueGeneration: false,
     generation: token.generation,
     evidence,
+    newChance: 0,
     scores: [{ visitorId: visitor.id, posterior: confidence }],
   }
 }
@@ -213,6 +146,7 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<Recogniti
     reissueGeneration: false,
     generation: 1,
     evidence,
+    newChance: 1,
     scores: [],
     ...more,
   }
@@ -222,6 +156,21 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<Recogniti
 function acceptable(best: Scored, posterior: number, os: string): boolean {
   if (posterior < ACCEPT_MIN) return false
   return os !== 'iOS' || (best.nearby && best.differing === 0)
+}
+
+/** Visitors that came after this one and never brought a token back. */
+const copiesOf = (best: Scored, scored: readonly Scored[]): Scored[] =>
+  scored.filter(
+    ({ visitor }) =>
+      visitor !== best.visitor && visitor.tokenVisits === 0 && visitor.firstSeenAt > best.visitor.firstSeenAt,
+  )
+
+/** Weight of the visitors that ever had this exact look and were too many to be listed: each as those listed from elsewhere. */
+function unlisted({ exact, totals }: RecogniseInput, scored: readonly Scored[]): number {
+  const more = (totals?.e ?? 0) - exact.length
+  const far = scored.filter((one) => one.exact && !one.nearby)
+  if (more <= 0 || far.length === 0) return 0
+  return (more * far.reduce((sum, one) => sum + Math.exp(one.log), 0)) / far.length
 }
 
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
@@ -242,34 +191,50 @@ export function recognise(input: RecogniseInput): Recognition {
   }
 
   const found = candidatesOf(input)
-  const here: Network = { ip: hash53(input.ip), subnet: hash53(subnetOf(input.ip)) }
-  const ratios = ratiosFor(attributes)
+  const learned = input.learned ?? NOTHING_LEARNED
+  const chances = chancesFor(attributes)
+  const seen = {
+    attributes,
+    atMs: input.atMs,
+    returns: returnsOf(learned, input.incognito),
+    line: hash53(lineOf(input.ip)),
+    subnet: hash53(subnetOf(input.ip)),
+    chances,
+    coincidences: coincidences(chances),
+    learned,
+    totals: input.totals ?? {},
+    partitions: input.partitions ?? 1,
+  }
   const scored: Scored[] = []
   for (const { visitor, exact } of found) {
-    const one = score(visitor, exact, input, ratios, here)
-    if (one !== null) scored.push(one)
+    const one = compare(visitor, seen)
+    if (one !== null) scored.push({ ...one, exact })
   }
   const candidates = found.length
   const best = scored.sort((a, b) => b.log - a.log)[0]
-  if (best === undefined) return asNew(1, evidence, { candidates })
+  if (best === undefined) return asNew(newConfidence(learned, 1), evidence, { candidates })
 
   // Relative to max(best, new) so that no exponent overflows.
   const top = Math.max(best.log, 0)
-  const asUnseen = Math.exp(-top) + (best.nearby ? CLONE_SHARE * Math.exp(best.log - top) : 0)
+  const cloneShare = CLONE_SHARE * (best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1)
+  const asUnseen = Math.exp(-top) + (best.nearby ? cloneShare * Math.exp(best.log - top) : 0)
   let total = asUnseen
   for (const one of scored) total += Math.exp(one.log - top)
+  total += unlisted(input, scored) * Math.exp(-top)
   const posteriorOf = (one: Scored) => Math.exp(one.log - top) / total
   const scores = scored.slice(0, SCORES_MAX).map((one) => ({
     visitorId: one.visitor.id,
     posterior: quantise4(posteriorOf(one)),
   }))
-  const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > PRIOR).length
-  const posterior = posteriorOf(best)
+  const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > 0).length
+  const posterior = posteriorOf(best) + COPIES * copiesOf(best, scored).reduce((sum, one) => sum + posteriorOf(one), 0)
 
   if (!acceptable(best, posterior, attributes.os)) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
-    return asNew(asUnseen / total, evidence, { candidates, scores, anonymitySet: 1 + plausible })
+    const newChance = asUnseen / total
+    const confidence = newConfidence(learned, newChance)
+    return asNew(confidence, evidence, { candidates, scores, newChance, anonymitySet: 1 + plausible })
   }
   const confidence = best.nearby ? posterior : Math.min(posterior, ELSEWHERE_CONFIDENCE_MAX)
   return {
@@ -282,6 +247,7 @@ export function recognise(input: RecogniseInput): Recognition {
     // A private window forgets its token anyway: its visits start no generation.
     generation: best.visitor.generation + (input.incognito ? 0 : 1),
     evidence,
+    newChance: asUnseen / total,
     scores,
   }
 }

@@ -11,19 +11,20 @@ export type ResultWorkspace = Pick<Workspace, 'id' | 'plan' | 'settings' | 'toke
 /** The JSON body of the 200. */
 export function presentResult(event: StoredEvent, workspace: ResultWorkspace, keyKind: KeyKind): string {
   const storageToken = signToken(workspace.tokenSecret, event.workspace, event.env, {
-    visitorId: event.visitorId,
+    visitorId: event.identity.holder ?? event.visitorId,
     generation: event.identity.generation,
     issuedAt: event.timestamp,
   })
   if (keyKind === 'secret') return JSON.stringify({ ...presentEvent(event, workspace.plan), storageToken })
+  const timestamp = isoTime(event.timestamp)
   const result: Record<string, unknown> = {
     requestId: event.requestId,
     visitorId: event.visitorId,
     visitorFound: event.visitorFound,
     confidence: event.confidence,
     firstSeenAt: isoTime(event.firstSeenAt),
-    lastSeenAt: isoTime(event.lastSeenAt),
-    timestamp: isoTime(event.timestamp),
+    lastSeenAt: event.lastSeenAt === event.timestamp ? timestamp : isoTime(event.lastSeenAt),
+    timestamp,
     storageToken,
   }
   if (workspace.settings.clientResult === 'verdict') {

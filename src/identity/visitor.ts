@@ -5,9 +5,10 @@ import { Packr } from 'msgpackr'
 import type { Device, IdentityMethod, Verdict } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
-import { maskIp, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Attributes } from './attributes.ts'
+import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
 import { AUDIO, CANVAS, CORES, type Profile, RATIO, SCREEN, TIMEZONE, VALUE_NAMES } from './profile.ts'
 
@@ -18,7 +19,7 @@ export const ALTERNATES_MAX = 2
 /** Full addresses (as hashes) are forgotten this long after their last visit. */
 const NETWORK_KEPT_MS = 30 * 86_400_000
 
-/** A network the visitor came from. Hashes, since full addresses are kept only as long as retention allows. */
+/** A network the visitor came from: line and network. Hashes, since full addresses are kept only as long as retention allows. */
 export interface SeenNetwork {
   ip: number
   subnet: number
@@ -48,6 +49,10 @@ export interface VisitorState {
   /** Generations in this range belong to another device: an older storage turned out to be alive. 0 when none. */
   refutedFrom: number
   refutedTo: number
+  /** When the newest generation was given out, and when an older one last came back after that; 0 when it did not. */
+  generationAt: number
+  olderAt: number
+  privateVisits: number
   profile: Profile | null
   /** Newest first, one list per position of ALTERNATING. */
   alternates: number[][]
@@ -74,6 +79,9 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     confirmedGeneration: 0,
     refutedFrom: 0,
     refutedTo: 0,
+    generationAt: atMs,
+    olderAt: 0,
+    privateVisits: 0,
     profile: null,
     alternates: ALTERNATING.map(() => []),
     networks: [],
@@ -99,12 +107,8 @@ export interface Visit {
   readonly linkedId: string | null
 }
 
-/** Whether a token's generation went to a device that was later found to be another one. */
-export const isRefuted = (state: VisitorState, generation: number): boolean =>
-  generation >= state.refutedFrom && generation <= state.refutedTo && state.refutedFrom > 0
-
 function recordNetwork(state: VisitorState, ip: string, atMs: number): void {
-  const hash = hash53(ip)
+  const hash = hash53(lineOf(ip))
   const known = state.networks.find((network) => network.ip === hash)
   if (known === undefined) state.networks.push({ ip: hash, subnet: hash53(subnetOf(ip)), lastAt: atMs })
   else known.lastAt = Math.max(known.lastAt, atMs)
@@ -115,8 +119,13 @@ function recordNetwork(state: VisitorState, ip: string, atMs: number): void {
     .slice(0, NETWORKS_MAX)
 }
 
-function moveToFront<T>(list: T[], item: T, same: (a: T) => boolean, itemsMax: number): void {
+/** A visit of the past changes no order: what it adds goes to the end. */
+function note<T>(list: T[], item: T, same: (a: T) => boolean, itemsMax: number, latest: boolean): void {
   const at = list.findIndex(same)
+  if (!latest) {
+    if (at < 0 && list.length < itemsMax) list.push(item)
+    return
+  }
   if (at >= 0) list.splice(at, 1)
   list.unshift(item)
   if (list.length > itemsMax) list.pop()
@@ -124,13 +133,13 @@ function moveToFront<T>(list: T[], item: T, same: (a: T) => boolean, itemsMax: n
 
 const familyIn = (browser: string): string => browser.replace(/ \d+$/, '')
 
-function recordDevice(state: VisitorState, device: Device): void {
+function recordDevice(state: VisitorState, device: Device, latest: boolean): void {
   const { platform, browser, gpu } = device
   const front = state.devices[0]
   if (front !== undefined && front.browser === browser && front.platform === platform && front.gpu === gpu) return
   const family = familyIn(browser)
   const same = (d: SeenDevice) => d.platform === platform && d.gpu === gpu && familyIn(d.browser) === family
-  moveToFront(state.devices, { platform, browser, gpu }, same, DEVICES_MAX)
+  note(state.devices, { platform, browser, gpu }, same, DEVICES_MAX, latest)
 }
 
 // Private windows and noise make up pixels and core counts: better to keep the last honest ones.
@@ -171,22 +180,17 @@ export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
   state.firstSeenAt = Math.min(state.firstSeenAt, atMs)
   state.lastSeenAt = Math.max(state.lastSeenAt, atMs)
   state.totalVisits++
+  if (visit.attributes.incognito) state.privateVisits++
   if (visit.method === 'token' && token !== null) {
     state.tokenVisits++
-    if (token.generation < state.confirmedGeneration) {
-      // The storage this token comes from was never cleared, and a later generation has come back too: those two live
-      // on different devices. A generation nobody brought back yet may be a tab that raced, and is left alone.
-      state.refutedFrom = token.generation + 1
-      state.refutedTo = state.generation
-    }
-    state.confirmedGeneration = Math.max(state.confirmedGeneration, token.generation)
+    recordReturn(state, token, atMs)
   }
-  state.generation = Math.max(state.generation, visit.generation)
+  recordIssue(state, visit.generation, atMs)
   if (latest || state.profile === null) recordProfile(state, visit.attributes)
   recordNetwork(state, visit.ip, atMs)
-  recordDevice(state, visit.device)
+  recordDevice(state, visit.device, latest)
   const masked = maskIp(visit.ip)
-  if (state.ips[0] !== masked) moveToFront(state.ips, masked, (ip) => ip === masked, IPS_MAX)
+  if (state.ips[0] !== masked) note(state.ips, masked, (ip) => ip === masked, IPS_MAX, latest)
   if (visit.linkedId !== null) addAccount(state.accounts, visit.linkedId)
   return state
 }
@@ -226,6 +230,9 @@ export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
     s.lastVerdict,
     s.accounts.hashes,
     s.accounts.full,
+    s.generationAt - s.firstSeenAt,
+    s.olderAt === 0 ? null : s.olderAt - s.firstSeenAt,
+    s.privateVisits,
   ])
   return new Uint8Array(packed)
 }
@@ -250,6 +257,9 @@ type Packed = [
   lastVerdict: Verdict | null,
   hashes: number[],
   full: boolean,
+  generationMs?: number,
+  olderMs?: number | null,
+  privateVisits?: number,
 ]
 
 /** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -263,6 +273,7 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
   if (!Array.isArray(packed) || packed[0] !== LAYOUT) throw new Unreadable('a visitor record of another layout')
   const [, id, firstSeenAt, seenMs, totalVisits, tokenVisits, generation, confirmedGeneration] = packed
   const [, , , , , , , , refutedFrom, refutedTo, p, alternates, flat, devices, ips, verdicts, lastVerdict] = packed
+  const [generationMs = 0, olderMs = null, privateVisits = 0] = [packed[19], packed[20], packed[21]]
   const networks: SeenNetwork[] = []
   for (let i = 0; i + 2 < flat.length; i += 3) {
     networks.push({
@@ -282,6 +293,9 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     confirmedGeneration,
     refutedFrom,
     refutedTo,
+    generationAt: firstSeenAt + generationMs,
+    olderAt: olderMs === null ? 0 : firstSeenAt + olderMs,
+    privateVisits,
     profile: p === null ? null : { os, family, major, gpuClass, values: VALUE_NAMES.map((_, i) => known[i] ?? null) },
     alternates,
     networks,

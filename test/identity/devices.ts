@@ -69,10 +69,14 @@ function chromium(ua: string, platform: string, hintPlatform: string, values: Va
   }
 }
 
+/** What a browser with these languages asks for. */
+const acceptLanguageOf = ({ languages }: Values): string =>
+  Array.isArray(languages) ? `${languages.flat()[0]},en;q=0.9` : 'en-US,en;q=0.9'
+
 export function request(ua: string, values: Values, more: Partial<IdentifyBody> = {}, headers: Values = {}): Request {
   return {
     userAgent: ua,
-    headers: { 'user-agent': ua, accept: '*/*', 'accept-language': 'en-US,en;q=0.9', ...headers } as Record<
+    headers: { 'user-agent': ua, accept: '*/*', 'accept-language': acceptLanguageOf(values), ...headers } as Record<
       string,
       string
     >,

@@ -100,7 +100,9 @@ t.test('a population is as unique, as steady and as forgetful as the literature 
   t.ok(share('ios') < 0.85, 'iPhones')
   t.ok(share('fleets') < 0.5, 'fleets')
   const { version = 0, screen = 0, canvas = 0, audio = 0, fonts = 0, timezone = 0, ip = 0 } = facts.agreement
-  t.ok(audio > 0.98 && fonts > 0.97 && timezone > 0.95 && canvas > 0.92 && screen > 0.9, 'attributes keep')
+  // One who comes often with a browser that adds noise moves canvas and audio of so few.
+  t.ok(fonts > 0.97 && timezone > 0.95 && screen > 0.9, 'attributes keep')
+  t.ok(audio > 0.95 && canvas > 0.85, `pixels keep: ${audio}, ${canvas}`)
   t.ok(version > 0.6 && version < 0.95, 'versions move')
   t.ok(ip > 0.35 && ip < 0.75, 'addresses change')
   t.ok(facts.tokenlessShare > 0.12 && facts.tokenlessShare < 0.3, `without token: ${facts.tokenlessShare}`)

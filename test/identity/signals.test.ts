@@ -189,6 +189,54 @@ const ENVIRONMENTS: readonly Row[] = [
     { rootedDevice: 'detected', clonedApp: 'detected', emulator: 'clear', tampered: 'undetermined' },
   ],
   [
+    'an app that was hooked into',
+    request('MyApp/1.0', {}, { native: { platform: 'ios', model: 'iPhone17,1', hooked: true, rooted: false } }),
+    { tampered: 'detected', rootedDevice: 'clear', clonedApp: 'undetermined', emulator: 'undetermined' },
+  ],
+  [
+    'an app on a sound phone',
+    request(
+      'okhttp/5.0',
+      {},
+      {
+        native: {
+          ...{ platform: 'android', model: 'Pixel 9', rooted: false, emulator: false, cloned: false, hooked: false },
+          attestation: { provider: 'play_integrity', verdicts: ['MEETS_BASIC_INTEGRITY', 'MEETS_DEVICE_INTEGRITY'] },
+        },
+      },
+    ),
+    { tampered: 'clear', rootedDevice: 'clear', clonedApp: 'clear', emulator: 'clear' },
+  ],
+  [
+    'a phone whose attestation stops below the device',
+    request(
+      '',
+      {},
+      {
+        native: {
+          ...{ platform: 'android', model: 'Pixel 9', rooted: false },
+          attestation: { provider: 'play_integrity', verdicts: ['MEETS_BASIC_INTEGRITY'] },
+        },
+      },
+    ),
+    { rootedDevice: 'detected', emulator: 'undetermined' },
+  ],
+  [
+    'an emulator that says it is none',
+    request('', {}, { native: { platform: 'android', model: 'sdk_gphone64_x86_64', emulator: false } }),
+    { emulator: 'detected' },
+  ],
+  [
+    'an app of one system with a device of another',
+    request('', {}, { native: { platform: 'android', model: 'iPhone 15 Pro' } }),
+    { tampered: 'detected' },
+  ],
+  [
+    'an app of one system under the name of another',
+    request(IPHONE, {}, { native: { platform: 'android', model: 'Pixel 9' } }),
+    { tampered: 'detected' },
+  ],
+  [
     'curl',
     { body: {}, headers: { 'user-agent': 'curl/8.5.0', accept: '*/*' }, userAgent: 'curl/8.5.0' },
     { bot: 'detected', tampered: 'undetermined', incognito: 'undetermined', emulator: 'undetermined' },
@@ -296,6 +344,8 @@ const quiet: Omit<ScoreInput, 'signals'> = {
   linkedAccounts: 0,
   possibleVisitor: false,
   listed: false,
+  velocity: null,
+  impossibleTravel: false,
 }
 
 t.test('scores: nothing from nothing, each reason adds, none takes away', async (t) => {
@@ -363,5 +413,5 @@ t.test('a mock forces outcomes, marks them, and scores follow unless forced too'
 })
 
 t.test('thresholds are those the weights were chosen for', async (t) => {
-  t.same(DETECTED_MIN, { bot: 0.8, tampered: 0.6, emulator: 0.8, proxy: 0.6 })
+  t.same(DETECTED_MIN, { bot: 0.8, tampered: 0.6, emulator: 0.8, proxy: 0.6, native: 0.6 })
 })

@@ -107,7 +107,7 @@ t.test('events out of order keep the earliest and latest time, and the latest pr
   t.match(state, { firstSeenAt: T0 - 50 * DAY, lastSeenAt: T0, totalVisits: 2 })
   t.equal(state.profile?.values[VALUE_NAMES.indexOf('devicePixelRatio')], 1)
   t.equal(state.networks.length, 1, 'addresses older than 30 days are forgotten')
-  t.same(state.ips, ['203.0.114.*', '203.0.113.*'])
+  t.same(state.ips, ['203.0.113.*', '203.0.114.*'], 'the latest first')
   recordVisit(state, visit(T0 + DAY, '203.0.113.1', {}, windowsPc({ devicePixelRatio: undefined })))
   t.equal(state.profile?.values[VALUE_NAMES.indexOf('devicePixelRatio')], 1, 'what is not told stays known')
 })

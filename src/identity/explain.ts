@@ -1,0 +1,97 @@
+// What a recognition rested on, kept with the event: which visitors it weighed and how each attribute of the best one
+// compared. One character per attribute, so that it costs a row some twenty bytes.
+
+import type { Agreement, Explanation } from '../domain/event.ts'
+import type { TokenClaims } from '../domain/identify.ts'
+import { hash53 } from '../domain/ids.ts'
+import { subnetOf } from '../domain/ip.ts'
+import type { Attributes } from './attributes.ts'
+import type { Recognition } from './matcher.ts'
+import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
+import { ALTERNATING, type VisitorState } from './visitor.ts'
+
+export const EXPLAINED_CANDIDATES_MAX = 3
+/** Recognition notices fewer things than this about any visit. */
+const EVIDENCE_MAX = 8
+const SEPARATOR = '|'
+const CODES: Readonly<Record<Agreement, string>> = { agrees: '=', alternates: '~', differs: '!', unknown: '?' }
+const AGREEMENTS = new Map(Object.entries(CODES).map(([agreement, code]) => [code, agreement as Agreement]))
+const VERSIONS = { same: '=', newer: '>', older: '<', unknown: '?' } as const
+const NETWORKS = { address: 'a', network: 'n', other: 'o' } as const
+
+const nameOf = (codes: Readonly<Record<string, string>>, code: string | undefined): string =>
+  Object.keys(codes).find((name) => codes[name] === code) ?? 'unknown'
+
+/** `visitor` as it was before this visit. Null for one of whom nothing is known to compare with. */
+function compare(visitor: VisitorState, { profile: seen }: Attributes, ip: string): string | null {
+  const known = visitor.profile
+  if (known === null) return null
+  const [a, b, ratioA, ratioB] = [known.values[SCREEN], seen.values[SCREEN], known.values[RATIO], seen.values[RATIO]]
+  const rescaled = a != null && b != null && ratioA != null && ratioB != null && samePanel(a, ratioA, b, ratioB)
+  let text = ''
+  for (let i = 0; i < VALUE_NAMES.length; i++) {
+    const [old, now] = [known.values[i], seen.values[i]]
+    if (old == null || now == null) text += CODES.unknown
+    else if (old === now) text += CODES.agrees
+    else if (rescaled && (i === SCREEN || i === RATIO)) text += CODES.alternates
+    else text += isAlternate(visitor, i, now) ? CODES.alternates : CODES.differs
+  }
+  const [from, to] = [known.major, seen.major]
+  const version = from === null || to === null ? 'unknown' : to === from ? 'same' : to > from ? 'newer' : 'older'
+  return `${text}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkOf(visitor, ip)]}`
+}
+
+function isAlternate(visitor: VisitorState, position: number, value: number): boolean {
+  const at = (ALTERNATING as readonly number[]).indexOf(position)
+  return at >= 0 && visitor.alternates[at]?.includes(value) === true
+}
+
+function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORKS {
+  const hash = hash53(ip)
+  if (networks.some((network) => network.ip === hash)) return 'address'
+  const subnet = hash53(subnetOf(ip))
+  return networks.some((network) => network.subnet === subnet) ? 'network' : 'other'
+}
+
+/**
+ * The explanation of one recognition. `known` are the visitors it was made from; must be called before any of them takes in
+ * the visit.
+ */
+export function explain(
+  recognition: Recognition,
+  known: readonly VisitorState[],
+  attributes: Attributes,
+  ip: string,
+  token: TokenClaims | null,
+): Explanation {
+  const { visitor, scores } = recognition
+  const best = visitor ?? known.find(({ id }) => id === scores[0]?.visitorId) ?? null
+  return {
+    candidates: scores.slice(0, EXPLAINED_CANDIDATES_MAX).map(({ visitorId, posterior }) => ({
+      visitorId,
+      score: posterior,
+    })),
+    comparison: best === null ? null : compare(best, attributes, ip),
+    evidence: recognition.evidence.slice(0, EVIDENCE_MAX),
+    presentedGeneration: token?.generation ?? null,
+  }
+}
+
+export interface Comparison {
+  /** Of every attribute that can be compared. */
+  readonly attributes: Readonly<Record<string, Agreement>>
+  /** same | newer | older | unknown, against the one last seen. */
+  readonly browserVersion: string
+  /** address | network | other | unknown: whether the visitor was there before. */
+  readonly network: string
+}
+
+/** What `explain` wrote, by name. */
+export function readComparison(text: string): Comparison {
+  const [codes = '', rest = ''] = text.split(SEPARATOR)
+  const attributes: Record<string, Agreement> = {}
+  VALUE_NAMES.forEach((name, i) => {
+    attributes[name] = AGREEMENTS.get(codes[i] ?? '') ?? 'unknown'
+  })
+  return { attributes, browserVersion: nameOf(VERSIONS, rest[0]), network: nameOf(NETWORKS, rest[1]) }
+}

@@ -1,0 +1,44 @@
+// The generations of a visitor's tokens. One who is recognised without a token gets one of a new generation; when storages of two
+// generations turn out to be alive, the later one is on another device.
+
+import type { TokenClaims } from '../domain/identify.ts'
+import type { VisitorState } from './visitor.ts'
+
+/** Tabs that race for the storage are over by then. */
+const RACE_MS = 10 * 60_000
+
+/** Whether a token's generation went to a device that turned out to be another one. */
+export function isRefuted(state: VisitorState, generation: number): boolean {
+  if (state.refutedFrom > 0 && generation >= state.refutedFrom && generation <= state.refutedTo) return true
+  // It was given to somebody without a token, an older one came back since, so that storage was never cleared; and now it
+  // comes back itself: two storages are alive.
+  return generation === state.generation && state.olderAt > state.generationAt + RACE_MS
+}
+
+/**
+ * Whether a storage is still there long after another one was given the newest generation. Tabs that race are given theirs in
+ * the same minutes, whichever of them stays; or one was open before the storage was cleared, and comes once more.
+ */
+const outlived = (state: VisitorState, token: TokenClaims, atMs: number): boolean =>
+  token.generation < state.generation &&
+  atMs > state.generationAt + RACE_MS &&
+  state.generationAt > token.issuedAt + RACE_MS
+
+/** A token came back; changes the given state. */
+export function recordReturn(state: VisitorState, token: TokenClaims, atMs: number): void {
+  if (token.generation < state.confirmedGeneration || outlived(state, token, atMs)) {
+    // The storage this token comes from was never cleared, so later generations live on other devices.
+    state.refutedFrom = token.generation + 1
+    state.refutedTo = state.generation
+  }
+  state.confirmedGeneration = Math.max(state.confirmedGeneration, token.generation)
+  if (token.generation < state.generation) state.olderAt = Math.max(state.olderAt, atMs)
+}
+
+/** A token of this generation is given out; changes the given state. */
+export function recordIssue(state: VisitorState, generation: number, atMs: number): void {
+  if (generation <= state.generation) return
+  state.generation = generation
+  state.generationAt = atMs
+  state.olderAt = 0
+}

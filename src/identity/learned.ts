@@ -1,0 +1,295 @@
+// What a partition has learned of one browser family in one environment from its own traffic: how values and networks keep
+// between visits that a token proves to be of one device, how many visitors there are, after how long they return, and how
+// often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
+
+import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
+import { VALUE_NAMES } from './profile.ts'
+
+const VALUES = VALUE_NAMES.length
+const DAY_MS = 86_400_000
+/** Ages of the earlier visit: younger than a day, a week, thirty days, older. */
+const AGE_BOUNDS_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const
+const AGES = AGE_BOUNDS_MS.length + 1
+/** Bounds of bins for the chance of being new. */
+const BIN_BOUNDS = [0.2, 0.5, 0.8, 0.95, 0.99] as const
+export const BINS = BIN_BOUNDS.length + 1
+
+/** What the priors weigh, in visits. */
+const PRIOR_VISITS = 40
+/** Above this many observations, old ones count half. */
+const OBSERVATIONS_MAX = 20_000
+const BLIND_KEPT_MIN = 1_000
+const HOUR_MS = 3_600_000
+/** Absences by which returns are counted: within an hour, a day, a week, thirty days, longer. */
+const SPAN_BOUNDS_HOURS = [1, 24, 7 * 24, 30 * 24] as const
+export const SPANS = SPAN_BOUNDS_HOURS.length + 1
+/** Longer absences count as this. */
+const HOURS_MAX = 400 * 24
+
+export interface Learned {
+  /** Visitors that were new here, ever. */
+  visitors: number
+  /** Per age and value of a profile: [equal, compared]. */
+  readonly pairs: number[]
+  /** Per age: [same address, same network, another]. */
+  readonly networks: number[]
+  /** Visits without a token: linked, and new by bin of their chance of being new. */
+  links: number
+  readonly news: number[]
+  /** Visits with a token, looked at without it: all, found, and taken for new by bin. */
+  blind: number
+  blindFound: number
+  readonly blindNews: number[]
+  /** Of those, visits of looks that only one visitor ever had, and that two had. */
+  singles: number
+  doubles: number
+  /** Per span of absence: [returns without a token outside private windows, other returns, hours spent in it]. */
+  readonly returns: number[]
+  /** Of links and news, those in private windows. */
+  privateLinks: number
+  privateNews: number
+}
+
+export const newLearned = (): Learned => ({
+  visitors: 0,
+  pairs: new Array<number>(AGES * VALUES * 2).fill(0),
+  networks: new Array<number>(AGES * 3).fill(0),
+  links: 0,
+  news: new Array<number>(BINS).fill(0),
+  blind: 0,
+  blindFound: 0,
+  blindNews: new Array<number>(BINS).fill(0),
+  singles: 0,
+  doubles: 0,
+  returns: new Array<number>(SPANS * 3).fill(0),
+  privateLinks: 0,
+  privateNews: 0,
+})
+
+/** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
+export interface Lesson {
+  /** What it was told: by its token, a link without one, new. */
+  readonly kind: 'token' | 'link' | 'new'
+  /** Of a token's visit: what it was compared with. */
+  readonly age: number
+  readonly compared: number
+  readonly equal: number
+  readonly network: NetworkMatch
+  /** Of a new visit, and of a token's visit looked at without it when that found nobody; else -1. */
+  readonly bin: number
+  /** Whether the token's visit was looked at without it, and what came of it. */
+  readonly blind: 'none' | 'found' | 'wrong' | 'new'
+  /** Visitors that ever had the exact look of that visit; 0 when nobody counted. */
+  readonly alike: number
+  readonly isPrivate: boolean
+  /** Whole hours since the visitor's latest visit; -1 for somebody new. */
+  readonly hours: number
+}
+
+const FIXED = 6
+
+/** The stored form: whole numbers in a fixed order. */
+export const packLearned = (l: Learned): number[] => [
+  ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
+  ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
+  ...[...l.returns, l.privateLinks, l.privateNews],
+]
+
+/** Counts of another length are of another build: then learning begins anew, but for a build that counted no returns. */
+export function unpackLearned(packed: readonly number[]): Learned {
+  const learned = newLearned()
+  const { pairs, networks, news, blindNews, returns } = learned
+  const lists = [pairs, networks, news, blindNews]
+  const lengthFirst = FIXED + lists.reduce((sum, list) => sum + list.length, 0)
+  if (packed.length === lengthFirst + returns.length + 2) lists.push(returns)
+  else if (packed.length !== lengthFirst) return learned
+  const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = packed
+  let at = FIXED
+  for (const list of lists) for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
+  const [privateLinks = 0, privateNews = 0] = packed.slice(at)
+  return { ...learned, visitors, links, blind, blindFound, singles, doubles, privateLinks, privateNews }
+}
+
+const KINDS = ['token', 'link', 'new'] as const
+const BLINDS = ['none', 'found', 'wrong', 'new'] as const
+/** As records of decisions carry it. */
+export type PackedLesson = readonly number[]
+
+export const packLesson = (l: Lesson): PackedLesson => [
+  KINDS.indexOf(l.kind),
+  l.age,
+  l.compared,
+  l.equal,
+  l.network,
+  l.bin,
+  BLINDS.indexOf(l.blind),
+  l.alike,
+  l.isPrivate ? 1 : 0,
+  l.hours,
+]
+
+/** Builds before wrote neither windows nor hours. */
+export function unpackLesson(packed: PackedLesson): Lesson {
+  const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
+  const [isPrivate = 0, hours = -1] = packed.slice(8)
+  return {
+    kind: KINDS[kind] ?? 'link',
+    age,
+    compared,
+    equal,
+    network: network as NetworkMatch,
+    bin,
+    blind: BLINDS[blind] ?? 'none',
+    alike,
+    isPrivate: isPrivate === 1,
+    hours,
+  }
+}
+
+/** Whole hours between two visits, as lessons carry them. */
+export const hoursOf = (elapsedMs: number): number => Math.min(HOURS_MAX, Math.floor(Math.abs(elapsedMs) / HOUR_MS))
+
+export function spanOf(hours: number): number {
+  let span = 0
+  while (span < SPAN_BOUNDS_HOURS.length && hours >= (SPAN_BOUNDS_HOURS[span] as number)) span++
+  return span
+}
+
+export function ageOf(elapsedMs: number): number {
+  const elapsed = Math.abs(elapsedMs)
+  let age = 0
+  while (age < AGE_BOUNDS_MS.length && elapsed >= (AGE_BOUNDS_MS[age] as number)) age++
+  return age
+}
+
+export function binOf(chance: number): number {
+  let bin = 0
+  while (bin < BIN_BOUNDS.length && chance >= (BIN_BOUNDS[bin] as number)) bin++
+  return bin
+}
+
+const halve = (counts: number[]): void => {
+  for (let i = 0; i < counts.length; i++) counts[i] = Math.floor((counts[i] as number) / 2)
+}
+
+const add = (counts: number[], at: number, n = 1): void => {
+  counts[at] = (counts[at] as number) + n
+}
+
+function learnReturn({ returns }: Learned, { kind, isPrivate, hours }: Lesson): void {
+  const span = spanOf(hours)
+  add(returns, span * 3 + (kind === 'link' && !isPrivate ? 0 : 1))
+  let from = 0
+  for (let i = 0; i <= span; i++) {
+    const to = Math.min(hours + 1, SPAN_BOUNDS_HOURS[i] ?? HOURS_MAX + 1)
+    add(returns, i * 3 + 2, to - from)
+    from = to
+  }
+  const counted = returns.reduce((sum, n, i) => (i % 3 === 2 ? sum : sum + n), 0)
+  if (counted > OBSERVATIONS_MAX) halve(returns)
+}
+
+/** CHANGES what is given. */
+export function learn(learned: Learned, lesson: Lesson): void {
+  const { kind, age, bin } = lesson
+  if (kind === 'token') {
+    for (let i = 0; i < VALUES; i++) {
+      if (((lesson.compared >> i) & 1) === 0) continue
+      const at = (age * VALUES + i) * 2
+      add(learned.pairs, at + 1)
+      if (((lesson.equal >> i) & 1) === 1) add(learned.pairs, at)
+    }
+    add(learned.networks, age * 3 + lesson.network)
+    if (learned.networks.reduce((sum, n) => sum + n, 0) > OBSERVATIONS_MAX) {
+      halve(learned.pairs)
+      halve(learned.networks)
+    }
+  }
+  if (lesson.blind !== 'none') {
+    learned.blind++
+    if (lesson.blind === 'found') learned.blindFound++
+    if (lesson.blind === 'new') add(learned.blindNews, bin)
+    if (lesson.alike === 1) learned.singles++
+    if (lesson.alike === 2) learned.doubles++
+  }
+  if (lesson.hours >= 0) learnReturn(learned, lesson)
+  if (kind === 'link') learned.links++
+  if (kind === 'link' && lesson.isPrivate) learned.privateLinks++
+  if (kind === 'new' && lesson.isPrivate) learned.privateNews++
+  if (kind === 'new') {
+    learned.visitors++
+    add(learned.news, bin)
+  }
+  // Not while few were looked at blindly: who asks for more of those counts on their number never falling back there.
+  if (learned.blind > BLIND_KEPT_MIN && learned.links + learned.blind > OBSERVATIONS_MAX) {
+    learned.links >>= 1
+    learned.privateLinks >>= 1
+    learned.privateNews >>= 1
+    learned.blind >>= 1
+    learned.blindFound >>= 1
+    learned.singles >>= 1
+    learned.doubles >>= 1
+    halve(learned.news)
+    halve(learned.blindNews)
+  }
+}
+
+/** Chance that a value is equal at the next visit of the same device; between 0 and 1, both excluded. */
+export function keeping(learned: Learned, prior: number, position: number, age: number): number {
+  const at = (age * VALUES + position) * 2
+  const equal = (learned.pairs[at] as number) + PRIOR_VISITS * prior
+  return equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS)
+}
+
+/** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
+export function staying(learned: Learned, match: NetworkMatch, age: number): number {
+  const at = age * 3
+  const { networks } = learned
+  const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
+  return ((networks[at + match] as number) + PRIOR_VISITS * NETWORK_PRIOR[match]) / (seen + PRIOR_VISITS)
+}
+
+/** Devices still unseen that look like one whose look only it has. */
+export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
+  (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
+
+/** Share of the devices that come back without a token which are found, as hidden tokens show. */
+export const recallOf = ({ blind, blindFound }: Learned): number => (blindFound + 4) / (blind + 5)
+
+/** What the chance found for a visit weighs against what was learned of such chances, in visits. */
+const CHANCE_VISITS = 2
+
+/**
+ * How likely an answer "new" is right, given the chance the candidates leave for it. Devices that come back and are not found
+ * look new as well: as many of them as of the visits whose token was hidden, of all that come back without one.
+ */
+export function newConfidence(learned: Learned, chance: number): number {
+  const { links, blind, blindNews, news } = learned
+  const returning = links / recallOf(learned)
+  // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
+  const right: number[] = []
+  const weight: number[] = []
+  const size: number[] = []
+  for (let bin = 0; bin < BINS; bin++) {
+    const told = news[bin] as number
+    const missed = blind === 0 ? 0 : (returning * (blindNews[bin] as number)) / blind
+    const middle = bin === 0 ? 0.15 : ((BIN_BOUNDS[bin - 1] as number) + (BIN_BOUNDS[bin] ?? 1)) / 2
+    const n = told + CHANCE_VISITS
+    right.push((Math.max(0, told - missed) + CHANCE_VISITS * middle) / n)
+    weight.push(n)
+    size.push(1)
+    while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {
+      const [b, bw, bs] = [right.pop() as number, weight.pop() as number, size.pop() as number]
+      const [a, aw, as] = [right.pop() as number, weight.pop() as number, size.pop() as number]
+      right.push((a * aw + b * bw) / (aw + bw))
+      weight.push(aw + bw)
+      size.push(as + bs)
+    }
+  }
+  const own = binOf(chance)
+  for (let block = 0, from = 0; block < right.length; block++) {
+    from += size[block] as number
+    if (own < from) return right[block] as number
+  }
+  return chance
+}

@@ -1,0 +1,53 @@
+// What a visit teaches: a token proves two visits to be of one device, and hiding it shows whether its looks alone would
+// have found the same visitor.
+
+import { hash53 } from '../domain/ids.ts'
+import { lineOf, subnetOf } from '../domain/ip.ts'
+import { ELSEWHERE } from './agreement.ts'
+import { isAlternate, networkOf } from './compare.ts'
+import { ageOf, binOf, hoursOf, type Lesson } from './learned.ts'
+import type { RecogniseInput, Recognition } from './matcher.ts'
+import type { VisitorState } from './visitor.ts'
+
+const OF_NOBODY = { age: 0, compared: 0, equal: 0, network: ELSEWHERE, blind: 'none', alike: 0, hours: -1 } as const
+
+/** Whether hiding the token would teach anything: on the same day next to nothing has changed. */
+export const worthHiding = (visitor: VisitorState, atMs: number): boolean => ageOf(atMs - visitor.lastSeenAt) > 0
+
+/**
+ * Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
+ * is nothing to learn.
+ */
+export function lessonOf(input: RecogniseInput, recognition: Recognition, blind: Recognition | null): Lesson | null {
+  const { method, visitor, newChance } = recognition
+  const isPrivate = input.incognito
+  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate }
+  const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
+  if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours }
+  const known = visitor?.profile
+  const { profile } = input.attributes
+  if (visitor == null || known == null || known.os !== profile.os || known.family !== profile.family) return null
+  let compared = 0
+  let equal = 0
+  for (let i = 0; i < profile.values.length; i++) {
+    const a = known.values[i]
+    const b = profile.values[i]
+    if (a == null || b == null) continue
+    compared |= 1 << i
+    if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
+  }
+  const found =
+    blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
+  return {
+    kind: 'token',
+    age: ageOf(input.atMs - visitor.lastSeenAt),
+    compared,
+    equal,
+    network: networkOf(visitor, hash53(lineOf(input.ip)), hash53(subnetOf(input.ip))),
+    bin: found === 'new' ? binOf(blind?.newChance ?? 1) : -1,
+    blind: found,
+    alike: blind === null ? 0 : (input.totals?.e ?? 0),
+    isPrivate,
+    hours,
+  }
+}

@@ -1,0 +1,150 @@
+// A record that turned out to hold visits of two devices: the new visitor as its visits make it, and the record without them, as
+// far as what is stored can be told apart.
+
+import type { Device, StoredEvent } from '../domain/event.ts'
+import { hash53 } from '../domain/ids.ts'
+import { lineOf, maskIp } from '../domain/ip.ts'
+import type { Look, Parting } from '../records/splits.ts'
+import type { Attributes } from './attributes.ts'
+import { parseGpu } from './gpu.ts'
+import { matchKeys } from './keys.ts'
+import { addAccount } from './linked-accounts.ts'
+import { GPU, MODEL, PLATFORM_VERSION, type Profile, SCREEN, screenCode, TIMEZONE, VALUE_NAMES } from './profile.ts'
+import { ALTERNATING, newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
+
+/** What is read of an event to part visitors. */
+export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict'> & {
+  readonly identity: Pick<StoredEvent['identity'], 'method' | 'generation'>
+}
+
+const familyOf = (browser: string): string => browser.replace(/ \d+$/, '')
+const majorOf = (browser: string): number | null => Number(/ (\d+)$/.exec(browser)?.[1] ?? Number.NaN) || null
+
+/** What an event shows of its device is less than what was compared: no drawing, no fonts, no cores. */
+export function lookOfEvent({ device, ip }: Pick<PartedEvent, 'device' | 'ip'>): Look {
+  const values: (number | null)[] = VALUE_NAMES.map(() => null)
+  const { gpu, model, screen, timezone, osVersion, platform } = device
+  const built = platform === 'iOS' || platform === 'Android' || platform === 'macOS'
+  values[GPU] = gpu === null ? null : hash53(gpu)
+  values[MODEL] = model === null ? null : hash53(model)
+  values[SCREEN] = screen === null ? null : screenCode(screen.w, screen.h)
+  values[TIMEZONE] = timezone === null ? null : hash53(timezone)
+  values[PLATFORM_VERSION] = built && osVersion !== null ? hash53(osVersion) : null
+  const family = familyOf(device.browser)
+  const gpuClass = gpu === null ? null : parseGpu(gpu).class
+  const profile: Profile = { os: platform, family, major: majorOf(device.browser), gpuClass, values }
+  const engine = family === 'Firefox' ? 'Gecko' : 'other'
+  const { blocking } = matchKeys({ profile, ua: { engine } }, ip.address)
+  // The others join what is not known here: nobody would ask for them.
+  return { profile, keys: blocking.filter((key) => key.startsWith('c')) }
+}
+
+/** A visitor of these visits, oldest first; `look` of the newest is known better than its event shows. */
+export function visitorOfEvents(id: string, events: readonly PartedEvent[], look: Look | null): VisitorState {
+  let state = newVisitor(id, events[0]?.timestamp ?? 0)
+  for (const event of events) {
+    const { timestamp: atMs, device, identity, ip, linkedId } = event
+    const { method, generation } = identity
+    // Of all attributes a visit leaves its profile alone, unless the browser hides.
+    const attributes = { ...lookOfEvent(event), incognito: false, privacyNoise: false } as unknown as Attributes
+    const token = method === 'token' ? { visitorId: id, generation, issuedAt: atMs } : null
+    state = recordVisit(state, { atMs, ip: ip.address, attributes, device, method, token, generation, linkedId })
+    recordVerdict(state, event.verdict)
+  }
+  if (look !== null) state.profile = look.profile
+  return state
+}
+
+/** What a set of visits had, as records keep it. */
+export interface Traces {
+  readonly accounts: ReadonlySet<number>
+  readonly ips: ReadonlySet<string>
+  readonly networks: ReadonlySet<number>
+  readonly devices: ReadonlySet<string>
+}
+
+const deviceKey = (platform: string, browser: string, gpu: string | null): string =>
+  JSON.stringify([platform, familyOf(browser), gpu])
+
+export function tracesOf(
+  visits: readonly {
+    readonly address: string
+    readonly linkedId: string | null
+    readonly device: Pick<Device, 'platform' | 'browser' | 'gpu'>
+  }[],
+): Traces {
+  const accounts: { hashes: number[]; full: boolean } = { hashes: [], full: false }
+  for (const { linkedId } of visits) if (linkedId !== null) addAccount(accounts, linkedId)
+  return {
+    accounts: new Set(accounts.hashes),
+    ips: new Set(visits.map(({ address }) => maskIp(address))),
+    networks: new Set(visits.map(({ address }) => hash53(lineOf(address)))),
+    devices: new Set(visits.map(({ device }) => deviceKey(device.platform, device.browser, device.gpu))),
+  }
+}
+
+/** What only the moved visits had. */
+export function goneWith(moved: Traces, rest: Traces): Parting['gone'] {
+  const only = <T>(some: ReadonlySet<T>, others: ReadonlySet<T>): T[] => [...some].filter((one) => !others.has(one))
+  return {
+    accounts: only(moved.accounts, rest.accounts),
+    ips: only(moved.ips, rest.ips),
+    networks: only(moved.networks, rest.networks),
+    devices: only(moved.devices, rest.devices).map((key) => JSON.parse(key) as [string, string, string | null]),
+  }
+}
+
+/** What is known of the visits that go. */
+export interface Leaving {
+  readonly visits: number
+  /** Milliseconds. */
+  readonly firstAt: number
+  readonly lastAt: number
+  readonly moved: VisitorState
+  readonly parting: Parting | null
+}
+
+/** The record without those visits. Changes nothing it is given. */
+export function withoutVisits(state: VisitorState, leaving: Leaving): VisitorState {
+  const { visits, firstAt, lastAt, moved, parting } = leaving
+  const left = Math.max(0, state.totalVisits - visits)
+  if (left === 0) return { ...newVisitor(state.id, state.firstSeenAt), generation: state.generation }
+  const { verdicts } = moved
+  const wasLatest = lastAt >= state.lastSeenAt
+  const counted = {
+    ...state,
+    // A record looks like its latest visit.
+    profile: wasLatest ? null : state.profile,
+    totalVisits: left,
+    tokenVisits: Math.max(0, state.tokenVisits - moved.tokenVisits),
+    privateVisits: Math.min(state.privateVisits, left),
+    verdicts: {
+      allow: Math.max(0, state.verdicts.allow - verdicts.allow),
+      challenge: Math.max(0, state.verdicts.challenge - verdicts.challenge),
+      block: Math.max(0, state.verdicts.block - verdicts.block),
+    },
+  }
+  // Others came meanwhile, and what they brought may be what was thought to be gone.
+  if (parting === null || parting.rest === null || parting.totalVisits !== state.totalVisits) return counted
+  const { rest, gone } = parting
+  const isGone = new Set(gone.devices.map(([platform, family, gpu]) => deviceKey(platform, family, gpu)))
+  const generation = Math.max(1, Math.min(state.generation, rest.generation))
+  return {
+    ...counted,
+    firstSeenAt: firstAt <= state.firstSeenAt ? rest.firstSeenAt : state.firstSeenAt,
+    lastSeenAt: wasLatest ? rest.lastSeenAt : state.lastSeenAt,
+    lastVerdict: wasLatest ? rest.lastVerdict : state.lastVerdict,
+    generation,
+    confirmedGeneration: Math.min(state.confirmedGeneration, generation),
+    ...(state.refutedTo > generation ? { refutedFrom: 0, refutedTo: 0, olderAt: 0 } : {}),
+    ...(wasLatest ? { profile: rest.look?.profile ?? null } : {}),
+    alternates: state.alternates.map((list, a) => {
+      const theirs = moved.profile?.values[ALTERNATING[a] as number]
+      return list.filter((value) => value !== theirs)
+    }),
+    networks: state.networks.filter(({ ip }) => !gone.networks.includes(ip)),
+    ips: state.ips.filter((ip) => !gone.ips.includes(ip)),
+    devices: state.devices.filter(({ platform, browser, gpu }) => !isGone.has(deviceKey(platform, browser, gpu))),
+    accounts: { ...state.accounts, hashes: state.accounts.hashes.filter((hash) => !gone.accounts.includes(hash)) },
+  }
+}

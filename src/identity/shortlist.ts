@@ -1,0 +1,46 @@
+// Which of the visitors that share a match key with a visit are worth comparing: those that share the most telling keys,
+// the latest first. Reading a visitor costs more than everything else here, so few are read.
+
+/** What the index holds under one key: ids, the newest last, and how many there ever were. */
+export interface KeyEntry {
+  readonly ids: readonly string[]
+  readonly total: number
+}
+
+export interface Shortlist {
+  /** Most promising first. */
+  readonly ids: readonly string[]
+  /** Of those, the ones that share the exact profile. */
+  readonly exact: ReadonlySet<string>
+  /** How many visitors were ever seen under each key, by the key's first letter. */
+  readonly totals: Readonly<Record<string, number>>
+}
+
+export const SHORTLIST_MAX = 12
+
+// By first letter of the key. An address is shared by few and says where, a profile what: both together beat either.
+const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3 }
+
+/** `entries` are those of the keys, in their order. The list is a function of them alone. */
+export function shortlist(keys: readonly string[], entries: readonly (KeyEntry | null | undefined)[]): Shortlist {
+  const worth = new Map<string, number>()
+  const exact = new Set<string>()
+  const totals: Record<string, number> = {}
+  for (let k = 0; k < keys.length; k++) {
+    const key = keys[k] as string
+    const entry = entries[k]
+    if (!entry) continue
+    const letter = key[0] as string
+    totals[letter] = entry.total
+    const { ids } = entry
+    for (let i = ids.length - 1; i >= 0; i--) {
+      const id = ids[i] as string
+      // Newer ones first among those that share the same keys: less than any key is worth.
+      const newness = (i + 1) / ids.length / 16
+      worth.set(id, (worth.get(id) ?? 0) + (WORTH[letter] ?? 1) + newness)
+      if (letter === 'e') exact.add(id)
+    }
+  }
+  const ids = [...worth].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, SHORTLIST_MAX)
+  return { ids: ids.map(([id]) => id), exact, totals }
+}

@@ -1,0 +1,131 @@
+// What is learned from traffic: bounded, the same after storing, followed slowly, and honest about newcomers.
+
+import t from 'tap'
+import { SAME_ADDRESS } from '../../src/identity/agreement.ts'
+import {
+  keeping,
+  type Lesson,
+  learn,
+  newConfidence,
+  newLearned,
+  packLearned,
+  packLesson,
+  staying,
+  unpackLearned,
+  unpackLesson,
+} from '../../src/identity/learned.ts'
+import { returningNow, returnsOf } from '../../src/identity/returns.ts'
+import { SHORTLIST_MAX, shortlist } from '../../src/identity/shortlist.ts'
+import { newVisitor } from '../../src/identity/visitor.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+
+const SEED = testSeed()
+t.comment(`SEED=${SEED}`)
+
+const pair: Lesson = {
+  kind: 'token',
+  age: 1,
+  compared: 0b11,
+  equal: 0b01,
+  network: SAME_ADDRESS,
+  bin: -1,
+  blind: 'none',
+  alike: 0,
+  isPrivate: false,
+  hours: 100,
+}
+const found: Lesson = { ...pair, blind: 'found', alike: 1 }
+const missed: Lesson = { ...pair, blind: 'new', bin: 5 }
+const link: Lesson = { ...pair, kind: 'link', compared: 0, equal: 0, age: 0 }
+const fresh: Lesson = { ...link, kind: 'new', bin: 5, hours: -1 }
+
+t.test('lessons and what they taught are the same after storing', async (t) => {
+  const r = rng(SEED)
+  const learned = newLearned()
+  for (let i = 0; i < 2_000; i++) {
+    const lesson = r.pick([pair, found, missed, link, fresh])
+    t.strictSame(unpackLesson(packLesson(lesson)), lesson) || t.bailout()
+    learn(learned, lesson)
+  }
+  t.strictSame(unpackLearned(packLearned(learned)), learned)
+  t.strictSame(unpackLearned([1, 2, 3]), newLearned(), 'of another build')
+})
+
+t.test('chances follow traffic from where the literature has them', async (t) => {
+  const learned = newLearned()
+  t.equal(keeping(learned, 0.9, 0, 1), 0.9)
+  for (let i = 0; i < 1_000; i++) learn(learned, pair)
+  t.ok(keeping(learned, 0.9, 0, 1) > 0.99, 'a value that keeps')
+  t.ok(keeping(learned, 0.9, 1, 1) < 0.1, 'and one that does not')
+  t.equal(keeping(learned, 0.9, 0, 3), 0.9, 'at this age of the earlier visit only')
+  t.ok(staying(learned, SAME_ADDRESS, 1) > 0.9)
+  t.ok(staying(learned, SAME_ADDRESS, 1) < 1)
+})
+
+t.test('counts stay bounded and old ones fade', async (t) => {
+  const learned = newLearned()
+  for (let i = 0; i < 60_000; i++) learn(learned, i % 2 === 0 ? found : link)
+  const { returns, ...others } = learned
+  t.ok(packLearned({ ...others, returns: [] }).every((count) => count <= 25_000))
+  t.ok(returns.every((hours) => hours <= 25_000 * 400 * 24))
+  for (let i = 0; i < 60_000; i++) learn(learned, missed)
+  t.ok(learned.blindFound < learned.blind / 4, 'what was found long ago')
+})
+
+t.test('a newcomer is certain as long as nobody was missed, and not beyond what hidden tokens show', async (t) => {
+  const learned = newLearned()
+  t.ok(newConfidence(learned, 1) > 0.98)
+  for (let i = 0; i < 100; i++) learn(learned, fresh)
+  t.ok(newConfidence(learned, 1) > 0.98)
+  // Half of those who come back are missed: of 100 links' worth as many again look new.
+  for (let i = 0; i < 40; i++) {
+    learn(learned, found)
+    learn(learned, missed)
+    learn(learned, link)
+  }
+  const confidence = newConfidence(learned, 1)
+  t.ok(confidence > 0.5 && confidence < 0.7, `${confidence}`)
+  t.ok(newConfidence(learned, 0.1) <= confidence, 'grows with the chance')
+  const { odds } = returnsOf(learned, false)
+  t.ok(odds > 0.5 && odds < 2, `${odds}`)
+})
+
+t.test('who lost a storage before does so again, and whoever opens private windows opens them again', async (t) => {
+  const learned = newLearned()
+  const hour = 3_600_000
+  const weight = (privateVisits: number, tokenVisits: number, isPrivate: boolean, hours = 10) =>
+    returningNow(
+      returnsOf(learned, isPrivate),
+      { ...newVisitor('pv_a', 0), totalVisits: 21, tokenVisits, privateVisits },
+      hours * hour,
+    )
+  t.ok(weight(0, 0, false) > 2, 'always without')
+  t.ok(weight(0, 20, false) < 0.2, 'never without')
+  t.ok(weight(10, 10, false) < 0.3, 'only in private windows, and this is none')
+  t.ok(weight(10, 10, true) > 2)
+  const soon: Lesson = { ...link, hours: 10 }
+  for (let i = 0; i < 200; i++) learn(learned, i % 4 === 0 ? { ...link, hours: 2_000 } : soon)
+  t.ok(weight(0, 10, false) > 5 * weight(0, 10, false, 1_000), 'after as long as others stay away')
+})
+
+t.test('nearly everybody seen in a private window was seen before, if newcomers come as often in one', async (t) => {
+  const learned = newLearned()
+  for (let i = 0; i < 300; i++) {
+    learn(learned, found)
+    learn(learned, fresh)
+    learn(learned, link)
+    learn(learned, { ...link, isPrivate: true })
+    if (i % 10 === 0) learn(learned, { ...fresh, isPrivate: true })
+  }
+  t.ok(returnsOf(learned, true).odds > 2 * returnsOf(learned, false).odds)
+})
+
+t.test('whoever shares an address comes before a crowd that shares looks, and the list is bounded', async (t) => {
+  const crowd = Array.from({ length: 32 }, (_, i) => `v${i}`)
+  const entries = [{ ids: crowd, total: 400 }, null, { ids: ['neighbour', 'v3'], total: 2 }]
+  const { ids, exact, totals } = shortlist(['e1', 'a1', 'c1'], entries)
+  t.equal(ids.length, SHORTLIST_MAX)
+  t.strictSame(ids.slice(0, 2), ['v3', 'neighbour'])
+  t.ok(exact.has('v3') && !exact.has('neighbour'))
+  t.strictSame(totals, { e: 400, c: 2 })
+})
