@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
-import type { Dead } from './partition.ts'
+import type { Dead } from './decided.ts'
 
 const RETRY_MS = 50
 const RETRY_MS_MAX = 2_000

@@ -1,18 +1,110 @@
 // The engine's side of the kv: entries loaded for a batch, and the lazy, guarded checkpoint of what changed (R2, R3).
 
+import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import { homePartition } from '../domain/ids.ts'
+import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
-import { DECIDED_TO, ENGINE_POSITION, NONCE, nonceKey, partitionScope, ruleStatKeys } from '../records/partitions.ts'
+import { groupOf } from '../records/aliases.ts'
+import {
+  DECIDED_TO,
+  ENGINE_POSITION,
+  NONCE,
+  nonceKey,
+  partitionScope,
+  ruleStatKeys,
+  VELOCITY,
+  VELOCITY_KEPT_MS,
+  visitorKey,
+} from '../records/partitions.ts'
+import { persist } from './append.ts'
+import type { Checkpoint } from './decided.ts'
 import type { Load } from './decider.ts'
-import type { Checkpoint } from './partition.ts'
-import type { Loadable } from './state.ts'
+import { KIN, type StoredKin } from './kin.ts'
+import type { Loaded } from './state.ts'
+import type { StoredCounter } from './velocity/board.ts'
 
 const RETRY_MS = 50
 const NONCE_CHUNKS_MAX = 10_000
 const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
+
+/** Asks before it returns, so that what is asked after the call is answered after it. */
+export async function readEntries(
+  kv: Pick<Kv, 'get'>,
+  scope: Scope,
+  entries: readonly Omit<Loaded, 'value'>[],
+): Promise<Loaded[]> {
+  const found = await kv.get(
+    scope,
+    entries.map(({ kind, id }) => [kind, id] as const),
+  )
+  return entries.map((entry, at) => ({ ...entry, value: found[at]?.value ?? null }))
+}
+
+type PackedCounter = readonly [seq: Seq, packed: Uint8Array]
+
+/** Counters by the ids of their keys, each with what each of the partitions has stored of it. */
+export async function readCounters(
+  kv: Pick<Kv, 'get'>,
+  partitions: readonly number[],
+  ids: readonly string[],
+): Promise<Loaded[]> {
+  const keys = ids.map((id) => [VELOCITY, id] as const)
+  const found = await Promise.all(partitions.map((partition) => kv.get<PackedCounter>(partitionScope(partition), keys)))
+  return ids.map((id, at) => {
+    const value: StoredCounter[] = []
+    partitions.forEach((partition, p) => {
+      const stored = found[p]?.[at]?.value
+      if (stored !== undefined) value.push({ partition, seq: stored[0], packed: stored[1] })
+    })
+    return { kind: VELOCITY, id, value }
+  })
+}
+
+/** Who is one visitor with the survivors of these ids, with what the kv has of those in partitions other than `here`. */
+async function readKin(
+  kv: Pick<Kv, 'get'>,
+  { partition: here, partitions }: { readonly partition: number; readonly partitions: number },
+  ids: readonly string[],
+): Promise<Loaded[]> {
+  const packedOf = async (workspace: string, env: Env, visitorId: string) => {
+    const scope = partitionScope(homePartition(visitorId, partitions))
+    const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, visitorId)])
+    return entry === null || entry === undefined ? [] : [[visitorId, entry.value] as const]
+  }
+  const read = async (id: string): Promise<Loaded> => {
+    const [workspace, env, survivor] = id.split('/') as [string, Env, string]
+    const group = await groupOf(kv, workspace, env, survivor)
+    const others = group.filter((one) => homePartition(one, partitions) !== here)
+    const packed = await Promise.all(others.map((one) => packedOf(workspace, env, one)))
+    const value: StoredKin = { ids: group, elsewhere: packed.flat() }
+    return { kind: KIN, id, value }
+  }
+  return Promise.all(ids.map(read))
+}
+
+/** What a checkpoint says of state and counts, as the kv is to write it; `seq`: the events record it is as of. */
+export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches'>, seq: Seq) {
+  const put: Put[] = []
+  const drop: Key[] = []
+  for (const { kind, id, value } of dirty) {
+    if (value === null) drop.push([kind, id])
+    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs: VELOCITY_KEPT_MS })
+    else put.push({ key: [kind, id], value })
+  }
+  const add: (readonly [Key, number])[] = []
+  for (const { id, matched, monitored, lastMatchAt } of matches) {
+    const keys = ruleStatKeys(id)
+    if (matched > 0) {
+      add.push([keys.live, matched])
+      put.push({ key: keys.last, value: lastMatchAt })
+    }
+    if (monitored > 0) add.push([keys.monitor, monitored])
+  }
+  return { put, drop, add }
+}
 
 /**
  * `loadRuleset` makes the ruleset of `<workspace>/<env>` known to the next step, when there is one. `checkpointed` is the
@@ -20,29 +112,33 @@ const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
  */
 export function loadFrom(
   kv: Pick<Kv, 'get' | 'position'>,
-  partition: number,
+  { partition, partitions }: { readonly partition: number; readonly partitions: number },
   loadRuleset: (name: string) => Promise<void>,
   checkpointed: () => Seq,
 ): Load {
   const scope = partitionScope(partition)
+  const everyPartition = Array.from({ length: partitions }, (_, p) => p)
   return async (wanted) => {
-    const entries: { readonly kind: Loadable; readonly id: string }[] = []
+    const entries: Omit<Loaded, 'value'>[] = []
+    const counters: string[] = []
+    const kin: string[] = []
     for (const { kind, id } of wanted) {
       if (kind === 'ruleset') await loadRuleset(id)
+      else if (kind === VELOCITY) counters.push(id)
+      else if (kind === KIN) kin.push(id)
       else entries.push({ kind, id })
     }
-    if (entries.length === 0) return []
+    if (entries.length === 0 && counters.length === 0 && kin.length === 0) return []
     const expect = checkpointed()
     // Asked behind the entries, over one connection in this order: had they been gone, it would be gone too, or another one.
-    const [found, position] = await Promise.all([
-      kv.get(
-        scope,
-        entries.map(({ kind, id }) => [kind, id] as const),
-      ),
+    const [loaded, counted, related, position] = await Promise.all([
+      entries.length === 0 ? [] : readEntries(kv, scope, entries),
+      counters.length === 0 ? [] : readCounters(kv, everyPartition, counters),
+      kin.length === 0 ? [] : readKin(kv, { partition, partitions }, kin),
       kv.position(scope, ENGINE_POSITION),
     ])
     if (position === null || position < expect) throw new Conflict(`partition ${partition} lost its records in the kv`)
-    return entries.map((entry, at) => ({ ...entry, value: found[at]?.value ?? null }))
+    return [...loaded, ...counted, ...related]
   }
 }
 
@@ -80,6 +176,20 @@ export function openNonceChunks(kv: Kv, clock: Pick<Clock, 'monotonic'>, partiti
   }
 }
 
+/** Matches of backdated events, with the latest match there ever was. */
+export async function withStoredMatches(
+  kv: Pick<Kv, 'get'>,
+  scope: Scope,
+  matches: Checkpoint['matches'],
+): Promise<Checkpoint['matches']> {
+  const doubtful = matches.filter(({ backdated }) => backdated)
+  if (doubtful.length === 0) return matches
+  const keys = doubtful.map(({ id }) => ruleStatKeys(id).last)
+  const found = await kv.get<number>(scope, keys)
+  const stored = new Map(doubtful.map(({ id }, at) => [id, found[at]?.value ?? 0]))
+  return matches.map((one) => ({ ...one, lastMatchAt: Math.max(one.lastMatchAt, stored.get(one.id) ?? 0) }))
+}
+
 /**
  * Commits the state as of the events record `seq`, provided the stored position still is `expect`. Resolves with the new
  * position; throws Conflict when another owner has committed.
@@ -94,27 +204,16 @@ export async function commitCheckpoint(
   seq: Seq,
   decidedTo: Seq,
 ): Promise<Seq> {
-  const put: Put[] = []
-  const drop: Key[] = chunks.takeOld()
-  for (const { kind, id, value } of checkpoint.dirty) {
-    if (value === null) drop.push([kind, id])
-    else put.push({ key: [kind, id], value })
-  }
-  const add: (readonly [Key, number])[] = []
-  for (const { id, matched, monitored, lastMatchAt } of checkpoint.matches) {
-    const keys = ruleStatKeys(id)
-    if (matched > 0) {
-      add.push([keys.live, matched])
-      put.push({ key: keys.last, value: lastMatchAt })
-    }
-    if (monitored > 0) add.push([keys.monitor, monitored])
-  }
+  const scope = partitionScope(partition)
+  // Nobody else writes them while the guarded position is ours.
+  const matches = await persist(clock, () => withStoredMatches(kv, scope, checkpoint.matches))
+  const { put, drop, add } = writesOf({ dirty: checkpoint.dirty, matches }, seq)
+  drop.push(...chunks.takeOld())
   if (checkpoint.nonces !== null) {
     put.push({ key: nonceKey(seq), value: checkpoint.nonces })
     chunks.stored(seq)
   }
   put.push({ key: DECIDED_TO, value: decidedTo })
-  const scope = partitionScope(partition)
   const commit = { scope, guard: { source: ENGINE_POSITION, expect, next: seq }, put, drop, add }
 
   for (let unknown = false; ; unknown = true) {

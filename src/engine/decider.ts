@@ -6,10 +6,12 @@ import { createAddresses, type IpData } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
 import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
+import type { Checkpoint, Decided, Reply } from './decided.ts'
 import { packFrames, unpackFrames } from './frames.ts'
 import { createListViews, type ListNews } from './list-views.ts'
-import { type Checkpoint, createPartition, type Decided, type Partition, type Reply } from './partition.ts'
+import { createPartition, type Partition } from './partition.ts'
 import type { Loaded, Wanted } from './state.ts'
+import { type CounterNews, createBoard } from './velocity/board.ts'
 
 /** One piece of work on one partition. Those of a partition are asked for one at a time, in order. */
 export type Task = { readonly partition: number } & StepDetail
@@ -20,6 +22,8 @@ export type Step = Task & {
   readonly lists: readonly ListNews[]
   /** New data about addresses, in place of all that was told before. */
   readonly ipData?: IpData
+  /** What other partitions counted since this place was last told. */
+  readonly counters?: CounterNews
 }
 
 type StepDetail =
@@ -53,6 +57,8 @@ export interface StepperNeeds {
 
 /** Compiled rulesets kept per thread; the least recently used is compiled again when it is needed. */
 const RULESETS_MAX = 2_000
+/** Addresses and accounts are counted for all partitions of the thread at once, visitors for each. */
+const KEYS_PER_VISITOR = 4
 
 /** Performs steps; holds the state of every partition it has been asked about. */
 export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
@@ -61,6 +67,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
   const snapshots = new Map<string, Snapshot>()
   const owned = new Map<number, Partition>()
   const addresses = createAddresses()
+  const board = createBoard(needs.partitions, KEYS_PER_VISITOR * needs.visitorsMax)
 
   function ruleset(workspace: string, env: string): CompiledRuleset | null {
     const snapshot = snapshots.get(`${workspace}/${env}`)
@@ -68,7 +75,8 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
   }
 
   function open(partition: number, nonces: readonly Uint8Array[]): void {
-    const fresh = createPartition({ ...needs, partition, ruleset, locate: addresses.lookup })
+    board.open(partition)
+    const fresh = createPartition({ ...needs, partition, ruleset, locate: addresses.lookup, board })
     for (const chunk of nonces) fresh.restoreNonces(chunk)
     owned.set(partition, fresh)
   }
@@ -78,12 +86,18 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
     return { decided: p.decide(new Set(poisoned)), dirtyCount: p.dirtyCount() }
   }
 
+  function adoptOrAsk(p: Partition, wanted: readonly Wanted[]): StepResult {
+    return wanted.length > 0 ? { wanted } : { replies: p.adopt() }
+  }
+
   return (step) => {
     for (const snapshot of step.snapshots) snapshots.set(`${snapshot.workspace}/${snapshot.env}`, snapshot)
     views.take(step.lists)
     if (step.ipData !== undefined) addresses.take(step.ipData)
+    if (step.counters !== undefined) board.take(step.counters)
     if (step.do === 'forget') {
       owned.delete(step.partition)
+      board.forget(step.partition)
       return {}
     }
     if (step.do === 'open') {
@@ -97,13 +111,10 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
         return decideOrAsk(p, p.begin(unpackFrames(step.batch)), step.poisoned)
       case 'provide':
         return decideOrAsk(p, p.provide(step.loaded), step.poisoned)
-      case 'adopt': {
-        const wanted = p.beginAdopt(step.records)
-        return wanted.length > 0 ? { wanted } : { replies: p.adopt() }
-      }
+      case 'adopt':
+        return adoptOrAsk(p, p.beginAdopt(step.records))
       case 'provideAdopt':
-        p.provideAdopt(step.loaded)
-        return { replies: p.adopt() }
+        return adoptOrAsk(p, p.provideAdopt(step.loaded))
       case 'checkpoint':
         return { checkpoint: p.checkpoint() }
     }
@@ -143,7 +154,7 @@ export function createDecider(perform: Perform): Decider {
     },
     async adopt(partition, records, load) {
       let result = await run(partition, { do: 'adopt', records })
-      if (result.wanted !== undefined) {
+      while (result.wanted !== undefined) {
         result = await run(partition, { do: 'provideAdopt', loaded: await load(result.wanted) })
       }
       return must(result.replies, 'replies')

@@ -2,12 +2,11 @@
 // forgets them, so that none is lost. What is appended again, by this owner or the next, the owner of `changes` recognises.
 
 import { type RandomBytes, ulid } from '../domain/ids.ts'
-import type { EventsRecord } from '../events/record.ts'
+import type { DecidedErasure, EventsRecord } from '../events/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type Seq } from '../log/log.ts'
 import { type Command, type CommandDraft, encodeCommand } from '../records/commands.ts'
 import type { EventEffects } from '../records/effects.ts'
-import type { Erasure } from '../records/erasures.ts'
 import { EFFECTS_PER_COMMAND_MAX, type ListEffect } from '../records/list-commands.ts'
 import { persist } from './append.ts'
 
@@ -18,13 +17,14 @@ export interface EffectsNeeds {
   /** Unlike that of any other deployment. */
   readonly deployment: string
   readonly entriesMax: number
+  readonly partitions: number
 }
 
 /** What one record of `events` asks of lists. */
 export interface RecordEffects {
   readonly seq: Seq
   readonly events: readonly EventEffects[]
-  readonly erased: readonly Erasure[]
+  readonly erased: readonly DecidedErasure[]
 }
 
 export const effectsOf = (seq: Seq, { items, erasure }: EventsRecord): RecordEffects => ({
@@ -63,7 +63,7 @@ export async function appendEffects(
 const ACTOR = 'rules'
 
 function commandsOf(
-  { deployment, entriesMax }: EffectsNeeds,
+  { deployment, entriesMax, partitions }: EffectsNeeds,
   partition: number,
   { seq, events, erased }: RecordEffects,
 ): CommandDraft[] {
@@ -86,8 +86,9 @@ function commandsOf(
       drafts.push({ type: 'list.effects', workspace, env, actor: ACTOR, data })
     }
   }
-  for (const { workspace, env, visitorId } of erased) {
-    drafts.push({ type: 'list.forget', workspace, env, actor: ACTOR, data: { visitorId } })
+  for (const { workspace, env, visitorId, survivor } of erased) {
+    const data = { visitorId, partitions, ...(survivor === undefined ? {} : { survivor }) }
+    drafts.push({ type: 'list.forget', workspace, env, actor: ACTOR, data })
   }
   return drafts
 }

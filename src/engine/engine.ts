@@ -2,21 +2,24 @@
 // Rules R1–R6 of the protocol are here; src/README.md lists them.
 
 import { decodeEventsRecord } from '../events/record.ts'
-import type { Kv } from '../kv/kv.ts'
+import type { Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
-import { announceAgain, announceErasures, type Erasure } from '../records/erasures.ts'
+import { annotatingPuts } from '../records/annotations.ts'
+import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import { appendDead, appendFenced, persist } from './append.ts'
 import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
+import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
 import type { Decider } from './decider.ts'
 import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
 import type { RuleLog } from './judge.ts'
-import type { Decided, Replay, Reply } from './partition.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
+import { flattenItems } from './velocity/counted.ts'
+import type { CounterFeed } from './velocity/feed.ts'
 
 export interface EngineNeeds {
   readonly log: Log
@@ -30,6 +33,9 @@ export interface EngineNeeds {
   readonly loadRuleset: (name: string) => Promise<void>
   /** How side effects reach the lists. */
   readonly effects: Omit<EffectsNeeds, 'log' | 'clock'>
+  /** Counters of addresses and accounts, which all partitions share. */
+  readonly counters: Omit<CounterFeed, 'news' | 'stop'>
+  readonly partitions: number
   readonly report: EngineReport
 }
 
@@ -74,10 +80,10 @@ type Patience = ReturnType<typeof createPatience>
 
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
-  const { log, kv, decider, recent, clock } = needs
+  const { log, kv, decider, recent, clock, counters } = needs
   const chunks = openNonceChunks(kv, clock, partition)
   let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
-  const load = loadFrom(kv, partition, needs.loadRuleset, () => checkpointed)
+  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
   const noteProgress = (to: Seq) => {
@@ -97,13 +103,16 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   ): Promise<void> {
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     await appendDead(log, clock, partition, decided.dead, batch)
-    if (decided.erased.length > 0) {
-      const announced = await persist(clock, () => announceErasures(kv, partition, decided.erased, seq))
-      if (!announced) throw new Conflict(`somebody else has decided the erasures of partition ${partition}`)
+    const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
+    if (news.length > 0) {
+      const announced = await persist(clock, () => announce(kv, partition, news, seq))
+      if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
     }
     const effects: RecordEffects[] = []
     for (const [i, record] of decided.records.entries()) {
-      seq = await appendFenced(log, clock, partition, record, seq)
+      const after = seq
+      seq = await appendFenced(log, clock, partition, record, after)
+      counters.decided(partition, after, seq, must(decided.counted[i], 'counts of a record'))
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
       effects.push({ seq, events: decided.effects[i] ?? [], erased: [] })
     }
@@ -116,8 +125,12 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       ...effects,
       { seq, events: [], erased: decided.erased },
     ])
-    if (checkpoint !== null)
-      checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
+    if (checkpoint !== null) await commit(checkpoint, to)
+  }
+
+  async function commit(checkpoint: Checkpoint, to: Seq): Promise<void> {
+    checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
+    counters.stored(partition, checkpointed)
   }
 
   try {
@@ -136,7 +149,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       )
       if (batch.length > 0) {
         const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
-          decider.decide(partition, batch, poisoned, load),
+          holding(counters, () => decider.decide(partition, batch, poisoned, load)),
         )
         await settling
         decidedTo = must(batch.at(-1), 'a last record').seq
@@ -159,21 +172,27 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
         if (undurable > 0) {
-          const checkpoint = await decider.checkpoint(partition)
-          checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, decidedTo)
+          await commit(await decider.checkpoint(partition), decidedTo)
           undurable = 0
           checkpointAt = clock.monotonic()
         }
       }
     }
     await settling
-    if (undurable > 0) {
-      const checkpoint = await decider.checkpoint(partition)
-      await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, decidedTo)
-    }
+    if (undurable > 0) await commit(await decider.checkpoint(partition), decidedTo)
   } finally {
     await settling.catch(() => undefined)
     await decider.forget(partition).catch(() => undefined)
+  }
+}
+
+/** What a thread is told to forget because the kv has it must not be missing in what was read from the kv just before. */
+async function holding<T>({ hold }: Pick<CounterFeed, 'hold'>, action: () => Promise<T>): Promise<T> {
+  const release = hold()
+  try {
+    return await action()
+  } finally {
+    release()
   }
 }
 
@@ -190,13 +209,13 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     throw new MissingPosition(`partition ${partition} has no position in the kv: run rebuild`)
   }
   await decider.open(partition, await chunks.read())
-  const load = loadFrom(kv, partition, needs.loadRuleset, () => checkpointed)
+  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
   recent.drop(partition)
 
   let seq = Math.min(checkpointed, sunk)
   let adopted = 0
   let lostUpTo = 0
-  const erased: Erasure[] = []
+  const news: Put[] = []
   for (;;) {
     const records = await log.read('events', partition, seq, ADOPT)
     if (records.length === 0) {
@@ -214,19 +233,27 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     adopted += unapplied.length
     if (unapplied.length > 0) {
       needs.reply(
-        await decider.adopt(
-          partition,
-          unapplied.map((r) => r.bytes),
-          load,
+        await holding(needs.counters, () =>
+          decider.adopt(
+            partition,
+            unapplied.map((r) => r.bytes),
+            load,
+          ),
         ),
         [],
       )
     }
     for (const record of records) {
       const decoded = decodeEventsRecord(record.bytes)
-      const { items, to, erasure } = decoded
-      if (record.seq > checkpointed) effects.push(effectsOf(record.seq, decoded))
-      if (erasure !== undefined && record.seq > sunk && record.seq > checkpointed) erased.push(erasure)
+      const { items, to, erasure, annotation } = decoded
+      if (record.seq > checkpointed) {
+        effects.push(effectsOf(record.seq, decoded))
+        needs.counters.decided(partition, seq, record.seq, flattenItems(items))
+      }
+      if (record.seq > sunk && record.seq > checkpointed) {
+        if (erasure !== undefined) news.push(...erasingPuts([erasure]))
+        if (annotation !== undefined) news.push(...annotatingPuts([annotation]))
+      }
       if (record.seq > sunk)
         recent.add(
           partition,
@@ -243,7 +270,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
   if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
     throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
   }
-  if (erased.length > 0 && !(await announceAgain(kv, partition, erased, sunk))) {
+  if (news.length > 0 && !(await announceAgain(kv, partition, news, sunk))) {
     throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)
   }
   return { checkpointed, seq, decidedTo, adopted }

@@ -1,64 +1,62 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import { hash } from 'node:crypto'
 import type { Device, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
-import { type IdentifyBody, type IdentifyMeta, URL_CHARS_STORED_MAX } from '../domain/identify.ts'
-import { hash53, requestTime } from '../domain/ids.ts'
-import { type Attributes, deviceOf, readAttributes } from '../identity/attributes.ts'
-import { matchKeys } from '../identity/keys.ts'
+import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
+import { deviceOf } from '../identity/attributes.ts'
+import { explain } from '../identity/explain.ts'
+import { joinVisitors, recordedWith } from '../identity/joined.ts'
+import type { Learned, Lesson } from '../identity/learned.ts'
+import { lessonOf, worthHiding } from '../identity/lesson.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
-import { recognise } from '../identity/matcher.ts'
+import { type RecogniseInput, recognise } from '../identity/matcher.ts'
+import { recogniseNative, sameHardware } from '../identity/native.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
-import type { AddressFacts } from '../ipintel/addresses.ts'
-import { must } from '../lib/must.ts'
 import type { DecidedEffect } from '../records/effects.ts'
-import { decodeIdentification } from '../records/identification.ts'
+import type { HeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
-import type { Frame } from './frames.ts'
+import { lookBlindly } from './blind.ts'
+import type { Case } from './case.ts'
 import { ipFacts } from './ip-facts.ts'
-import { scoreEvent } from './scores.ts'
+import type { Relatives } from './kin.ts'
+import { type ScoreInput, scoreEvent } from './scores.ts'
 import { detectIncognito } from './signals/incognito.ts'
 import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
-
-/** One decoded identification. */
-export interface Case {
-  readonly seq: number
-  readonly meta: IdentifyMeta
-  readonly body: IdentifyBody
-  /** The event's time, milliseconds: the one inside the requestId. */
-  readonly atMs: number
-  readonly ip: string
-  /** What the tables know of it. */
-  readonly address: AddressFacts
-  readonly userAgent: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly attributes: Attributes
-  /** null: the profile says too little to look anyone up by it. */
-  readonly exactKey: string | null
-  /** The exact-profile key if there is one, then the blocking keys. */
-  readonly keys: readonly string[]
-  /** 0 without a nonce. */
-  readonly nonceHash: number
-  readonly bodyHash: number
-}
+import type { Counted } from './velocity/counted.ts'
+import type { Before, Placed, Tally } from './velocity/tally.ts'
+import { isImpossible, placeOf } from './velocity/travel.ts'
 
 /** What is known of visitors this one may be. */
 export interface Candidates {
   readonly tokenVisitor: VisitorState | null
   readonly exact: readonly VisitorState[]
   readonly linked: readonly VisitorState[]
+  /** Found by the id an app sent, newest first. */
+  readonly native: readonly VisitorState[]
+  /** How many visitors were ever seen under each match key, by its letter. */
+  readonly totals: Readonly<Record<string, number>>
+  readonly learned: Learned
+  /** The visit is also looked at without its token. */
+  readonly blind: boolean
 }
 
 export interface Judgement {
   readonly event: StoredEvent
   readonly visitor: VisitorState
+  /** What was kept of it before this visit; null: nothing. */
+  readonly held: HeldVisitor | null
+  /** The visitor's, with this event in them, packed. */
+  readonly counters: Uint8Array
+  /** What it adds to those of its address and account. */
+  readonly counted: Counted
   readonly logs: readonly RuleLog[]
   readonly effects: readonly DecidedEffect[]
   readonly effectsSkipped: number
+  /** What the visit teaches, if anything. */
+  readonly lesson: Lesson | null
 }
 
 /** A `log` side effect of the deciding rule, or of a monitored one. */
@@ -72,54 +70,8 @@ export interface RuleLog {
 
 type Draft = { -readonly [Field in keyof StoredEvent]: StoredEvent[Field] }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
-
-/** Lone surrogates survive neither UTF-8 nor ClickHouse: they become U+FFFD before anything reads them. */
-function wellFormed(value: unknown): unknown {
-  if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return value.map(wellFormed)
-  if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
-}
-
-function parseBody(bytes: Uint8Array): IdentifyBody {
-  const text = utf8.decode(bytes)
-  const body = JSON.parse(text) as IdentifyBody
-  return LONE_SURROGATE_ESCAPE.test(text) ? (wellFormed(body) as IdentifyBody) : body
-}
-
-/** The first 48 bits of SHA-1, as a number. */
-function bodyHashOf(bytes: Uint8Array): number {
-  return Number.parseInt(hash('sha1', bytes, 'hex').slice(0, 12), 16)
-}
-
-/** Throws when the bytes are no identification at all. */
-export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
-  const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  const body = parseBody(bytes)
-  const { ip, headers } = meta
-  const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
-  const attributes = readAttributes(body, headers, userAgent, parsers)
-  const { exact, blocking } = matchKeys(attributes, ip)
-  const hasNonce = body.nonce !== undefined
-  return {
-    seq: frame.seq,
-    meta,
-    body,
-    atMs: must(requestTime(meta.requestId), 'a request id with a time'),
-    ip,
-    address: locate(ip),
-    userAgent,
-    headers,
-    attributes,
-    exactKey: exact,
-    keys: exact === null ? blocking : [exact, ...blocking],
-    nonceHash: hasNonce ? hash53(`${meta.workspace}/${meta.env}/${body.nonce}`) : 0,
-    bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
-  }
-}
-
+/** Lists of addresses that are heavy as signals already. */
+const OWN_SIGNAL: ReadonlySet<string> = new Set(['tor', 'bad_asn'])
 /** As a row can keep it: texts were cut to length, which can halve a surrogate pair, and an empty text is an absent one. */
 function storable(device: Device): Device {
   const text = (value: string | null) => (value === null || value === '' ? null : value.toWellFormed())
@@ -138,24 +90,62 @@ function storable(device: Device): Device {
   }
 }
 
-/** `drawId` gives a new visitor id whose home is this partition. */
-export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset, drawId: () => string): Judgement {
+/** Where a partition is, how it names newcomers, and what it knows of others. */
+export interface JudgeNeeds {
+  readonly partition: number
+  readonly partitions: number
+  readonly parsers: Parsers
+  /** A new visitor id whose home is this partition. */
+  readonly drawId: () => string
+  /** What is kept of a visitor; null: nothing yet. Its survivor is itself where others were merged into it. */
+  readonly heldOf: (c: Case, visitorId: string) => HeldVisitor | null
+  /** The records that are one visitor with this one. */
+  readonly relativesOf: (c: Case, visitorId: string) => Relatives
+  /** The counters as they are with this event. */
+  readonly tally: (c: Case, visitor: Placed, before: Before) => Tally
+}
+
+export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset, needs: JudgeNeeds): Judgement {
   const { meta, body, attributes, atMs, ip } = c
   const mock = body.mock
   const email = body.email === undefined ? null : body.email.trim().toLowerCase()
   const linkedId = body.linkedId ?? null
 
   const incognito = detectIncognito(attributes).state === 'detected'
-  const { tokenVisitor, exact, linked } = candidates
   const { token, tokenForged } = meta
-  const recognition = recognise({ attributes, ip, atMs, token, tokenVisitor, tokenForged, exact, linked, incognito })
+  const { blind, native, tokenVisitor, exact, linked, totals, learned } = candidates
+  // Named one by one, here and below: copying the rest of an object costs as much as evaluating the rules.
+  const input: RecogniseInput = {
+    attributes,
+    ip,
+    atMs,
+    token,
+    tokenVisitor,
+    tokenForged,
+    exact,
+    linked,
+    totals,
+    learned,
+    incognito,
+    partitions: needs.partitions,
+  }
+  const byId = token === null ? recogniseNative(native, attributes) : null
+  const recognition = byId ?? recognise(input)
+  const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
+  const blindly = hide ? lookBlindly(c, input, needs) : null
+  const lesson = byId === null ? lessonOf(input, recognition, blindly) : null
+  const compared = tokenVisitor === null ? [...native, ...exact, ...linked] : [tokenVisitor]
+  const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
   const restored = token !== null && tokenVisitor === null && recognition.visitor === null
   const before =
-    recognition.visitor ?? (restored ? newVisitor(token.visitorId, token.issuedAt) : newVisitor(drawId(), atMs))
+    recognition.visitor ?? (restored ? newVisitor(token.visitorId, token.issuedAt) : newVisitor(needs.drawId(), atMs))
   const generation = restored ? token.generation : recognition.generation
-  const newForAccount = linkedId !== null && !knowsAccount(before.accounts, linkedId)
-  const linkedAccounts = countAccounts(before.accounts) + (newForAccount ? 1 : 0)
+  const others = needs.relativesOf(c, before.id)
+  const isOne = others.visitors.length === 0
+  const whole = isOne ? before : joinVisitors([before, ...others.visitors])
+  const newForAccount = linkedId !== null && !knowsAccount(whole.accounts, linkedId)
+  const linkedAccounts = countAccounts(whole.accounts) + (newForAccount ? 1 : 0)
 
   const ipOfEvent = ipFacts(ip, c.address, mock?.country)
   const network = {
@@ -165,30 +155,44 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     atMs,
     nowMs: meta.acceptedAt,
   }
-  const detected = mockSignals(detectSignals({ attributes, evidence: recognition.evidence, network }), mock)
-  const scored = scoreEvent({
+  const nativeIdElsewhere = candidates.native.some((one) => !sameHardware(one, attributes))
+  const detected = mockSignals(
+    detectSignals({ attributes, evidence: recognition.evidence, network, nativeIdElsewhere }),
+    mock,
+  )
+  const held = needs.heldOf(c, before.id)
+  const survivor = held?.survivor ?? null
+  const visitorHere = { visitorId: before.id, country: ipOfEvent.country }
+  const tally = needs.tally(c, visitorHere, { packed: held?.counters ?? null, others: others.counters })
+  const place = placeOf(atMs, ipOfEvent, detected, c.address)
+  const scoring: ScoreInput = {
     signals: detected,
     confidence: recognition.confidence,
     hasAccount: linkedId !== null,
     newDeviceForAccount: linkedId === null ? null : newForAccount,
     linkedAccounts,
     possibleVisitor: recognition.evidence.includes('possible_visitor'),
-    listed: false,
-  })
+    listed:
+      c.address.blocklists.some((name) => !OWN_SIGNAL.has(name)) ||
+      ruleset.isBlocklisted({ visitorId: survivor ?? before.id, ip, email }),
+    velocity: tally.velocity,
+    impossibleTravel: place !== null && tally.places.some((was) => isImpossible(was, place)),
+  }
+  const scored = scoreEvent(scoring, ruleset.workspace.settings.scoreWeights)
   const { signals, scores } = applyMock(detected, scored.scores, mock)
 
-  const firstSeenAt = Math.min(before.firstSeenAt, atMs)
+  const firstSeenAt = Math.min(whole.firstSeenAt, atMs)
   // One object of one shape, filled in two steps: a copy of this many fields costs as much as evaluating the rules.
   const event: Draft = {
     workspace: meta.workspace,
     env: meta.env,
     requestId: meta.requestId,
-    visitorId: before.id,
+    visitorId: survivor ?? before.id,
     visitorFound: recognition.visitor !== null || restored,
     confidence: quantise4(recognition.confidence),
     timestamp: atMs,
     firstSeenAt,
-    lastSeenAt: Math.max(before.lastSeenAt, atMs),
+    lastSeenAt: Math.max(whole.lastSeenAt, atMs),
     device: storable(deviceOf(attributes, body)),
     signals,
     scores,
@@ -203,13 +207,16 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
       anonymitySet: recognition.anonymitySet,
       candidates: recognition.candidates,
       generation,
+      explanation,
+      ...(survivor === null || survivor === before.id ? {} : { holder: before.id }),
+      ...(isOne ? {} : { recorded: recordedWith(before, atMs) }),
     },
     visitor: {
-      totalVisits: before.totalVisits + 1,
+      totalVisits: whole.totalVisits + 1,
       linkedAccounts,
       ageSeconds: Math.max(0, Math.floor((atMs - firstSeenAt) / 1000)),
     },
-    velocity: null,
+    velocity: tally.velocity,
     verdict: null,
     challengeType: null,
     matchedRule: null,
@@ -238,5 +245,6 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   recordVerdict(visitor, outcome.verdict)
   const { effects, effectsSkipped } = outcome
   const logs = outcome.logs.map((log) => ({ requestId: meta.requestId, ...log }))
-  return { event, visitor, logs, effects, effectsSkipped }
+  const { counters, counted } = tally.finish(place)
+  return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, lesson }
 }

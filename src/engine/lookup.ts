@@ -1,124 +1,188 @@
 // Which entries of the state a batch needs, and which known visitors each identification is compared with.
 
+import { hash32 } from '../domain/ids.ts'
+import { newLearned } from '../identity/learned.ts'
+import { type Shortlist, shortlist } from '../identity/shortlist.ts'
 import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
-import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
-import type { Candidates, Case } from './judge.ts'
-import type { Loadable, PartitionState, Wanted } from './state.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
+import { ERASED, erasedId } from '../records/erasures.ts'
+import { ownerOfToken } from '../records/visitors.ts'
+import type { Case } from './case.ts'
+import type { Candidates } from './judge.ts'
+import type { Kin } from './kin.ts'
+import type { Order, Orders } from './orders.ts'
+import type { IndexEntry, Loadable, PartitionState, Wanted } from './state.ts'
 
-const EXACT_CANDIDATES_MAX = 8
-const LINKED_CANDIDATES_MAX = 32
-const PER_KEY_MAX = 10
+const NATIVE_CANDIDATES_MAX = 4
+/** One in so many visits with a token is also looked at without it, to learn how well that goes; until enough were, all. */
+const BLIND_EVERY = 16
+const BLIND_FIRST = 24
 
 /** A record that is no identification at all keeps its place in the batch. */
 export type Opened =
   | Case
-  | { readonly seq: number; readonly erasure: Erasure }
+  | Order
+  | { readonly seq: number; readonly annotation: DecidedAnnotation }
   | { readonly seq: number; readonly broken: string }
 
-export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
-  `${at.workspace}/${at.env}/${id}`
+export const isOrder = (one: Opened): one is Order => 'erasure' in one || 'aliasing' in one || 'splitting' in one
 
-export interface Lookup {
-  /** What is not in memory yet of all that the batch needs. */
-  wanted(batch: readonly Opened[]): Wanted[]
-  candidates(c: Case): Candidates
-  /** Whether the token names a visitor that was erased: it counts as none. */
-  tokenErased(c: Case): boolean
-  /** The index keys an erasure is to remove the visitor from. */
-  keysOf(erasure: Erasure): readonly string[]
+interface Listing {
+  readonly keys: readonly string[]
+  readonly ids: readonly string[]
+  /** As they were when the list was made. */
+  readonly entries: (IndexEntry | null | undefined)[]
+  made: Shortlist | null
 }
 
-export function createLookup(state: PartitionState): Lookup {
-  /** Ids to compare with, newest first: look-alikes under the exact key, else whatever shares a blocking key. */
-  function candidateIds(c: Case): { exact: string[]; linked: string[] } {
-    const { exactKey } = c
-    const exact = exactKey === null ? [] : [...(state.index(scopedId(c.meta, exactKey))?.ids ?? [])].reverse()
-    if (exact.length > 0) return { exact: exact.slice(0, EXACT_CANDIDATES_MAX), linked: [] }
-    const linked = new Set<string>()
-    for (const key of c.keys) {
-      if (key === exactKey) continue
-      for (const id of (state.index(scopedId(c.meta, key))?.ids ?? []).slice(-PER_KEY_MAX).reverse()) {
-        if (linked.size < LINKED_CANDIDATES_MAX) linked.add(id)
-      }
+export interface Lookup {
+  /**
+   * What is not in memory yet of what these need, and who of them needs it: as long as nothing leaves the state, the others need
+   * nothing more. `unsettled`: visitors that their batch erases or splits.
+   */
+  wanted(
+    some: readonly Opened[],
+    unsettled: ReadonlySet<string>,
+  ): { readonly wanted: Wanted[]; readonly lacking: Opened[] }
+  candidates(c: Case): Candidates
+  /** The same with its token naming the visitor whose it is since a split. */
+  settled(c: Case): Case
+  /** Whether the token names a visitor that was erased: it counts as none. */
+  tokenErased(c: Case): boolean
+}
+
+export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Kin, 'wanted'>): Lookup {
+  // Of the visit and of what is learned alone, so that whoever decides it again does the same; and who is left out when the batch
+  // comes stays out until it is decided.
+  function isBlind(c: Case): boolean {
+    if (c.meta.token === null) return false
+    const seen = state.learned(c.familyId)?.blind ?? 0
+    return seen < BLIND_FIRST || hash32(c.meta.requestId) % BLIND_EVERY === 0
+  }
+
+  const listings = new WeakMap<Case, Listing>()
+
+  /** Asked for more than once per visit: made again only when an entry has changed meanwhile. */
+  function candidatesOf(c: Case): Shortlist {
+    let listing = listings.get(c)
+    if (listing === undefined) {
+      const keys = c.keys.filter((key) => key !== c.nativeKey)
+      listing = { keys, ids: c.keyIds.filter((_, k) => c.keys[k] !== c.nativeKey), entries: [], made: null }
+      listings.set(c, listing)
     }
-    return { exact: [], linked: [...linked] }
+    const { keys, ids, entries } = listing
+    for (let i = 0; i < ids.length; i++) {
+      const entry = state.index(ids[i] as string)
+      if (entry !== entries[i]) listing.made = null
+      entries[i] = entry
+    }
+    listing.made ??= shortlist(keys, entries)
+    return listing.made
+  }
+
+  /** Found by the id an app sent, newest first. */
+  function nativeIds({ tenant, nativeKey }: Case): readonly string[] {
+    if (nativeKey === null) return []
+    return [...(state.index(tenant + nativeKey)?.ids ?? [])].reverse().slice(0, NATIVE_CANDIDATES_MAX)
   }
 
   const tombstoneOf = ({ workspace, env }: Pick<Case['meta'], 'workspace' | 'env'>, visitorId: string) =>
     erasedId(workspace, env, visitorId)
 
-  /** `erasing`: visitors that this batch erases. */
-  function wantedFor(c: Case, erasing: ReadonlySet<string>): Wanted[] {
+  function settled(c: Case): Case {
+    const { meta, tenant } = c
+    let { token } = meta
+    for (;;) {
+      const held = token === null ? null : state.visitor(tenant + token.visitorId)
+      const visitorId = token === null || !held ? null : ownerOfToken(held, token)
+      if (token === null || visitorId === null || visitorId === token.visitorId) break
+      token = { ...token, visitorId }
+    }
+    return token === meta.token ? c : { ...c, meta: { ...meta, token } }
+  }
+
+  function wantedFor(given: Case, unsettled: ReadonlySet<string>): Wanted[] {
+    const c = settled(given)
     const wanted: Wanted[] = []
     const want = (kind: Loadable, scoped: string) => {
       if (state.missing(kind, scoped)) wanted.push({ kind, id: scoped })
     }
     const { token } = c.meta
     let tokenCounts = false
+    want('learned', c.familyId)
     if (token !== null) {
-      const visitor = scopedId(c.meta, token.visitorId)
+      const visitor = c.tenant + token.visitorId
       want('visitor', visitor)
       const known = state.visitor(visitor)
       // Only of a visitor that is gone can there be a tombstone.
       if (known === null) want(ERASED, tombstoneOf(c.meta, token.visitorId))
       // Only keys this visitor was not indexed under will be written, so only those must be known.
       if (known !== undefined) {
-        for (const key of c.keys) if (!known?.keys.includes(key)) want('index', scopedId(c.meta, key))
+        c.keys.forEach((key, k) => {
+          if (!known?.keys.includes(key)) want('index', c.keyIds[k] as string)
+        })
       }
-      tokenCounts = !erasing.has(visitor) && !tokenErased(c)
+      const named =
+        unsettled.size > 0 && [given.meta.token, token].some((one) => one && unsettled.has(c.tenant + one.visitorId))
+      tokenCounts = !named && !tokenErased(c)
     }
-    if (tokenCounts || wanted.length > 0) return wanted
-    for (const key of c.keys) want('index', scopedId(c.meta, key))
     if (wanted.length > 0) return wanted
-    const { exact, linked } = candidateIds(c)
-    for (const id of [...exact, ...linked]) want('visitor', scopedId(c.meta, id))
-    return wanted
-  }
-
-  function wantedToErase({ workspace, env, visitorId }: Erasure): Wanted[] {
-    const at = { workspace, env }
-    const wanted: Wanted[] = []
-    const want = (kind: Loadable, id: string) => {
-      if (state.missing(kind, id)) wanted.push({ kind, id })
-    }
-    want('visitor', scopedId(at, visitorId))
-    want(ERASED, tombstoneOf(at, visitorId))
-    for (const key of state.visitor(scopedId(at, visitorId))?.keys ?? []) want('index', scopedId(at, key))
-    return wanted
+    const named = token === null ? [] : [token.visitorId]
+    if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
+    for (const id of c.keyIds) want('index', id)
+    if (wanted.length > 0) return wanted
+    const found = [...candidatesOf(c).ids, ...nativeIds(c)]
+    for (const id of found) want('visitor', c.tenant + id)
+    return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
   }
 
   function tokenErased(c: Case): boolean {
     const { token } = c.meta
-    if (token === null || state.visitor(scopedId(c.meta, token.visitorId))) return false
+    if (token === null || state.visitor(c.tenant + token.visitorId)) return false
     return Boolean(state.tombstone(tombstoneOf(c.meta, token.visitorId)))
   }
 
   function held(id: string): VisitorState | null {
     const visitor = state.visitor(id)
-    return visitor ? unpackVisitor(visitor.state) : null
+    const known = visitor ? unpackVisitor(visitor.state) : null
+    // All of its visits were another's.
+    return known === null || known.totalVisits === 0 ? null : known
   }
 
   return {
-    wanted(batch) {
-      const erasing = new Set<string>()
-      for (const one of batch) if ('erasure' in one) erasing.add(scopedId(one.erasure, one.erasure.visitorId))
+    wanted(some, unsettled) {
       const wanted = new Map<string, Wanted>()
-      for (const one of batch) {
-        if ('broken' in one) continue
-        const its = 'erasure' in one ? wantedToErase(one.erasure) : wantedFor(one, erasing)
+      const lacking: Opened[] = []
+      for (const one of some) {
+        if ('broken' in one || 'annotation' in one) continue
+        const its = isOrder(one) ? orders.wanted(one) : wantedFor(one, unsettled)
+        if (its.length === 0) continue
+        lacking.push(one)
         for (const w of its) wanted.set(`${w.kind} ${w.id}`, w)
       }
-      return [...wanted.values()]
+      return { wanted: [...wanted.values()], lacking }
     },
+    settled,
     tokenErased,
-    keysOf: (erasure) => state.visitor(scopedId(erasure, erasure.visitorId))?.keys ?? [],
     candidates(c) {
-      if (c.meta.token !== null) {
-        return { tokenVisitor: held(scopedId(c.meta, c.meta.token.visitorId)), exact: [], linked: [] }
+      const { token } = c.meta
+      const learned = state.learned(c.familyId) ?? newLearned()
+      const tokenVisitor = token === null ? null : held(c.tenant + token.visitorId)
+      const blind = isBlind(c)
+      if (token !== null && !blind) {
+        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, learned, blind }
       }
-      const { exact, linked } = candidateIds(c)
-      const states = (ids: string[]) => ids.map((id) => held(scopedId(c.meta, id))).filter((v) => v !== null)
-      return { tokenVisitor: null, exact: states(exact), linked: states(linked) }
+      const { ids, exact, totals } = candidatesOf(c)
+      const states = (some: readonly string[]) => some.map((id) => held(c.tenant + id)).filter((v) => v !== null)
+      return {
+        tokenVisitor,
+        exact: states(ids.filter((id) => exact.has(id))),
+        linked: states(ids.filter((id) => !exact.has(id))),
+        native: token === null ? states(nativeIds(c)) : [],
+        totals,
+        learned,
+        blind,
+      }
     },
   }
 }

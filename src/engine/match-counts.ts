@@ -1,5 +1,6 @@
-// How often rules matched since the last checkpoint, and when last.
+// How often rules matched since the last checkpoint, and when last: by the time of the events, which a sandbox sets.
 
+import { requestTime } from '../domain/ids.ts'
 import type { DecidedItem } from '../events/record.ts'
 
 export interface MatchCount {
@@ -7,11 +8,17 @@ export interface MatchCount {
   readonly id: string
   readonly matched: number
   readonly monitored: number
+  /** The latest event, 0 when none matched. */
   readonly lastMatchAt: number
+  /** That event lies in the past: one that is stored already may be later. */
+  readonly backdated: boolean
 }
 
+/** Between the stamp of an event and its acceptance lies no more than this, unless a sandbox travelled. */
+const BACKDATED_MS = 60_000
+
 export interface MatchCounts {
-  add(item: Pick<DecidedItem, 'workspace' | 'env' | 'matches' | 'acceptedAt'>): void
+  add(item: Pick<DecidedItem, 'requestId' | 'workspace' | 'env' | 'matches' | 'acceptedAt'>): void
   /** What was added since the last call. */
   take(): readonly MatchCount[]
 }
@@ -19,15 +26,20 @@ export interface MatchCounts {
 export function createMatchCounts(): MatchCounts {
   let counts = new Map<string, MatchCount>()
   return {
-    add({ workspace, env, matches, acceptedAt }) {
+    add({ requestId, workspace, env, matches, acceptedAt }) {
+      if (matches.length === 0) return
+      const at = requestTime(requestId) ?? acceptedAt
+      const backdated = at < acceptedAt - BACKDATED_MS
       for (const [ruleId, live] of matches) {
         const id = `${workspace}/${env}/${ruleId}`
-        const count = counts.get(id) ?? { id, matched: 0, monitored: 0, lastMatchAt: 0 }
+        const count = counts.get(id) ?? { id, matched: 0, monitored: 0, lastMatchAt: 0, backdated: false }
         counts.set(id, {
           id,
           matched: count.matched + live,
           monitored: count.monitored + 1 - live,
-          lastMatchAt: live === 1 ? Math.max(count.lastMatchAt, acceptedAt) : count.lastMatchAt,
+          ...(live === 1 && at > count.lastMatchAt
+            ? { lastMatchAt: at, backdated }
+            : { lastMatchAt: count.lastMatchAt, backdated: count.backdated }),
         })
       }
     },

@@ -1,8 +1,9 @@
 // Packs decided items into records of the events log.
 
-import { type DecidedErasure, type DecidedItem, encodeEventsRecord } from '../events/record.ts'
+import { type DecidedItem, type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'
+import { flattenItems } from './velocity/counted.ts'
 
 /** Room for a header beside rows and states. */
 const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
@@ -10,11 +11,12 @@ const ITEM_OVERHEAD_BYTES = 400
 /** About the most a side effect takes: a rendered message and an address. */
 const EFFECT_BYTES = 3_300
 
-/** The records, and for each of them the requestIds and side effects of its items. */
+/** The records, and for each of them the requestIds and side effects of its items, and what they add to counters. */
 export interface Packed {
   readonly records: readonly Uint8Array[]
   readonly placed: readonly (readonly string[])[]
   readonly effects: readonly (readonly EventEffects[])[]
+  readonly counted: readonly Float64Array[]
 }
 
 const effectsOf = ({ workspace, env, requestId, effects = [] }: DecidedItem): EventEffects[] =>
@@ -25,15 +27,17 @@ export function createPacker(from: number, to: number) {
   const records: Uint8Array[] = []
   const placed: string[][] = []
   const effects: EventEffects[][] = []
+  const counted: Float64Array[] = []
   let items: DecidedItem[] = []
-  let rows: string[] = []
+  let rows: Uint8Array[] = []
   let bytes = 0
   let start = from
 
   function close(end: number): void {
-    records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.from(rows.join('')) }))
+    records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.concat(rows) }))
     placed.push(items.map((item) => item.requestId))
     effects.push(items.flatMap(effectsOf))
+    counted.push(flattenItems(items))
     start = end + 1
     items = []
     rows = []
@@ -41,25 +45,27 @@ export function createPacker(from: number, to: number) {
   }
 
   return {
-    add(item: DecidedItem, row: string): void {
+    /** `row`: with the newline behind it. */
+    add(item: DecidedItem, row: Uint8Array): void {
       const effectBytes = (item.effects?.length ?? 0) * EFFECT_BYTES
       const size = item.rowBytes + item.state.length + effectBytes + ITEM_OVERHEAD_BYTES
       if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
       items.push(item)
-      rows.push(`${row}\n`)
+      rows.push(row)
       bytes += size
     },
     /** Closes what came before, so that the order of records is the order of effects. */
-    addErasure(seq: number, erasure: DecidedErasure): void {
+    addCommand(seq: number, command: Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'annotation'>): void {
       if (items.length > 0) close(seq - 1)
-      records.push(encodeEventsRecord({ from: start, to: seq, items: [], erasure, rows: new Uint8Array(0) }))
+      records.push(encodeEventsRecord({ from: start, to: seq, items: [], ...command, rows: new Uint8Array(0) }))
       placed.push([])
       effects.push([])
+      counted.push(new Float64Array(0))
       start = seq + 1
     },
     finish(): Packed {
       if (start <= to) close(to)
-      return { records, placed, effects }
+      return { records, placed, effects, counted }
     },
   }
 }

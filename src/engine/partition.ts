@@ -11,69 +11,33 @@ import {
   rowAt,
 } from '../events/record.ts'
 import { fromRow, toRow } from '../events/row.ts'
+import type { Lesson } from '../identity/learned.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
 import { packVisitor } from '../identity/visitor.ts'
 import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
-import type { DecidedEffect, EventEffects } from '../records/effects.ts'
-import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
-import { decodeErasure } from '../records/identification.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
+import type { DecidedEffect } from '../records/effects.ts'
+import { VELOCITY } from '../records/partitions.ts'
 import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
+import type { Checkpoint, Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
-import { type Case, judge, openCase, type RuleLog } from './judge.ts'
-import { createLookup, type Opened, scopedId } from './lookup.ts'
-import { createMatchCounts, type MatchCount } from './match-counts.ts'
+import { itemOf } from './items.ts'
+import { type JudgeNeeds, judge, type RuleLog } from './judge.ts'
+import { createKin, KIN, type StoredKin } from './kin.ts'
+import { createLookup, isOrder, type Opened } from './lookup.ts'
+import { createMatchCounts } from './match-counts.ts'
 import { createNonces } from './nonces.ts'
+import { openFrame } from './open-frame.ts'
+import { createOrders, joinedBy, unsettledBy } from './orders.ts'
 import { createPacker } from './packer.ts'
 import { createState, type Dirty, type Loadable, type Loaded, type Wanted } from './state.ts'
-
-/** An answer for the ingress that waits for `requestId`. */
-export interface Reply {
-  readonly requestId: string
-  readonly replyTo: string
-  readonly body: string
-}
-
-/** A repeated nonce: no event; answered with the event of `original`, or refused when the body differs. */
-export interface Replay {
-  readonly requestId: string
-  readonly replyTo: string
-  readonly keyKind: 'public' | 'secret'
-  readonly workspace: string
-  readonly env: 'live' | 'test'
-  readonly original: string
-  readonly conflict: boolean
-}
-
-export interface Dead {
-  readonly seq: number
-  readonly reason: string
-}
-
-export interface Decided {
-  /** Encoded EventsRecords in order; at least one, so that the position always moves. */
-  readonly records: readonly Uint8Array[]
-  /** For each record the requestIds of its items, in order. */
-  readonly placed: readonly (readonly string[])[]
-  readonly replies: readonly Reply[]
-  readonly replays: readonly Replay[]
-  readonly dead: readonly Dead[]
-  readonly logs: readonly RuleLog[]
-  /** For each record the side effects of its events. */
-  readonly effects: readonly (readonly EventEffects[])[]
-  readonly effectsSkipped: number
-  /** To be announced and checkpointed before anybody is told. */
-  readonly erased: readonly Erasure[]
-}
-
-export interface Checkpoint {
-  readonly dirty: readonly Dirty[]
-  readonly matches: readonly MatchCount[]
-  readonly nonces: Uint8Array | null
-}
+import { type Board, createBoard, type StoredCounter } from './velocity/board.ts'
+import { keysOf, packCounted, unpackCounted } from './velocity/counted.ts'
+import { tallyEvent } from './velocity/tally.ts'
 
 export interface Partition {
   /** Takes in a batch and says what must be provided before it can be decided; empty: nothing more. */
@@ -84,7 +48,8 @@ export interface Partition {
   decide(poisoned: ReadonlySet<number>): Decided
   /** Takes in decisions made before and says what must be provided first. */
   beginAdopt(records: readonly Uint8Array[]): readonly Wanted[]
-  provideAdopt(loaded: readonly Loaded[]): void
+  /** Takes in what was asked for, and may ask for more. */
+  provideAdopt(loaded: readonly Loaded[]): readonly Wanted[]
   /** Applies them, and answers again whoever may still wait. */
   adopt(): readonly Reply[]
   restoreNonces(packed: Uint8Array): void
@@ -103,6 +68,8 @@ export interface PartitionNeeds {
   readonly visitorsMax: number
   /** What is known of a canonical address; nothing by default. */
   readonly locate?: (ip: string) => AddressFacts
+  /** Counters of addresses and accounts, with this partition open; by default it is alone. */
+  readonly board?: Board
 }
 
 const knowNothing = (): AddressFacts => NO_FACTS
@@ -112,12 +79,19 @@ const NO_STATE = new Uint8Array(0)
 export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
   const state = createState(needs.visitorsMax)
-  const lookup = createLookup(state)
+  const orders = createOrders(state)
+  const kin = createKin(state, needs)
+  const lookup = createLookup(state, orders, kin)
+  const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
+  if (needs.board === undefined) board.open(partition)
   const nonces = createNonces(needs.monotonic)
   const parsers = openParsers()
   const matches = createMatchCounts()
   let opened: Opened[] = []
   let adopting: EventsRecord[] = []
+  /** Who of the batch may still lack something, and the visitors that it erases or splits. */
+  let lacking: readonly Opened[] = []
+  let unsettled: ReadonlySet<string> = new Set()
   /** Rulesets asked for since the batch came: what does not exist is not asked for again. */
   let asked = new Set<string>()
 
@@ -128,6 +102,16 @@ export function createPartition(needs: PartitionNeeds): Partition {
     }
   }
 
+  const judging: JudgeNeeds = {
+    partition,
+    partitions,
+    parsers,
+    drawId,
+    heldOf: (c, id) => state.visitor(c.tenant + id) ?? null,
+    relativesOf: (c, id) => kin.of(c, id),
+    tally: (c, visitor, before) => tallyEvent(c.counts, visitor, before, board),
+  }
+
   /** The one way decisions change state: fresh ones and adopted ones alike. */
   function apply(item: DecidedItem): void {
     const prefix = `${item.workspace}/${item.env}/`
@@ -135,69 +119,49 @@ export function createPartition(needs: PartitionNeeds): Partition {
       state.putVisitor(prefix + item.visitorId, unpackHeldVisitor(item.state))
       for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
     }
+    if (item.lesson !== undefined) state.teach(item.lesson[0], item.lesson[1])
+    if (item.counted !== undefined) board.add(partition, unpackCounted(item.counted))
     matches.add(item)
     if (item.nonceHash !== 0) nonces.add(item)
   }
 
-  function applyErasure({ workspace, env, visitorId, indexed, erasureId, at }: DecidedErasure): void {
-    const prefix = `${workspace}/${env}/`
-    const keys = indexed.map((key) => prefix + key)
-    state.erase(prefix + visitorId, keys, erasedId(workspace, env, visitorId), { erasureId, at })
-  }
-
-  function itemOf(
-    c: Case,
-    event: StoredEvent,
-    state: Uint8Array,
-    indexed: readonly string[],
-    row: string,
-    effects: readonly DecidedEffect[],
-  ): DecidedItem {
-    const { requestId, workspace, env, visitorId } = event
-    return {
-      ...{ seq: c.seq, requestId, workspace, env, visitorId },
-      state,
-      indexed,
-      matches: [
-        ...event.matchedRules.map((r) => [r.id, 1] as const),
-        ...event.monitorMatches.map((r) => [r.id, 0] as const),
-      ],
-      nonceHash: c.nonceHash,
-      bodyHash: c.bodyHash,
-      acceptedAt: c.meta.acceptedAt,
-      keyKind: c.meta.keyKind,
-      replyTo: c.meta.replyTo,
-      rowBytes: Buffer.byteLength(row) + 1,
-      ...(effects.length === 0 ? {} : { effects }),
-    }
-  }
-
-  function open(frame: Frame): Opened {
-    try {
-      const erasure = decodeErasure(frame.bytes)
-      return erasure === null ? openCase(frame, parsers, needs.locate ?? knowNothing) : { seq: frame.seq, erasure }
-    } catch {
-      return { seq: frame.seq, broken: 'unreadable' }
-    }
-  }
-
   function begin(frames: readonly Frame[]): readonly Wanted[] {
-    opened = frames.map(open)
+    opened = frames.map((frame) => openFrame(frame, parsers, needs.locate ?? knowNothing))
+    lacking = opened
+    unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
     asked = new Set()
+    kin.begin(new Map(opened.flatMap(joinedBy)))
     return wanted()
   }
 
   function wanted(): Wanted[] {
-    const all = lookup.wanted(opened)
+    const found = lookup.wanted(lacking, unsettled)
+    lacking = found.lacking
+    const all = found.wanted
+    const counters = new Set<number>()
     for (const one of opened) {
       if (!('meta' in one)) continue
+      // Of all of them each time: other partitions of the thread make room among the counters.
+      const { ipKey, linkedKey } = one.counts
+      if (board.missing(ipKey)) counters.add(ipKey)
+      if (linkedKey !== 0 && board.missing(linkedKey)) counters.add(linkedKey)
       const { workspace, env } = one.meta
+      if (needs.ruleset(workspace, env) !== null) continue
       const id = `${workspace}/${env}`
-      if (asked.has(id) || needs.ruleset(workspace, env) !== null) continue
+      if (asked.has(id)) continue
       asked.add(id)
       all.push({ kind: 'ruleset', id })
     }
+    for (const key of counters) all.push({ kind: VELOCITY, id: String(key) })
     return all
+  }
+
+  function load(loaded: readonly Loaded[]): void {
+    state.load(loaded)
+    for (const { kind, id, value } of loaded) {
+      if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [])
+      else if (kind === KIN) kin.load(id, value as StoredKin)
+    }
   }
 
   function decide(poisoned: ReadonlySet<number>): Decided {
@@ -205,7 +169,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
     const replays: Replay[] = []
     const dead: Dead[] = []
     const logs: RuleLog[] = []
-    const erased: Erasure[] = []
+    const erased: DecidedErasure[] = []
+    const annotated: DecidedAnnotation[] = []
     let effectsSkipped = 0
     const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
 
@@ -214,14 +179,19 @@ export function createPartition(needs: PartitionNeeds): Partition {
         dead.push({ seq: one.seq, reason: one.broken })
         continue
       }
-      if ('erasure' in one) {
-        const decided = { ...one.erasure, indexed: lookup.keysOf(one.erasure) }
-        applyErasure(decided)
-        pack.addErasure(one.seq, decided)
-        erased.push(one.erasure)
+      if (isOrder(one)) {
+        const decided = orders.decide(one)
+        if (decided !== null) pack.addCommand(one.seq, decided)
+        if (decided?.erasure !== undefined) erased.push(decided.erasure)
         continue
       }
-      const c = lookup.tokenErased(one) ? { ...one, meta: { ...one.meta, token: null } } : one
+      if ('annotation' in one) {
+        pack.addCommand(one.seq, { annotation: one.annotation })
+        annotated.push(one.annotation)
+        continue
+      }
+      const settled = lookup.settled(one)
+      const c = lookup.tokenErased(settled) ? { ...settled, meta: { ...settled.meta, token: null } } : settled
       const { meta } = c
       const first = c.nonceHash === 0 ? null : nonces.find(c.nonceHash, meta.acceptedAt)
       if (first !== null) {
@@ -232,27 +202,37 @@ export function createPartition(needs: PartitionNeeds): Partition {
       }
       const ruleset = needs.ruleset(meta.workspace, meta.env)
       let event: StoredEvent
+      let visitorId = ''
       let held: Uint8Array = NO_STATE
       let indexed: readonly string[] = []
       let effects: readonly DecidedEffect[] = []
+      let lesson: Lesson | null = null
+      let counted: readonly (number | null)[] | null = null
       try {
         if (poisoned.has(c.seq)) throw new Error('given up after repeated failures')
-        const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), drawId)
+        const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
         event = judged.event
+        visitorId = judged.visitor.id
         logs.push(...judged.logs)
         effectsSkipped += judged.effectsSkipped
-        const before = state.visitor(scopedId(c.meta, event.visitorId))
+        const before = judged.held
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
-        held = holdVisitor(c.keys, packVisitor(judged.visitor)).packed
+        const { survivor = null, parted = [] } = before ?? {}
+        held = holdVisitor(c.keys, packVisitor(judged.visitor), { counters: judged.counters, survivor, parted }).packed
+        counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
+        lesson = judged.lesson
       } catch (error) {
         const reason = poisoned.has(c.seq) ? 'repeated_failure' : 'evaluation_failed'
         dead.push({ seq: c.seq, reason: `${reason}: ${String(error).slice(0, 500)}` })
         event = failedEvent(meta, drawId(), reason)
+        visitorId = event.visitorId
+        held = NO_STATE
+        indexed = []
       }
-      const row = toRow(event, partition, c.seq)
-      const item = itemOf(c, event, held, indexed, row, effects)
+      const row = Buffer.from(`${toRow(event, partition, c.seq)}\n`)
+      const item = itemOf(c, event, row, { visitorId, state: held, indexed, effects, lesson, counted })
       apply(item)
       pack.add(item, row)
       if (ruleset !== null) {
@@ -264,13 +244,34 @@ export function createPartition(needs: PartitionNeeds): Partition {
       }
     }
     opened = []
-    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased }
+    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased, annotated }
+  }
+
+  function wantedToAdopt(): Wanted[] {
+    const wanted = new Map<string, Wanted>()
+    const want = (kind: Loadable, id: string) => {
+      if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
+    }
+    for (const record of adopting) {
+      const { items } = record
+      for (const { counted } of items) {
+        for (const key of counted === undefined ? [] : keysOf(unpackCounted(counted))) {
+          if (board.missing(key)) wanted.set(`${VELOCITY} ${key}`, { kind: VELOCITY, id: String(key) })
+        }
+      }
+      for (const { workspace, env, indexed } of items) {
+        for (const key of indexed) want('index', `${workspace}/${env}/${key}`)
+      }
+      for (const { lesson } of items) if (lesson !== undefined) want('learned', lesson[0])
+      for (const one of orders.wantedToApply(record)) wanted.set(`${one.kind} ${one.id}`, one)
+    }
+    return [...wanted.values()]
   }
 
   function adopt(): readonly Reply[] {
     const replies: Reply[] = []
     for (const record of adopting) {
-      if (record.erasure !== undefined) applyErasure(record.erasure)
+      orders.apply(record)
       record.items.forEach((item, index) => {
         apply(item)
         const ruleset = needs.ruleset(item.workspace, item.env)
@@ -286,30 +287,28 @@ export function createPartition(needs: PartitionNeeds): Partition {
   return {
     begin,
     provide(loaded) {
-      state.load(loaded)
+      load(loaded)
       return wanted()
     },
     decide,
     beginAdopt(records) {
       adopting = records.map(decodeEventsRecord)
-      const wanted = new Map<string, Wanted>()
-      const want = (kind: Loadable, id: string) => {
-        if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
-      }
-      for (const { items, erasure } of adopting) {
-        for (const { workspace, env, indexed } of erasure === undefined ? items : [erasure]) {
-          for (const key of indexed) want('index', `${workspace}/${env}/${key}`)
-        }
-        if (erasure !== undefined) want(ERASED, erasedId(erasure.workspace, erasure.env, erasure.visitorId))
-      }
-      return [...wanted.values()]
+      return wantedToAdopt()
     },
-    provideAdopt: state.load,
+    provideAdopt(loaded) {
+      load(loaded)
+      return wantedToAdopt()
+    },
     adopt,
     restoreNonces: nonces.restore,
-    dirtyCount: state.dirtyCount,
+    dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition),
     checkpoint() {
-      return { dirty: state.takeDirty(), matches: matches.take(), nonces: nonces.takeAdded() }
+      // The state makes room with it: what was there may be gone.
+      lacking = opened
+      const counters = board
+        .takeDirty(partition)
+        .map(([key, value]): Dirty => ({ kind: VELOCITY, id: String(key), value }))
+      return { dirty: [...state.takeDirty(), ...counters], matches: matches.take(), nonces: nonces.takeAdded() }
     },
   }
 }

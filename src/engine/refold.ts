@@ -5,8 +5,9 @@ import { type DecidedItem, decodeEventsRecord } from '../events/record.ts'
 import { GET_KEYS_MAX } from '../kv/checks.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
+import { partitionScope, VELOCITY } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
+import { readCounters, readEntries, withStoredMatches, writesOf } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
 import { createState, type Loaded, type Wanted } from './state.ts'
 
@@ -45,22 +46,10 @@ export function openRefold({ kv, clock, partition, partitions, nextNonceKey }: R
   })
 
   async function flush(): Promise<void> {
-    const { dirty, matches, nonces } = state.checkpoint()
-    const put: Put[] = []
-    const drop: Key[] = []
-    for (const { kind, id, value } of dirty) {
-      if (value === null) drop.push([kind, id])
-      else put.push({ key: [kind, id], value })
-    }
-    const add: (readonly [Key, number])[] = []
-    for (const { id, matched, monitored, lastMatchAt } of matches) {
-      const keys = ruleStatKeys(id)
-      if (matched > 0) {
-        add.push([keys.live, matched])
-        put.push({ key: keys.last, value: lastMatchAt })
-      }
-      if (monitored > 0) add.push([keys.monitor, monitored])
-    }
+    const checkpoint = state.checkpoint()
+    const { nonces, dirty } = checkpoint
+    const matches = await withStoredMatches(kv, scope, checkpoint.matches)
+    const { put, drop, add } = writesOf({ dirty, matches }, 0)
     if (nonces !== null) put.push({ key: nextNonceKey(), value: nonces })
     await putAll(kv, scope, put)
     for (const keys of parts(drop, COMMIT_KEYS)) await kv.commit([{ scope, drop: keys }])
@@ -69,7 +58,8 @@ export function openRefold({ kv, clock, partition, partitions, nextNonceKey }: R
 
   return {
     async apply(records) {
-      state.provideAdopt(await loadAll(kv, partition, state.beginAdopt(records)))
+      let wanted = state.beginAdopt(records)
+      while (wanted.length > 0) wanted = state.provideAdopt(await loadAll(kv, partition, wanted))
       state.adopt()
       if (state.dirtyCount() >= DIRTY_MAX) await flush()
     },
@@ -115,12 +105,11 @@ export const itemsOf = (records: readonly Uint8Array[]): DecidedItem[] =>
 async function loadAll(kv: Pick<Kv, 'get'>, partition: number, wanted: readonly Wanted[]): Promise<readonly Loaded[]> {
   const loaded: Loaded[] = []
   for (const some of parts(wanted, GET_KEYS_MAX)) {
-    const entries = some.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id }]))
-    const found = await kv.get(
-      partitionScope(partition),
-      entries.map(({ kind, id }) => [kind, id] as const),
-    )
-    loaded.push(...entries.map((entry, at) => ({ ...entry, value: found[at]?.value ?? null })))
+    const entries = some.flatMap(({ kind, id }) => (kind === 'ruleset' || kind === VELOCITY ? [] : [{ kind, id }]))
+    const counters = some.flatMap(({ kind, id }) => (kind === VELOCITY ? [id] : []))
+    if (entries.length > 0) loaded.push(...(await readEntries(kv, partitionScope(partition), entries)))
+    // Nobody asks for what other partitions counted.
+    if (counters.length > 0) loaded.push(...(await readCounters(kv, [partition], counters)))
   }
   return loaded
 }

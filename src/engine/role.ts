@@ -13,11 +13,12 @@ import { createRecentMap } from '../lib/recent-map.ts'
 import type { Log } from '../log/log.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
+import type { Replay, Reply } from './decided.ts'
 import { MissingPosition, runPartition } from './engine.ts'
 import { openListFeed } from './list-feed.ts'
-import type { Replay, Reply } from './partition.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
+import { openCounterFeed } from './velocity/feed.ts'
 import { openWorkers, type WorkersConfig } from './workers.ts'
 
 export interface EngineRoleNeeds {
@@ -87,7 +88,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     kv,
     bus,
     clock,
-    key: Array.from(new Int32Array(needs.random(4 * DIGEST_KEY_WORDS).slice().buffer)),
+    key: Array.from(new Int32Array(new Uint8Array(needs.random(4 * DIGEST_KEY_WORDS)).buffer)),
     report: {
       followed: (deltas, read) => {
         metrics.listDeltas.inc(deltas)
@@ -97,9 +98,21 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     },
   })
   lifetime.onClose(() => lists.stop())
+  const counters = await openCounterFeed({
+    ...needs,
+    id: makeObjectId('eng', needs.random),
+    partitions,
+    onError: (error) => logger.warn({ error }, 'following counters failed'),
+  })
+  lifetime.onClose(() => counters.stop())
   const workerUrl = new URL('./decide.worker.js', import.meta.url).href
   const ip = await ipOpening
-  const workers = openWorkers({ ...needs.workers, workerUrl, ipData: ip.current }, rulesets.current, lists.news)
+  const workers = openWorkers(
+    { ...needs.workers, workerUrl, ipData: ip.current },
+    rulesets.current,
+    lists.news,
+    counters.news,
+  )
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)
@@ -113,6 +126,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     clock,
     decider: workers.decider,
     recent,
+    counters,
+    partitions,
     reply(replies: readonly Reply[], replays: readonly Replay[]) {
       for (const { workspace, env, requestId, original, conflict } of replays) {
         originals.set(hash53(`${workspace}/${env} ${requestId}`), { requestId: original, conflict })
@@ -120,7 +135,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       send(replies, replays)
     },
     loadRuleset: rulesets.load,
-    effects: { random: needs.random, deployment: needs.deployment, entriesMax: needs.entriesMax },
+    effects: { random: needs.random, deployment: needs.deployment, entriesMax: needs.entriesMax, partitions },
     report: {
       decided(partition: number, events: number, dead: number) {
         metrics.decided.inc({ partition }, events)

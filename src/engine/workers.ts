@@ -6,6 +6,7 @@ import type { IpData } from '../ipintel/addresses.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
 import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
 import { type ListFeed, newToldLists, type ToldLists } from './list-feed.ts'
+import { type CounterFeed, newToldCounters, noteStep, type ToldCounters } from './velocity/feed.ts'
 
 export interface WorkersConfig {
   readonly threads: number
@@ -33,6 +34,7 @@ interface Slot {
   readonly told: Map<string, number>
   lists: ToldLists
   toldIpData: IpData | null
+  counters: ToldCounters
 }
 
 function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
@@ -58,8 +60,12 @@ export function openWorkers(
   config: WorkersConfig,
   current: () => readonly Snapshot[],
   listNews: ListFeed['news'] = () => [],
+  counterNews: CounterFeed['news'] = () => null,
 ): Workers {
-  const fresh = (): Slot => ({ pool: openPool(config), told: new Map(), lists: newToldLists(), toldIpData: null })
+  const fresh = (): Slot => ({
+    ...{ pool: openPool(config), told: new Map(), lists: newToldLists(), toldIpData: null },
+    counters: newToldCounters(),
+  })
   const slots: Slot[] = Array.from({ length: config.threads }, fresh)
   const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
@@ -86,7 +92,8 @@ export function openWorkers(
     try {
       const transferList = task.do === 'begin' ? [task.batch] : []
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
-      const told = { snapshots: news(slot), lists: listNews(slot.lists), ...ipNews(slot) }
+      const told = { snapshots: news(slot), lists: listNews(slot.lists), ...ipNews(slot), ...counted(slot) }
+      noteStep(slot.counters, task)
       return await pool.run({ ...task, ...told }, { transferList })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
@@ -109,6 +116,12 @@ export function openWorkers(
     slot.told.clear()
     slot.lists = newToldLists()
     slot.toldIpData = null
+    slot.counters = newToldCounters()
+  }
+
+  function counted(slot: Slot): Pick<Step, 'counters'> {
+    const counters = counterNews(slot.counters)
+    return counters === null ? {} : { counters }
   }
 
   function ipNews(slot: Slot): { readonly ipData?: IpData } {

@@ -42,7 +42,7 @@ t.test('the steps of several partitions are performed while the main thread is b
 })
 
 t.test('a thread that hangs is replaced, and what it was given fails', async (t) => {
-  const { decider } = open(t, { stepMsMax: 2_000 })
+  const { decider } = open(t, { stepMsMax: 5_000 })
   await decider.open(0, [])
   const hanging = decider.checkpoint(HANGING)
   const behind = decider.checkpoint(0)
@@ -61,7 +61,7 @@ t.test(
       return shared
     }
     let ipData = { images: [image(7)], relayIsVpn: false }
-    const { decider } = open(t, { threads: 2, stepMsMax: 2_000, ipData: () => ipData })
+    const { decider } = open(t, { threads: 2, stepMsMax: 5_000, ipData: () => ipData })
     const tellingOf = async (partition: number): Promise<string | undefined> => {
       let told: string | undefined
       await decider

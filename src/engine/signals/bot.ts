@@ -2,14 +2,33 @@
 
 import type { Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
+import type { Claims, Detector } from '../../identity/claims.ts'
 import { BOT, DETECTED_MIN } from '../weights.ts'
 import { newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
 
 const CLEAR_MAX = 0.95
+const DETECTORS_TOLD_MAX = 4
 const KINDS: Readonly<Record<string, string>> = { unknown: 'automation' }
 
 // `prompt` and `default` are two words for one state; browsers on pages without TLS answer denied to both or to one.
 const PERMISSION_OF: Readonly<Record<string, string>> = { default: 'prompt', granted: 'granted', denied: 'denied' }
+
+// Detectors that some people's browsers set off too: without plugins for PDF, in applications, in phones' own browsers.
+// Those that look at one thing are one witness. A detector of any other name is proof.
+const WEAK: Readonly<Record<string, keyof typeof BOT>> = {
+  detectPluginsArray: 'plugins_odd',
+  detectPluginsLengthInconsistency: 'plugins_odd',
+  detectMimeTypesConsistent: 'plugins_odd',
+  detectProductSub: 'engine_odd',
+  detectEvalLengthInconsistency: 'engine_odd',
+  detectWindowSize: 'window_without_size',
+  detectLanguagesLengthInconsistency: 'no_languages',
+  detectNotificationPermissions: 'permissions_inconsistent',
+}
+
+// What headless Firefox answers for colour and font of its system; resistFingerprinting has the same colour.
+const HEADLESS_STYLE = { highlight: 'rgb(51, 153, 255)', font: 'sans-serif 14px' }
+const HEADLESS_SCREEN = { w: 800, h: 600 }
 
 function permissionsDisagree({ claims }: Attributes): boolean {
   const said = claims.permissions
@@ -39,22 +58,62 @@ function onServer(tally: Tally, attributes: Attributes): void {
   if (headersIncomplete(attributes)) raise(tally, 'headers_incomplete', BOT.headers_incomplete)
 }
 
+/** Somebody replaced or removed the member that admits automation: nobody else has a reason to. */
+function hidesWebdriver({ claims, ua }: Attributes): boolean {
+  // Every Chromium and Firefox of these years has it; not every web view of other engines.
+  const always = ua.engine === 'Blink' || ua.engine === 'Gecko'
+  return claims.lies.some((lie) => lie.startsWith('Navigator.webdriver:') && (always || !lie.endsWith(':missing')))
+}
+
+function raiseOnce(tally: Tally, method: keyof typeof BOT): void {
+  if (!tally.methods.includes(method)) raise(tally, method, BOT[method])
+}
+
+const weaknessOf = ({ name, kind }: Detector): keyof typeof BOT | undefined =>
+  Object.hasOwn(WEAK, name) ? WEAK[name] : kind === 'electron' ? 'electron' : undefined
+
+function detectorChecks(tally: Tally, { detectors }: Claims): void {
+  const proofs: string[] = []
+  for (const detector of detectors) {
+    const weak = weaknessOf(detector)
+    if (weak !== undefined) raiseOnce(tally, weak)
+    else if (proofs.length < DETECTORS_TOLD_MAX) proofs.push(`botd:${detector.name}`)
+  }
+  // They look at overlapping things: together they are one witness.
+  if (proofs[0] === undefined) return
+  raise(tally, proofs[0], BOT.detector)
+  for (let i = 1; i < proofs.length; i++) tally.methods.push(proofs[i] as string)
+}
+
+/** Desktops have something to point with, and windows that somebody sees. */
+function headlessChecks(tally: Tally, { claims, ua, deviceType, screen, touchPoints }: Attributes): void {
+  if (deviceType !== 'desktop') return
+  if (ua.engine === 'Blink' && screen !== null && screen[0] <= HEADLESS_SCREEN.w && screen[1] <= HEADLESS_SCREEN.h) {
+    raise(tally, 'headless_screen', BOT.headless_screen)
+  }
+  if (claims.hasPointer !== false || (touchPoints ?? 0) > 0) return
+  raise(tally, 'no_pointer', BOT.no_pointer)
+  const style = claims.systemStyle
+  if (ua.engine === 'Gecko' && style?.highlight === HEADLESS_STYLE.highlight && style.font === HEADLESS_STYLE.font) {
+    raise(tally, 'headless_style', BOT.headless_style)
+  }
+}
+
 function onClient(tally: Tally, attributes: Attributes, tampered: Signal): void {
   const { claims } = attributes
   if (claims.webdriver === true) raise(tally, 'webdriver', BOT.webdriver)
-  // The detectors look at overlapping things: together they are one witness.
-  if (claims.detectors.length > 0) {
-    raise(tally, `botd:${claims.detectors[0]}`, BOT.detector)
-    for (let i = 1; i < claims.detectors.length && i < 4; i++) tally.methods.push(`botd:${claims.detectors[i]}`)
-  }
-  if (permissionsDisagree(attributes)) raise(tally, 'permissions_inconsistent', BOT.permissions_inconsistent)
+  else if (hidesWebdriver(attributes)) raise(tally, 'webdriver_hidden', BOT.webdriver_hidden)
+  detectorChecks(tally, claims)
+  if (permissionsDisagree(attributes)) raiseOnce(tally, 'permissions_inconsistent')
+  if (claims.inspected) raise(tally, 'inspector_attached', BOT.inspector_attached)
+  headlessChecks(tally, attributes)
   if (tampered.state === 'detected') raise(tally, 'tampered_environment', BOT.tampered_environment)
   const gpu = claims.worker?.gpu ?? attributes.gpu
   if (gpu !== null && gpu.class === 'software') raise(tally, 'software_gpu', BOT.software_gpu)
 }
 
 /** Needs the tampered signal of the same visit. Without page data only what the User-Agent admits can be told. */
-export function detectBot({ attributes }: SignalInput, tampered: Signal): Signal {
+export function detectBot({ attributes, network }: SignalInput, tampered: Signal): Signal {
   const tally = newTally()
   const { claims } = attributes
   onServer(tally, attributes)
@@ -63,6 +122,7 @@ export function detectBot({ attributes }: SignalInput, tampered: Signal): Signal
     return signal.state === 'detected' ? signal : undetermined()
   }
   onClient(tally, attributes, tampered)
+  if (network.address.hosting !== null) raise(tally, 'datacenter', BOT.datacenter)
   return verdictOf(tally, DETECTED_MIN.bot, CLEAR_MAX, 'client')
 }
 
@@ -73,8 +133,7 @@ export function botTypeOf({ attributes }: SignalInput, bot: Signal): string | nu
   if (headless(attributes)) return 'headless_chrome'
   if (ua.bot)
     return ua.engine === 'other' && ua.os === 'other' && !ua.text.startsWith('Mozilla/') ? 'http_client' : 'crawler'
-  const kind = claims.detectorKind
-  // The detector of navigator.webdriver names Chrome even on Firefox.
-  if (kind !== null && !(kind === 'headless_chrome' && ua.engine !== 'Blink')) return KINDS[kind] ?? kind
-  return 'automation'
+  const kind = claims.detectors.find((one) => weaknessOf(one) === undefined)?.kind ?? null
+  // Detectors name headless Chrome for whatever is true of it, windows or not, even on Firefox.
+  return kind === null || kind === 'headless_chrome' ? 'automation' : (KINDS[kind] ?? kind)
 }

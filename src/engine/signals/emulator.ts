@@ -2,16 +2,16 @@
 
 import type { Signal } from '../../domain/event.ts'
 import { DETECTED_MIN, EMULATOR } from '../weights.ts'
-import { clear, detected, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
+import { clear, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
+import { detectNativeEmulator } from './native-flags.ts'
 
-const NATIVE_CONFIDENCE = 0.95
 const CLEAR_MAX = 0.9
 
 /** Undetermined when neither an app nor a GPU speaks; clear for desktop systems, which are no phones at all. */
 export function detectEmulator({ attributes }: SignalInput): Signal {
   const { native, os, gpu, claims } = attributes
-  if (native?.emulator === true) return detected(NATIVE_CONFIDENCE, ['native'], 'native')
-  if (native?.emulator === false) return clear(NATIVE_CONFIDENCE, [], 'native')
+  const told = native === null ? null : detectNativeEmulator(native)
+  if (told !== null) return told
   if (claims.components === 0 || os === 'other') return undetermined()
   if (os !== 'Android' && os !== 'iOS') return clear(CLEAR_MAX, [], 'client')
   if (gpu === null || gpu.class === 'masked') return undetermined()

@@ -11,6 +11,8 @@ export interface SignalInput {
   /** What recognition noticed about the token. */
   readonly evidence: readonly Evidence[]
   readonly network: NetworkEvidence
+  /** The id the app sent belongs to a visitor on other hardware. */
+  readonly nativeIdElsewhere?: boolean
 }
 
 export type Source = 'client' | 'server' | 'native' | 'mock'

@@ -5,6 +5,7 @@ import type { Attributes } from '../../identity/attributes.ts'
 import type { Engine, Os } from '../../identity/user-agent.ts'
 import { DETECTED_MIN, TAMPERED } from '../weights.ts'
 import { newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
+import { nativeContradictions } from './native-flags.ts'
 
 const CLEAR_MAX = 0.9
 /** Chromium below this had no client hints. */
@@ -102,12 +103,17 @@ function hintChecks(tally: Tally, { claims, ua }: Attributes): void {
   if (says(hints?.platform ?? null) || says(claims.headerPlatform)) {
     raise(tally, 'ua_client_hints', TAMPERED.ua_client_hints)
   }
-  if (hints?.chromiumMajor != null && ua.chromiumMajor !== null && hints.chromiumMajor !== ua.chromiumMajor) {
+  const differs = (major: number | null | undefined) =>
+    major != null && ua.chromiumMajor !== null && major !== ua.chromiumMajor
+  if (differs(hints?.chromiumMajor) || differs(hints?.pageChromiumMajor)) {
     raise(tally, 'hints_version', TAMPERED.hints_version)
   }
   // Hints that are there but name no platform are what a replaced User-Agent leaves behind.
   const blanked = claims.pageHints === true && hints !== null && hints.platform === null
-  if (blanked && (ua.chromiumMajor ?? 0) >= HINTS_SINCE_MAJOR) raise(tally, 'hints_missing', TAMPERED.hints_missing)
+  const removed = claims.pageHints === false && claims.securePage === true && ua.family !== 'Android WebView'
+  if ((blanked || removed) && (ua.chromiumMajor ?? 0) >= HINTS_SINCE_MAJOR) {
+    raise(tally, 'hints_missing', TAMPERED.hints_missing)
+  }
 }
 
 function gpuMisplaced({ gpu, os }: Attributes): boolean {
@@ -143,6 +149,8 @@ function lieChecks(tally: Tally, lies: readonly string[]): void {
   let clock = false
   let noise = false
   for (const lie of lies) {
+    // What was removed belongs to automation, which is another signal.
+    if (lie.endsWith(':missing')) continue
     if (lie.startsWith('Date.')) clock = true
     else if (!TELLING.test(lie)) noise = true
     else if (lie.endsWith(':frame')) frame = true
@@ -162,11 +170,45 @@ function headerDiffers({ ua, claims, privacyNoise }: Attributes): boolean {
   return page.os !== ua.os && !(privacyNoise && ua.engine === 'Gecko')
 }
 
+/** `de` of `de-AT,de;q=0.9`; null of what is no language. */
+const primaryOf = (text: string): string | null =>
+  /^\s*([A-Za-z]{2,3})(?![A-Za-z])/.exec(text)?.[1]?.toLowerCase() ?? null
+
+/** The language the header asks for first is none of the page's; regions are written in too many ways to compare. */
+function languageDiffers({ claims, languages }: Attributes): boolean {
+  const asked = primaryOf(claims.headers['accept-language'] ?? '')
+  return asked !== null && languages.length > 0 && !languages.some((language) => primaryOf(language) === asked)
+}
+
+/** Firefox names the system once more beside the User-Agent. */
+function osCpuDiffers({ claims, ua }: Attributes): boolean {
+  const { osCpu } = claims
+  if (osCpu === null) return false
+  if (ua.engine !== 'Gecko') return ua.engine !== 'other'
+  const page = claims.pageUa ?? ua
+  switch (page.os) {
+    case 'Windows':
+      return !osCpu.includes('Windows')
+    case 'macOS':
+      return !osCpu.includes('Mac')
+    case 'Linux':
+    case 'Android':
+    case 'ChromeOS':
+      return osCpu.includes('Windows') || osCpu.includes('Mac')
+    default:
+      return false
+  }
+}
+
 /** Without components nothing can be compared: undetermined. */
 export function detectTampered({ attributes, evidence }: SignalInput): Signal {
   const { claims, ua, os } = attributes
-  if (claims.components === 0) return undetermined()
   const tally = newTally()
+  nativeContradictions(tally, attributes)
+  if (claims.components === 0) {
+    const says = attributes.native?.hooked !== undefined || tally.methods.length > 0
+    return says ? verdictOf(tally, DETECTED_MIN.tampered, CLEAR_MAX, 'native') : undetermined()
+  }
   workerChecks(tally, attributes)
   hintChecks(tally, attributes)
   if (claims.lies.length > 0) lieChecks(tally, claims.lies)
@@ -174,6 +216,8 @@ export function detectTampered({ attributes, evidence }: SignalInput): Signal {
   if (claims.platform !== null && !platformFits(pageOs, claims.platform, os === 'iOS')) {
     raise(tally, 'ua_platform', TAMPERED.ua_platform)
   }
+  if (osCpuDiffers(attributes)) raise(tally, 'os_cpu', TAMPERED.os_cpu)
+  if (languageDiffers(attributes)) raise(tally, 'header_language', TAMPERED.header_language)
   if (headerDiffers(attributes)) raise(tally, 'header_user_agent', TAMPERED.header_user_agent)
   if (engineMismatch(attributes)) raise(tally, 'engine_mismatch', TAMPERED.engine_mismatch)
   const vendor = VENDOR[ua.engine]

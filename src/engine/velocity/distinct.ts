@@ -1,38 +1,67 @@
 // How many different things a key was seen with in the last day: exact up to a bound, which larger counts do not pass.
 
-import { KEPT_MS } from './moments.ts'
+import { DAY_MS, KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
 export const DISTINCT_MAX = 256
-/** Events of several processes do not come in the order of their times. */
-const AHEAD_MS_MAX = 60_000
 
-/** 53-bit hash → when it was seen last, milliseconds; seen longest ago first. */
-export type Distinct = Map<number, number>
+/**
+ * Milliseconds. Between the two no day passed without a sighting, so that the thing was seen in every day that ends between
+ * them, whatever the order in which events came.
+ */
+interface Sightings {
+  first: number
+  last: number
+  /** The latest one more than a day before `first`, for events that come a little late; 0: none. */
+  earlier: number
+}
+
+/** Hash → when it was seen; seen longest ago first. */
+export type Distinct = Map<number, Sightings>
 
 /** Notes that `hash` was seen. Changes the given map. */
 export function addDistinct(distinct: Distinct, hash: number, at: number): void {
   const seen = distinct.get(hash)
-  if (seen !== undefined && seen >= at) return
-  distinct.delete(hash)
-  distinct.set(hash, at)
-  for (const [oldest, lastAt] of distinct) {
-    if (distinct.size <= DISTINCT_MAX && lastAt > at - KEPT_MS) return
+  if (seen !== undefined && at < seen.last) {
+    if (seen.first - at > DAY_MS) seen.earlier = Math.max(seen.earlier, at)
+    else if (at < seen.first) seen.first = at
+    return
+  }
+  if (seen !== undefined) distinct.delete(hash)
+  if (seen === undefined) distinct.set(hash, { first: at, last: at, earlier: 0 })
+  else if (at - seen.last > DAY_MS) distinct.set(hash, { first: at, last: at, earlier: seen.last })
+  else distinct.set(hash, { first: seen.first, last: at, earlier: seen.earlier })
+  for (const [oldest, { last }] of distinct) {
+    if (distinct.size <= DISTINCT_MAX && last > at - KEPT_MS) return
     distinct.delete(oldest)
   }
 }
 
-/** The hashes seen in the day before `at`, added to `into`: those of several maps are counted once. */
+/** The hashes seen in the day that ends with `at`, added to `into`: those of several maps are counted once. */
 export function collectDistinct(distinct: Distinct, at: number, into: Set<number>): void {
-  for (const [hash, lastAt] of distinct) {
-    if (lastAt > at - KEPT_MS && lastAt <= at + AHEAD_MS_MAX) into.add(hash)
+  for (const [hash, { first, last, earlier }] of distinct) {
+    const since = at - DAY_MS
+    if ((first <= at && last > since) || (earlier <= at && earlier > since)) into.add(hash)
   }
 }
 
-export const packDistinct = (distinct: Distinct): readonly number[] => [...distinct].flat()
+/** Small when packed: times as steps back from `newest`, those of an earlier sighting in front. */
+export function packDistinct(distinct: Distinct, newest: number): readonly number[] {
+  const flat: number[] = []
+  for (const [hash, { first, last, earlier }] of distinct) {
+    if (earlier > newest - KEPT_MS) flat.push(hash, newest - earlier, 0)
+    flat.push(hash, newest - last, last - first)
+  }
+  return flat
+}
 
-export function unpackDistinct(flat: readonly number[]): Distinct {
+export function unpackDistinct(flat: readonly number[], newest: number): Distinct {
   const distinct: Distinct = new Map()
-  for (let i = 0; i + 1 < flat.length; i += 2) distinct.set(flat[i] as number, flat[i + 1] as number)
+  for (let i = 0; i + 2 < flat.length; i += 3) {
+    const hash = flat[i] as number
+    const last = newest - (flat[i + 1] as number)
+    // Of two with the same hash the first is the earlier one.
+    distinct.set(hash, { first: last - (flat[i + 2] as number), last, earlier: distinct.get(hash)?.last ?? 0 })
+  }
   return distinct
 }

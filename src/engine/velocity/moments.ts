@@ -4,7 +4,11 @@
 export const EXACT_MAX = 128
 /** So many of the oldest give up their time at once. */
 const FOLDED = 64
-export const KEPT_MS = 86_400_000
+export const DAY_MS = 86_400_000
+/** So late an event may come and still be counted with all that came before it. */
+export const LATE_MS = 600_000
+/** Kept behind the newest event. */
+export const KEPT_MS = DAY_MS + LATE_MS
 /**
  * How wide a cell may be once all of it is so old: a thirtieth of the window whose edge it has yet to pass. Each width
  * divides the next, so that cells merge whole.
@@ -65,7 +69,7 @@ function fold(cells: readonly Cell[], added: readonly number[], newest: number):
   return [...counts.values()].sort((a, b) => a.from - b.from || a.width - b.width)
 }
 
-/** Adds an event. Changes the given moments; an event more than a day older than the newest is left out. */
+/** Adds an event. Changes the given moments; an event of KEPT_MS before the newest, or older, is left out. */
 export function addMoment(moments: Moments, at: number): void {
   const { times } = moments
   const newest = times.at(-1)

@@ -12,6 +12,7 @@ import {
 import {
   addMoment,
   countMoments,
+  DAY_MS,
   EXACT_MAX,
   KEPT_MS,
   noMoments,
@@ -21,7 +22,7 @@ import {
 import { rng } from '../../helpers/rng.ts'
 
 const T0 = Date.UTC(2026, 9, 1)
-const WINDOWS_MS = [300_000, 3_600_000, KEPT_MS]
+const WINDOWS_MS = [300_000, 3_600_000, DAY_MS]
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 
 const within = (times: readonly number[], at: number, windowMs: number) =>
@@ -91,7 +92,7 @@ t.test('an event of long ago changes nothing', async (t) => {
   const moments = noMoments()
   addMoment(moments, T0)
   addMoment(moments, T0 - KEPT_MS)
-  t.equal(countMoments(moments, T0, KEPT_MS), 1)
+  t.equal(countMoments(moments, T0, DAY_MS), 1)
 })
 
 t.test(
@@ -106,8 +107,8 @@ t.test(
       const hash = random.int(300)
       addDistinct(distinct, hash, at)
       lastSeen.set(hash, at)
-      if (random.chance(0.01)) distinct = unpackDistinct(packDistinct(distinct))
-      const right = [...lastSeen.values()].filter((last) => last > at - KEPT_MS).length
+      if (random.chance(0.01)) distinct = unpackDistinct(packDistinct(distinct, at), at)
+      const right = [...lastSeen.values()].filter((last) => last > at - DAY_MS).length
       const found = new Set<number>()
       collectDistinct(distinct, at, found)
       if (found.size !== right) return t.fail(`step ${i}: ${found.size} instead of ${right}`)
@@ -125,4 +126,20 @@ t.test('what several counters saw is counted once', async (t) => {
   collectDistinct(one as Distinct, T0 + 5, found)
   collectDistinct(other as Distinct, T0 + 5, found)
   t.equal(found.size, 4)
+})
+
+t.test('an event that comes a little late still sees what was seen a day before it', async (t) => {
+  const distinct: Distinct = new Map()
+  addDistinct(distinct, 7, T0)
+  addDistinct(distinct, 7, T0 + DAY_MS + 60_000)
+  for (const held of [distinct, unpackDistinct(packDistinct(distinct, T0 + DAY_MS + 60_000), T0 + DAY_MS + 60_000)]) {
+    const seenAt = (at: number) => {
+      const found = new Set<number>()
+      collectDistinct(held, at, found)
+      return found.size
+    }
+    t.equal(seenAt(T0 + DAY_MS - 30_000), 1)
+    t.equal(seenAt(T0 + DAY_MS + 30_000), 0, 'in between nothing was')
+    t.equal(seenAt(T0 + DAY_MS + 60_000), 1)
+  }
 })

@@ -1,0 +1,19 @@
+// Visits with a token that are also looked at without it, so that what a token proves can be learned from.
+
+import { hash32 } from '../domain/ids.ts'
+import { type RecogniseInput, type Recognition, recognise } from '../identity/matcher.ts'
+import { hardwareKey } from '../identity/routing.ts'
+import type { Case } from './case.ts'
+import type { JudgeNeeds } from './judge.ts'
+
+/** What would be answered without the token: elsewhere, where nobody knows this visitor, that it is new. */
+export function lookBlindly(
+  c: Case,
+  input: RecogniseInput,
+  { partition, partitions, parsers }: JudgeNeeds,
+): Recognition | null {
+  const key = hardwareKey(c.body, c.headers, c.userAgent, parsers)
+  const tokenless = { ...input, token: null, tokenVisitor: null }
+  if (hash32(`${c.meta.workspace}/${c.meta.env}/${key}`) % partitions === partition) return recognise(tokenless)
+  return recognise({ ...tokenless, exact: [], linked: [], totals: {} })
+}

@@ -1,0 +1,106 @@
+// One identification as it came out of the log: decoded, with everything in it that names entries of the state, made once.
+
+import { hash } from 'node:crypto'
+import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
+import { hash53, requestTime } from '../domain/ids.ts'
+import { type Attributes, readAttributes } from '../identity/attributes.ts'
+import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
+import type { Parsers } from '../identity/parsers.ts'
+import type { AddressFacts } from '../ipintel/addresses.ts'
+import { must } from '../lib/must.ts'
+import { decodeIdentification } from '../records/identification.ts'
+import type { Frame } from './frames.ts'
+import { scopedId } from './orders.ts'
+import { type Counts, countsOf } from './velocity/tally.ts'
+
+/** One decoded identification. */
+export interface Case {
+  readonly seq: number
+  readonly meta: IdentifyMeta
+  readonly body: IdentifyBody
+  /** The event's time, milliseconds: the one inside the requestId. */
+  readonly atMs: number
+  readonly ip: string
+  /** What the tables know of it. */
+  readonly address: AddressFacts
+  readonly userAgent: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly attributes: Attributes
+  /** null: the profile says too little to look anyone up by it. */
+  readonly exactKey: string | null
+  /** The exact-profile key if there is one, then the blocking keys. */
+  readonly keys: readonly string[]
+  /** One of `keys`: what an app calls its installation. */
+  readonly nativeKey: string | null
+  /** Begins the ids of all that the partition keeps of the environment: made once, and those of its keys and family with it. */
+  readonly tenant: string
+  /** The ids of `keys`, in their order. */
+  readonly keyIds: readonly string[]
+  /**
+   * Where the partition keeps what it learned of the visit's system and browser. Clients without a known engine name themselves
+   * as they like and are one family.
+   */
+  readonly familyId: string
+  /** 0 without a nonce. */
+  readonly nonceHash: number
+  readonly bodyHash: number
+  readonly counts: Counts
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
+
+/** Lone surrogates survive neither UTF-8 nor ClickHouse: they become U+FFFD before anything reads them. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
+}
+
+function parseBody(bytes: Uint8Array): IdentifyBody {
+  const text = utf8.decode(bytes)
+  const body = JSON.parse(text) as IdentifyBody
+  return LONE_SURROGATE_ESCAPE.test(text) ? (wellFormed(body) as IdentifyBody) : body
+}
+
+/** The first 48 bits of SHA-1, as a number. */
+function bodyHashOf(bytes: Uint8Array): number {
+  return Number.parseInt(hash('sha1', bytes, 'hex').slice(0, 12), 16)
+}
+
+/** Throws when the bytes are no identification at all. */
+export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
+  const { meta, body: bytes } = decodeIdentification(frame.bytes)
+  const body = parseBody(bytes)
+  const { ip, headers } = meta
+  const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
+  const attributes = readAttributes(body, headers, userAgent, parsers)
+  const { exact, blocking } = matchKeys(attributes, ip)
+  const nativeKey = nativeKeyOf(body.native)
+  const hasNonce = body.nonce !== undefined
+  const atMs = must(requestTime(meta.requestId), 'a request id with a time')
+  const keys = [...(exact === null ? [] : [exact]), ...blocking, ...(nativeKey === null ? [] : [nativeKey])]
+  const tenant = scopedId(meta, '')
+  const { os, browserFamily, ua } = attributes
+  return {
+    seq: frame.seq,
+    meta,
+    body,
+    atMs,
+    ip,
+    address: locate(ip),
+    userAgent,
+    headers,
+    attributes,
+    exactKey: exact,
+    keys,
+    nativeKey,
+    tenant,
+    keyIds: keys.map((key) => tenant + key),
+    familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
+    nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
+    bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
+    counts: countsOf(tenant.slice(0, -1), atMs, ip, body.linkedId ?? null),
+  }
+}

@@ -1,0 +1,57 @@
+// What comes out of a partition: decisions with all that follows from them, and what a checkpoint is to store.
+
+import type { DecidedErasure } from '../events/record.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
+import type { EventEffects } from '../records/effects.ts'
+import type { RuleLog } from './judge.ts'
+import type { MatchCount } from './match-counts.ts'
+import type { Dirty } from './state.ts'
+
+/** An answer for the ingress that waits for `requestId`. */
+export interface Reply {
+  readonly requestId: string
+  readonly replyTo: string
+  readonly body: string
+}
+
+/** A repeated nonce: no event; answered with the event of `original`, or refused when the body differs. */
+export interface Replay {
+  readonly requestId: string
+  readonly replyTo: string
+  readonly keyKind: 'public' | 'secret'
+  readonly workspace: string
+  readonly env: 'live' | 'test'
+  readonly original: string
+  readonly conflict: boolean
+}
+
+export interface Dead {
+  readonly seq: number
+  readonly reason: string
+}
+
+export interface Decided {
+  /** Encoded EventsRecords in order; at least one, so that the position always moves. */
+  readonly records: readonly Uint8Array[]
+  /** For each record the requestIds of its items, in order. */
+  readonly placed: readonly (readonly string[])[]
+  readonly replies: readonly Reply[]
+  readonly replays: readonly Replay[]
+  readonly dead: readonly Dead[]
+  readonly logs: readonly RuleLog[]
+  /** For each record the side effects of its events. */
+  readonly effects: readonly (readonly EventEffects[])[]
+  readonly effectsSkipped: number
+  /** For each record what its events add to counters of addresses and accounts. */
+  readonly counted: readonly Float64Array[]
+  /** To be announced and checkpointed before anybody is told. */
+  readonly erased: readonly DecidedErasure[]
+  /** To be announced before anybody is told. */
+  readonly annotated: readonly DecidedAnnotation[]
+}
+
+export interface Checkpoint {
+  readonly dirty: readonly Dirty[]
+  readonly matches: readonly MatchCount[]
+  readonly nonces: Uint8Array | null
+}

@@ -1,0 +1,51 @@
+// A decided event as the events log carries it for adoption.
+
+import type { StoredEvent } from '../domain/event.ts'
+import type { DecidedItem } from '../events/record.ts'
+import { type Lesson, packLesson } from '../identity/learned.ts'
+import type { DecidedEffect } from '../records/effects.ts'
+import type { Case } from './case.ts'
+
+/** What a decision leaves besides its row. */
+export interface Outcome {
+  /** Whose state it is, which may be an alias of the event's. */
+  readonly visitorId: string
+  readonly state: Uint8Array
+  readonly indexed: readonly string[]
+  readonly effects: readonly DecidedEffect[]
+  readonly lesson: Lesson | null
+  /** What it adds to the counters of its address and account. */
+  readonly counted: readonly (number | null)[] | null
+}
+
+type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
+
+/** `row`: with the newline behind it. */
+export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Outcome): DecidedItem {
+  const { requestId, workspace, env } = event
+  const { visitorId, state, indexed, effects, lesson, counted } = outcome
+  const matches: (readonly [string, number])[] = []
+  for (const { id } of event.matchedRules) matches.push([id, 1])
+  for (const { id } of event.monitorMatches) matches.push([id, 0])
+  // One object of one shape, filled in two steps: copying members costs more than all else here.
+  const item: Draft = {
+    seq: c.seq,
+    requestId,
+    workspace,
+    env,
+    visitorId,
+    state,
+    indexed,
+    matches,
+    nonceHash: c.nonceHash,
+    bodyHash: c.bodyHash,
+    acceptedAt: c.meta.acceptedAt,
+    keyKind: c.meta.keyKind,
+    replyTo: c.meta.replyTo,
+    rowBytes: row.length,
+  }
+  if (effects.length > 0) item.effects = effects
+  if (lesson !== null) item.lesson = [c.familyId, packLesson(lesson)]
+  if (counted !== null) item.counted = counted
+  return item
+}

@@ -1,0 +1,94 @@
+// The other records of visitors that were merged: what rules are told of one of them is the sum of all. Records of this partition
+// are in its state; those of others are read from their checkpoints, anew for every batch that needs them, so that they are as
+// fresh as what reads show.
+
+import { homePartition } from '../domain/ids.ts'
+import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import type { Case } from './case.ts'
+import type { PartitionState, Wanted } from './state.ts'
+import { type Counters, unpackCounters } from './velocity/counters.ts'
+
+/** What is asked for by the id of the survivor. */
+export const KIN = 'kin'
+
+/** Everybody who is one visitor, and of those in other partitions the records, packed. */
+export interface StoredKin {
+  readonly ids: readonly string[]
+  readonly elsewhere: readonly (readonly [visitorId: string, packed: Uint8Array])[]
+}
+
+/** The rest of a visitor. */
+export interface Relatives {
+  readonly visitors: readonly VisitorState[]
+  readonly counters: readonly Counters[]
+}
+
+type At = Pick<Case, 'tenant'>
+
+export interface Kin {
+  /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
+  begin(joining: ReadonlyMap<string, string>): void
+  /** What is missing to know the relatives of these. */
+  wanted(at: At, visitorIds: readonly string[]): Wanted[]
+  load(id: string, stored: StoredKin): void
+  of(at: At, visitorId: string): Relatives
+}
+
+const NOBODY: Relatives = { visitors: [], counters: [] }
+
+export function createKin(
+  state: Pick<PartitionState, 'visitor' | 'missing'>,
+  { partition, partitions }: { readonly partition: number; readonly partitions: number },
+): Kin {
+  const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
+  let coming: ReadonlyMap<string, string> = new Map()
+
+  function groupIdOf({ tenant }: At, visitorId: string): string | null {
+    const id = tenant + visitorId
+    const survivor = coming.get(id) ?? state.visitor(id)?.survivor ?? null
+    return survivor === null ? null : tenant + survivor
+  }
+
+  return {
+    begin(joining) {
+      groups.clear()
+      coming = joining
+    },
+    wanted(at, visitorIds) {
+      const wanted: Wanted[] = []
+      for (const visitorId of visitorIds) {
+        const groupId = groupIdOf(at, visitorId)
+        if (groupId === null) continue
+        const group = groups.get(groupId)
+        if (group === undefined) wanted.push({ kind: KIN, id: groupId })
+        for (const other of group?.ids ?? []) {
+          const id = at.tenant + other
+          const isHere = homePartition(other, partitions) === partition
+          if (isHere && state.missing('visitor', id)) wanted.push({ kind: 'visitor', id })
+        }
+      }
+      return wanted
+    },
+    load(id, { ids, elsewhere }) {
+      groups.set(id, { ids, elsewhere: new Map(elsewhere.map(([one, packed]) => [one, unpackHeldVisitor(packed)])) })
+    },
+    of(at, visitorId) {
+      const groupId = groupIdOf(at, visitorId)
+      const group = groupId === null ? undefined : groups.get(groupId)
+      if (group === undefined) return NOBODY
+      const visitors: VisitorState[] = []
+      const counters: Counters[] = []
+      for (const other of group.ids) {
+        if (other === visitorId) continue
+        const held = group.elsewhere.get(other) ?? state.visitor(at.tenant + other)
+        if (!held) continue
+        const visitor = unpackVisitor(held.state)
+        // All of its visits were split off: its counters age out by themselves.
+        if (visitor.totalVisits > 0) visitors.push(visitor)
+        if (held.counters.length > 0) counters.push(unpackCounters(held.counters))
+      }
+      return { visitors, counters }
+    },
+  }
+}

@@ -1,0 +1,146 @@
+// Orders about visitors among the identifications of their partition: what each needs, what is decided, and how a decision
+// changes the state, fresh or adopted.
+
+import type { EventsRecord } from '../events/record.ts'
+import type { Aliasing } from '../records/aliases.ts'
+import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
+import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
+import type { Splitting } from '../records/splits.ts'
+import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import { decideSplit } from './splitting.ts'
+import type { Loadable, PartitionState, Wanted } from './state.ts'
+
+export type Order =
+  | { readonly seq: number; readonly erasure: Erasure }
+  | { readonly seq: number; readonly aliasing: Aliasing }
+  | { readonly seq: number; readonly splitting: Splitting }
+
+/** A decided order, alone in its record. */
+export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split'>
+
+export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
+  `${at.workspace}/${at.env}/${id}`
+
+/** null: the bytes are no order. Throws on those that are nothing. */
+export function openOrder(seq: number, bytes: Uint8Array): Order | null {
+  const erasure = decodeErasure(bytes)
+  if (erasure !== null) return { seq, erasure }
+  const aliasing = decodeAliasing(bytes)
+  if (aliasing !== null) return { seq, aliasing }
+  const splitting = decodeSplitting(bytes)
+  return splitting === null ? null : { seq, splitting }
+}
+
+/** Visitors whose tokens may be another's, or nobody's, once the order is decided. */
+export function unsettledBy(order: Order): string[] {
+  if ('erasure' in order) return [scopedId(order.erasure, order.erasure.visitorId)]
+  if ('aliasing' in order) return []
+  return [order.splitting.visitorId, order.splitting.to].map((id) => scopedId(order.splitting, id))
+}
+
+/** Of an order that makes somebody an alias, or a survivor: who, and whose. */
+export function joinedBy(one: object): [visitorId: string, survivor: string][] {
+  if (!('aliasing' in one)) return []
+  const { aliasing } = one as Extract<Order, { aliasing: Aliasing }>
+  return [[scopedId(aliasing, aliasing.visitorId), aliasing.survivor]]
+}
+
+export interface Orders {
+  /** What is not in memory yet of all that the order needs. */
+  wanted(order: Order): Wanted[]
+  /** Applies it as well. null: it changes nothing, being told twice or of a visitor that was erased. */
+  decide(order: Order): DecidedOrder | null
+  /** The same for one decided before. */
+  wantedToApply(record: DecidedOrder): Wanted[]
+  apply(record: DecidedOrder): void
+}
+
+export function createOrders(state: PartitionState): Orders {
+  function missing(all: readonly (readonly [Loadable, string])[]): Wanted[] {
+    return all.filter(([kind, id]) => state.missing(kind, id)).map(([kind, id]) => ({ kind, id }))
+  }
+  const keysOf = (id: string): readonly string[] => state.visitor(id)?.keys ?? []
+
+  function wanted(order: Order): Wanted[] {
+    if ('aliasing' in order) return missing([['visitor', scopedId(order.aliasing, order.aliasing.visitorId)]])
+    const what = 'erasure' in order ? order.erasure : order.splitting
+    const at = { workspace: what.workspace, env: what.env }
+    const id = scopedId(at, what.visitorId)
+    const keys = new Set(keysOf(id))
+    if ('erasure' in order) {
+      return missing([
+        ['visitor', id],
+        [ERASED, erasedId(at.workspace, what.env, what.visitorId)],
+        ...[...keys].map((key) => ['index', scopedId(at, key)] as const),
+      ])
+    }
+    const { to, parting } = order.splitting
+    for (const key of [...(parting?.keys ?? []), ...(parting?.rest?.look?.keys ?? [])]) keys.add(key)
+    return missing([
+      ['visitor', id],
+      ['visitor', scopedId(at, to)],
+      ...[...keys].map((key) => ['index', scopedId(at, key)] as const),
+    ])
+  }
+
+  function apply({ erasure, aliasing, split }: DecidedOrder): void {
+    if (erasure !== undefined) {
+      const { workspace, env, visitorId, indexed, erasureId, at } = erasure
+      const keys = indexed.map((key) => scopedId(erasure, key))
+      state.erase(scopedId(erasure, visitorId), keys, erasedId(workspace, env, visitorId), { erasureId, at })
+    }
+    if (aliasing !== undefined) {
+      state.putVisitor(scopedId(aliasing, aliasing.visitorId), unpackHeldVisitor(aliasing.state))
+    }
+    if (split !== undefined) {
+      const { visitorId, to } = split
+      state.putVisitor(scopedId(split, visitorId), unpackHeldVisitor(split.state))
+      if (split.toState.length > 0) state.putVisitor(scopedId(split, to), unpackHeldVisitor(split.toState))
+      for (const key of split.dropped) state.dropFromIndex(scopedId(split, key), visitorId)
+      for (const key of split.indexed) state.addToIndex(scopedId(split, key), visitorId)
+      for (const key of split.toIndexed) state.addToIndex(scopedId(split, key), to)
+    }
+  }
+
+  function decided(order: Order): DecidedOrder | null {
+    if ('erasure' in order) {
+      const id = scopedId(order.erasure, order.erasure.visitorId)
+      const { survivor = null } = state.visitor(id) ?? {}
+      const isAlias = survivor !== null && survivor !== order.erasure.visitorId
+      const erasure = { ...order.erasure, indexed: keysOf(id), ...(isAlias ? { survivor } : {}) }
+      return { erasure }
+    }
+    if ('splitting' in order) {
+      const { splitting } = order
+      const split = decideSplit(splitting, state.visitor(scopedId(splitting, splitting.visitorId)) ?? null)
+      return split === null ? null : { split }
+    }
+    const { aliasing } = order
+    const held = state.visitor(scopedId(aliasing, aliasing.visitorId))
+    // Erased, or told twice.
+    if (!held || held.survivor === aliasing.survivor) return null
+    const { packed } = holdVisitor(held.keys, held.state, { ...held, survivor: aliasing.survivor })
+    return { aliasing: { ...aliasing, state: packed } }
+  }
+
+  return {
+    wanted,
+    decide(order) {
+      const decision = decided(order)
+      if (decision !== null) apply(decision)
+      return decision
+    },
+    wantedToApply({ erasure, split }) {
+      if (erasure !== undefined) {
+        return missing([
+          ...erasure.indexed.map((key) => ['index', scopedId(erasure, key)] as const),
+          [ERASED, erasedId(erasure.workspace, erasure.env, erasure.visitorId)],
+        ])
+      }
+      if (split === undefined) return []
+      const keys = new Set([...split.indexed, ...split.toIndexed, ...split.dropped])
+      return missing([...keys].map((key) => ['index', scopedId(split, key)] as const))
+    },
+    apply,
+  }
+}

@@ -1,0 +1,53 @@
+// A split decided: both records as they are from then on, and where each is found.
+
+import type { DecidedSplit } from '../events/record.ts'
+import { withoutVisits } from '../identity/parting.ts'
+import { newVisitor, packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { type Splitting, timeOf } from '../records/splits.ts'
+import { type HeldVisitor, holdVisitor, PARTED_MAX } from '../records/visitors.ts'
+
+const NO_STATE = new Uint8Array(0)
+
+/** null: told twice. `held`: the record the visits are of; null when there is none any more. */
+export function decideSplit(order: Splitting, held: HeldVisitor | null): DecidedSplit | null {
+  const { parting, ...what } = order
+  const { to, requestIds, generations, at } = order
+  if (held?.parted.some((one) => one.to === to)) return null
+  const times = requestIds.map(timeOf)
+  const [firstAt, lastAt] = [Math.min(...times), Math.max(...times)]
+  const parted = [...(held?.parted ?? []), { to, upTo: at, issued: times, generations }].slice(-PARTED_MAX)
+  const none = { indexed: [], toIndexed: [], dropped: [], toState: NO_STATE }
+  if (order.isRebuilt === true) {
+    // Who has no visits left still tells whose its tokens are.
+    const state = held ?? holdVisitor([], packVisitor(newVisitor(order.visitorId, firstAt)))
+    return { ...what, ...none, state: holdVisitor(state.keys, state.state, { ...state, parted }).packed }
+  }
+  if (held === null) return null
+  const before = unpackVisitor(held.state)
+  const wasLatest = lastAt >= before.lastSeenAt
+  const moved = parting === null ? plainVisitor(to, times) : unpackVisitor(Buffer.from(parting.state, 'base64'))
+  const after = withoutVisits(before, { visits: times.length, firstAt, lastAt, moved, parting })
+  // The record has the look of its latest visit: nobody knows it better.
+  const look = wasLatest
+    ? { profile: before.profile, keys: held.keys }
+    : { profile: moved.profile, keys: parting?.keys ?? [] }
+  const keys = wasLatest ? keysLeft(after, parting) : held.keys
+  const survivor = order.survivor
+  return {
+    ...what,
+    state: holdVisitor(keys, packVisitor(after), { counters: held.counters, survivor: held.survivor, parted }).packed,
+    toState: holdVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }).packed,
+    indexed: keys.filter((key) => !held.keys.includes(key)),
+    toIndexed: look.keys,
+    dropped: held.keys.filter((key) => !keys.includes(key)),
+  }
+}
+
+const keysLeft = ({ profile }: VisitorState, parting: Splitting['parting']): readonly string[] =>
+  profile === null ? [] : (parting?.rest?.look?.keys ?? [])
+
+/** When nothing but the ids of its visits is known. */
+function plainVisitor(id: string, times: readonly number[]): VisitorState {
+  const state = newVisitor(id, Math.min(...times))
+  return { ...state, lastSeenAt: Math.max(...times), totalVisits: times.length }
+}

@@ -1,0 +1,223 @@
+// The counters of addresses and accounts in one thread. Events of one address are spread over partitions, each of which counts
+// its own; what rules see is all of them together. Those of partitions decided elsewhere follow what is told of them, and a
+// counter that is loaded late is brought up to date with what was told since it was stored.
+
+import { must } from '../../lib/must.ts'
+import { evictUnused } from '../../lib/second-chance.ts'
+import { type Counted, keysOf, unflatten } from './counted.ts'
+import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
+
+/** One record of decisions of a partition, wherever it was decided. */
+export interface Tidings {
+  readonly partition: number
+  readonly seq: number
+  readonly counted: Float64Array
+}
+
+/** What a thread has not been told yet. */
+export interface CounterNews {
+  /** In the order of each partition's records. */
+  readonly tidings: readonly Tidings[]
+  /** By partition: whatever is loaded from now on holds everything up to here. */
+  readonly storedTo: readonly number[]
+  /** Something in between cannot be told any more: counters of elsewhere are to be loaded anew. */
+  readonly reset: boolean
+}
+
+/** A counter of one partition as the kv has it. */
+export interface StoredCounter {
+  readonly partition: number
+  /** Events of the partition up to this record are in it. */
+  readonly seq: number
+  /** null: there was none. */
+  readonly packed: Uint8Array | null
+}
+
+export interface Board {
+  open(partition: number): void
+  /** Drops what the partition counted; it may be decided elsewhere now. */
+  forget(partition: number): void
+  take(news: CounterNews): void
+  /** Whether counters of the key must be loaded before it can be asked for, or added to. */
+  missing(key: number): boolean
+  /** Partitions that are not named have stored none. */
+  load(key: number, stored: readonly StoredCounter[]): void
+  /** Of every partition that counted the key. */
+  of(key: number): readonly Counters[]
+  /** Adds an event of a partition that is open here. */
+  add(partition: number, counted: Counted): void
+  dirtyCount(partition: number): number
+  /** Counters of the partition that changed since the last call. */
+  takeDirty(partition: number): [key: number, packed: Uint8Array][]
+}
+
+interface Followed {
+  /** null: nothing was counted, as in most partitions for most keys. */
+  counters: Counters | null
+  /** Of a partition decided elsewhere: the newest record in it. */
+  seq: number
+}
+
+interface Entry {
+  /** By partition; undefined: not loaded. */
+  readonly of: (Followed | undefined)[]
+  /** None is undefined. */
+  isLoaded: boolean
+  /** Since it was last a candidate for eviction. */
+  used: boolean
+}
+
+/** Of most partitions for most keys. */
+const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0 })
+
+/** An event that may not be in the kv yet. */
+interface Pending {
+  readonly seq: number
+  readonly counted: Counted
+}
+
+const NOTHING: readonly Counters[] = []
+
+function addTo(followed: Pick<Followed, 'counters'>, key: number, counted: Counted): void {
+  const { at, linkedKey, visitor, ip, lat, lng } = counted
+  followed.counters ??= noCounters()
+  const { counters } = followed
+  const isAccount = key === linkedKey
+  addEvent(counters, at, isAccount ? [visitor, ip] : [visitor])
+  if (isAccount && lat !== null && lng !== null) addPlace(counters, { at, lat, lng })
+}
+
+/** What may be changed: most are one and the same object until then. undefined: not loaded. */
+function countable(entry: Entry | undefined, partition: number): Followed | undefined {
+  const followed = entry?.of[partition]
+  if (entry === undefined || followed !== UNCOUNTED) return followed
+  const own = { ...UNCOUNTED }
+  entry.of[partition] = own
+  return own
+}
+
+/** `keysMax` bounds the keys kept that have nothing to be stored. */
+export function createBoard(partitions: number, keysMax: number): Board {
+  const entries = new Map<number, Entry>()
+  const pending: Map<number, Pending[]>[] = Array.from({ length: partitions }, () => new Map())
+  const storedTo: number[] = Array.from({ length: partitions }, () => 0)
+  /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
+  const dirty = new Map<number, Set<number>>()
+  const storing = new Map<number, Set<number>>()
+
+  function follow({ partition, seq, counted }: Tidings): void {
+    const waiting = pending[partition] as Map<number, Pending[]>
+    const isStored = seq <= (storedTo[partition] as number)
+    const isOpen = dirty.has(partition)
+    const touched: Followed[] = []
+    for (const one of unflatten(counted)) {
+      for (const key of keysOf(one)) {
+        if (!isStored) {
+          const list = waiting.get(key)
+          if (list === undefined) waiting.set(key, [{ seq, counted: one }])
+          else list.push({ seq, counted: one })
+        }
+        const followed = isOpen ? undefined : countable(entries.get(key), partition)
+        if (followed === undefined || followed.seq >= seq) continue
+        addTo(followed, key, one)
+        touched.push(followed)
+      }
+    }
+    // Last: one record may add to a counter several times.
+    for (const followed of touched) followed.seq = seq
+  }
+
+  /** A counter of the kv holds these events from now on, whenever it is read. */
+  function settle(partition: number, seq: number): void {
+    if (seq <= (storedTo[partition] as number)) return
+    storedTo[partition] = seq
+    const waiting = pending[partition] as Map<number, Pending[]>
+    for (const [key, list] of waiting) {
+      if (must(list.at(-1), 'an event').seq <= seq) waiting.delete(key)
+    }
+  }
+
+  function drop(partition: number): void {
+    for (const entry of entries.values()) {
+      entry.of[partition] = undefined
+      entry.isLoaded = false
+    }
+  }
+
+  function open(counter: StoredCounter, key: number): Followed {
+    const { partition, packed } = counter
+    const isPending = !dirty.has(partition) && pending[partition]?.has(key) === true
+    if (packed === null && counter.seq === 0 && !isPending) return UNCOUNTED
+    const followed: Followed = { counters: packed === null ? null : unpackCounters(packed), seq: counter.seq }
+    // What an open partition has not stored is dirty and therefore loaded: the kv has all that is not.
+    if (!isPending) return followed
+    for (const one of pending[partition]?.get(key) ?? []) {
+      if (one.seq <= counter.seq) continue
+      addTo(followed, key, one.counted)
+      followed.seq = one.seq
+    }
+    return followed
+  }
+
+  function evict(): void {
+    const kept = [...dirty.values(), ...storing.values()]
+    evictUnused(entries, keysMax, (key) => kept.some((keys) => keys.has(key)))
+  }
+
+  return {
+    open(partition) {
+      drop(partition)
+      dirty.set(partition, new Set())
+    },
+    forget(partition) {
+      drop(partition)
+      dirty.delete(partition)
+      storing.delete(partition)
+    },
+    take(news) {
+      if (news.reset) {
+        for (let partition = 0; partition < partitions; partition++) if (!dirty.has(partition)) drop(partition)
+        for (const waiting of pending) waiting.clear()
+      }
+      for (const one of news.tidings) follow(one)
+      news.storedTo.forEach((seq, partition) => void settle(partition, seq))
+    },
+    missing: (key) => entries.get(key)?.isLoaded !== true,
+    load(key, stored) {
+      const entry = entries.get(key) ?? { of: new Array(partitions).fill(undefined), isLoaded: false, used: false }
+      for (const counter of stored) entry.of[counter.partition] ??= open(counter, key)
+      for (let partition = 0; partition < partitions; partition++) {
+        entry.of[partition] ??= open({ partition, seq: 0, packed: null }, key)
+      }
+      entry.isLoaded = true
+      entries.set(key, entry)
+    },
+    of(key) {
+      const entry = entries.get(key)
+      if (entry?.isLoaded !== true) return NOTHING
+      entry.used = true
+      const found: Counters[] = []
+      for (const followed of entry.of) if (followed?.counters) found.push(followed.counters)
+      return found
+    },
+    add(partition, counted) {
+      for (const key of keysOf(counted)) {
+        const followed = must(countable(entries.get(key), partition), 'counters that are loaded')
+        addTo(followed, key, counted)
+        must(dirty.get(partition), 'an open partition').add(key)
+      }
+    },
+    dirtyCount: (partition) => dirty.get(partition)?.size ?? 0,
+    takeDirty(partition) {
+      const keys = must(dirty.get(partition), 'an open partition')
+      // The last checkpoint is committed when the next one is taken; before that the kv cannot be asked for what it stores.
+      storing.set(partition, keys)
+      dirty.set(partition, new Set())
+      evict()
+      return [...keys].map((key): [number, Uint8Array] => {
+        const { counters } = must(entries.get(key)?.of[partition], 'counters that are loaded')
+        return [key, packCounters(must(counters, 'something counted'))]
+      })
+    },
+  }
+}

@@ -1,0 +1,62 @@
+// What one event adds to the counters of its address and its account: in the record of its decision, and as numbers on their
+// way to whoever decides other partitions.
+
+import { hash32, hash53 } from '../../domain/ids.ts'
+import type { DecidedItem } from '../../events/record.ts'
+
+/** Which counters, and what they see. Hashes only: full addresses are kept no longer than retention allows. */
+export interface Counted {
+  readonly at: number
+  readonly ipKey: number
+  /** 0: the event names no account. */
+  readonly linkedKey: number
+  readonly visitor: number
+  readonly ip: number
+  /** Of an address whose place can be trusted; null: not known or not trusted. */
+  readonly lat: number | null
+  readonly lng: number | null
+}
+
+export const ipKey = (tenant: string, ip: string): number => hash53(`${tenant}/ip/${ip}`)
+export const linkedKey = (tenant: string, linkedId: string): number => hash53(`${tenant}/linkedId/${linkedId}`)
+export const hashSeen = hash32
+
+export const keysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>
+  linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]
+
+/** As a decided item carries it. */
+export const packCounted = ({ at, ipKey, linkedKey, visitor, ip, lat, lng }: Counted): readonly (number | null)[] =>
+  lat === null ? [at, ipKey, linkedKey, visitor, ip] : [at, ipKey, linkedKey, visitor, ip, lat, lng]
+
+export function unpackCounted(packed: readonly (number | null)[]): Counted {
+  const [at, ipKey, linkedKey, visitor, ip, lat = null, lng = null] = packed as [number, number, number, number, number]
+  return { at, ipKey, linkedKey, visitor, ip, lat, lng }
+}
+
+/** Numbers per event. */
+const WIDTH = 7
+
+/** NaN stands for null. */
+export function flattenItems(items: readonly Pick<DecidedItem, 'counted'>[]): Float64Array {
+  const flat: number[] = []
+  for (const { counted } of items) {
+    if (counted === undefined) continue
+    for (let i = 0; i < WIDTH; i++) flat.push(counted[i] ?? Number.NaN)
+  }
+  return Float64Array.from(flat)
+}
+
+const orNull = (x: number | undefined): number | null => (x === undefined || Number.isNaN(x) ? null : x)
+
+export function unflatten(flat: Float64Array): Counted[] {
+  const all: Counted[] = []
+  for (let i = 0; i + WIDTH <= flat.length; i += WIDTH) {
+    const number = (place: number) => flat[i + place] as number
+    all.push({
+      ...{ at: number(0), ipKey: number(1), linkedKey: number(2), visitor: number(3), ip: number(4) },
+      lat: orNull(flat[i + 5]),
+      lng: orNull(flat[i + 6]),
+    })
+  }
+  return all
+}

@@ -1,0 +1,120 @@
+// The counters of one key: when its events were and what it was seen with. Events whose time lies more than a day back, as a
+// sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
+
+import { Packr } from 'msgpackr'
+import { addDistinct, collectDistinct, type Distinct, packDistinct, unpackDistinct } from './distinct.ts'
+import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, packMoments, unpackMoments } from './moments.ts'
+
+/** About a day of events. */
+interface Stretch {
+  newest: number
+  moments: Moments
+  readonly sets: Distinct[]
+}
+
+/** Where somebody was. */
+export interface Place {
+  readonly at: number
+  readonly lat: number
+  readonly lng: number
+}
+
+export interface Counters {
+  latest: Stretch | null
+  /** Of a time before that, only one: a third one takes its place. */
+  earlier: Stretch | null
+  /** The latest one that could be trusted. */
+  place: Place | null
+}
+
+export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null })
+
+const newStretch = (at: number, sets: number): Stretch => ({
+  newest: at,
+  moments: noMoments(),
+  sets: Array.from({ length: sets }, () => new Map()),
+})
+
+const holds = (stretch: Stretch | null, at: number): stretch is Stretch =>
+  stretch !== null && at > stretch.newest - KEPT_MS
+
+function stretchFor(counters: Counters, at: number, sets: number): Stretch {
+  const { latest, earlier } = counters
+  if (latest !== null && at >= latest.newest + KEPT_MS) {
+    // Nothing of it is in any window of this event, but events of its time may still come.
+    counters.earlier = latest
+    counters.latest = newStretch(at, sets)
+    return counters.latest
+  }
+  if (holds(latest, at)) return latest
+  if (latest === null) {
+    counters.latest = newStretch(at, sets)
+    return counters.latest
+  }
+  if (holds(earlier, at)) return earlier
+  counters.earlier = newStretch(at, sets)
+  return counters.earlier
+}
+
+/** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters. */
+export function addEvent(counters: Counters, at: number, seen: readonly (number | null)[]): void {
+  const stretch = stretchFor(counters, at, seen.length)
+  stretch.newest = Math.max(stretch.newest, at)
+  addMoment(stretch.moments, at)
+  for (let i = 0; i < seen.length; i++) {
+    const hash = seen[i]
+    if (hash !== null && hash !== undefined) addDistinct(stretch.sets[i] as Distinct, hash, at)
+  }
+}
+
+/** A place counts as the latest by its own time. */
+export function addPlace(counters: Counters, place: Place): void {
+  if (counters.place === null || place.at >= counters.place.at) counters.place = place
+}
+
+/** Events after `at - windowMs` and not after `at`. */
+export function countEvents({ latest, earlier }: Counters, at: number, windowMs: number): number {
+  const before = earlier === null ? 0 : countMoments(earlier.moments, at, windowMs)
+  return before + (latest === null ? 0 : countMoments(latest.moments, at, windowMs))
+}
+
+/** What was seen in the day that ends with `at`, added to `into`. */
+export function collectSeen({ latest, earlier }: Counters, set: number, at: number, into: Set<number>): void {
+  for (const stretch of [latest, earlier]) {
+    const distinct = stretch?.sets[set]
+    if (distinct !== undefined) collectDistinct(distinct, at, into)
+  }
+}
+
+type PackedStretch = [newest: number, moments: ReturnType<typeof packMoments>, ...sets: (readonly number[])[]]
+type Packed = [latest: PackedStretch | null, earlier: PackedStretch | null, place: [number, number, number] | null]
+
+const packr = new Packr({ useRecords: false })
+
+const packStretch = (stretch: Stretch | null): PackedStretch | null =>
+  stretch && [
+    stretch.newest,
+    packMoments(stretch.moments),
+    ...stretch.sets.map((set) => packDistinct(set, stretch.newest)),
+  ]
+
+function unpackStretch(packed: PackedStretch | null): Stretch | null {
+  if (packed === null) return null
+  const [newest, moments, ...sets] = packed
+  return { newest, moments: unpackMoments(moments), sets: sets.map((set) => unpackDistinct(set, newest)) }
+}
+
+/** In memory of its own: the packer's buffer is shared by many results. */
+export function packCounters({ latest, earlier, place }: Counters): Uint8Array {
+  const packed: Packed = [packStretch(latest), packStretch(earlier), place && [place.at, place.lat, place.lng]]
+  return new Uint8Array(packr.pack(packed))
+}
+
+export function unpackCounters(bytes: Uint8Array): Counters {
+  const [latest, earlier, place] = packr.unpack(bytes) as Packed
+  return {
+    latest: unpackStretch(latest),
+    earlier: unpackStretch(earlier),
+    place: place && { at: place[0], lat: place[1], lng: place[2] },
+  }
+}

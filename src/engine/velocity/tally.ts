@@ -1,0 +1,129 @@
+// What rules see of an event's counters, this event included, and where its visitor and account were before. Changes nothing
+// that others hold.
+
+import type { Velocity } from '../../domain/event.ts'
+import type { Board } from './board.ts'
+import { type Counted, hashSeen, ipKey, linkedKey } from './counted.ts'
+import {
+  addEvent,
+  addPlace,
+  type Counters,
+  collectSeen,
+  countEvents,
+  noCounters,
+  type Place,
+  packCounters,
+  unpackCounters,
+} from './counters.ts'
+import { DAY_MS } from './moments.ts'
+
+const FIVE_MINUTES_MS = 300_000
+const HOUR_MS = 3_600_000
+
+/** A visitor's sets, in the order they are added. */
+const IPS = 0
+const COUNTRIES = 1
+const ACCOUNTS = 2
+/** Those of an address, and those of an account. */
+const VISITORS = 0
+const ITS_IPS = 1
+
+/** What is known of an event before anybody knows who it is. */
+export interface Counts {
+  readonly at: number
+  readonly ip: number
+  readonly ipKey: number
+  /** 0 and null: the event names no account. */
+  readonly linkedKey: number
+  readonly account: number | null
+}
+
+/** `tenant`: `<workspace>/<env>`. */
+export const countsOf = (tenant: string, at: number, ip: string, linkedId: string | null): Counts => ({
+  at,
+  ip: hashSeen(ip),
+  ipKey: ipKey(tenant, ip),
+  linkedKey: linkedId === null ? 0 : linkedKey(tenant, linkedId),
+  account: linkedId === null ? null : hashSeen(linkedId),
+})
+
+export interface Tally {
+  readonly velocity: Velocity
+  /** Where the visitor and the account were, by the events known so far. */
+  readonly places: readonly Place[]
+  /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
+  finish(place: Place | null): {
+    /** The visitor's counters, packed. */
+    readonly counters: Uint8Array
+    /** What it adds to those of others. */
+    readonly counted: Counted
+  }
+}
+
+function seenOf(all: readonly Counters[], set: number, at: number, also: number): number {
+  if (all.length === 0) return 1
+  const found = new Set([also])
+  for (const counters of all) collectSeen(counters, set, at, found)
+  return found.size
+}
+
+function eventsOf(all: readonly Counters[], at: number, windowMs: number): number {
+  let events = 1
+  for (const counters of all) events += countEvents(counters, at, windowMs)
+  return events
+}
+
+/** A visitor, and where it is now. */
+export interface Placed {
+  readonly visitorId: string
+  readonly country: string | null
+}
+
+/** A visitor's counters before an event: those of the record that was recognised, null for a new one, and of all merged with it. */
+export interface Before {
+  readonly packed: Uint8Array | null
+  readonly others: readonly Counters[]
+}
+
+export function tallyEvent(
+  { at, ip, ipKey, linkedKey, account }: Counts,
+  { visitorId, country }: Placed,
+  { packed, others }: Before,
+  board: Pick<Board, 'of'>,
+): Tally {
+  const visitor = hashSeen(visitorId)
+  const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
+  const ofIp = board.of(ipKey)
+  const ofAccount = linkedKey === 0 ? null : board.of(linkedKey)
+  const places = [own, ...(ofAccount ?? [])].flatMap(({ place }) => (place === null ? [] : [place]))
+  addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
+  const all = [own, ...others]
+  const allEvents = (windowMs: number) => all.reduce((sum, one) => sum + countEvents(one, at, windowMs), 0)
+  const allSeen = (set: number) => {
+    const found = new Set<number>()
+    for (const one of all) collectSeen(one, set, at, found)
+    return found.size
+  }
+  return {
+    velocity: {
+      'visitor.events.5m': allEvents(FIVE_MINUTES_MS),
+      'visitor.events.1h': allEvents(HOUR_MS),
+      'visitor.events.24h': allEvents(DAY_MS),
+      'visitor.ips.24h': allSeen(IPS),
+      'visitor.countries.24h': allSeen(COUNTRIES),
+      'visitor.linkedIds.24h': allSeen(ACCOUNTS),
+      'ip.events.5m': eventsOf(ofIp, at, FIVE_MINUTES_MS),
+      'ip.events.1h': eventsOf(ofIp, at, HOUR_MS),
+      'ip.events.24h': eventsOf(ofIp, at, DAY_MS),
+      'ip.visitors.24h': seenOf(ofIp, VISITORS, at, visitor),
+      'linkedId.visitors.24h': ofAccount === null ? null : seenOf(ofAccount, VISITORS, at, visitor),
+      'linkedId.ips.24h': ofAccount === null ? null : seenOf(ofAccount, ITS_IPS, at, ip),
+    },
+    places,
+    finish(place) {
+      if (place !== null) addPlace(own, place)
+      const { lat, lng } = place ?? { lat: null, lng: null }
+      return { counters: packCounters(own), counted: { at, ipKey, linkedKey, visitor, ip, lat, lng } }
+    },
+  }
+}

@@ -1,0 +1,61 @@
+// A partition's batch: what is asked for, and that nothing is decided without it.
+
+import t from 'tap'
+import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
+import { createPartition } from '../../src/engine/partition.ts'
+import { encodeIdentification } from '../../src/records/identification.ts'
+import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { rng } from '../helpers/rng.ts'
+
+const AT = Date.UTC(2026, 4, 1)
+const WORKSPACE = {
+  id: 'ws_a',
+  plan: 'enterprise',
+  settings: { clientResult: 'id' },
+  tokenSecret: 's',
+  apiVersion: '2026-11-01',
+} as const
+
+t.test('what leaves memory while a batch waits is asked for again', async (t) => {
+  const { bytes: random } = rng(7)
+  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
+  const partition = createPartition({
+    ...{ partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 0 },
+    ruleset: () => ruleset,
+  })
+  const ids = [makeVisitorId(random), makeVisitorId(random)] as const
+  const frames = ids.map((visitorId, i) => ({
+    seq: i + 1,
+    bytes: encodeIdentification(
+      {
+        ...{ requestId: makeRequestId(AT, random), acceptedAt: AT, workspace: 'ws_a', env: 'test', keyKind: 'public' },
+        ...{ ip: '203.0.113.7', headers: {}, tokenForged: false, replyTo: 'x' },
+        token: { visitorId, generation: 1, issuedAt: AT - 1_000 },
+      },
+      Buffer.from('{"components":{}}'),
+    ),
+  }))
+  const told = (wanted: ReturnType<typeof partition.begin>) =>
+    wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }]))
+  const isSecond = ({ kind, id }: { kind: string; id: string }) => kind === 'visitor' && id.endsWith(ids[1])
+
+  let wanted = partition.begin(frames)
+  t.ok(wanted.some(isSecond))
+  const second = wanted.filter(isSecond)
+  while (wanted.some((one) => !isSecond(one))) wanted = partition.provide(told(wanted.filter((one) => !isSecond(one))))
+  t.same(wanted, second, 'all of the first is there')
+
+  partition.checkpoint()
+  wanted = partition.provide(told(second))
+  t.ok(
+    wanted.some(({ kind, id }) => kind === 'visitor' && id.endsWith(ids[0])),
+    'and gone with the checkpoint',
+  )
+  while (wanted.length > 0) wanted = partition.provide(told(wanted))
+  const { replies, dead } = partition.decide(new Set())
+  t.equal(dead.length, 0)
+  t.same(
+    replies.map(({ body }) => JSON.parse(body).visitorId),
+    ids,
+  )
+})

@@ -1,0 +1,314 @@
+// Counters shared by partitions in several threads and processes, against a list that forgets nothing: messages get lost,
+// partitions move, threads and processes die, and what is kept in memory is far less than what there is.
+
+import t from 'tap'
+import { readCounters } from '../../../src/engine/checkpoint.ts'
+import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
+import { type Counted, flattenItems, packCounted } from '../../../src/engine/velocity/counted.ts'
+import {
+  type CounterFeed,
+  newToldCounters,
+  noteStep,
+  openCounterFeed,
+  type ToldCounters,
+} from '../../../src/engine/velocity/feed.ts'
+import { tallyEvent } from '../../../src/engine/velocity/tally.ts'
+import { type DecidedItem, encodeEventsRecord } from '../../../src/events/record.ts'
+import type { Kv } from '../../../src/kv/kv.ts'
+import { must } from '../../../src/lib/must.ts'
+import type { LogRecord } from '../../../src/log/log.ts'
+import { VELOCITY } from '../../../src/records/partitions.ts'
+import { type Rng, rng } from '../../helpers/rng.ts'
+
+const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const PARTITIONS = 4
+const T0 = Date.UTC(2026, 9, 1)
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+
+interface Thread {
+  board: Board
+  told: ToldCounters
+}
+interface Process {
+  readonly threads: Thread[]
+  readonly feed: CounterFeed
+  alive: boolean
+}
+interface Owner {
+  readonly process: Process
+  readonly thread: Thread
+}
+
+const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+const KEYS_MAX = 3
+
+function openWorld(random: Rng, lossy: boolean) {
+  const logs: LogRecord[][] = Array.from({ length: PARTITIONS }, () => [])
+  const stored = Array.from({ length: PARTITIONS }, () => new Map<string, [number, Uint8Array]>())
+  const positions: number[] = Array.from({ length: PARTITIONS }, () => 0)
+  const receivers: ((message: unknown) => void)[] = []
+  const owners: (Owner | null)[] = Array.from({ length: PARTITIONS }, () => null)
+  const all: Counted[][] = Array.from({ length: PARTITIONS }, () => [])
+  let processes: Process[] = []
+  let names = 0
+  /** Its latest decisions are not in the log yet. */
+  let undecided = -1
+
+  const kv: Pick<Kv, 'get' | 'position'> = {
+    get: async <T>(scope: string, keys: readonly (readonly [string, string])[]) =>
+      keys.map((key) => {
+        const value = stored[Number(scope.slice(2))]?.get(key[1])
+        return value === undefined ? null : { key, value: value as T, version: 1 }
+      }),
+    position: async (scope) => positions[Number(scope.slice(2))] ?? null,
+  }
+  const log = {
+    read: async (_topic: string, partition: number, from: number) =>
+      (logs[partition] as LogRecord[]).filter(({ seq }) => seq > from).slice(0, 5),
+    last: async (_topic: string, partition: number) => (logs[partition] as LogRecord[]).at(-1)?.seq ?? 0,
+  }
+
+  async function start(): Promise<Process> {
+    const looks: ((value?: unknown) => void)[] = []
+    const feed = await openCounterFeed({
+      log: log as never,
+      kv,
+      clock: { sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
+      bus: {
+        publish(_subject, message) {
+          for (const receive of receivers) if (!lossy || !random.chance(0.2)) receive(message)
+        },
+        subscribe(_subject, receive) {
+          receivers.push(receive)
+          return () => void receivers.splice(receivers.indexOf(receive), 1)
+        },
+      },
+      ...{ id: `p${names++}`, partitions: PARTITIONS },
+      onError: (error) => {
+        throw error
+      },
+    })
+    const process: Process = { threads: [], feed, alive: true }
+    for (let i = 0; i < 2; i++) process.threads.push(freshThread())
+    processes.push(process)
+    Object.assign(process, { look: () => looks.splice(0).forEach((wake) => void wake()) })
+    return process
+  }
+  const freshThread = (): Thread => ({ board: createBoard(PARTITIONS, KEYS_MAX), told: newToldCounters() })
+
+  function tell({ process, thread }: Owner): void {
+    const news = process.feed.news(thread.told)
+    if (news !== null) thread.board.take(news)
+  }
+
+  async function provide(owner: Owner, keys: readonly number[]): Promise<void> {
+    tell(owner)
+    const missing = keys.filter((key) => owner.thread.board.missing(key))
+    if (missing.length === 0) return
+    const partitions = Array.from({ length: PARTITIONS }, (_, p) => p)
+    const loaded = await readCounters(kv, partitions, missing.map(String))
+    // A checkpoint and a step of another partition come in between.
+    if (random.chance(0.5)) checkpoint(random.int(PARTITIONS))
+    tell(owner)
+    for (const { id, value } of loaded) owner.thread.board.load(Number(id), value as never)
+    await provide(owner, keys)
+  }
+
+  async function own(partition: number, process: Process): Promise<void> {
+    const owner = { process, thread: random.pick(process.threads) }
+    owners[partition] = owner
+    undecided = partition
+    tell(owner)
+    owner.thread.board.open(partition)
+    noteStep(owner.thread.told, { do: 'open', partition })
+    let after = positions[partition] as number
+    for (const { seq, bytes } of (logs[partition] as LogRecord[]).filter(({ seq }) => seq > after)) {
+      const items = all[partition]?.filter((_, i) => seqOf(partition, i) === seq) ?? []
+      const release = process.feed.hold()
+      for (const counted of items) {
+        const keys = counted.linkedKey === 0 ? [counted.ipKey] : [counted.ipKey, counted.linkedKey]
+        await provide(owner, keys)
+        owner.thread.board.add(partition, counted)
+      }
+      release()
+      process.feed.decided(partition, after, seq, flattenItems(items.map((c) => ({ counted: packCounted(c) }))))
+      after = seq
+      must(bytes.length, 'bytes')
+    }
+    undecided = -1
+  }
+
+  const seqs: number[][] = Array.from({ length: PARTITIONS }, () => [])
+  const seqOf = (partition: number, i: number) => (seqs[partition] as number[])[i]
+
+  function append(partition: number, decided: readonly Counted[]): { after: number; seq: number } {
+    const mine = logs[partition] as LogRecord[]
+    undecided = -1
+    const after = mine.at(-1)?.seq ?? 0
+    const seq = after + 1 + random.int(2)
+    const items = decided.map((counted) => ({ ...ITEM, counted: packCounted(counted) }))
+    mine.push({ seq, bytes: encodeEventsRecord({ from: seq, to: seq, items, rows: new Uint8Array(0) }) } as LogRecord)
+    for (const counted of decided) {
+      all[partition]?.push(counted)
+      seqs[partition]?.push(seq)
+    }
+    return { after, seq }
+  }
+
+  function checkpoint(partition: number): void {
+    const owner = owners[partition]
+    if (!owner || undecided === partition) return
+    const seq = (logs[partition] as LogRecord[]).at(-1)?.seq ?? 0
+    for (const [key, packed] of owner.thread.board.takeDirty(partition)) {
+      stored[partition]?.set(String(key), [seq, packed])
+    }
+    positions[partition] = seq
+    owner.process.feed.stored(partition, seq)
+  }
+
+  function release(partition: number): void {
+    const owner = owners[partition]
+    if (owner) {
+      tell(owner)
+      owner.thread.board.forget(partition)
+      noteStep(owner.thread.told, { do: 'forget', partition })
+    }
+    owners[partition] = null
+  }
+
+  return {
+    ...{ all, owners, own, start, provide, append, checkpoint, release, freshThread },
+    processes: () => processes,
+    begin(partition: number) {
+      undecided = partition
+    },
+    kill(process: Process) {
+      process.feed.stop()
+      process.alive = false
+      processes = processes.filter((other) => other !== process)
+      owners.forEach((owner, partition) => {
+        if (owner?.process === process) owners[partition] = null
+      })
+    },
+  }
+}
+
+const ITEM: DecidedItem = {
+  ...{ seq: 1, requestId: 'req_1', workspace: 'w', env: 'test', visitorId: 'pv_1', state: new Uint8Array(0) },
+  ...{
+    indexed: [],
+    matches: [],
+    nonceHash: 0,
+    bodyHash: 0,
+    acceptedAt: 0,
+    keyKind: 'secret',
+    replyTo: '',
+    rowBytes: 0,
+  },
+}
+
+const settled = async () => {
+  for (let i = 0; i < 30; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+for (const lossy of [false, true]) {
+  t.test(
+    `every decision sees every one before it, ${lossy ? 'over a bus that loses messages' : 'at once'} (seed ${SEED})`,
+    async (t) => {
+      const random = rng(SEED + Number(lossy))
+      let checked = 0
+      for (let run = 0; run < 12; run++) {
+        const world = openWorld(random, lossy)
+        await world.start()
+        if (lossy) await world.start()
+        const history: Counted[] = []
+        let now = T0
+        for (let step = 0; step < 250; step++) {
+          const partition = random.int(PARTITIONS)
+          if (random.chance(0.05)) world.release(partition)
+          if (random.chance(0.01)) {
+            world.kill(random.pick(world.processes()))
+            await world.start()
+          }
+          if (random.chance(0.15)) world.checkpoint(partition)
+          if (!world.owners[partition]) await world.own(partition, random.pick(world.processes()))
+          const owner = must(world.owners[partition], 'an owner')
+          if (lossy) {
+            const release = owner.process.feed.hold()
+            await world.provide(owner, [1 + random.int(KEYS.length)])
+            release()
+            // As the poll of each second does.
+            for (const process of world.processes()) (process as never as { look: () => void }).look()
+            await settled()
+          }
+          now += random.int(random.pick([1_000, 5 * MINUTE, 3 * 60 * MINUTE]))
+          const decided: Counted[] = []
+          const release = owner.process.feed.hold()
+          world.begin(partition)
+          for (let i = 1 + random.int(3); i > 0; i--) {
+            // A little out of order, as events of several partitions come.
+            const at = now - (random.chance(0.2) ? random.int(2 * MINUTE) : 0)
+            const key = 1 + random.int(KEYS.length)
+            const linkedKey = random.chance(0.5) ? 100 + random.int(KEYS.length) : 0
+            const [visitorId, ip] = [`v${random.int(20)}`, random.int(20)]
+            const event = { at, ip, ipKey: key, linkedKey, account: linkedKey === 0 ? null : linkedKey, visitorId }
+            await world.provide(owner, linkedKey === 0 ? [key] : [key, linkedKey])
+            const tally = tallyEvent(
+              event,
+              { visitorId: event.visitorId, country: null },
+              { packed: null, others: [] },
+              owner.thread.board,
+            )
+            const { counted } = tally.finish(null)
+            const past = [...history, ...decided, counted].filter((c) => c.at <= at)
+            const expected: Record<string, number | null> = {}
+            const of = (whose: (c: Counted) => boolean, windowMs: number) =>
+              past.filter((c) => whose(c) && c.at > at - windowMs)
+            const byIp = (c: Counted) => c.ipKey === key
+            const byAccount = (c: Counted) => c.linkedKey === linkedKey
+            expected['ip.events.5m'] = of(byIp, 5 * MINUTE).length
+            expected['ip.events.1h'] = of(byIp, 60 * MINUTE).length
+            expected['ip.events.24h'] = of(byIp, DAY).length
+            expected['ip.visitors.24h'] = new Set(of(byIp, DAY).map((c) => c.visitor)).size
+            const ofAccount = linkedKey === 0 ? null : of(byAccount, DAY)
+            expected['linkedId.visitors.24h'] = ofAccount && new Set(ofAccount.map((c) => c.visitor)).size
+            expected['linkedId.ips.24h'] = ofAccount && new Set(ofAccount.map((c) => c.ip)).size
+            for (const [name, right] of Object.entries(expected)) {
+              const got = tally.velocity[name as keyof typeof tally.velocity]
+              if (got !== right) return t.fail(`run ${run}, step ${step}: ${name} is ${got}, not ${right}`)
+              checked++
+            }
+            owner.thread.board.add(partition, counted)
+            decided.push(counted)
+          }
+          release()
+          const { after, seq } = world.append(partition, decided)
+          history.push(...decided)
+          owner.process.feed.decided(
+            partition,
+            after,
+            seq,
+            flattenItems(decided.map((c) => ({ counted: packCounted(c) }))),
+          )
+        }
+        for (const process of world.processes()) process.feed.stop()
+      }
+      t.ok(checked > 10_000, `${checked} counters were right`)
+    },
+  )
+}
+
+t.test('what is stored under an account and an address stays apart', async (t) => {
+  const board = createBoard(1, 10)
+  board.open(0)
+  board.load(7, [])
+  board.load(8, [])
+  board.add(0, { at: T0, ipKey: 7, linkedKey: 8, visitor: 1, ip: 2, lat: null, lng: null })
+  t.strictSame(
+    board.takeDirty(0).map(([key]) => key),
+    [7, 8],
+  )
+  t.equal(board.dirtyCount(0), 0)
+  t.equal(VELOCITY, 'velocity')
+})
