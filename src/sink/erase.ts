@@ -1,7 +1,8 @@
 // Executes an erasure in ClickHouse: nothing of the visitor is shown any more, and a tombstone tells a rebuild about it.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import { EVENTS_TABLE } from '../events/row.ts'
+import type { DecidedErasure } from '../events/record.ts'
+import { COLUMNS as EVENT_COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import { type Erasure, erasedId } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 
@@ -10,22 +11,63 @@ const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_pa
 /** Patches hide rows in milliseconds, where a mutation rewrites the parts they are in. */
 const HIDE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"
 
-/** Resolves when no query shows rows of the visitor. Twice equals once. */
-export async function eraseRows(
-  clickhouse: Pick<ClickHouse, 'insert' | 'command'>,
-  erasure: Erasure,
-  partition: number,
-  deployment: string,
+const RECENT = `FROM ${ERASURES_TABLE} WHERE at >= fromUnixTimestamp64Milli({since:Int64})`
+/** As `erasedId` makes it. */
+const ERASED_ID = `concat(workspace_id, '/', toString(env), '/',
+  lower(substring(hex(SHA256(concat(workspace_id, '/', toString(env), '/', visitor_id))), 1, 32)))`
+const AGAIN_MAX = 1_000
+const AGAIN_MS_MAX = 600_000
+
+const placeIn = (column: (typeof EVENT_COLUMNS)[number]): number => EVENT_COLUMNS.indexOf(column) + 1
+/** Whose a refused row is. That it names the visitor is not enough: others were compared with it. */
+const REFUSED_OF = `position(raw, {visitor:String}) > 0 AND (
+  NOT isValidJSON(raw) OR JSONExtractString(raw, ${placeIn('visitor_id')}) = {visitor:String} OR
+  JSONExtractString(JSONExtractString(raw, ${placeIn('detail')}), 'own') = {visitor:String})`
+
+type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
+
+async function hideEvents(
+  clickhouse: Pick<ClickHouse, 'command'>,
+  { workspace, env, visitorId: visitor }: Whose,
 ): Promise<void> {
-  const { workspace, env, visitorId, erasureId, at } = erasure
   await clickhouse.command(
     `DELETE FROM ${EVENTS_TABLE} WHERE workspace_id = {workspace:String} AND env = {env:String}
      AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String} ${HIDE}`,
-    { workspace, env, visitor: visitorId },
+    { workspace, env, visitor },
   )
-  await clickhouse.command(`DELETE FROM ${QUARANTINE_TABLE} WHERE position(raw, {visitor:String}) > 0 ${HIDE}`, {
-    visitor: visitorId,
-  })
+}
+
+/**
+ * Hides events of visitors that were erased at `since` or later, milliseconds, and are shown all the same: how many visitors. A patch
+ * that is written while ClickHouse rewrites the part it is for may be lost with the part.
+ */
+export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'command'>, since: number): Promise<number> {
+  const [erased] = await clickhouse.query<{ recent: number }>(`SELECT count() AS recent ${RECENT}`, { since })
+  if (erased === undefined || erased.recent === 0) return 0
+  const shown = await clickhouse.query<Whose>(
+    `SELECT DISTINCT workspace_id AS workspace, env, visitor_id AS visitorId FROM ${EVENTS_TABLE}
+     WHERE workspace_id IN (SELECT workspace_id ${RECENT}) AND ${ERASED_ID} IN (SELECT erased_id ${RECENT})
+     LIMIT ${AGAIN_MAX}`,
+    { since },
+    { background: true, timeoutMsMax: AGAIN_MS_MAX },
+  )
+  for (const whose of shown) await hideEvents(clickhouse, whose)
+  return shown.length
+}
+
+/** Resolves when no query shows rows of the visitor. Twice equals once. */
+export async function eraseRows(
+  clickhouse: Pick<ClickHouse, 'insert' | 'command'>,
+  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor'>,
+  partition: number,
+  deployment: string,
+): Promise<void> {
+  const { workspace, env, visitorId, erasureId, at, survivor } = erasure
+  // Visits of an alias carry the name of the survivor, whose own erasure another partition may have executed before they came.
+  for (const visitor of survivor === undefined ? [visitorId] : [visitorId, survivor]) {
+    await hideEvents(clickhouse, { workspace, env, visitorId: visitor })
+    await clickhouse.command(`DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
+  }
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
   await clickhouse.insert(ERASURES_TABLE, COLUMNS, Buffer.from(`${JSON.stringify(row)}\n`), {
     token: `${deployment}/erasure/${erasureId}`,

@@ -10,6 +10,8 @@ export interface InsertContext {
   readonly at: number
   readonly partition: number
   readonly onQuarantine: (reason: string) => void
+  /** Called with what was inserted, and under which token. */
+  readonly onInserted?: (lines: Uint8Array, token: string) => Promise<void>
 }
 
 const utf8 = new TextDecoder()
@@ -29,8 +31,10 @@ export async function insertRows(
   async function insert(from: number, to: number): Promise<number> {
     const whole = from === 0 && to === starts.length
     const part = lines.subarray(starts[from], starts[to] ?? lines.length)
+    const itsToken = whole ? token : `${token}/${from}-${to}`
     try {
-      await clickhouse.insert(table, columns, part, { token: whole ? token : `${token}/${from}-${to}` })
+      await clickhouse.insert(table, columns, part, { token: itsToken })
+      await context.onInserted?.(part, itsToken)
       return to - from
     } catch (error) {
       if (!(error instanceof BadRow)) throw error

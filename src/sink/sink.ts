@@ -1,22 +1,28 @@
 // The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). The range is marked
-// before the insert and the mark is what a successor repeats; the token makes the repetition harmless.
+// before the insert and the mark is what a successor repeats; the token makes the repetition harmless, and rows that are missing in spite
+// of it are looked for.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import { erasureOf, rowsOf } from '../events/record.ts'
+import { annotationOf, type DecidedErasure, erasureOf, rowsOf, splitOf } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
+import { annotatedKeys } from '../records/annotations.ts'
+import { executedPuts } from '../records/erasure-progress.ts'
 import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION } from '../records/partitions.ts'
+import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
 import { insertRows } from './insert.ts'
+import { insertLost } from './lost.ts'
+import { moveRows } from './move.ts'
 
 export interface SinkNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'get' | 'position' | 'commit'>
-  readonly clickhouse: Pick<ClickHouse, 'insert' | 'command'>
+  readonly clickhouse: Pick<ClickHouse, 'insert' | 'query' | 'command' | 'tokenFirst'>
   readonly clock: Clock
   /** Makes insert tokens of this deployment unlike those of any other on the same ClickHouse. */
   readonly deployment: string
@@ -81,16 +87,30 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   }
 
   const token = `${needs.deployment}/${partition}/${mark.after}-${mark.upTo}`
+  const isRepeated = pending !== null && clickhouse.tokenFirst
   const lines = concat(records.map((record) => rowsOf(record.bytes)))
   const rows = await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, token, {
     at: clock.now(),
     partition,
     onQuarantine: (reason) => report.quarantined(partition, reason),
+    ...(isRepeated ? { onInserted: (some: Uint8Array, its: string) => insertLost(clickhouse, some, its) } : {}),
   })
-  const erasures = records.flatMap(({ bytes }) => erasureOf(bytes) ?? [])
-  for (const erasure of erasures) await eraseRows(clickhouse, erasure, partition, needs.deployment)
+  const erasures: DecidedErasure[] = []
+  for (const { bytes } of records) {
+    const erasure = erasureOf(bytes)
+    const split = erasure === null ? splitOf(bytes) : null
+    if (erasure !== null) {
+      await eraseRows(clickhouse, erasure, partition, needs.deployment)
+      erasures.push(erasure)
+    }
+    if (split !== null) await moveRows(clickhouse, split)
+  }
+  const annotations = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
+  await annotateRows(clickhouse, annotations)
   const guard = { source: SINK_POSITION, expect: mark.after, next: mark.upTo }
-  const [done] = await kv.commit([{ scope, guard, drop: [SINK_MARK, ...executedKeys(erasures)] }])
+  const drop = [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(annotations)]
+  const put = executedPuts(erasures, { at: clock.now(), seq: mark.upTo })
+  const [done] = await kv.commit([{ scope, guard, put, drop }])
   if (done !== true) throw new Conflict('another sink finished first')
   report.sunk(partition, mark.upTo, rows)
 }

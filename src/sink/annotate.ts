@@ -1,0 +1,77 @@
+// Brings what was said of events afterwards into ClickHouse: one statement for all that a range says of an environment.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { Env } from '../domain/event.ts'
+import { requestTime } from '../domain/ids.ts'
+import { tagText } from '../events/cells.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import type { Annotation, EventChanges } from '../records/annotations.ts'
+
+const EVENTS_PER_STATEMENT_MAX = 1_000
+
+type Tenant = Pick<Annotation, 'workspace' | 'env'> & { readonly events: Map<string, EventChanges> }
+
+interface Field {
+  readonly set: string
+  readonly read: (changes: EventChanges) => string | undefined
+}
+const FIELDS: readonly Field[] = [
+  field('linked_id', ({ linkedId }) => linkedId),
+  field('tag', ({ tag }) => (tag === undefined ? undefined : tagText(tag))),
+  field('label', ({ label }) => (label === undefined ? undefined : (label ?? 'none'))),
+]
+
+function field(column: string, read: Field['read']): Field {
+  return { set: `${column} = {values:Array(String)}[indexOf({ids:Array(String)}, request_id)]`, read }
+}
+
+/** Resolves when every query shows them. In the order of the log; what names no row does nothing. Twice equals once. */
+export async function annotateRows(
+  clickhouse: Pick<ClickHouse, 'command'>,
+  annotations: readonly Annotation[],
+): Promise<void> {
+  for (const tenant of byTenant(annotations)) {
+    for (const { set, read } of FIELDS) {
+      const changed = [...tenant.events].flatMap(([id, changes]) => {
+        const value = read(changes)
+        return value === undefined ? [] : [{ id, value }]
+      })
+      for (let from = 0; from < changed.length; from += EVENTS_PER_STATEMENT_MAX) {
+        await update(clickhouse, tenant, set, changed.slice(from, from + EVENTS_PER_STATEMENT_MAX))
+      }
+    }
+  }
+}
+
+/** The last word on each field of an event. */
+function byTenant(annotations: readonly Annotation[]): Iterable<Tenant> {
+  const tenants = new Map<string, Tenant>()
+  for (const { workspace, env, requestId, changes } of annotations) {
+    const name = `${workspace}/${env}`
+    const tenant = tenants.get(name) ?? { workspace, env, events: new Map() }
+    tenants.set(name, tenant)
+    tenant.events.set(requestId, { ...tenant.events.get(requestId), ...changes })
+  }
+  return tenants.values()
+}
+
+/** A patch, which is seen in milliseconds, where a mutation rewrites the parts the rows are in. */
+async function update(
+  clickhouse: Pick<ClickHouse, 'command'>,
+  { workspace, env }: { readonly workspace: string; readonly env: Env },
+  set: string,
+  changed: readonly { readonly id: string; readonly value: string }[],
+): Promise<void> {
+  await clickhouse.command(
+    `UPDATE ${EVENTS_TABLE} SET ${set}
+     WHERE workspace_id = {workspace:String} AND env = {env:String}
+       AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`,
+    {
+      workspace,
+      env,
+      times: changed.map(({ id }) => requestTime(id) ?? 0),
+      ids: changed.map(({ id }) => id),
+      values: changed.map(({ value }) => value),
+    },
+  )
+}

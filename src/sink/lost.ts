@@ -1,0 +1,73 @@
+// Rows that are lost although their insert is remembered. Without replicas ClickHouse notes the token of an insert before the
+// rows, so that a crash in between leaves the token alone, and a repetition adds nothing and succeeds. Whoever repeats an insert
+// therefore looks for the rows, and inserts those that are missing once more.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
+
+/** One is used up by each crash at the wrong moment. */
+const ATTEMPTS_MAX = 20
+const ROWS_MAX = 1_000_000
+const PARTITION = COLUMNS.indexOf('log_partition')
+const SEQ = COLUMNS.indexOf('log_seq')
+const TS = COLUMNS.indexOf('ts')
+
+interface Line {
+  readonly text: string
+  readonly partition: number
+  readonly seq: number
+  readonly ts: number
+}
+
+/**
+ * Inserts what is missing of `lines`, which were inserted under `token`. Under tokens that follow from it: another sink that
+ * does the same at the same time adds nothing twice. Rejects when rows do not stay.
+ */
+export async function insertLost(
+  clickhouse: Pick<ClickHouse, 'insert' | 'query'>,
+  lines: Uint8Array,
+  token: string,
+): Promise<void> {
+  const all = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
+    .toString()
+    .split('\n')
+    .filter((text) => text !== '')
+    .map(readLine)
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const there = await seqsThere(clickhouse, all)
+    const missing = all.filter(({ seq }) => !there.has(seq))
+    if (missing.length === 0) return
+    const rows = Buffer.from(missing.map(({ text }) => `${text}\n`).join(''))
+    await clickhouse.insert(EVENTS_TABLE, COLUMNS, rows, { token: `${token}/lost/${attempt}` })
+  }
+  throw new Error(`rows of ${token} are not in ClickHouse although they were inserted`)
+}
+
+function readLine(text: string): Line {
+  const cells = JSON.parse(text) as readonly unknown[]
+  return { text, partition: Number(cells[PARTITION]), seq: Number(cells[SEQ]), ts: Number(cells[TS]) }
+}
+
+/** Those of erased visitors as well: they are hidden, not lost. */
+async function seqsThere(clickhouse: Pick<ClickHouse, 'query'>, lines: readonly Line[]): Promise<ReadonlySet<number>> {
+  const [low, high] = span(lines.map(({ seq }) => seq))
+  const [from, to] = span(lines.map(({ ts }) => ts))
+  const found = await clickhouse.query<{ seq: number }>(
+    `SELECT log_seq AS seq FROM ${EVENTS_TABLE}
+     WHERE log_partition = {home:UInt16} AND log_seq BETWEEN {low:UInt64} AND {high:UInt64}
+       AND ts BETWEEN fromUnixTimestamp64Milli({from:Int64}) AND fromUnixTimestamp64Milli({to:Int64})`,
+    { home: lines[0]?.partition, low, high, from, to },
+    { hidden: true, rowsMax: ROWS_MAX },
+  )
+  return new Set(found.map(({ seq }) => seq))
+}
+
+function span(numbers: readonly number[]): readonly [least: number, most: number] {
+  let least = Number.POSITIVE_INFINITY
+  let most = Number.NEGATIVE_INFINITY
+  for (const number of numbers) {
+    least = Math.min(least, number)
+    most = Math.max(most, number)
+  }
+  return [least, most]
+}

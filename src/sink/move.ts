@@ -1,0 +1,35 @@
+// Executes a split in ClickHouse: the moved events read as the new visitor's from then on.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { DecidedSplit } from '../events/record.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import { timeOf } from '../records/splits.ts'
+
+/** Whose record counts a visit: the alias's where the event carries the survivor's name. */
+const HOLDER = "if(position(detail, '\"own\":') > 0, JSONExtractString(detail, 'own'), visitor_id)"
+/** Never the first members. */
+const NO_OWN = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''), ',"rec":\\\\[[0-9,]*\\\\]', '')`
+
+/**
+ * Resolves when no query shows the events as anybody else's. Twice equals once, also after they were moved on. Only events that are
+ * in the table are moved: the sink calls this behind the rows that were decided before.
+ */
+export async function moveRows(clickhouse: Pick<ClickHouse, 'command'>, split: DecidedSplit): Promise<void> {
+  if (split.isRebuilt === true) return
+  const { workspace, env, visitorId, to, requestIds } = split
+  const times = requestIds.map(timeOf)
+  const params: Record<string, unknown> = { workspace, env, from: visitorId, to, ids: requestIds }
+  const visits = requestIds.map((_, i) => i + 1)
+  const at = times.map((time, i) => {
+    params[`at${i}`] = time
+    return `fromUnixTimestamp64Milli({at${i}:Int64})`
+  })
+  await clickhouse.command(
+    `UPDATE ${EVENTS_TABLE} SET visitor_id = {to:String}, detail = ${NO_OWN}, last_seen_at = ts,
+       first_seen_at = fromUnixTimestamp64Milli({first:Int64}),
+       total_visits = transform(request_id, {ids:Array(String)}, {visits:Array(UInt32)}, total_visits)
+     WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN (${at.join(', ')})
+       AND request_id IN {ids:Array(String)} AND ${HOLDER} = {from:String}`,
+    { ...params, visits, first: Math.min(...times) },
+  )
+}
