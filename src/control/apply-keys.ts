@@ -35,8 +35,14 @@ async function addKey(
   const { key, keysMax } = command.data
   if ((await readWorkspace(read, workspace)) === null) return refuse(seq, 'not_found')
   const [digest, id] = await read.get(SYSTEM, [[KEY_DIGEST, key.digest], keyKey(workspace, key.id)])
-  if (digest || id) return refuse(seq, 'conflict', 'This key exists already or was revoked.')
   const keys = await listKeys(read, workspace)
+  const same = keys.find((old) => old.id === key.id && old.digest === key.digest && old.revokedAt === null)
+  if (same !== undefined) {
+    // Asked for once more, because nobody knew what had become of it.
+    const revoked = keys.filter((old) => old.revokedAt === same.createdAt && replaces(old)).map((old) => old.id)
+    return { outcome: { ok: true, seq, at: same.createdAt, revoked }, effects: [] }
+  }
+  if (digest || id) return refuse(seq, 'conflict', 'This key exists already or was revoked.')
   const ended = keys.filter((old) => old.revokedAt === null && replaces(old))
   const staying = keys.filter((old) => isLive(old, at) && !ended.includes(old))
   if (staying.length >= keysMax) {

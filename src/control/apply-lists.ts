@@ -4,13 +4,16 @@ import type { Env } from '../domain/event.ts'
 import { foldListName, normaliseEntry } from '../domain/list.ts'
 import type { Key, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
+import { aliasKeysOf } from '../records/aliases.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
 import type { ListCommandData, ListEffect } from '../records/list-commands.ts'
 import {
   DELTAS_KEPT,
+  DELTAS_UNTOLD_MAX,
   deltaKey,
   LIST_DELTA,
   LISTS,
+  LISTS_TOLD,
   type ListChange,
   type ListDelta,
   type ListsMeta,
@@ -18,20 +21,24 @@ import {
 } from '../records/list-deltas.ts'
 import {
   entryKey,
-  LIST,
+  isAlive,
   listGoneKey,
   listKey,
   listNameKey,
   type NamedList,
   readListsNamed,
+  type StoredEntry,
   type StoredList,
 } from '../records/lists.ts'
-import { scanAll, tenantScope } from '../records/scopes.ts'
+import { tenantScope } from '../records/scopes.ts'
+import { splitFromKey, splitKey } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
 import { type Addition, changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
+import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
 
-type ListCommand = CommandOf<keyof ListCommandData>
+type ListCommand = CommandOf<keyof ListCommandData | 'visitor.merge'>
 
 /** Deltas dropped at once, so that most commands need not look for the oldest. */
 const DELTAS_DROPPED = 50
@@ -53,7 +60,8 @@ export async function applyListCreate(command: CommandOf<'list.create'>, seq: nu
   const tenant = tenantOf(command)
   if ((await readWorkspace(read, tenant.workspace)) === null) return refuse(seq, 'not_found')
   const [meta, named, known] = await read.get(tenant.scope, [LISTS, listNameKey(name), listKey(id)])
-  if (known) return refuse(seq, 'conflict', 'This list exists already.')
+  // Ids are drawn for each request: this one was repeated because nobody knew what had become of it.
+  if (known) return { outcome: { ok: true, seq, at: command.at, list: known.value as StoredList }, effects: [] }
   if (named) return refuse(seq, 'conflict', `A list named ${name} exists already.`, 'name')
   if (((meta?.value as ListsMeta | undefined) ?? NO_LISTS).lists >= maxima.listsMax) {
     return refuse(seq, 'resource_limit_reached', `An environment may have at most ${maxima.listsMax} lists.`)
@@ -92,10 +100,11 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
   const list = await readStored(read, tenant, id)
   if (list === null) return refuse(seq, 'not_found')
   const values = [...remove, ...add.map(({ value }) => value)]
-  const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax })
-  for (const value of remove) draft.remove(value)
+  const as = await listedAs(read, tenant.scope, list.type, values)
+  const draft = await draftEntries(read, tenant.scope, list, values.map(as), { atMs: command.at, entriesMax })
+  for (const value of remove) draft.remove(as(value))
   for (const entry of add) {
-    if (draft.add({ ...entry, source, ruleId: null, requestId: null })) continue
+    if (draft.add({ ...entry, value: as(entry.value), source, ruleId: null, requestId: null })) continue
     return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)
   }
   return written(command, seq, read, [draft.finish(seq)])
@@ -139,10 +148,12 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
   for (const [id, some] of byList) {
     const list = must(await readStored(read, tenant, id), 'a list that has a name')
     const values = some.map(({ value }) => value)
-    const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax })
+    const as = await listedAs(read, tenant.scope, list.type, values)
+    const draft = await draftEntries(read, tenant.scope, list, values.map(as), { atMs: command.at, entriesMax })
     for (const effect of some) {
-      if (effect.remove) draft.remove(effect.value)
-      else if (!draft.add(additionOf(effect))) skipped += 1
+      const value = as(effect.value)
+      if (effect.remove) draft.remove(value)
+      else if (!draft.add(additionOf({ ...effect, value }))) skipped += 1
     }
     finished.push(draft.finish(seq))
   }
@@ -159,21 +170,61 @@ const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addi
 })
 
 export async function applyListForget(command: CommandOf<'list.forget'>, seq: number, read: Read): Promise<Change> {
-  const { visitorId } = command.data
-  const tenant = tenantOf(command)
-  if ((await readWorkspace(read, tenant.workspace)) === null) return refuse(seq, 'not_found')
-  const lists: StoredList[] = []
-  for await (const { value } of scanAll<StoredList>(read, tenant.scope, LIST)) {
-    if (value.type === 'visitor') lists.push(value)
-  }
-  const held = await read.get(
-    tenant.scope,
-    lists.map(({ id }) => entryKey(id, visitorId)),
-  )
+  const { visitorId, survivor } = command.data
+  const { workspace, env, scope } = tenantOf(command)
+  if ((await readWorkspace(read, workspace)) === null) return refuse(seq, 'not_found')
+  const lists = await visitorLists(read, scope)
+  const [alias, merged, made, parted, ...held] = await read.get(scope, [
+    ...aliasKeysOf(visitorId),
+    splitKey(visitorId),
+    splitFromKey(visitorId),
+    ...lists.map(({ id }) => entryKey(id, visitorId)),
+  ])
+  // Nearly everybody: then there is nothing else to look for.
+  const alone = !alias && !merged && !made && !parted
+  const at = { workspace, env, atMs: command.at }
+  const { put, drop, orders, aliases } = alone
+    ? forgetAlone(at, visitorId)
+    : await forgetVisitor(read, at, command.data)
+  // Rules may have put the survivor on lists for visits of this one since it was forgotten itself.
+  const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor])]
+  const on =
+    alone && survivor === undefined
+      ? lists.filter((_, i) => held[i] !== null)
+      : (await membershipsOf(read, scope, lists, ids)).map(({ list }) => list)
   const finished: EntriesWritten[] = []
-  for (const list of lists.filter((_, i) => held[i] !== null)) {
-    const draft = await draftEntries(read, tenant.scope, list, [visitorId], { atMs: command.at, entriesMax: 0 })
-    draft.remove(visitorId)
+  for (const list of on) {
+    const draft = await draftEntries(read, scope, list, ids, { atMs: command.at, entriesMax: 0 })
+    for (const id of ids) draft.remove(id)
+    finished.push(draft.finish(seq))
+  }
+  return { ...(await written(command, seq, read, finished, { put, drop })), orders }
+}
+
+/** What visitors are on, the survivor is on instead; where both are, for as long as the longer of them. */
+export async function moveMemberships(
+  command: CommandOf<'visitor.merge'>,
+  seq: number,
+  read: Read,
+  from: readonly string[],
+  survivor: string,
+): Promise<Change> {
+  const { scope } = tenantOf(command)
+  const atMs = command.at
+  const finished: EntriesWritten[] = []
+  const ids = [survivor, ...from]
+  for (const { list, entries } of await membershipsOf(read, scope, await visitorLists(read, scope), ids)) {
+    const draft = await draftEntries(read, scope, list, ids, { atMs, entriesMax: command.data.entriesMax })
+    const until = (entry: StoredEntry | null | undefined) =>
+      entry == null || !isAlive(entry.expiresAt, atMs) ? 0 : (entry.expiresAt ?? Number.MAX_SAFE_INTEGER)
+    const [own, ...others] = entries
+    const longest = others.reduce((best, entry) => (until(entry) > until(best) ? entry : best), null)
+    for (const id of from) draft.remove(id)
+    if (longest != null && until(longest) > until(own)) {
+      const { expiresAt, source, ruleId, requestId, reason } = longest
+      const ttl = expiresAt === null ? null : Math.max(1, Math.ceil((expiresAt - atMs) / 1_000))
+      draft.add({ value: survivor, ttl, source, ruleId, requestId, ...(reason === null ? {} : { reason }) })
+    }
     finished.push(draft.finish(seq))
   }
   return written(command, seq, read, finished)
@@ -189,7 +240,11 @@ function written(
   seq: number,
   read: Read,
   finished: readonly EntriesWritten[],
-  { skipped = 0, put = [] }: { readonly skipped?: number; readonly put?: readonly Put[] } = {},
+  {
+    skipped = 0,
+    put = [],
+    drop = [],
+  }: { readonly skipped?: number; readonly put?: readonly Put[]; readonly drop?: readonly Key[] } = {},
 ): Promise<Change> {
   const [only] = finished
   const sum = (of: (one: EntriesWritten) => number) => finished.reduce((total, one) => total + of(one), 0)
@@ -200,7 +255,7 @@ function written(
   return changed(command, seq, read, {
     lists: finished.map(({ list }) => list),
     put: [...finished.flatMap((one) => one.put), ...put],
-    drop: finished.flatMap((one) => one.drop),
+    drop: [...finished.flatMap((one) => one.drop), ...drop],
     changes,
     outcome: { entries, ...(only === undefined || finished.length > 1 ? {} : { list: only.list }) },
   })
@@ -243,5 +298,8 @@ async function changed(command: ListCommand, seq: number, read: Read, what: Writ
 
 async function oldDeltas(read: Read, scope: Scope, { deltas }: ListsMeta): Promise<Key[]> {
   if (deltas < DELTAS_KEPT + DELTAS_DROPPED) return []
-  return (await read.scan(scope, LIST_DELTA, { limit: DELTAS_DROPPED })).map(({ key }) => key)
+  const oldest = await read.scan<ListDelta>(scope, LIST_DELTA, { limit: DELTAS_DROPPED })
+  const [told] = await read.get<number>(scope, [LISTS_TOLD])
+  const isFree = (seq: number) => !told || seq <= told.value || deltas >= DELTAS_UNTOLD_MAX
+  return oldest.filter(({ value }) => isFree(value.seq)).map(({ key }) => key)
 }

@@ -32,7 +32,13 @@ export async function applyRuleCreate(command: CommandOf<'rule.create'>, seq: nu
   const { id, name, conditions, action, status, maxima } = command.data
   const before = await readBefore(command, id, read)
   if (before === null) return refuse(seq, 'not_found')
-  if (before.rule !== null) return refuse(seq, 'conflict', 'This rule exists already.')
+  // Ids are drawn for each request: this one was repeated because nobody knew what had become of it.
+  if (before.rule !== null) {
+    return {
+      outcome: { ok: true, seq, at: command.at, rule: headOf(before.rule), revision: before.meta.revision },
+      effects: [],
+    }
+  }
   const full = limitReached(before.meta, maxima, { added: true, activated: isActive(status) })
   if (full !== null) return refuse(seq, 'resource_limit_reached', full)
   const priority = command.data.priority ?? (await nextPriority(before, read))

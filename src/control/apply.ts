@@ -3,10 +3,12 @@
 
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
+import type { WebhookStatus } from '../domain/webhook.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { type AuditDraft, auditPuts } from '../records/audit.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
+import { applyAlertCreate, applyAlertDelete, applyAlertUpdate } from './apply-alerts.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
 import {
   applyListCreate,
@@ -18,6 +20,15 @@ import {
   applyListUpdate,
 } from './apply-lists.ts'
 import { applyRuleCreate, applyRuleDelete, applyRuleRollback, applyRuleUpdate } from './apply-rules.ts'
+import { applyVisitorSplit } from './apply-splits.ts'
+import { applyVisitorMerge } from './apply-visitors.ts'
+import {
+  applyWebhookCreate,
+  applyWebhookDelete,
+  applyWebhookDisable,
+  applyWebhookRotate,
+  applyWebhookUpdate,
+} from './apply-webhooks.ts'
 import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
 
 export type Read = Pick<Kv, 'get' | 'scan'>
@@ -27,6 +38,12 @@ export interface Effect {
   readonly scope: Scope
   readonly put?: readonly Put[]
   readonly drop?: readonly Key[]
+}
+
+/** What a command asks of the owner of a partition: a record for `identifications`. */
+export interface Order {
+  readonly partition: number
+  readonly bytes: Uint8Array
 }
 
 /** What a command changes, before its outcome is added. */
@@ -40,6 +57,17 @@ export interface Change {
   readonly audit?: AuditDraft
   /** Environments whose lists have a new delta. */
   readonly lists?: readonly { readonly workspace: string; readonly env: Env }[]
+  readonly webhooks?: readonly WebhookChange[]
+  /** Appended before anything is committed, so that none is lost; the same one may come twice. */
+  readonly orders?: readonly Order[]
+}
+
+/** What became of a webhook. */
+export interface WebhookChange {
+  readonly workspace: string
+  readonly env: Env
+  readonly id: string
+  readonly status: WebhookStatus | 'gone'
 }
 
 export interface Applied {
@@ -52,6 +80,8 @@ export interface Applied {
   readonly keysChanged: boolean
   readonly rulesets: readonly { readonly workspace: string; readonly env: Env }[]
   readonly lists: readonly { readonly workspace: string; readonly env: Env }[]
+  readonly webhooks: readonly WebhookChange[]
+  readonly orders: readonly Order[]
 }
 
 export const refuse = (seq: number, code: ErrorCode, message?: string, field?: string): Change => ({
@@ -80,6 +110,8 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
     keysChanged: change.keysChanged ?? false,
     rulesets: change.rulesets ?? [],
     lists: change.lists ?? [],
+    webhooks: change.webhooks ?? [],
+    orders: change.orders ?? [],
   }
 }
 
@@ -128,5 +160,25 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyListEffects(command, seq, read)
     case 'list.forget':
       return applyListForget(command, seq, read)
+    case 'webhook.create':
+      return applyWebhookCreate(command, seq, read)
+    case 'webhook.update':
+      return applyWebhookUpdate(command, seq, read)
+    case 'webhook.delete':
+      return applyWebhookDelete(command, seq, read)
+    case 'webhook.rotate':
+      return applyWebhookRotate(command, seq, read)
+    case 'webhook.disable':
+      return applyWebhookDisable(command, seq, read)
+    case 'alert.create':
+      return applyAlertCreate(command, seq, read)
+    case 'alert.update':
+      return applyAlertUpdate(command, seq, read)
+    case 'alert.delete':
+      return applyAlertDelete(command, seq, read)
+    case 'visitor.merge':
+      return applyVisitorMerge(command, seq, read)
+    case 'visitor.split':
+      return applyVisitorSplit(command, seq, read)
   }
 }

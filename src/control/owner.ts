@@ -107,6 +107,7 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
     const homePosition = await positionOf(kv, home, command)
     if (homePosition !== null && homePosition >= seq) return
     const applied = await apply(command, seq, kv)
+    for (const { partition, bytes } of applied.orders) await needs.log.append('identifications', partition, [bytes])
     if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
     publish(needs, command, applied)
     report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok, skipped: skippedOf(applied) })
@@ -152,6 +153,7 @@ function publish({ bus }: ControlNeeds, command: Command, applied: Applied): voi
   for (const { workspace, env } of applied.rulesets) {
     publishHint(bus, 'ruleset.revision', { workspace, env, revision })
   }
+  for (const change of applied.webhooks) publishHint(bus, 'webhooks.changed', change)
   for (const place of applied.lists) publishHint(bus, 'lists.changed', { ...place, seq: revision })
   publishHint(bus, 'control.applied', { commandId: command.id, outcome: applied.outcome })
 }

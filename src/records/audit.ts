@@ -1,12 +1,13 @@
 // The audit log in the kv: who changed what, when, from what into what. The owner of `changes` writes an entry with every change it
-// applies, so the log is as complete as the configuration and is rebuilt together with it. Entries are kept for good.
+// applies, so the log is as complete as the configuration and is rebuilt together with it. Entries are kept for good,
+// but those about a visitor go with it.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
-import { tenantScope } from './scopes.ts'
+import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
-export const AUDITED = ['rule'] as const
+export const AUDITED = ['rule', 'visitor', 'webhook', 'alert'] as const
 export type Audited = (typeof AUDITED)[number]
 
 /** What a change says of itself. Objects are stored whole: what must not be read back is left out when they are presented. */
@@ -34,12 +35,10 @@ const AUDIT = 'audit'
 const AUDIT_IN = 'audit-in'
 const AUDIT_OF = 'audit-of'
 export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF]
-const SEQ_DIGITS = 16
-const entryId = (seq: number): string => String(seq).padStart(SEQ_DIGITS, '0')
 
 /** The records of an entry. A command changes at most one object that is audited. */
 export function auditPuts(entry: AuditEntry): Put[] {
-  const id = entryId(entry.seq)
+  const id = seqId(entry.seq)
   return [
     { key: [AUDIT, id], value: entry },
     { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
@@ -74,9 +73,9 @@ export async function readAudit(
 ): Promise<AuditPage> {
   const scope = tenantScope(workspace, env)
   const [collection, prefix] = places(filter)
-  const upTo = before === null ? '9'.repeat(SEQ_DIGITS) : entryId(before - 1)
+  const upTo = before === null ? '9'.repeat(SEQ_DIGITS) : seqId(before - 1)
   const found = await kv.scan(scope, collection, {
-    after: `${prefix}${entryId(0)}`,
+    after: `${prefix}${seqId(0)}`,
     upTo: `${prefix}${upTo}`,
     limit: limit + 1,
     reverse: true,
@@ -96,6 +95,16 @@ export async function readAuditEntry(
   env: Env,
   { resource, id, seq }: { readonly resource: Audited; readonly id: string; readonly seq: number },
 ): Promise<AuditEntry | null> {
-  const [entry] = await kv.get<AuditEntry>(tenantScope(workspace, env), [[AUDIT, entryId(seq)]])
+  const [entry] = await kv.get<AuditEntry>(tenantScope(workspace, env), [[AUDIT, seqId(seq)]])
   return entry && entry.value.resource === resource && entry.value.id === id ? entry.value : null
+}
+
+/** Everything the log keeps of one object: an erased visitor leaves it. */
+export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: Audited, id: string): Promise<Key[]> {
+  const keys: Key[] = []
+  for await (const { key } of scanAll(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
+    const seq = key[1].slice(-SEQ_DIGITS)
+    keys.push([AUDIT, seq], [AUDIT_IN, `${resource}/${seq}`], key)
+  }
+  return keys
 }

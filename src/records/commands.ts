@@ -1,18 +1,23 @@
 // Commands and outcomes of the control plane: what may stand in the `changes` topic, its encoding and its validation.
 
-import Type, { type Static, type TSchema } from 'typebox'
 import { ApiError, type ErrorCode } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import { CHALLENGE_TYPES, VERDICTS } from '../domain/event.ts'
 import type { Group, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
 import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
+import { type Static, type TSchema, Type } from '../domain/schema.ts'
 import type { ApiKey, Plan, Workspace, WorkspaceSettings } from '../domain/workspace.ts'
 import { PLANS, SCOPES } from '../domain/workspace.ts'
 import { pack, unpack } from '../lib/codec.ts'
 import { validator } from '../lib/validate.ts'
+import { ALERT_COMMANDS, type AlertCommandData } from './alert-commands.ts'
+import type { StoredAlert } from './alerts.ts'
 import { LIST_COMMANDS, type ListCommandData } from './list-commands.ts'
 import type { StoredList } from './lists.ts'
 import { SYSTEM, tenantScope } from './scopes.ts'
+import { VISITOR_COMMANDS, type VisitorCommandData } from './visitor-commands.ts'
+import { WEBHOOK_COMMANDS, type WebhookCommandData } from './webhook-commands.ts'
+import type { StoredWebhook } from './webhooks.ts'
 
 /** A thousand entries of lists with long values and reasons fit. */
 export const COMMAND_BYTES_MAX = 786_432
@@ -36,7 +41,7 @@ export interface RuleChanges {
   readonly status?: Rule['status']
 }
 
-export interface CommandData extends ListCommandData {
+export interface CommandData extends ListCommandData, VisitorCommandData, WebhookCommandData, AlertCommandData {
   readonly 'workspace.create': {
     readonly name: string
     readonly plan: Plan
@@ -91,6 +96,9 @@ export type RuleHead = Pick<Rule, 'id' | 'name' | 'status' | 'priority' | 'creat
   readonly version: number
 }
 
+/** A webhook without its secrets. */
+export type WebhookHead = Omit<StoredWebhook, 'secrets'>
+
 /** Entries that were not there before, entries that were, and side effects of rules that no list could take. */
 export interface EntriesOutcome {
   readonly added: number
@@ -112,6 +120,10 @@ export type Outcome =
       readonly revoked?: readonly string[]
       readonly list?: StoredList
       readonly entries?: EntriesOutcome
+      /** The new visitor of a split. */
+      readonly split?: { readonly visitorId: string; readonly moved: number }
+      readonly webhook?: WebhookHead
+      readonly alert?: StoredAlert
     }
   | {
       readonly ok: false
@@ -152,7 +164,15 @@ const ruleFields = {
   status: oneOf(RULE_STATUSES),
 }
 const maxima = Type.Object({ rulesMax: count, activeMax: count }, strict)
-const settings = { clientResult: oneOf(['id', 'verdict']) }
+const scoreWeights = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0, maximum: 1 }))
+const limit = Type.Optional(nullable(count))
+const days = Type.Optional(Type.Integer({ minimum: 1 }))
+const settings = {
+  clientResult: oneOf(['id', 'verdict']),
+  scoreWeights: Type.Optional(scoreWeights),
+  limits: Type.Optional(Type.Object({ serverPerMinute: limit, mgmtPerMinute: limit, burstPerSecond: limit }, strict)),
+  retention: Type.Optional(Type.Object({ eventsDays: days, fullIpDays: days }, strict)),
+}
 const workspaceFields = { name: text(200), plan: oneOf(PLANS), apiVersion: text(32) }
 const keyChange = Type.Object(
   {
@@ -199,6 +219,9 @@ const DATA: Readonly<Record<CommandType, TSchema>> = {
   'rule.delete': byId,
   'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
   ...LIST_COMMANDS,
+  ...VISITOR_COMMANDS,
+  ...WEBHOOK_COMMANDS,
+  ...ALERT_COMMANDS,
 }
 const COMMAND = Type.Object(
   {
@@ -225,6 +248,9 @@ const NEEDS_ENV: ReadonlySet<string> = new Set([
   'rule.delete',
   'rule.rollback',
   ...Object.keys(LIST_COMMANDS),
+  ...Object.keys(VISITOR_COMMANDS),
+  ...Object.keys(WEBHOOK_COMMANDS),
+  ...Object.keys(ALERT_COMMANDS),
 ])
 
 export const encodeCommand = (command: Command): Uint8Array => pack(command)
@@ -247,7 +273,7 @@ export function decodeCommand(bytes: Uint8Array): Command | string {
 
 /** The scope that says whether a command was applied: its outcome lies there. */
 export function homeScope(command: Pick<Command, 'type' | 'workspace' | 'env'>): string {
-  const ofTenant = /^(rule|list)\./.test(command.type) && command.env !== null
+  const ofTenant = /^(rule|list|visitor|webhook|alert)\./.test(command.type) && command.env !== null
   return ofTenant ? tenantScope(command.workspace, command.env) : SYSTEM
 }
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from './partitions.ts'
@@ -44,14 +44,12 @@ export async function readTombstone(
   visitorId: string,
 ): Promise<Tombstone | null> {
   const scope = partitionScope(partition)
-  const [[entry], position] = await Promise.all([
-    kv.get<Tombstone>(scope, [[ERASED, erasedId(workspace, env, visitorId)]]),
-    kv.position(scope, ENGINE_POSITION),
-  ])
-  refuseWiped(partition, position)
+  const [entry] = await kv.get<Tombstone>(scope, [[ERASED, erasedId(workspace, env, visitorId)]])
+  refuseWiped(partition, await kv.position(scope, ENGINE_POSITION))
   return entry?.value ?? null
 }
 
+/** `position` was read after what it vouches for: read before, or at the same time, it may be from before the loss. */
 function refuseWiped(partition: number, position: number | null): void {
   if (position === null)
     throw new Unavailable(`partition ${partition} has no position in the kv: run fingerpost rebuild`)
@@ -62,20 +60,24 @@ const erasingKey = ({ workspace, env, visitorId }: Omit<Erasure, 'erasureId' | '
   `${workspace}/${env}/${visitorId}`,
 ]
 
+/** By which reads leave the visitors out. */
+export const erasingPuts = (erasures: readonly Erasure[]): Put[] =>
+  erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
+
 /**
- * From now on reads leave the visitors out. Called before the decision is appended behind `last`. False when the sink is past
- * that: then somebody else has decided, and what the sink has executed already must not be announced any more.
+ * From now on reads know what ClickHouse does not. Called before the decisions are appended behind `last`. False when the sink
+ * is past that: then somebody else has decided, and what the sink has executed already must not be announced any more.
  */
-export async function announceErasures(
+export async function announce(
   kv: Pick<Kv, 'commit' | 'position'>,
   partition: number,
-  erasures: readonly Erasure[],
+  put: readonly Put[],
   last: Seq,
 ): Promise<boolean> {
   for (;;) {
     const sunk = await kv.position(partitionScope(partition), SINK_POSITION)
     if (sunk === null || sunk > last) return false
-    if (await announceAgain(kv, partition, erasures, sunk)) return true
+    if (await announceAgain(kv, partition, put, sunk)) return true
   }
 }
 
@@ -83,10 +85,9 @@ export async function announceErasures(
 export async function announceAgain(
   kv: Pick<Kv, 'commit'>,
   partition: number,
-  erasures: readonly Erasure[],
+  put: readonly Put[],
   sunk: Seq,
 ): Promise<boolean> {
-  const put = erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
   const guard = { source: SINK_POSITION, expect: sunk, next: sunk }
   const [done] = await kv.commit([{ scope: partitionScope(partition), guard, put }])
   return done === true
@@ -110,8 +111,8 @@ export async function listErasing(
   }
   async function ofPartition(partition: number): Promise<string[]> {
     const scope = partitionScope(partition)
-    const [ids, position] = await Promise.all([scan(scope), kv.position(scope, ENGINE_POSITION)])
-    refuseWiped(partition, position)
+    const ids = await scan(scope)
+    refuseWiped(partition, await kv.position(scope, ENGINE_POSITION))
     return ids
   }
   return (await Promise.all(Array.from({ length: partitions }, (_, partition) => ofPartition(partition)))).flat()

@@ -2,7 +2,9 @@
 
 import type { Bus, Unsubscribe } from '../bus/bus.ts'
 import type { Env } from '../domain/event.ts'
+import type { EventType, WebhookStatus } from '../domain/webhook.ts'
 import type { Outcome } from './commands.ts'
+import type { Payload } from './deliveries.ts'
 
 export interface Hints {
   /** A ruleset has a new revision; evaluators load it. */
@@ -16,6 +18,25 @@ export interface Hints {
   }
   /** The lists of an environment have a new delta; those who follow read it. */
   readonly 'lists.changed': { readonly workspace: string; readonly env: Env; readonly seq: number }
+  /** A webhook changed, or is gone; who delivers to it looks again, and stops at once where it may not. */
+  readonly 'webhooks.changed': {
+    readonly workspace: string
+    readonly env: Env
+    readonly id: string
+    readonly status: WebhookStatus | 'gone'
+  }
+  /** Something is due at a webhook of this shard of deliveries. */
+  readonly 'deliveries.due': { readonly shard: number; readonly webhookIds: readonly string[] }
+  /** Somebody listens to what happens in an environment. */
+  readonly 'webhooks.listening': { readonly workspace: string; readonly env: Env }
+  /** What happened, for those who listen. */
+  readonly 'webhooks.heard': {
+    readonly workspace: string
+    readonly env: Env
+    readonly eventId: string
+    readonly type: EventType
+    readonly payload: Payload
+  }
   /** A command has been applied or refused, and its effects can be read. */
   readonly 'control.applied': { readonly commandId: string; readonly outcome: Outcome }
   /** A key or a workspace changed; directories reload. */

@@ -2,9 +2,11 @@
 // command about a visitor, in the order of its identifications.
 
 import type { IdentifyMeta } from '../domain/identify.ts'
+import type { Aliasing } from './aliases.ts'
+import type { Annotation } from './annotations.ts'
 import type { Erasure } from './erasures.ts'
+import type { Splitting } from './splits.ts'
 
-const ERASE_HEAD = Buffer.from('{"erase":')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 export function encodeIdentification(meta: IdentifyMeta, body: Uint8Array): Uint8Array {
@@ -24,16 +26,30 @@ export function decodeIdentification(bytes: Uint8Array): { readonly meta: Identi
   return { meta, body: bytes.subarray(4 + headBytes) }
 }
 
-export function encodeErasure(erase: Erasure): Uint8Array {
-  const head = JSON.stringify({ erase })
-  const bytes = Buffer.allocUnsafe(4 + Buffer.byteLength(head))
-  bytes.writeUInt32BE(bytes.length - 4, 0)
-  bytes.write(head, 4)
-  return bytes
+/**
+ * How a command is written, and read: null when the record is an identification, or another command. Its name comes first, so
+ * that most records are told apart by their first bytes.
+ */
+function command<T>(name: string): [encode: (of: T) => Uint8Array, decode: (bytes: Uint8Array) => T | null] {
+  const start = Buffer.from(`{"${name}":`)
+  const encode = (of: T): Uint8Array => {
+    const head = JSON.stringify({ [name]: of })
+    const bytes = Buffer.allocUnsafe(4 + Buffer.byteLength(head))
+    bytes.writeUInt32BE(bytes.length - 4, 0)
+    bytes.write(head, 4)
+    return bytes
+  }
+  const decode = (bytes: Uint8Array): T | null => {
+    if (Buffer.compare(bytes.subarray(4, 4 + start.length), start) !== 0) return null
+    return (JSON.parse(utf8.decode(bytes.subarray(4))) as Record<string, T>)[name] as T
+  }
+  return [encode, decode]
 }
 
-/** The command of a record; null when it is an identification, or nothing known. */
-export function decodeErasure(bytes: Uint8Array): Erasure | null {
-  if (Buffer.compare(bytes.subarray(4, 4 + ERASE_HEAD.length), ERASE_HEAD) !== 0) return null
-  return (JSON.parse(utf8.decode(bytes.subarray(4))) as { erase: Erasure }).erase
-}
+export const [encodeErasure, decodeErasure] = command<Erasure>('erase')
+/** The order to let a visitor's events be another's. */
+export const [encodeAliasing, decodeAliasing] = command<Aliasing>('alias')
+/** The order to let some of a visitor's visits be another's. */
+export const [encodeSplitting, decodeSplitting] = command<Splitting>('split')
+/** What is said of an event afterwards. */
+export const [encodeAnnotation, decodeAnnotation] = command<Annotation>('annotate')

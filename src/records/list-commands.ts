@@ -1,6 +1,5 @@
 // Commands about lists: what may stand in `changes` about them, and its validation.
 
-import Type, { type TSchema } from 'typebox'
 import {
   ENTRIES_PER_CALL_MAX,
   ENTRY_BYTES_MAX,
@@ -14,6 +13,7 @@ import {
   REASON_CHARS_MAX,
   TTL_SECONDS_MAX,
 } from '../domain/list.ts'
+import { type TSchema, Type } from '../domain/schema.ts'
 
 /** They travel in the command, like those of rules. */
 export interface ListMaxima {
@@ -80,8 +80,14 @@ export interface ListCommandData {
     readonly effects: readonly ListEffect[]
     readonly entriesMax: number
   }
-  /** Takes a visitor that is erased off every list. */
-  readonly 'list.forget': { readonly visitorId: string }
+  /** Takes a visitor that is erased off every list, and has those erased that were merged into it. */
+  readonly 'list.forget': {
+    readonly visitorId: string
+    /** Of the deployment: without it nobody was merged into the visitor. */
+    readonly partitions?: number
+    /** It stood for the visitor when that was erased: both were one, so it is to be erased too. */
+    readonly survivor?: string
+  }
 }
 
 export const EFFECTS_PER_COMMAND_MAX = 200
@@ -151,5 +157,12 @@ export const LIST_COMMANDS: Readonly<Record<keyof ListCommandData, TSchema>> = {
     },
     strict,
   ),
-  'list.forget': Type.Object({ visitorId: Type.String({ minLength: 1, maxLength: 80 }) }, strict),
+  'list.forget': Type.Object(
+    {
+      visitorId: Type.String({ minLength: 1, maxLength: 80 }),
+      partitions: Type.Optional(count),
+      survivor: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    },
+    strict,
+  ),
 }

@@ -5,7 +5,7 @@
 import type { Env } from '../domain/event.ts'
 import type { EntrySource, ListType } from '../domain/list.ts'
 import type { Key, Kv } from '../kv/kv.ts'
-import { tenantScope } from './scopes.ts'
+import { seqId, tenantScope } from './scopes.ts'
 
 /** Counts and positions of the lists of an environment. */
 export const LISTS: Key = ['meta', 'lists']
@@ -53,11 +53,14 @@ export interface ListDelta {
   readonly changes: readonly ListChange[]
 }
 
+/** The seq of the last delta that subscribers were told of; missing before the first. */
+export const LISTS_TOLD: Key = ['meta', 'lists-told']
+
 export const LIST_DELTA = 'list-delta'
 export const DELTAS_KEPT = 1_000
-const SEQ_DIGITS = 16
-export const deltaId = (seq: number): string => String(seq).padStart(SEQ_DIGITS, '0')
-export const deltaKey = (seq: number): Key => [LIST_DELTA, deltaId(seq)]
+/** Those that subscribers were not told of yet are kept longer. */
+export const DELTAS_UNTOLD_MAX = 100_000
+export const deltaKey = (seq: number): Key => [LIST_DELTA, seqId(seq)]
 const DELTAS_PER_PAGE = 50
 
 export async function readListsMeta(kv: Pick<Kv, 'get'>, workspace: string, env: Env): Promise<ListsMeta> {
@@ -73,7 +76,7 @@ export async function readDeltas(
   seq: number,
   upTo: number,
 ): Promise<ListDelta[] | null> {
-  const range = { after: deltaId(seq), upTo: deltaId(upTo), limit: DELTAS_PER_PAGE }
+  const range = { after: seqId(seq), upTo: seqId(upTo), limit: DELTAS_PER_PAGE }
   const deltas = (await kv.scan<ListDelta>(tenantScope(workspace, env), LIST_DELTA, range)).map(({ value }) => value)
   let previous = seq
   for (const delta of deltas) {

@@ -119,23 +119,33 @@ export async function readListsNamed(
   return new Map(entries.flatMap((entry, i) => (entry === null ? [] : [[folded[i] as string, entry.value] as const])))
 }
 
-/** The names of the lists a visitor is on, oldest list first. */
-export async function listsOfVisitor(
+export interface Membership {
+  /** The name of the list. */
+  readonly list: string
+  readonly entry: StoredEntry
+}
+
+/** The entries of lists that are a visitor, oldest list first. */
+export async function membershipsOfVisitor(
   kv: Pick<Kv, 'get' | 'scan'>,
   workspace: string,
   env: Env,
   visitorId: string,
   nowMs: number,
-): Promise<string[]> {
+): Promise<Membership[]> {
   const lists = (await readLists(kv, workspace, env)).filter(({ type }) => type === 'visitor')
   const keys = lists.map(({ id }) => entryKey(id, visitorId))
   const found = await kv.get<PackedEntry>(tenantScope(workspace, env), keys)
-  const isOn = (i: number) => {
+  return lists.flatMap(({ name }, i) => {
     const entry = found[i]
-    return entry !== null && entry !== undefined && isAlive(entryExpiry(entry.value), nowMs)
-  }
-  return lists.filter((_, i) => isOn(i)).map(({ name }) => name)
+    const isOn = entry !== null && entry !== undefined && isAlive(entryExpiry(entry.value), nowMs)
+    return isOn ? [{ list: name, entry: unpackEntry(entry.value) }] : []
+  })
 }
+
+/** The names of the lists a visitor is on, oldest list first. */
+export const listsOfVisitor = async (...question: Parameters<typeof membershipsOfVisitor>): Promise<string[]> =>
+  (await membershipsOfVisitor(...question)).map(({ list }) => list)
 
 /** Whether decisions find a value on a list: an address is also on one that holds a range around it. */
 export async function isListed(

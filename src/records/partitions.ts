@@ -3,15 +3,17 @@
 
 import type { Env } from '../domain/event.ts'
 import type { Key, Scope } from '../kv/kv.ts'
+import { seqId } from './scopes.ts'
 
 export const partitionScope = (partition: number): Scope => `p/${partition}`
 
 /** Read by id and never in order; what they hold grows with the visitors. */
-export const UNSORTED_COLLECTIONS: readonly string[] = ['visitor', 'index', 'rulestat', 'erased']
+export const UNSORTED_COLLECTIONS: readonly string[] = ['visitor', 'index', 'rulestat', 'erased', 'learned', 'velocity']
 
 /** Guarded positions kept in a partition's scope. */
 export const ENGINE_POSITION = 'events'
 export const SINK_POSITION = 'sink'
+export const DISPATCHER_POSITION = 'dispatcher'
 
 export const visitorKey = (workspace: string, env: Env, visitorId: string): Key => [
   'visitor',
@@ -25,9 +27,14 @@ export const ruleStatKeys = (id: string): { readonly live: Key; readonly monitor
   last: ['rulestat', `${id}/last`],
 })
 
+/** What the partition counted of an address or an account, by a hash of it. */
+export const VELOCITY = 'velocity' as const
+/** A counter nobody added to for so long has nothing in any window. */
+export const VELOCITY_KEPT_MS = 26 * 3_600_000
+
 /** Nonces decided up to an events seq; ids sort by it. */
 export const NONCE = 'nonce'
-export const nonceKey = (eventsSeq: number): Key => [NONCE, String(eventsSeq).padStart(16, '0')]
+export const nonceKey = (eventsSeq: number): Key => [NONCE, seqId(eventsSeq)]
 export const SINK_MARK: Key = ['sink', 'mark']
 /** The last identification decided as of the engine's position. */
 export const DECIDED_TO: Key = ['engine', 'decidedTo']

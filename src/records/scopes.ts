@@ -8,6 +8,10 @@ export const SYSTEM: Scope = 'system'
 /** Everything a workspace owns in one environment, so that one commit can change it together. */
 export const tenantScope = (workspace: string, env: Env): Scope => `w/${workspace}/${env}`
 
+/** Digits of a seq in an id, so that ids sort like seqs. */
+export const SEQ_DIGITS = 16
+export const seqId = (seq: number): string => String(seq).padStart(SEQ_DIGITS, '0')
+
 /** The position in `changes` of the last command applied in a scope. */
 export const CHANGES_SOURCE = 'changes'
 /** The position in `changes` up to which every command has been applied; kept in `system`. */

@@ -1,5 +1,5 @@
-// A visitor in its partition's checkpoint: its match keys beside its packed state, so that a change of keys is seen
-// without decoding the state.
+// A visitor in its partition's checkpoint: its match keys and counters beside its packed state, so that a change of keys is
+// seen, and the others are counted, without decoding the state.
 
 import { Packr } from 'msgpackr'
 
@@ -7,17 +7,70 @@ export interface HeldVisitor {
   /** Index keys of the latest visit. */
   readonly keys: readonly string[]
   readonly state: Uint8Array
-  /** Both, as the kv and the events log carry them. */
+  /** The visitor it was merged into, whose events its visits are; itself where others were merged into it; null: neither. */
+  readonly survivor: string | null
+  /** What the engine counts of the visitor; empty when nothing. */
+  readonly counters: Uint8Array
+  /** Who was split off, newest last. */
+  readonly parted: readonly Parted[]
+  /** All of it, as the kv and the events log carry them. */
   readonly packed: Uint8Array
 }
 
-const packr = new Packr({ useRecords: false })
+/** Tokens of a visitor that are another's since a split. Generations as far as they were given out before `upTo`, milliseconds. */
+export interface Parted {
+  readonly to: string
+  readonly upTo: number
+  /** Moments of the visits in which they were given out, milliseconds. */
+  readonly issued: readonly number[]
+  readonly generations: readonly number[]
+}
 
-export function holdVisitor(keys: readonly string[], state: Uint8Array): HeldVisitor {
-  return { keys, state, packed: new Uint8Array(packr.pack([keys, state])) }
+/** The newest are kept: tokens of those before count as the visitor's own again. */
+export const PARTED_MAX = 16
+
+const packr = new Packr({ useRecords: false })
+type PackedParted = [to: string, upTo: number, issued: number[], generations: number[]]
+type Parts = [
+  keys: string[],
+  state: Uint8Array,
+  counters?: Uint8Array,
+  survivor?: string | null,
+  parted?: readonly PackedParted[],
+]
+
+const NONE = new Uint8Array(0)
+
+export function holdVisitor(
+  keys: readonly string[],
+  state: Uint8Array,
+  {
+    counters = NONE,
+    survivor = null,
+    parted = [],
+  }: Partial<Pick<HeldVisitor, 'counters' | 'survivor' | 'parted'>> = {},
+): HeldVisitor {
+  const parts: unknown[] = [keys, state]
+  if (counters.length > 0 || survivor !== null || parted.length > 0) parts.push(counters)
+  if (survivor !== null || parted.length > 0) parts.push(survivor)
+  if (parted.length > 0) parts.push(parted.map((one) => [one.to, one.upTo, one.issued, one.generations]))
+  return { keys, state, counters, survivor, parted, packed: new Uint8Array(packr.pack(parts)) }
 }
 
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
-  const [keys, state] = packr.unpack(packed) as [string[], Uint8Array]
-  return { keys, state, packed }
+  const [keys, state, counters = NONE, survivor = null, some = []] = packr.unpack(packed) as Parts
+  const parted = some.map(([to, upTo, issued, generations]) => ({ to, upTo, issued, generations }))
+  return { keys, state, counters, survivor, parted, packed }
+}
+
+/** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off. */
+export function ownerOfToken(
+  { parted }: Pick<HeldVisitor, 'parted'>,
+  token: { readonly visitorId: string; readonly generation: number; readonly issuedAt: number },
+): string {
+  for (const { to, upTo, issued, generations } of parted) {
+    const isOfMoved = generations.includes(token.generation) && token.issuedAt <= upTo
+    if (isOfMoved || issued.includes(token.issuedAt)) return to
+  }
+  return token.visitorId
 }

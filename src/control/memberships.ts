@@ -1,0 +1,68 @@
+// Which lists visitors are on, and under which id.
+
+import type { ListType } from '../domain/list.ts'
+import type { Scope } from '../kv/kv.ts'
+import { aliasKey } from '../records/aliases.ts'
+import { entryKey, LIST, type PackedEntry, type StoredEntry, type StoredList, unpackEntry } from '../records/lists.ts'
+import { scanAll } from '../records/scopes.ts'
+import type { Read } from './apply.ts'
+
+export interface Membership {
+  readonly list: StoredList
+  readonly entries: readonly (StoredEntry | null)[]
+}
+
+export async function visitorLists(read: Read, scope: Scope): Promise<StoredList[]> {
+  const lists: StoredList[] = []
+  for await (const { value } of scanAll<StoredList>(read, scope, LIST)) {
+    if (value.type === 'visitor') lists.push(value)
+  }
+  return lists
+}
+
+const KEYS_PER_GET = 1_000
+
+/** How values stand on a list of `type`: whoever was merged into another is on it, and off it, as the survivor. */
+export async function listedAs(
+  read: Read,
+  scope: Scope,
+  type: ListType,
+  values: readonly string[],
+): Promise<(value: string) => string> {
+  if (type !== 'visitor') return (value) => value
+  const named = [...new Set(values)]
+  const survivors = new Map<string, string>()
+  for (let from = 0; from < named.length; from += KEYS_PER_GET) {
+    const some = named.slice(from, from + KEYS_PER_GET)
+    const found = await read.get<string>(scope, some.map(aliasKey))
+    found.forEach((entry, i) => {
+      if (entry !== null) survivors.set(some[i] as string, entry.value)
+    })
+  }
+  return (value) => survivors.get(value) ?? value
+}
+
+/** Lists that any of the visitors is on, overdue entries included. */
+export async function membershipsOf(
+  read: Read,
+  scope: Scope,
+  lists: readonly StoredList[],
+  ids: readonly string[],
+): Promise<Membership[]> {
+  const found: Membership[] = []
+  const listsPerGet = Math.max(1, Math.floor(KEYS_PER_GET / ids.length))
+  for (let from = 0; from < lists.length; from += listsPerGet) {
+    const some = lists.slice(from, from + listsPerGet)
+    const held = await read.get<PackedEntry>(
+      scope,
+      some.flatMap((list) => ids.map((id) => entryKey(list.id, id))),
+    )
+    some.forEach((list, i) => {
+      const entries = held
+        .slice(i * ids.length, (i + 1) * ids.length)
+        .map((entry) => (entry === null ? null : unpackEntry(entry.value)))
+      if (entries.some((entry) => entry !== null)) found.push({ list, entries })
+    })
+  }
+  return found
+}

@@ -1,0 +1,115 @@
+// How far erasures have come, for whoever asked for one: what it consists of, when ClickHouse stopped showing the visitor, and when
+// everything deleted was last removed from disks. None of it names the visitor.
+
+import type { Env } from '../domain/event.ts'
+import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Seq } from '../log/log.ts'
+import type { Erasure } from './erasures.ts'
+import { partitionScope } from './partitions.ts'
+import { SYSTEM, tenantScope } from './scopes.ts'
+
+/** The erasure of one id: a visitor's own, or that of another one merged into it. */
+export interface ErasurePart {
+  readonly erasureId: string
+  readonly partition: number
+}
+
+export interface RequestedErasure {
+  /** Milliseconds. */
+  readonly at: number
+  readonly parts: readonly ErasurePart[]
+}
+
+/** When ClickHouse stopped showing the visitor, and up to which record of `events` the log may still hold what was decided before. */
+export interface ExecutedErasure {
+  readonly at: number
+  readonly seq: Seq
+  /** Whose it is and when it was asked for: all that is known of a request when the kv was lost. */
+  readonly asked?: Pick<Erasure, 'workspace' | 'env' | 'at'>
+}
+
+/** The last time everything hidden was removed from ClickHouse's disks. Milliseconds. */
+export interface Purge {
+  readonly startedAt: number
+  readonly finishedAt: number
+}
+
+/** The last time the embedded stores were rewritten without what had been deleted. */
+export interface Rewrite {
+  /** Milliseconds. */
+  readonly startedAt: number
+  /** Of each partition of `events` the oldest record that was left. */
+  readonly oldest: readonly Seq[]
+}
+
+const requestedKey = (erasureId: string): Key => ['erasure', erasureId]
+const EXECUTED = 'erasure-done'
+const NEWEST: Key = ['erasure-newest', 'executed']
+const PURGE: Key = ['purge', 'events']
+const REWRITE: Key = ['purge', 'stores']
+
+export async function noteRequested(
+  kv: Pick<Kv, 'commit'>,
+  workspace: string,
+  env: Env,
+  erasureId: string,
+  requested: RequestedErasure,
+): Promise<void> {
+  await kv.commit([{ scope: tenantScope(workspace, env), put: [{ key: requestedKey(erasureId), value: requested }] }])
+}
+
+export async function readRequested(
+  kv: Pick<Kv, 'get'>,
+  workspace: string,
+  env: Env,
+  erasureId: string,
+): Promise<RequestedErasure | null> {
+  const [entry] = await kv.get<RequestedErasure>(tenantScope(workspace, env), [requestedKey(erasureId)])
+  return entry?.value ?? null
+}
+
+/** What the sink stores with its step past erasures. */
+export const executedPuts = (erasures: readonly Omit<Erasure, 'visitorId'>[], executed: ExecutedErasure): Put[] =>
+  erasures.length === 0
+    ? []
+    : [
+        ...erasures.map(
+          ({ erasureId, workspace, env, at }): Put => ({
+            key: [EXECUTED, erasureId],
+            value: { ...executed, asked: { workspace, env, at } },
+          }),
+        ),
+        { key: NEWEST, value: executed },
+      ]
+
+/** The last that the sink has executed in a partition. */
+export async function readNewestErasure(kv: Pick<Kv, 'get'>, partition: number): Promise<ExecutedErasure | null> {
+  const [entry] = await kv.get<ExecutedErasure>(partitionScope(partition), [NEWEST])
+  return entry?.value ?? null
+}
+
+export async function readExecuted(
+  kv: Pick<Kv, 'get'>,
+  { partition, erasureId }: ErasurePart,
+): Promise<ExecutedErasure | null> {
+  const [entry] = await kv.get<ExecutedErasure>(partitionScope(partition), [[EXECUTED, erasureId]])
+  return entry?.value ?? null
+}
+
+export async function notePurge(kv: Pick<Kv, 'commit'>, purge: Purge): Promise<void> {
+  await kv.commit([{ scope: SYSTEM, put: [{ key: PURGE, value: purge }] }])
+}
+
+export async function readPurge(kv: Pick<Kv, 'get'>): Promise<Purge | null> {
+  const [entry] = await kv.get<Purge>(SYSTEM, [PURGE])
+  return entry?.value ?? null
+}
+
+export async function noteRewrite(kv: Pick<Kv, 'commit'>, rewrite: Rewrite): Promise<void> {
+  await kv.commit([{ scope: SYSTEM, put: [{ key: REWRITE, value: rewrite }] }])
+}
+
+export async function readRewrite(kv: Pick<Kv, 'get'>): Promise<Rewrite | null> {
+  const [entry] = await kv.get<Rewrite>(SYSTEM, [REWRITE])
+  return entry?.value ?? null
+}
