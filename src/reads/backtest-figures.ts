@@ -29,7 +29,8 @@ export interface Share {
   readonly whole: number
 }
 
-const rateOf = ({ part, whole }: Share): number => (whole === 0 ? 0 : part / whole)
+/** 0 of nothing. */
+export const rateOf = ({ part, whole }: Share): number => (whole === 0 ? 0 : part / whole)
 const Z_95 = 1.959963984540054
 
 /** The 95 % interval of a share, 0 to 1. It stays honest for small counts and for shares of 0 and 1. */

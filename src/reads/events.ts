@@ -9,8 +9,16 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
+import { annotated, listAnnotating } from '../records/annotations.ts'
 import { listErasing, readTombstone } from '../records/erasures.ts'
+import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import type { Original, Place, Sight } from '../records/sighting.ts'
+import { readMoved } from '../records/splits.ts'
+import { SIGNAL_COLUMNS } from './signal-columns.ts'
+import { unerased } from './unerased.ts'
+
+/** For how long a workspace keeps its events. */
+export type RetentionDays = (workspace: string) => number
 
 export interface EventReadsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
@@ -20,11 +28,12 @@ export interface EventReadsNeeds {
   readonly partitions: number
   readonly clock: Pick<Clock, 'now'>
   /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
-  readonly retentionDays: number
+  readonly retentionDays: RetentionDays
 }
 
 export interface EventFilter {
-  readonly visitorId?: string
+  /** Any of them: a visitor and those that were merged into it. */
+  readonly visitorIds?: readonly string[]
   /** Milliseconds; `after` is inclusive, `before` exclusive. */
   readonly before?: number
   readonly after?: number
@@ -75,67 +84,82 @@ const toSummary = (row: SummaryRow): EventSummary => ({
 
 type Cells = Parameters<typeof fromRow>[0]
 
-const SIGNAL_COLUMNS: Readonly<Record<SignalName, string>> = {
-  bot: 'sig_bot',
-  vpn: 'sig_vpn',
-  incognito: 'sig_incognito',
-  tampered: 'sig_tampered',
-  emulator: 'sig_emulator',
-  proxy: 'sig_proxy',
-  tor: 'sig_tor',
-  rootedDevice: 'sig_rooted_device',
-  clonedApp: 'sig_cloned_app',
-}
-
 const TENANT = 'workspace_id = {workspace:String} AND env = {env:String}'
 
 /** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
-function where(filter: EventFilter): { sql: string; params: Record<string, unknown> } {
+function where(filter: EventFilter): { first: string; sql: string; params: Record<string, unknown> } {
+  const first: string[] = []
   const terms: string[] = []
   const params: Record<string, unknown> = {}
   const add = (term: string, name: string, value: unknown) => {
     terms.push(term)
     params[name] = value
   }
-  const { visitorId, before, after, verdict, bot, linkedId, country, platform, ruleId, signal } = filter
-  if (visitorId !== undefined) {
-    add('visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String}', 'visitor', visitorId)
+  const { visitorIds, before, after, verdict, bot, linkedId, country, platform, ruleId, signal } = filter
+  if (visitorIds !== undefined) {
+    const named = visitorIds.map((id, i) => {
+      params[`visitor${i}`] = id
+      return `{visitor${i}:String}`
+    })
+    // Comparisons one by one, because that is what the index on the hash understands.
+    first.push(`(${named.map((name) => `visitor_hash = cityHash64(${name})`).join(' OR ')})`)
+    terms.push(`visitor_id IN (${named.join(', ')})`)
   }
   if (before !== undefined) add('ts < fromUnixTimestamp64Milli({before:Int64})', 'before', before)
   if (after !== undefined) add('ts >= fromUnixTimestamp64Milli({after:Int64})', 'after', after)
   if (verdict !== undefined) add('verdict = {verdict:String}', 'verdict', verdict)
   if (bot !== undefined) add('sig_bot = {bot:Bool}', 'bot', bot)
   if (linkedId !== undefined) {
-    add('linked_hash = cityHash64({linked:String}) AND linked_id = {linked:String}', 'linked', linkedId)
+    first.push('linked_hash = cityHash64({linked:String})')
+    add('linked_id = {linked:String}', 'linked', linkedId)
   }
   if (country !== undefined) add('country = {country:String}', 'country', country)
   if (platform !== undefined) add('platform = {platform:String}', 'platform', platform)
   if (ruleId !== undefined) add('has(matched_rules, {rule:String})', 'rule', ruleId)
   if (signal !== undefined) terms.push(SIGNAL_COLUMNS[signal])
-  return { sql: terms.map((term) => ` AND ${term}`).join(''), params }
+  return {
+    // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
+    first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
+    sql: terms.map((term) => ` AND ${term}`).join(''),
+    params,
+  }
+}
+
+/** An event and the partition that decided it. */
+export interface Placed {
+  readonly event: StoredEvent
+  readonly partition: number
 }
 
 /** What became of an accepted identification whose answer was lost on its way. */
 export type Fate = StoredEvent | Original | null
+
+type PageQuestion = [
+  workspace: string,
+  env: Env,
+  filter: EventFilter,
+  limit: number,
+  /** The last item of the previous page. */
+  from: { readonly ts: number; readonly requestId: string } | null,
+]
 
 export interface EventReads {
   /** null: it is not decided yet, or that cannot be told. */
   fateOf(workspace: string, env: Env, requestId: string): Promise<Fate>
   /** `pending`: accepted, not decided yet. null: there is no such event. Throws Unavailable when that cannot be told. */
   byId(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
-  /** Newest first; `from` is the last item of the previous page. */
-  page(
-    workspace: string,
-    env: Env,
-    filter: EventFilter,
-    limit: number,
-    from: { readonly ts: number; readonly requestId: string } | null,
-  ): Promise<Page>
+  /** The same with the partition that decided it. */
+  find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null>
+  /** Newest first. */
+  page(...question: PageQuestion): Promise<Page>
+  /** The same with all that is stored of each event. */
+  whole(...question: PageQuestion): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>
 }
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log, clock } = needs
-  const oldest = () => clock.now() - needs.retentionDays * DAY_MS
+  const everyPartition = Array.from({ length: needs.partitions }, (_, partition) => partition)
+  const oldest = (workspace: string) => clock.now() - needs.retentionDays(workspace) * DAY_MS
 
   async function at(place: Place | null, workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
     if (place === null) return null
@@ -147,40 +171,112 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return fromRow(rowAt(record, place.index))
   }
 
-  async function stored(workspace: string, env: Env, requestId: string, ts: number): Promise<StoredEvent | null> {
+  /**
+   * The same as it is before ClickHouse has it. What was said of it since is announced until the sink has passed it, so when
+   * that has happened the row must be asked.
+   */
+  async function fresh(
+    place: Place | null,
+    workspace: string,
+    env: Env,
+    requestId: string,
+  ): Promise<(Placed & { readonly isSunk: boolean }) | null> {
+    const event = await at(place, workspace, env, requestId)
+    if (event === null || place === null) return null
+    const { partition, seq } = place
+    const sunk = await needs.kv.position(partitionScope(partition), SINK_POSITION)
+    return { event, partition, isSunk: sunk !== null && sunk >= seq }
+  }
+
+  async function stored(workspace: string, env: Env, requestId: string, ts: number): Promise<Placed | null> {
     const [row] = await clickhouse.query<Record<string, unknown>>(
       `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE}
        WHERE ${TENANT} AND ts = fromUnixTimestamp64Milli({ts:Int64}) AND request_id = {id:String} LIMIT 1`,
       { workspace, env, ts, id: requestId },
     )
-    return row === undefined ? null : fromRow(Object.values(row) as unknown as Cells)
+    if (row === undefined) return null
+    return { event: fromRow(Object.values(row) as unknown as Cells), partition: Number(row.log_partition) }
+  }
+
+  /** As a split has it: the log keeps what was decided, and ClickHouse may not have moved it yet. null: nobody's any more. */
+  async function asMoved(event: StoredEvent): Promise<StoredEvent | null> {
+    const [moved] = await readMoved(needs.kv, event.workspace, event.env, [event.requestId])
+    if (moved == null) return event
+    if (moved.isErased === true) return null
+    const { holder: _, recorded: __, ...identity } = event.identity
+    const { to, firstSeenAt, visit } = moved
+    const ageSeconds = Math.max(0, Math.floor((event.timestamp - firstSeenAt) / 1000))
+    const visitor = { ...event.visitor, totalVisits: visit, ageSeconds }
+    return { ...event, visitorId: to, identity, visitor, firstSeenAt, lastSeenAt: event.timestamp }
   }
 
   /** null for an event of a visitor who was erased: it may still be in the log, or in ClickHouse for a moment. */
-  async function unlessErased(event: StoredEvent): Promise<StoredEvent | null> {
+  async function unlessErased<P extends Pick<Placed, 'event'>>(decided: P): Promise<P | null> {
+    const event = await asMoved(decided.event)
+    if (event === null) return null
     const { workspace, env, visitorId } = event
     const home = homePartition(visitorId, needs.partitions)
-    return (await readTombstone(needs.kv, home, workspace, env, visitorId)) === null ? event : null
+    return (await readTombstone(needs.kv, home, workspace, env, visitorId)) === null ? { ...decided, event } : null
+  }
+
+  async function find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null> {
+    const ts = requestTime(requestId)
+    if (ts === null || ts < oldest(workspace)) return null
+    const scope = `${workspace}/${env}`
+    const { place, pending, original, complete } = await needs.sight(scope, requestId)
+    const saidIn = (some: readonly number[]) => listAnnotating(needs.kv, some, workspace, env, requestId)
+    let said = place === null ? [] : await saidIn([place.partition])
+    const shown = ({ event, partition }: Placed) => unlessErased({ event: annotated(event, said), partition })
+    const early = await fresh(place, workspace, env, requestId)
+    if (early !== null && !early.isSunk) return shown(early)
+    if (early === null && pending) return 'pending'
+    if (early === null && original !== null) {
+      return original.conflict ? null : find(workspace, env, original.requestId)
+    }
+    if (early === null) said = await saidIn(everyPartition)
+    const found = await stored(workspace, env, requestId, ts)
+    if (found !== null) return shown(found)
+    // Refused by ClickHouse, or erased meanwhile.
+    if (early !== null) return shown(early)
+    // It may have been decided, or have reached ClickHouse, while we were asking.
+    const again = await needs.sight(scope, requestId)
+    const late = await fresh(again.place, workspace, env, requestId)
+    if (late !== null) return shown(late)
+    if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
+    return null
+  }
+
+  async function ask<Row>(columns: string, [workspace, env, filter, limit, from]: PageQuestion) {
+    const { first, sql, params } = where(filter)
+    // The bound on ts alone is redundant and what prunes the parts.
+    const after =
+      from === null
+        ? ''
+        : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
+    const leftOut = unerased(await listErasing(needs.kv, needs.partitions, workspace, env))
+    const rows = await clickhouse.query<Row>(
+      `SELECT ${columns} FROM ${EVENTS_TABLE}${first}
+       WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${leftOut.sql}${sql}${after}
+       ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
+      {
+        workspace,
+        env,
+        oldest: oldest(workspace),
+        ...leftOut.params,
+        ...params,
+        ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
+        rows: limit + 1,
+      },
+    )
+    return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
   }
 
   const reads: EventReads = {
+    find,
+
     async byId(workspace, env, requestId) {
-      const ts = requestTime(requestId)
-      if (ts === null || ts < oldest()) return null
-      const scope = `${workspace}/${env}`
-      const { place, pending, original, complete } = await needs.sight(scope, requestId)
-      const early = await at(place, workspace, env, requestId)
-      if (early !== null) return unlessErased(early)
-      if (pending) return 'pending'
-      if (original !== null) return original.conflict ? null : reads.byId(workspace, env, original.requestId)
-      const found = await stored(workspace, env, requestId, ts)
-      if (found !== null) return unlessErased(found)
-      // It may have been decided, or have reached ClickHouse, while we were asking.
-      const again = await needs.sight(scope, requestId)
-      const late = await at(again.place, workspace, env, requestId)
-      if (late !== null) return unlessErased(late)
-      if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
-      return null
+      const found = await find(workspace, env, requestId)
+      return found === null || found === 'pending' ? found : found.event
     },
 
     async fateOf(workspace, env, requestId) {
@@ -188,35 +284,18 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
       if (original !== null) return original
       const event = await at(place, workspace, env, requestId)
       const ts = requestTime(requestId)
-      const found = event ?? (ts === null ? null : await stored(workspace, env, requestId, ts))
-      return found === null ? null : unlessErased(found)
+      const found = event ?? (ts === null ? null : ((await stored(workspace, env, requestId, ts))?.event ?? null))
+      return found === null ? null : ((await unlessErased({ event: found }))?.event ?? null)
     },
 
-    async page(workspace, env, filter, limit, from) {
-      const { sql, params } = where(filter)
-      // The bound on ts alone is redundant and what prunes the parts.
-      const after =
-        from === null
-          ? ''
-          : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
-      const erasing = await listErasing(needs.kv, needs.partitions, workspace, env)
-      const unerased = erasing.length === 0 ? '' : ' AND visitor_id NOT IN {erasing:Array(String)}'
-      const rows = await clickhouse.query<SummaryRow>(
-        `SELECT ${SUMMARY_COLUMNS} FROM ${EVENTS_TABLE}
-         WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${unerased}${sql}${after}
-         ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
-        {
-          workspace,
-          env,
-          oldest: oldest(),
-          ...(erasing.length === 0 ? {} : { erasing }),
-          ...params,
-          ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
-          rows: limit + 1,
-        },
-      )
-      const events = rows.slice(0, limit).map(toSummary)
-      return { events, hasMore: rows.length > limit }
+    async page(...question) {
+      const { rows, hasMore } = await ask<SummaryRow>(SUMMARY_COLUMNS, question)
+      return { events: rows.map(toSummary), hasMore }
+    },
+
+    async whole(...question) {
+      const { rows, hasMore } = await ask<Record<string, unknown>>(SELECT_COLUMNS, question)
+      return { events: rows.map((row) => fromRow(Object.values(row) as unknown as Cells)), hasMore }
     },
   }
   return reads

@@ -9,6 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { readAudit } from '../records/audit.ts'
 import { listErasing } from '../records/erasures.ts'
 import type { StoredRule } from '../records/rules.ts'
+import { unerased } from './unerased.ts'
 
 export interface MonitorNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
@@ -54,13 +55,12 @@ export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds)
     const span = await latestSpan(kv, workspace, env, rule.id)
     if (span === null) return { evaluated: 0, matched: 0, wouldChange: {}, since: oldest }
     const since = Math.max(oldest, span.since)
-    const erasing = await listErasing(kv, partitions, workspace, env)
+    const leftOut = unerased(await listErasing(kv, partitions, workspace, env))
     const where = `workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})
-      AND rules_revision >= {from:UInt64} AND rules_revision < {to:UInt64} AND evaluation_error = ''
-      ${erasing.length === 0 ? '' : 'AND visitor_id NOT IN {erasing:Array(String)}'}`
+      AND rules_revision >= {from:UInt64} AND rules_revision < {to:UInt64} AND evaluation_error = ''${leftOut.sql}`
     const { from, to } = span
     // A decision may be a moment older than the command by which the rule began to count, if clocks differ.
-    const params = { workspace, env, oldest, from, to, ...(erasing.length === 0 ? {} : { erasing }) }
+    const params = { workspace, env, oldest, from, to, ...leftOut.params }
     // One question for both figures: rows that come between two would make more matches than events.
     const groups = await clickhouse.query<GroupRow>(
       `SELECT verdict AS decision, rule_id AS decided_by, rule_priority AS decided_priority, count() AS seen,
