@@ -2,6 +2,8 @@
 // because every byte of it is escaped, logged, inserted and compressed.
 
 import {
+  type Explanation,
+  type Recorded,
   type RuleMatch,
   type ScoreName,
   SIGNAL_NAMES,
@@ -25,11 +27,26 @@ interface Packed {
   hit?: readonly RuleMatch[]
   mon?: readonly RuleMatch[]
   gen?: number
+  /** Comparison, and where it is not the usual case of a token: candidates ('' is the event's own visitor) and evidence. */
+  x?: readonly [
+    comparison: string | null,
+    candidates?: readonly (readonly [string, number])[],
+    evidence?: readonly string[],
+  ]
+  /** The visitor the token names, where it is not the event's. */
+  own?: string
+  /** Visits, first and last time of the record recognised, where the row's are those of several. */
+  rec?: readonly [number, number, number]
+  /** The generation that was presented, where it is not the one handed out. */
+  had?: number
 }
 
 export interface Detail extends Pick<StoredEvent, 'scoreReasons' | 'matchedRules' | 'monitorMatches'> {
   readonly signals: Omit<Signals, 'vpnProvider' | 'botType'>
   readonly generation: number
+  readonly explanation: Explanation | null
+  readonly holder: string | null
+  readonly recorded: Recorded | null
 }
 
 const STATES: readonly Signal['state'][] = ['undetermined', 'clear', 'detected']
@@ -48,6 +65,46 @@ function unpackSignal(packed: PackedSignal | undefined): Signal {
   return { state: STATES[at] ?? 'undetermined', confidence, methods, source, dataAgeSeconds }
 }
 
+function packExplanation({ visitorId, confidence, identity }: StoredEvent): Pick<Packed, 'x' | 'had'> {
+  const { explanation, generation, method } = identity
+  if (explanation === undefined) return {}
+  const { comparison, candidates, evidence, presentedGeneration } = explanation
+  const had = presentedGeneration === null || presentedGeneration === generation ? {} : { had: presentedGeneration }
+  const [only] = candidates
+  const isUsual =
+    method === 'token' && candidates.length === 1 && only?.visitorId === visitorId && only.score === confidence
+  if (isUsual && evidence.length === 0) return comparison === null ? had : { x: [comparison], ...had }
+  if (comparison === null && candidates.length === 0 && evidence.length === 0) return had
+  const packed = candidates.map(({ visitorId: id, score }) => [id === visitorId ? '' : id, score] as const)
+  return { x: evidence.length === 0 ? [comparison, packed] : [comparison, packed, evidence], ...had }
+}
+
+function unpackExplanation({ x, had, gen = 1 }: Packed, event: Recognised): Explanation | null {
+  const { visitorId, method, confidence } = event
+  const presentedGeneration = had ?? (method === 'token' ? gen : null)
+  if (x === undefined && presentedGeneration === null) return null
+  const [comparison = null, candidates, evidence = []] = x ?? []
+  const own = method === 'token' ? [{ visitorId, score: confidence }] : []
+  return {
+    candidates: candidates?.map(([id, score]) => ({ visitorId: id === '' ? visitorId : id, score })) ?? own,
+    comparison,
+    evidence,
+    presentedGeneration,
+  }
+}
+
+function unpackRecorded({ rec }: Packed): Recorded | null {
+  if (rec === undefined) return null
+  const [totalVisits, firstSeenAt, lastSeenAt] = rec
+  return { totalVisits, firstSeenAt, lastSeenAt }
+}
+
+/** What a detail is read beside. */
+export interface Recognised extends Pick<StoredEvent['identity'], 'method'> {
+  readonly visitorId: string
+  readonly confidence: number
+}
+
 export function packDetail(event: StoredEvent): string {
   const s: Partial<Record<SignalName, PackedSignal>> = {}
   for (const name of SIGNAL_NAMES) {
@@ -55,15 +112,18 @@ export function packDetail(event: StoredEvent): string {
     if (packed !== null) s[name] = packed
   }
   const { scoreReasons, matchedRules, monitorMatches, identity } = event
-  const packed: Packed = { s }
+  const packed: Packed = { s, ...packExplanation(event) }
   if (scoreReasons.length > 0) packed.why = scoreReasons.map((r) => [r.score, r.reason, r.weight] as const)
   if (matchedRules.length > 0) packed.hit = matchedRules
   if (monitorMatches.length > 0) packed.mon = monitorMatches
   if (identity.generation !== 1) packed.gen = identity.generation
+  if (identity.holder !== undefined) packed.own = identity.holder
+  const { recorded } = identity
+  if (recorded !== undefined) packed.rec = [recorded.totalVisits, recorded.firstSeenAt, recorded.lastSeenAt]
   return JSON.stringify(packed)
 }
 
-export function unpackDetail(text: string): Detail {
+export function unpackDetail(text: string, event: Recognised): Detail {
   const packed = JSON.parse(text) as Packed
   const signals: Record<string, unknown> = {}
   for (const name of SIGNAL_NAMES) signals[name] = unpackSignal(packed.s?.[name])
@@ -73,5 +133,8 @@ export function unpackDetail(text: string): Detail {
     matchedRules: packed.hit ?? [],
     monitorMatches: packed.mon ?? [],
     generation: packed.gen ?? 1,
+    explanation: unpackExplanation(packed, event),
+    holder: packed.own ?? null,
+    recorded: unpackRecorded(packed),
   }
 }

@@ -1,10 +1,18 @@
 // An event as somebody gives it to try rules on: the public Event with as many members as they care about. Whatever is left out
 // is missing for every condition, flags included.
 
-import Type, { type Static } from 'typebox'
 import { invalid } from '../domain/errors.ts'
-import { type Env, type Facts, quantise4, quantiseSuspect, SIGNAL_NAMES, type Signal } from '../domain/event.ts'
+import {
+  type Env,
+  type Facts,
+  quantise4,
+  quantiseSuspect,
+  SIGNAL_NAMES,
+  type Signal,
+  VELOCITY_NAMES,
+} from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
+import { type Static, Type } from '../domain/schema.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { type Field, type FieldValue, field } from './fields.ts'
 
@@ -25,6 +33,18 @@ const signal = maybe(
 )
 const share = number(0, 1)
 const count = number(0, Number.MAX_SAFE_INTEGER)
+const day = maybe(Type.Object({ '24h': count }, strict))
+const windows = maybe(Type.Object({ '5m': count, '1h': count, '24h': count }, strict))
+const velocity = maybe(
+  Type.Object(
+    {
+      visitor: maybe(Type.Object({ events: windows, ips: day, countries: day, linkedIds: day }, strict)),
+      ip: maybe(Type.Object({ events: windows, visitors: day }, strict)),
+      linkedId: maybe(Type.Object({ visitors: day, ips: day }, strict)),
+    },
+    strict,
+  ),
+)
 /** Members of an Event that no condition reads. */
 const ignored = Type.Optional(Type.Unknown())
 const TAG_BYTES_MAX = 4_096
@@ -71,7 +91,7 @@ export const GivenEvent = Type.Object(
     visitor: maybe(Type.Object({ totalVisits: count, linkedAccounts: count, ageSeconds: count }, strict)),
     ...{ signalDetails: ignored, scoreReasons: ignored, verdict: ignored, challengeType: ignored, label: ignored },
     ...{ matchedRule: ignored, matchedRules: ignored, monitorMatches: ignored, rulesRevision: ignored },
-    ...{ evaluationError: ignored, velocity: ignored, storageToken: ignored },
+    ...{ evaluationError: ignored, velocity, storageToken: ignored },
   },
   strict,
 )
@@ -160,7 +180,7 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
     tag,
     url: given.url ?? null,
     identity: identity ?? {},
-    velocity: null,
+    velocity: Object.fromEntries(VELOCITY_NAMES.map((name) => [name, memberAt(given.velocity, name)])),
     visitor: {
       totalVisits: visitor?.totalVisits ?? null,
       linkedAccounts: visitor?.linkedAccounts ?? null,
@@ -170,6 +190,9 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
   // Absent members are null or undefined here, which every reader takes for missing.
   return facts as unknown as Facts
 }
+
+const memberAt = (value: unknown, path: string): unknown =>
+  path.split('.').reduce((at: unknown, name) => (isPlain(at) ? at[name] : null), value) ?? null
 
 const screenOf = (screen: { w?: number | null; h?: number | null } | null | undefined) =>
   typeof screen?.w === 'number' && typeof screen.h === 'number' ? { w: screen.w, h: screen.h } : null

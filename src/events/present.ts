@@ -1,7 +1,7 @@
 // What the outside sees of an event: the contract's Event with its additions (decisions §3), masked, plan-aware.
 
-import type { Signal, StoredEvent } from '../domain/event.ts'
-import { SIGNAL_NAMES } from '../domain/event.ts'
+import type { Signal, StoredEvent, Velocity } from '../domain/event.ts'
+import { SIGNAL_NAMES, VELOCITY_NAMES } from '../domain/event.ts'
 import { maskIp } from '../domain/ip.ts'
 import type { Plan } from '../domain/workspace.ts'
 
@@ -16,7 +16,7 @@ export function maskEmail(email: string): string {
 
 export const scoresVisible = (plan: Plan): boolean => plan !== 'starter'
 
-function presentSignals(event: StoredEvent) {
+export function presentSignals(event: StoredEvent) {
   const on = (signal: Signal) => signal.state === 'detected'
   const s = event.signals
   return {
@@ -42,6 +42,19 @@ function presentDetails(event: StoredEvent) {
       name === 'bot' && event.signals.botType !== null ? { ...signal, type: event.signals.botType } : signal
   }
   return details
+}
+
+/** `visitor.events.5m` is the member `5m` of `events` of `visitor`. */
+function presentVelocity(velocity: Velocity) {
+  const nested: Record<string, Record<string, Record<string, number | null>>> = {}
+  for (const name of VELOCITY_NAMES) {
+    const [whose, what, window] = name.split('.') as [string, string, string]
+    nested[whose] ??= {}
+    const counters = nested[whose]
+    counters[what] ??= {}
+    counters[what][window] = velocity[name]
+  }
+  return nested
 }
 
 export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unknown> {
@@ -99,6 +112,7 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
       anonymitySet: event.identity.anonymitySet,
       candidates: event.identity.candidates,
     },
+    ...(event.velocity === null ? {} : { velocity: presentVelocity(event.velocity) }),
     label: event.label,
     ...(event.evaluationError === null ? {} : { evaluationError: event.evaluationError }),
   }

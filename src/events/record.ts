@@ -4,8 +4,11 @@
 import { Packr } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import type { Aliasing } from '../records/aliases.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect } from '../records/effects.ts'
 import type { Erasure } from '../records/erasures.ts'
+import type { Splitting } from '../records/splits.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
 export interface DecidedItem {
@@ -30,11 +33,34 @@ export interface DecidedItem {
   readonly rowBytes: number
   /** Side effects of the deciding rule. Webhook and slack are notifications for whoever delivers them. */
   readonly effects?: readonly DecidedEffect[]
+  /** What the visit taught about its system and browser, whose id among what is learned comes first. */
+  readonly lesson?: readonly [family: string, lesson: readonly number[]]
+  /** What the event adds to counters of its address and account, as numbers; absent when it could not be decided. */
+  readonly counted?: readonly (number | null)[]
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
 export interface DecidedErasure extends Erasure {
   readonly indexed: readonly string[]
+  /** Whose name the events of an alias carry. */
+  readonly survivor?: string
+}
+
+/** From here on the events of a visitor are another's. */
+export interface DecidedAliasing extends Aliasing {
+  /** The visitor's whole packed record. */
+  readonly state: Uint8Array
+}
+
+/** From here on some visits of a record are a new visitor's. */
+export interface DecidedSplit extends Omit<Splitting, 'parting'> {
+  /** Both packed records. */
+  readonly state: Uint8Array
+  readonly toState: Uint8Array
+  /** Keys under which each is to be found from now on, and those under which the first is not any more. */
+  readonly indexed: readonly string[]
+  readonly toIndexed: readonly string[]
+  readonly dropped: readonly string[]
 }
 
 export interface EventsRecord {
@@ -44,22 +70,48 @@ export interface EventsRecord {
   readonly items: readonly DecidedItem[]
   /** An erasure has a record of its own, without items. */
   readonly erasure?: DecidedErasure
+  /** As an erasure has. */
+  readonly aliasing?: DecidedAliasing
+  /** As an erasure has. */
+  readonly split?: DecidedSplit
+  readonly annotation?: DecidedAnnotation
   /** JSONCompactEachRow lines, each with its newline. */
   readonly rows: Uint8Array
 }
 
 const FORMAT = 1
 const FORMAT_ERASURE = 2
-/** Set in the length of a header that carries an erasure, so that the sink finds those without decoding the others. */
+const FORMAT_ALIASING = 3
+const FORMAT_ANNOTATION = 4
+const FORMAT_SPLIT = 5
+/** Set in the length of a header that carries something for the sink, so that it finds those without decoding the others. */
 const ERASURE_BIT = 0x80000000
+const ANNOTATION_BIT = 0x40000000
+const SPLIT_BIT = 0x20000000
+const LENGTH_BITS = 0x1fffffff
 // Records without shared structures: each must be readable by itself, by any later build.
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
+/** What many items have not, at the end of their lists. */
+function extrasOf({ effects, lesson, counted }: DecidedItem): unknown[] {
+  const extras = [effects === undefined || effects.length === 0 ? null : effects, lesson ?? null, counted ?? null]
+  while (extras.at(-1) === null) extras.pop()
+  return extras
+}
+
+function commandOf({ erasure, aliasing, split, annotation }: EventsRecord) {
+  if (erasure !== undefined) return { format: FORMAT_ERASURE, command: erasure, bit: ERASURE_BIT }
+  if (aliasing !== undefined) return { format: FORMAT_ALIASING, command: aliasing, bit: 0 }
+  if (split !== undefined) return { format: FORMAT_SPLIT, command: split, bit: SPLIT_BIT }
+  if (annotation !== undefined) return { format: FORMAT_ANNOTATION, command: annotation, bit: ANNOTATION_BIT }
+  return { format: FORMAT, command: undefined, bit: 0 }
+}
+
 export function encodeEventsRecord(record: EventsRecord): Uint8Array {
-  const { erasure } = record
+  const { format, command, bit } = commandOf(record)
   const header = packr.pack([
-    erasure === undefined ? FORMAT : FORMAT_ERASURE,
+    format,
     record.from,
     record.to,
     record.items.map((i) => [
@@ -77,12 +129,12 @@ export function encodeEventsRecord(record: EventsRecord): Uint8Array {
       i.keyKind,
       i.replyTo,
       i.rowBytes,
-      ...(i.effects === undefined || i.effects.length === 0 ? [] : [i.effects]),
+      ...extrasOf(i),
     ]),
-    ...(erasure === undefined ? [] : [erasure]),
+    ...(command === undefined ? [] : [command]),
   ])
   const bytes = new Uint8Array(4 + header.length + record.rows.length)
-  new DataView(bytes.buffer).setUint32(0, header.length + (erasure === undefined ? 0 : ERASURE_BIT))
+  new DataView(bytes.buffer).setUint32(0, header.length + bit)
   bytes.set(header, 4)
   bytes.set(record.rows, 4 + header.length)
   return bytes
@@ -103,25 +155,36 @@ type PackedItem = [
   KeyKind,
   string,
   number,
-  (readonly DecidedEffect[])?,
+  (readonly DecidedEffect[] | null)?,
+  (readonly [string, readonly number[]] | null)?,
+  (readonly (number | null)[] | null)?,
 ]
 
 const lengthOf = (bytes: Uint8Array): number =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
-const headerBytesOf = (bytes: Uint8Array): number => lengthOf(bytes) & ~ERASURE_BIT
+const headerBytesOf = (bytes: Uint8Array): number => lengthOf(bytes) & LENGTH_BITS
+
+type OfCommand = (command: unknown) => Partial<EventsRecord>
+const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
+  [FORMAT, () => ({})],
+  [FORMAT_ERASURE, (command) => ({ erasure: command as DecidedErasure })],
+  [FORMAT_ALIASING, (command) => ({ aliasing: command as DecidedAliasing })],
+  [FORMAT_SPLIT, (command) => ({ split: command as DecidedSplit })],
+  [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
+])
 
 /** Throws on bytes that are no such record. */
 export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
   const headerBytes = headerBytesOf(bytes)
-  const [format, from, to, packed, erasure] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
+  const [format, from, to, packed, command] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
     number,
     number,
     number,
     PackedItem[],
-    DecidedErasure | undefined,
+    unknown,
   ]
-  if (format !== FORMAT && format !== FORMAT_ERASURE)
-    throw new Error(`events record format ${format} is not known to this build`)
+  const ofCommand = COMMANDS.get(format)
+  if (ofCommand === undefined) throw new Error(`events record format ${format} is not known to this build`)
   const items = packed.map((i) => ({
     seq: i[0],
     requestId: i[1],
@@ -137,9 +200,11 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     keyKind: i[11],
     replyTo: i[12],
     rowBytes: i[13],
-    ...(i[14] === undefined ? {} : { effects: i[14] }),
+    ...(i[14] == null ? {} : { effects: i[14] }),
+    ...(i[15] == null ? {} : { lesson: i[15] }),
+    ...(i[16] == null ? {} : { counted: i[16] }),
   }))
-  return { from, to, items, ...(erasure && { erasure }), rows: bytes.subarray(4 + headerBytes) }
+  return { from, to, items, ...ofCommand(command), rows: bytes.subarray(4 + headerBytes) }
 }
 
 /** The rows alone, without decoding the items. */
@@ -150,6 +215,17 @@ export function rowsOf(bytes: Uint8Array): Uint8Array {
 /** The erasure of a record, without decoding the items of those that have none. */
 export function erasureOf(bytes: Uint8Array): DecidedErasure | null {
   return lengthOf(bytes) >= ERASURE_BIT ? (decodeEventsRecord(bytes).erasure ?? null) : null
+}
+
+/** The same for a split. */
+export function splitOf(bytes: Uint8Array): DecidedSplit | null {
+  const isSplit = (lengthOf(bytes) & SPLIT_BIT) !== 0
+  return isSplit ? (decodeEventsRecord(bytes).split ?? null) : null
+}
+
+/** The same for its annotation. */
+export function annotationOf(bytes: Uint8Array): DecidedAnnotation | null {
+  return (lengthOf(bytes) & ANNOTATION_BIT) === 0 ? null : (decodeEventsRecord(bytes).annotation ?? null)
 }
 
 /** The row of the item at `index`, parsed. */

@@ -90,10 +90,14 @@ export const COLUMNS = [
 const scaled = (x: number, by: number): number => Math.round(x * by)
 
 /** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
-export function toRow(e: StoredEvent, logPartition: number, logSeq: number): string {
+export const toRow = (e: StoredEvent, logPartition: number, logSeq: number): string =>
+  JSON.stringify(toCells(e, logPartition, logSeq))
+
+/** The same row before it is text. */
+export function toCells(e: StoredEvent, logPartition: number, logSeq: number): Cell[] {
   const { device, signals, scores, ip } = e
   const { host, path } = urlParts(e.url)
-  return JSON.stringify([
+  return [
     e.workspace,
     e.env,
     e.timestamp,
@@ -167,10 +171,10 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
     packDetail(e),
     logPartition,
     logSeq,
-  ])
+  ]
 }
 
-type Cell = string | number | boolean | readonly string[] | readonly number[]
+export type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
 /** Float32 in the table: four decimals are what a coordinate of a city is worth. */
 const degrees = (x: number): number => Math.round(x * 10_000) / 10_000
@@ -222,7 +226,7 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
   const [anonymitySet, candidates] = [number(), number()]
   const velocity = unpackVelocity(list<number>())
   const evaluationError = orNull(text())
-  const detail = unpackDetail(text())
+  const detail = unpackDetail(text(), { visitorId, method, confidence })
 
   return {
     workspace,
@@ -274,7 +278,12 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
     email: orNull(email),
     tag: JSON.parse(tag) as Record<string, unknown>,
     url: orNull(url),
-    identity: { method, anonymitySet, candidates, generation: detail.generation },
+    identity: {
+      ...{ method, anonymitySet, candidates, generation: detail.generation },
+      ...(detail.holder === null ? {} : { holder: detail.holder }),
+      ...(detail.recorded === null ? {} : { recorded: detail.recorded }),
+      ...(detail.explanation === null ? {} : { explanation: detail.explanation }),
+    },
     visitor: { totalVisits, linkedAccounts, ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1000)) },
     velocity,
     label: label === 'none' ? null : (label as 'fraud' | 'legitimate'),

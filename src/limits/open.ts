@@ -1,7 +1,7 @@
 // Chooses the backend of the limits; nothing else knows which one runs.
 import type { Limits } from './limits.ts'
 import { type MemoryLimitsConfig, openMemoryLimits } from './memory.ts'
-import { openRedisLimits, type RedisLimitsConfig } from './redis.ts'
+import type { RedisLimitsConfig } from './redis.ts'
 
 export type LimitsConfig =
   | ({ readonly backend: 'memory' } & MemoryLimitsConfig)
@@ -13,6 +13,7 @@ export async function openLimits(config: LimitsConfig): Promise<Limits> {
     case 'memory':
       return openMemoryLimits(config)
     case 'redis':
-      return openRedisLimits(config)
+      // Loaded only where it is used: the client would lengthen every start on one machine.
+      return (await import('./redis.ts')).openRedisLimits(config)
   }
 }

@@ -1,0 +1,57 @@
+// Removes the bytes of erased visitors from the embedded stores, which only write over what they freed when they need its pages.
+// Nothing happens unless a visitor was erased since the last time.
+
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log, Seq } from '../log/log.ts'
+import {
+  type ExecutedErasure,
+  noteRewrite,
+  type Rewrite,
+  readNewestErasure,
+  readRewrite,
+} from '../records/erasure-progress.ts'
+import { forgetIds } from './forget-ids.ts'
+
+export interface RewriteNeeds {
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'position' | 'commit' | 'compact'>
+  readonly log: Pick<Log, 'read' | 'last' | 'replace' | 'compact'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly partitions: number
+  /** Between the beginnings of two. */
+  readonly everyMs: number
+}
+
+const OLDEST = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
+
+/** Resolves at once where the stores are servers. Fails with Full when a disk has no room for it, or Unavailable. */
+export async function rewriteStores(needs: RewriteNeeds, signal: AbortSignal): Promise<void> {
+  const { kv, log, clock, partitions, everyMs } = needs
+  if (kv.compact === undefined || log.compact === undefined) return
+  const last = await readRewrite(kv)
+  if (last !== null && clock.now() < last.startedAt + everyMs) return
+  const every = Array.from({ length: partitions }, (_, partition) => partition)
+  const newest = await Promise.all(every.map((partition) => readNewestErasure(kv, partition)))
+  if (!isDue(newest, last)) return
+  const startedAt = clock.now()
+  const oldest = await Promise.all(every.map((partition) => oldestLeft(log, partition)))
+  await forgetIds(needs, signal)
+  if (signal.aborted) return
+  await kv.compact()
+  if (signal.aborted) return
+  await log.compact()
+  await noteRewrite(kv, { startedAt, oldest })
+}
+
+/** An erasure that came too late for the last rewrite, or whose records were in the log then. */
+const isDue = (newest: readonly (ExecutedErasure | null)[], last: Rewrite | null): boolean =>
+  newest.some(
+    (erasure, partition) =>
+      erasure !== null &&
+      (last === null || erasure.at >= last.startedAt || erasure.seq >= (last.oldest[partition] ?? 0)),
+  )
+
+async function oldestLeft(log: Pick<Log, 'read' | 'last'>, partition: number): Promise<Seq> {
+  const [oldest] = await log.read('events', partition, 0, OLDEST)
+  return oldest?.seq ?? (await log.last('events', partition)) + 1
+}
