@@ -1,0 +1,102 @@
+// One attempt at one delivery: signed afresh, posted, and told as the attempt it was.
+
+import type { EventType, Webhook } from '../domain/webhook.ts'
+import type { Cancel } from '../lib/cancel.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Sealer } from '../lib/sealed.ts'
+import type { Attempt, AttemptTrigger } from '../records/deliveries.ts'
+import { bodyFor, deliveryHeaders, secretsAt } from './envelope.ts'
+import type { Job, Lane } from './lane.ts'
+import type { Poster } from './post.ts'
+
+export interface CourierNeeds {
+  readonly poster: Poster
+  readonly sealer: Sealer
+  readonly clock: Clock
+  readonly userAgent: string
+}
+
+export interface Errand {
+  readonly eventId: string
+  readonly type: EventType
+  readonly body: Buffer
+  readonly n: number
+  readonly trigger: AttemptTrigger
+}
+
+export interface Courier {
+  /** Whether an attempt there could begin now: not while as many connections are being opened as may be. */
+  hasRoom(url: string): boolean
+  /** null: it was cancelled. Throws Unreadable at once when the webhook's secret cannot be opened. */
+  deliver(webhook: Webhook, errand: Errand, cancel: Cancel): Promise<Attempt | null>
+  /** A message for Slack, unsigned: the address is the secret. */
+  tell(url: string, body: Buffer, errand: Pick<Errand, 'n' | 'trigger'>, cancel: Cancel): Promise<Attempt | null>
+}
+
+/** Opened secrets that are kept, so that not every attempt decrypts. */
+const OPENED_MAX = 4_096
+const ADDRESSES_MAX = 4_096
+
+/** The newest `countMax` answers of `make`, by its first argument. */
+function kept<T>(countMax: number, make: (name: string, context: string) => T): (name: string, context?: string) => T {
+  const known = new Map<string, T>()
+  return (name, context = '') => {
+    const found = known.get(name)
+    if (found !== undefined) return found
+    const made = make(name, context)
+    const [oldest] = known.keys()
+    if (known.size >= countMax && oldest !== undefined) known.delete(oldest)
+    known.set(name, made)
+    return made
+  }
+}
+
+export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds): Courier {
+  const open = kept(OPENED_MAX, (sealed, context) => sealer.open(sealed, context))
+  const addressOf = kept(ADDRESSES_MAX, (url) => new URL(url))
+
+  function post(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer,
+    { n, trigger }: Pick<Errand, 'n' | 'trigger'>,
+    cancel: Cancel,
+  ): Promise<Attempt | null> {
+    const startedAt = clock.now()
+    return poster.post(addressOf(url), headers, body, cancel).then((posted) => {
+      if (posted === null) return null
+      const { statusCode, error, durationMs } = posted
+      return { n, trigger, startedAt, durationMs: Math.round(durationMs), statusCode, error }
+    })
+  }
+
+  return {
+    hasRoom: (url) => poster.hasRoom(addressOf(url).origin),
+    deliver(webhook, errand, cancel) {
+      const nowMs = clock.now()
+      const secrets = secretsAt(webhook.secrets, nowMs, (sealed) => open(sealed, webhook.id))
+      const { eventId, type, body } = errand
+      const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
+      return post(webhook.url, headers, body, errand, cancel)
+    },
+    tell: (url, body, errand, cancel) =>
+      post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, errand, cancel),
+  }
+}
+
+/** The attempt that a job of a lane asks for; null: not made, or its outcome does not matter any more. */
+export function attemptAt(courier: Courier, lane: Lane, job: Job): Promise<Attempt | null> | null {
+  const { manual, delivery, payload } = job
+  const { ending } = lane
+  if (ending.isCancelled) return null
+  const trigger = manual ? 'manual' : 'auto'
+  const n = delivery.attemptsMade + 1
+  if (payload.slack !== undefined) {
+    return courier.tell(payload.slack.url, Buffer.from(payload.slack.body), { n, trigger }, ending)
+  }
+  const { webhook } = lane
+  if (webhook === null || (!manual && lane.status !== 'active')) return null
+  const body = bodyFor(webhook, payload)
+  if (body === null) return null
+  return courier.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
+}

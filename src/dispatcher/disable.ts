@@ -1,0 +1,27 @@
+// The end of a webhook whose receiver failed for a day: a command, since only the owner of `changes` writes configuration.
+
+import type { Env } from '../domain/event.ts'
+import { type RandomBytes, ulid } from '../domain/ids.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../log/log.ts'
+import { encodeCommand } from '../records/commands.ts'
+
+const ACTOR = 'dispatcher'
+
+export interface Failing {
+  readonly id: string
+  readonly workspace: string
+  readonly env: Env
+  readonly failingSince: number
+}
+
+/** Resolves when the command is durable; applying it refuses where somebody has enabled the webhook since. */
+export async function disableWebhook(
+  needs: { readonly log: Pick<Log, 'append'>; readonly clock: Clock; readonly random: RandomBytes },
+  { id, workspace, env, failingSince }: Failing,
+): Promise<void> {
+  const at = needs.clock.now()
+  const head = { id: `cmd_${ulid(at, needs.random)}`, at, actor: ACTOR, workspace, env }
+  const command = encodeCommand({ ...head, type: 'webhook.disable', data: { id, failingSince } })
+  await needs.log.append('changes', 0, [command])
+}

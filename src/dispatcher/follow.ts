@@ -1,0 +1,174 @@
+// Follows one partition of the `events` topic: what happened becomes payloads and deliveries, and only when those are written does
+// the position move on. Whoever reads a record again comes to the same ids and finds them there.
+
+import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
+import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
+import { type Cell, fromRow } from '../events/row.ts'
+import { unpackVisitor } from '../identity/visitor.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Conflict, Unavailable } from '../lib/failures.ts'
+import type { Log, Seq } from '../log/log.ts'
+import { ERASED, erasedId, type Tombstone } from '../records/erasures.ts'
+import { DISPATCHER_POSITION, ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
+import { unpackHeldVisitor } from '../records/visitors.ts'
+import { forgetVisitor } from './forget.ts'
+import type { Listening } from './listening.ts'
+import { type Told, tell } from './match.ts'
+import { occurrencesOf } from './occurrences.ts'
+import { type PassOnNeeds, passOn } from './pass-on.ts'
+import { slackNotices } from './slack.ts'
+import type { Subscriptions, Tenant } from './subscriptions.ts'
+
+export interface FollowNeeds extends PassOnNeeds {
+  readonly log: Pick<Log, 'read' | 'last'>
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'commit' | 'position'>
+  readonly clock: Clock
+  readonly subscriptions: Subscriptions
+  readonly listening: Listening
+  readonly report: (error: unknown) => void
+}
+
+const BATCH = { recordsMax: 64, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
+const RETRY_MS = 500
+
+/** Until `signal` aborts; failures are reported and the same records are tried again. */
+export async function followEvents(needs: FollowNeeds, partition: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await followNext(needs, partition, signal)
+    } catch (error) {
+      if (!(error instanceof Conflict)) needs.report(error)
+      await needs.clock.sleep(RETRY_MS, signal)
+    }
+  }
+}
+
+async function followNext(needs: FollowNeeds, partition: number, signal: AbortSignal): Promise<void> {
+  const { log, kv, clock } = needs
+  const scope = partitionScope(partition)
+  let position = await firstPosition(needs, partition)
+  while (!signal.aborted) {
+    const records = await log.read('events', partition, position, BATCH, signal)
+    const next = records.at(-1)?.seq
+    if (next === undefined) continue
+    const told: Told = { payloads: [], deliveries: [] }
+    const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
+    for (const record of decoded) await tellOf(needs, partition, record, told)
+    const kept = await withoutErased(kv, partition, told)
+    const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
+    await passOn(needs, kept, clock.now(), erasures.length === 0)
+    // Last, so that what was stored above of the same visitor goes as well.
+    for (const erasure of erasures) await forgetVisitor(kv, scope, erasure)
+    const guard = { source: DISPATCHER_POSITION, expect: position, next }
+    const [moved] = await kv.commit([{ scope, guard }])
+    if (moved !== true) throw new Conflict('another dispatcher follows this partition')
+    position = next
+  }
+}
+
+/** A partition that is owned and was never followed is from before there were webhooks: what comes from now on is told. */
+async function firstPosition({ kv, log }: FollowNeeds, partition: number): Promise<Seq> {
+  const scope = partitionScope(partition)
+  const position = await kv.position(scope, DISPATCHER_POSITION)
+  if (position !== null) return position
+  if ((await kv.position(scope, ENGINE_POSITION)) === null) {
+    throw new Unavailable(`partition ${partition} has no position in the kv: run rebuild`)
+  }
+  const next = await log.last('events', partition)
+  const [done] = await kv.commit([{ scope, guard: { source: DISPATCHER_POSITION, expect: null, next } }])
+  if (done !== true) throw new Conflict('another dispatcher has begun')
+  return next
+}
+
+async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecord, told: Told): Promise<void> {
+  const tenants = new Map<string, Tenant | null>()
+  async function tenantOf(workspace: string, env: Env): Promise<Tenant | null> {
+    const name = `${workspace}/${env}`
+    const known = tenants.get(name)
+    if (known !== undefined) return known
+    const tenant = await needs.subscriptions.tenant(workspace, env)
+    tenants.set(name, tenant)
+    return tenant
+  }
+  let at = 0
+  for (const item of record.items) {
+    const row = record.rows.subarray(at, at + item.rowBytes)
+    at += item.rowBytes
+    const tenant = await tenantOf(item.workspace, item.env)
+    if (tenant === null) continue
+    try {
+      tellOfItem(needs, partition, item, row, tenant, told)
+    } catch (error) {
+      // One event that cannot be read must not stand before all that follow.
+      needs.report(error)
+    }
+  }
+}
+
+const utf8 = new TextDecoder()
+
+function tellOfItem(
+  { clock, listening }: FollowNeeds,
+  partition: number,
+  item: DecidedItem,
+  row: Uint8Array,
+  tenant: Tenant,
+  told: Told,
+): void {
+  const { effects = [] } = item
+  const named = new Map<string, Set<string>>()
+  for (const effect of effects) {
+    if (effect.type !== 'webhook') continue
+    named.set(effect.ruleId, (named.get(effect.ruleId) ?? new Set()).add(effect.webhookId))
+  }
+  const payloadAt = partitionScope(partition)
+  const nowMs = clock.now()
+  slackNotices(told, item, { payloadAt, nowMs })
+  const isHeard = listening.isHeard(item.workspace, item.env)
+  if (tenant.types.size === 0 && named.size === 0 && !isHeard) return
+  const event = fromRow(JSON.parse(utf8.decode(row)) as Cell[])
+  const found = occurrencesOf(event, {
+    at: item.acceptedAt,
+    plan: tenant.workspace.plan,
+    previousVerdicts: () => previousVerdicts(item, event),
+    wants: (type) => isHeard || tenant.types.has(type) || (type === 'rule.matched' && named.size > 0),
+  })
+  for (const one of found) {
+    if (isHeard) listening.tell(tenant, one.occurrence)
+    const ofRule = one.occurrence.type === 'rule.matched' ? named.get(one.ruleId ?? '') : undefined
+    tell(told, tenant, one, { payloadAt, nowMs, visitorId: item.visitorId }, ofRule)
+  }
+}
+
+const NO_VERDICTS: Readonly<Record<Verdict, number>> = { allow: 0, challenge: 0, block: 0 }
+
+/** The state is that after the event. */
+function previousVerdicts({ state }: DecidedItem, { verdict }: StoredEvent): Readonly<Record<Verdict, number>> {
+  if (state.length === 0) return NO_VERDICTS
+  const verdicts = { ...unpackVisitor(unpackHeldVisitor(state).state).verdicts }
+  if (verdict !== null) verdicts[verdict] = Math.max(0, verdicts[verdict] - 1)
+  return verdicts
+}
+
+/** What was accepted before a visitor was erased is told nobody any more. */
+async function withoutErased(kv: Pick<Kv, 'get'>, partition: number, told: Told): Promise<Told> {
+  const abouts = told.payloads.flatMap(({ about }) => (about === null ? [] : [about]))
+  const ids = [...new Set(abouts.map(({ workspace, env, visitorId }) => erasedId(workspace, env, visitorId)))]
+  if (ids.length === 0) return told
+  const found = await kv.get<Tombstone>(
+    partitionScope(partition),
+    ids.map((id) => [ERASED, id] as const),
+  )
+  const erased = new Set(ids.filter((_, i) => found[i] !== null))
+  if (erased.size === 0) return told
+  const gone = new Set(
+    told.payloads
+      .filter(({ about }) => about !== null && erased.has(erasedId(about.workspace, about.env, about.visitorId)))
+      .map(({ id }) => id),
+  )
+  return {
+    payloads: told.payloads.filter(({ id }) => !gone.has(id)),
+    deliveries: told.deliveries.filter(({ delivery }) => !gone.has(delivery.payloadId)),
+  }
+}

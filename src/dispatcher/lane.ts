@@ -1,0 +1,269 @@
+// The queue of one webhook in a sender: what is ready, what is under way, and how fast it may go. Reading more of it from the kv
+// is here; when something may be sent is for the sender to say.
+
+import type { Env } from '../domain/event.ts'
+import type { WebhookStatus } from '../domain/webhook.ts'
+import type { Entry, Key, Kv, Version } from '../kv/kv.ts'
+import { type CancelSource, openCancel } from '../lib/cancel.ts'
+import {
+  DUE,
+  DUE_MANUAL,
+  deliveriesScope,
+  deliveryKey,
+  dueId,
+  dueUntil,
+  type Ended,
+  HEALTH,
+  type Health,
+  NO_HEALTH,
+  type Payload,
+  payloadKey,
+  readDueId,
+  SENDER_FENCE,
+  type StoredDelivery,
+} from '../records/deliveries.ts'
+import type { StoredWebhook } from '../records/webhooks.ts'
+import { hasBodyFor } from './envelope.ts'
+import type { NewDelivery } from './match.ts'
+import { newPace, type Pace } from './pace.ts'
+import { isSlackQueue } from './slack.ts'
+import type { Subscriptions } from './subscriptions.ts'
+
+/** One attempt that is to be made. */
+export interface Job {
+  readonly deliveryId: string
+  readonly due: Key
+  readonly manual: boolean
+  /** null: handed over by whoever stored it, and never read. */
+  readonly version: Version | null
+  readonly delivery: StoredDelivery
+  readonly payload: Payload
+}
+
+export interface Outcome {
+  readonly job: Job
+  readonly delivery: StoredDelivery
+}
+
+/** What a lane has read once of what only its sender writes. */
+export interface Standing {
+  /** The guarded position that every write of outcomes moves on. */
+  fence: number | null
+  health: Health
+  /** As it lies in the kv. */
+  healthStored: Health
+  /** The row that counts what ends just now, as it lies in the kv; null: the next one to be written is a new one. */
+  tally: Tally | null
+}
+
+/** A row of deliveries that came to an end. */
+export interface Tally extends Ended {
+  readonly id: string
+}
+
+export interface Lane {
+  readonly id: string
+  readonly shard: number
+  readonly workspace: string
+  readonly env: Env
+  readonly pace: Pace
+  readonly ready: Job[]
+  /** Due entries that are ready, under way or being saved, and the deliveries they are of. */
+  readonly known: Set<string>
+  readonly busy: Set<string>
+  readonly outcomes: Outcome[]
+  inFlight: number
+  /** null: not read yet, and of a queue for Slack always. */
+  webhook: StoredWebhook | null
+  status: WebhookStatus | 'gone'
+  /** null: not read yet. */
+  standing: Standing | null
+  /** Everything that is due is ready, under way or being saved: what is stored now may be handed over. */
+  complete: boolean
+  /** Followers that store something for it just now, trusting that the index has it. */
+  reserved: number
+  /** Milliseconds: there may be something to do then. */
+  wakeAt: number
+  idleSince: number
+  /** Its entry in the index, as last seen; 0: not seen yet. */
+  nextVersion: number
+  /** The entry was written anew by this sender, so that no former one can take it away. */
+  claimed: boolean
+  /** About to be forgotten. */
+  resting: boolean
+  loading: boolean
+  again: boolean
+  saving: boolean
+  disabling: boolean
+  /** Ends what is under way when the webhook is deleted. */
+  readonly ending: CancelSource
+}
+
+export function openLane(id: string, shard: number, workspace: string, env: Env): Lane {
+  return {
+    ...{
+      id,
+      shard,
+      workspace,
+      env,
+      ending: openCancel(),
+      pace: newPace(),
+      ready: [],
+      known: new Set(),
+      busy: new Set(),
+    },
+    ...{ outcomes: [], inFlight: 0, webhook: null, status: 'active', standing: null, complete: false, reserved: 0 },
+    ...{ wakeAt: 0, nextVersion: 0, claimed: false, idleSince: Number.POSITIVE_INFINITY },
+    ...{ resting: false, loading: false, again: false, saving: false, disabling: false },
+  }
+}
+
+/** Bodies in memory per webhook. */
+const WINDOW = 64
+const JOBS_BEFORE_MORE = 16
+const HANDED_MAX = 256
+export const wantsMore = (lane: Lane): boolean => lane.ready.length < JOBS_BEFORE_MORE
+
+export interface Unsendable {
+  readonly due: Key
+  readonly deliveryId: string
+  /** null: it is gone. */
+  readonly entry: Entry<StoredDelivery> | null
+}
+
+export interface Loaded {
+  readonly added: number
+  /** Deliveries that can never be sent: what was to be sent is gone with the visitor it spoke of. */
+  readonly unsendable: readonly Unsendable[]
+  /** Everything due was looked at. */
+  readonly complete: boolean
+  /** Then something more is due, as far as that was seen; null: never. */
+  readonly nextAt: number | null
+}
+
+/** Finds out whether the webhook may be called at all. */
+export async function refreshLane(subscriptions: Subscriptions, lane: Lane): Promise<void> {
+  if (isSlackQueue(lane.id)) return
+  const tenant = await subscriptions.tenant(lane.workspace, lane.env)
+  lane.webhook = tenant?.subscriptions.get(lane.id)?.webhook ?? null
+  lane.status = lane.webhook?.status ?? 'gone'
+  if (lane.status !== 'active') lane.ready.splice(0, lane.ready.length, ...lane.ready.filter(keptBy(lane)))
+}
+
+const keptBy = (lane: Lane) => (job: Job) => {
+  if (job.manual && lane.status !== 'gone') return true
+  release(lane, job)
+  return false
+}
+
+/** It is found again in the kv. */
+export function release(lane: Lane, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+  lane.complete = false
+  forgetJob(lane, { due, deliveryId })
+}
+
+export function forgetJob(lane: Lane, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+  lane.known.delete(dueName(due))
+  lane.busy.delete(deliveryId)
+}
+
+const dueName = ([collection, id]: Key): string => `${collection}/${id}`
+
+export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, lane: Lane): Promise<Standing> {
+  const scope = deliveriesScope(lane.id)
+  const [[stored], fence] = await Promise.all([kv.get<Health>(scope, [HEALTH]), kv.position(scope, SENDER_FENCE)])
+  const health = stored?.value ?? NO_HEALTH
+  return { fence, health, healthStored: health, tally: null }
+}
+
+/** Takes what was stored a moment ago without reading it; false when it has to wait its turn in the kv. */
+export function handOver(lane: Lane, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
+  const mayTake =
+    lane.complete && lane.standing !== null && lane.status === 'active' && lane.pace.openUntil === 0 && !lane.again
+  if (!mayTake || lane.ready.length >= HANDED_MAX || lane.busy.has(id)) return false
+  if (webhook !== null && (lane.webhook === null || webhook.version > lane.webhook.version)) lane.webhook = webhook
+  const due: Key = [DUE, dueId(delivery.nextAttemptAt ?? 0, id)]
+  lane.known.add(dueName(due))
+  lane.busy.add(id)
+  lane.ready.push({ deliveryId: id, due, manual: false, version: null, delivery, payload })
+  return true
+}
+
+/** Reads what is due up to `nowMs` and not known yet, a window at a time. */
+export async function loadLane(kv: Pick<Kv, 'get' | 'scan'>, lane: Lane, nowMs: number): Promise<Loaded> {
+  const scope = deliveriesScope(lane.id)
+  const limit = WINDOW + lane.known.size
+  const until = dueUntil(nowMs)
+  const isActive = lane.status === 'active'
+  const manual = await kv.scan(scope, DUE_MANUAL, { upTo: until, limit })
+  const scheduled = isActive ? await kv.scan(scope, DUE, { upTo: until, limit }) : []
+  // Very much may be due later: of that only the first matters.
+  const [next] = isActive ? await kv.scan(scope, DUE, { after: until, limit: 1 }) : []
+  const nextAt = next === undefined ? null : readDueId(next.key[1]).at
+  let complete = manual.length < limit && scheduled.length < limit
+  const fresh: { readonly due: Key; readonly deliveryId: string }[] = []
+  for (const { key } of [...manual, ...scheduled]) {
+    const { deliveryId } = readDueId(key[1])
+    if (lane.known.has(dueName(key))) continue
+    // One attempt at a time for one delivery: what is left out here is found again when that is over.
+    if (lane.busy.has(deliveryId) || fresh.length === WINDOW) {
+      complete = false
+      continue
+    }
+    lane.busy.add(deliveryId)
+    lane.known.add(dueName(key))
+    fresh.push({ due: key, deliveryId })
+  }
+  try {
+    const { jobs, unsendable } = await readJobs(kv, lane, fresh)
+    for (const one of unsendable) forgetJob(lane, one)
+    lane.ready.push(...jobs)
+    return { added: jobs.length, unsendable, complete: complete && fresh.length < WINDOW, nextAt }
+  } catch (error) {
+    for (const one of fresh) forgetJob(lane, one)
+    throw error
+  }
+}
+
+async function readJobs(
+  kv: Pick<Kv, 'get'>,
+  lane: Lane,
+  fresh: readonly { readonly due: Key; readonly deliveryId: string }[],
+): Promise<{ readonly jobs: Job[]; readonly unsendable: Unsendable[] }> {
+  const jobs: Job[] = []
+  const unsendable: Unsendable[] = []
+  if (fresh.length === 0) return { jobs, unsendable }
+  const keys = fresh.map(({ deliveryId }) => deliveryKey(deliveryId))
+  const found = await kv.get<StoredDelivery>(deliveriesScope(lane.id), keys)
+  const byScope = new Map<string, Set<string>>()
+  for (const entry of found) {
+    if (entry === null) continue
+    const { payloadAt, payloadId } = entry.value
+    byScope.set(payloadAt, (byScope.get(payloadAt) ?? new Set()).add(payloadId))
+  }
+  const payloads = new Map<string, Payload>()
+  for (const [scope, ids] of byScope) {
+    for (const body of await kv.get<Payload>(scope, [...ids].map(payloadKey))) {
+      if (body !== null) payloads.set(body.key[1], body.value)
+    }
+  }
+  for (const [i, { due, deliveryId }] of fresh.entries()) {
+    const entry = found[i] ?? null
+    const payload = payloads.get(entry?.value.payloadId ?? '')
+    const manual = due[0] === DUE_MANUAL
+    const isSendable = payload !== undefined && (lane.webhook === null || hasBodyFor(lane.webhook, payload))
+    if (entry === null || !isSendable || (!manual && entry.value.status !== 'pending')) {
+      unsendable.push({ due, deliveryId, entry })
+    } else {
+      jobs.push({ deliveryId, due, manual, version: entry.version, delivery: entry.value, payload })
+    }
+  }
+  return { jobs, unsendable }
+}
+
+/** Whether anything waits, though it may not be sent now. */
+export async function isEmpty(kv: Pick<Kv, 'scan'>, lane: Lane): Promise<boolean> {
+  const scope = deliveriesScope(lane.id)
+  const pages = await Promise.all([DUE, DUE_MANUAL].map((collection) => kv.scan(scope, collection, { limit: 1 })))
+  return pages.every((page) => page.length === 0)
+}

@@ -1,0 +1,65 @@
+// What a process needs to call receivers: the guard, the connections behind it, and the master key that secrets are sealed under.
+
+import { readFileSync } from 'node:fs'
+import type { RandomBytes } from '../domain/ids.ts'
+import type { Cidr } from '../domain/ip.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unreadable } from '../lib/failures.ts'
+import type { Lifetime } from '../lib/lifetime.ts'
+import type { Sealer } from '../lib/sealed.ts'
+import { openDeploymentSealer } from '../records/master-key.ts'
+import { type Courier, openCourier } from './courier.ts'
+import { type Guard, openGuard, openResolve } from './guard.ts'
+import { type Mailer, type MailSettings, openMailer } from './mail.ts'
+import { openPoster } from './post.ts'
+
+export interface OutgoingSettings {
+  readonly masterKeyFile: string
+  /** '': none. */
+  readonly extraCaFile: string
+  readonly allowPrivate: readonly Cidr[]
+  readonly mail: MailSettings
+}
+
+export interface OutgoingNeeds {
+  readonly kv: Pick<Kv, 'get' | 'commit'>
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly lifetime: Lifetime
+  readonly version: string
+  readonly settings: OutgoingSettings
+}
+
+export interface Outgoing {
+  readonly guard: Guard
+  readonly courier: Courier
+  readonly sealer: Sealer
+  /** null: nobody is written to. */
+  readonly mailer: Mailer | null
+}
+
+/** Throws Unreadable for a missing or foreign master key, and for a file of authorities that cannot be read. */
+export async function openOutgoing(needs: OutgoingNeeds): Promise<Outgoing> {
+  const { kv, clock, random, lifetime, version, settings } = needs
+  const { extraCaFile } = settings
+  const guard = openGuard(settings.allowPrivate, openResolve())
+  const poster = openPoster({ guard, clock, extraCa: extraCaFile === '' ? '' : readCa(extraCaFile) })
+  lifetime.onClose(() => poster.close())
+  const sealer = await openDeploymentSealer(kv, settings.masterKeyFile, random)
+  const mailer = openMailer(settings.mail)
+  return {
+    guard,
+    sealer,
+    mailer,
+    courier: openCourier({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
+  }
+}
+
+function readCa(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new Unreadable(`webhooks.extraCaFile: ${path} cannot be read`, { cause })
+  }
+}

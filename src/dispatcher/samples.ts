@@ -1,0 +1,79 @@
+// Made-up occurrences of every type, for tests of a receiver: marked as tests, about nobody.
+
+import type { EventType } from '../domain/webhook.ts'
+import { isoTime } from '../events/present.ts'
+import { derivedUlid } from '../records/deliveries.ts'
+import type { Occurrence } from './envelope.ts'
+
+const SIGNALS = { bot: { detected: false, type: null }, vpn: { detected: false, provider: null } }
+const SIGNALS_OFF = { tor: false, incognito: false, tampered: false, emulator: false, rootedDevice: false }
+const VISITOR = 'pv_00000000000000000000'
+const RULE = { id: 'rul_00000000000000000000', name: 'Sample rule', priority: 10 }
+const LIST = { listId: 'lst_00000000000000000000', listName: 'sample_list', value: VISITOR }
+
+/** `unique` sets it apart from other tests. */
+export function sampleOf(type: EventType, at: number, unique: string): Occurrence {
+  const time = isoTime(at)
+  const requestId = `req_${derivedUlid(at, unique)}`
+  const head = { requestId, visitorId: VISITOR }
+  const list = { change: type === 'list.entry.added' ? 'added' : 'expired', ...LIST }
+  const isList = type.startsWith('list.')
+  const plain = isList
+    ? {
+        ...{ requestId: null, visitorId: null, verdict: null, signals: null },
+        list: { id: LIST.listId, name: LIST.listName },
+        entry: LIST.value,
+        change: list.change,
+      }
+    : { ...head, verdict: 'allow', signals: { bot: { detected: false }, vpn: { detected: false, provider: null } } }
+  return {
+    eventId: `evt_${derivedUlid(at, `test/${unique}`)}`,
+    type,
+    at,
+    data: { ...dataOf(type, head, time), test: true },
+    plainData: { ...plain, test: true },
+  }
+}
+
+function dataOf(type: EventType, head: { readonly requestId: string; readonly visitorId: string }, time: string) {
+  const ip = '203.0.113.*'
+  const scores = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
+  const system = { platform: 'Linux', browser: 'Firefox 140', gpu: null, type: 'desktop' }
+  const device = { ...system, screenRes: '1920x1080', language: 'en' }
+  const place = { city: null, region: null, country: null, latitude: null, longitude: null, timezone: null }
+  const firstSeenAt = time
+  switch (type) {
+    case 'identification.complete':
+      return {
+        ...head,
+        ...{ visitorFound: false, confidence: 1, firstSeenAt, lastSeenAt: time, visitCount: 1, ip, geo: place },
+        device,
+        signals: { ...SIGNALS, proxy: { detected: false, type: null }, ...SIGNALS_OFF },
+        ...{ scores, verdict: 'allow', matchedRules: [] },
+      }
+    case 'verdict.allow':
+    case 'verdict.block':
+    case 'verdict.challenge': {
+      const verdict = type.slice('verdict.'.length)
+      const challenge = verdict === 'challenge' ? { challengeType: 'captcha' } : {}
+      return { ...head, linkedId: null, verdict, matchedRule: RULE, scores, ip, timestamp: time, ...challenge }
+    }
+    case 'rule.matched':
+      return { ...head, rule: { ...RULE, verdict: 'allow' }, deciding: true, timestamp: time }
+    case 'visitor.new':
+      return { ...head, firstSeenAt, device, ip, geo: place }
+    case 'visitor.returning':
+      return { ...head, firstSeenAt, visitCount: 2, previousVerdicts: { allow: 1, challenge: 0, block: 0 } }
+    case 'signal.bot.detected':
+      return { ...head, bot: { type: 'headless', methods: ['webdriver'], confidence: 1 } }
+    case 'list.entry.added':
+      return { ...LIST, expiresAt: null, source: 'api', ruleId: null, requestId: null }
+    case 'list.entry.expired':
+      return { ...LIST, addedAt: time, ttl: 3_600 }
+    case 'alert.triggered':
+      return {
+        alert: { id: 'alr_00000000000000000000', name: 'Sample alert', metric: 'events', threshold: 100 },
+        ...{ value: 101, windowStart: time, windowEnd: time },
+      }
+  }
+}

@@ -1,0 +1,193 @@
+// Writes what became of attempts: the delivery, what of it is due next, the standing of the webhook and its counts. The outcomes of
+// many webhooks share one round trip, one commit for each, and hold only while no other sender writes for that webhook.
+
+import type { Commit, Key, Kv, Put } from '../kv/kv.ts'
+import {
+  DUE,
+  dayOf,
+  deliveriesScope,
+  deliveryKey,
+  dueId,
+  type Ended,
+  FAILED_KEPT_MS,
+  HEALTH,
+  type Payload,
+  PENDING,
+  payloadKey,
+  putDelivery,
+  putTally,
+  SENDER_FENCE,
+  STAT_DAYS,
+  type StoredDelivery,
+  statKey,
+  tallyId,
+} from '../records/deliveries.ts'
+import { forgetJob, type Lane, type Outcome, readStandingOf, type Standing, type Tally } from './lane.ts'
+
+const SAVED_AT_ONCE = 256
+/** Times of success are shown and decide nothing: they need not be written with every one of them. */
+const TIMES_EVERY_MS = 1_000
+const DAY_MS = 86_400_000
+
+interface Part {
+  readonly lane: Lane
+  readonly standing: Standing
+  readonly some: readonly Outcome[]
+}
+
+/** Saves some outcomes of each lane and takes them from it. Rejects with Unavailable, and then nothing is taken. */
+export async function saveOutcomes(
+  kv: Pick<Kv, 'get' | 'commit' | 'position'>,
+  lanes: readonly Lane[],
+  nowMs: number,
+): Promise<void> {
+  const parts: Part[] = []
+  for (const lane of lanes) {
+    lane.standing ??= await readStandingOf(kv, lane)
+    parts.push({ lane, standing: lane.standing, some: lane.outcomes.slice(0, SAVED_AT_ONCE) })
+  }
+  await keepPayloads(kv, parts, nowMs)
+  const health = parts.map(healthToStore)
+  const written = parts.map((part, i) => writeOf(part, part.some, health[i] ?? null, nowMs))
+  // Until it is known what became of it, its row is not to be written over.
+  for (const { standing } of parts) standing.tally = null
+  const done = await kv.commit(written.map(({ commit }) => commit))
+  for (const [i, part] of parts.entries()) {
+    if (done[i] !== true) await saveAgain(kv, part, nowMs)
+    else moved(part.standing, health[i] ?? null, written[i]?.tally ?? null)
+    const { lane, some } = part
+    lane.outcomes.splice(0, some.length)
+    for (const { job } of some) forgetJob(lane, job)
+  }
+}
+
+function moved(standing: Standing, stored: Standing['health'] | null, tally: Tally | null): void {
+  standing.fence = nextFence(standing)
+  standing.tally = tally
+  if (stored !== null) standing.healthStored = stored
+}
+
+const nextFence = ({ fence }: Standing): number => (fence ?? 0) + 1
+
+function healthToStore({ standing: { health, healthStored } }: Part) {
+  const isNews =
+    health.failingSince !== healthStored.failingSince ||
+    health.warned !== healthStored.warned ||
+    (health.lastAttemptAt ?? 0) >= (healthStored.lastAttemptAt ?? 0) + TIMES_EVERY_MS ||
+    (health.lastDeliveryAt ?? 0) >= (healthStored.lastDeliveryAt ?? 0) + TIMES_EVERY_MS
+  return isNews ? health : null
+}
+
+/** Named by the fence it is written under: nobody else can write under the same. */
+function tallyWith(standing: Standing, { delivered, failed }: Ended, nowMs: number): Tally | null {
+  const { tally } = standing
+  if (delivered + failed === 0) return tally
+  if (!tally?.id.startsWith(tallyId(nowMs, '')))
+    return { id: tallyId(nowMs, String(nextFence(standing))), delivered, failed }
+  return { id: tally.id, delivered: tally.delivered + delivered, failed: tally.failed + failed }
+}
+
+function writeOf(
+  { lane, standing }: Part,
+  outcomes: readonly Outcome[],
+  health: Standing['health'] | null,
+  nowMs: number,
+): { readonly commit: Commit; readonly tally: Tally | null } {
+  const put: Put[] = []
+  const drop: Key[] = []
+  const check: [Key, number][] = []
+  const counts = { delivered: 0, failed: 0 }
+  for (const { job, delivery } of outcomes) {
+    put.push(putDelivery(job.deliveryId, delivery))
+    drop.push(job.due)
+    if (job.version !== null) check.push([deliveryKey(job.deliveryId), job.version])
+    const before = job.delivery
+    const wasDue = before.nextAttemptAt
+    if (job.manual && wasDue !== null && wasDue !== delivery.nextAttemptAt) {
+      drop.push([DUE, dueId(wasDue, job.deliveryId)])
+    }
+    if (delivery.nextAttemptAt !== null && delivery.nextAttemptAt !== wasDue) {
+      put.push({ key: [DUE, dueId(delivery.nextAttemptAt, job.deliveryId)], value: true })
+    }
+    if (before.status === 'pending' && delivery.status !== 'pending') counts[delivery.status] += 1
+  }
+  if (health !== null) put.push({ key: HEALTH, value: health })
+  const day = dayOf(nowMs)
+  const statuses = (['delivered', 'failed'] as const).filter((status) => counts[status] > 0)
+  const ended = counts.delivered + counts.failed
+  const tally = tallyWith(standing, counts, nowMs)
+  if (ended > 0 && tally !== null) put.push(putTally(tally.id, tally))
+  // Once in a while is enough for what nobody counts any more.
+  const old = health === null ? [] : statuses.map((status) => statKey(day - STAT_DAYS - 1, status))
+  const commit = {
+    scope: deliveriesScope(lane.id),
+    guard: { source: SENDER_FENCE, expect: standing.fence, next: nextFence(standing) },
+    check,
+    put,
+    drop: [...drop, ...old],
+    add: [
+      ...statuses.map((status) => [statKey(day, status), counts[status]] as const),
+      ...(ended === 0 ? [] : [[PENDING, -ended] as const]),
+    ],
+  }
+  return { commit, tally }
+}
+
+/** Somebody else wrote for this webhook, or one of the deliveries: each is compared with what is there, and written by itself. */
+async function saveAgain(kv: Pick<Kv, 'get' | 'commit' | 'position'>, part: Part, nowMs: number): Promise<void> {
+  const { lane, standing, some } = part
+  const scope = deliveriesScope(lane.id)
+  standing.fence = (await readStandingOf(kv, lane)).fence
+  const found = await kv.get<StoredDelivery>(
+    scope,
+    some.map(({ job }) => deliveryKey(job.deliveryId)),
+  )
+  for (const [i, { job, delivery }] of some.entries()) {
+    const entry = found[i]
+    const isNews = entry && entry.value.attemptsMade < delivery.attemptsMade
+    const isOpen = entry?.value.status === 'pending' || job.manual
+    if (isNews && isOpen) {
+      const outcome = { delivery, job: { ...job, version: entry.version, delivery: entry.value } }
+      const { commit, tally } = writeOf(part, [outcome], standing.health, nowMs)
+      standing.tally = null
+      const [done] = await kv.commit([commit])
+      if (done === true) {
+        moved(standing, standing.health, tally)
+        continue
+      }
+      standing.fence = (await readStandingOf(kv, lane)).fence
+    }
+    // What is there is the truth, and says itself when it is due.
+    if (entry?.value.nextAttemptAt !== job.delivery.nextAttemptAt || job.manual) {
+      await kv.commit([{ scope, drop: [job.due] }])
+    }
+  }
+}
+
+/** What failed may be asked for again much later, so its body stays as long as it does. */
+async function keepPayloads(kv: Pick<Kv, 'get' | 'commit'>, parts: readonly Part[], nowMs: number): Promise<void> {
+  const wanted = new Map<string, Set<string>>()
+  for (const { some } of parts) {
+    for (const { delivery, job } of some) {
+      if (delivery.status === 'delivered' || job.delivery.payloadUntil > nowMs + FAILED_KEPT_MS - DAY_MS) continue
+      wanted.set(delivery.payloadAt, (wanted.get(delivery.payloadAt) ?? new Set()).add(delivery.payloadId))
+    }
+  }
+  for (const [scope, ids] of wanted) await prolongPayloads(kv, scope, [...ids])
+}
+
+/** Only where they still are: one that was erased meanwhile must not come back. Resolves with the ids of those that are kept. */
+export async function prolongPayloads(
+  kv: Pick<Kv, 'get' | 'commit'>,
+  scope: string,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const found = (await kv.get<Payload>(scope, ids.map(payloadKey))).flatMap((entry) => (entry === null ? [] : [entry]))
+  const done = await kv.commit(
+    found.map(({ key, value, version }) => {
+      return { scope, check: [[key, version] as const], put: [{ key, value, ttlMs: FAILED_KEPT_MS }] }
+    }),
+  )
+  // One that was refused was prolonged by somebody else just now, or is gone.
+  return new Set(found.filter((_, i) => done[i] === true).map(({ key }) => key[1]))
+}

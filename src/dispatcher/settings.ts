@@ -1,0 +1,77 @@
+// What an operator can set about webhooks, for the table of settings.
+
+export const WEBHOOK_SETTINGS = [
+  {
+    name: 'webhooks.max',
+    kind: 'integer',
+    standard: 2_000,
+    min: 1,
+    max: 100_000,
+    sentence: 'Webhooks an environment may have.',
+  },
+  {
+    name: 'webhooks.allowPrivateCidrs',
+    kind: 'list',
+    standard: [],
+    sentence: 'CIDR ranges that are not public and to which webhooks may deliver all the same.',
+  },
+  {
+    name: 'webhooks.extraCaFile',
+    kind: 'text',
+    standard: '',
+    sentence: 'PEM of authorities trusted for receivers besides the public ones.',
+  },
+  {
+    name: 'webhooks.masterKeyFile',
+    kind: 'text',
+    standard: '',
+    sentence: 'File of the key that secrets are sealed under, made at the first start; empty: master.key in data.dir.',
+  },
+  {
+    name: 'webhooks.inFlightMax',
+    kind: 'integer',
+    standard: 1_024,
+    min: 1,
+    max: 16_384,
+    sentence: 'Deliveries of a process under way at once.',
+  },
+  {
+    name: 'webhooks.backlogMax',
+    kind: 'integer',
+    standard: 100_000,
+    min: 100,
+    max: 10_000_000,
+    sentence: 'Deliveries that may wait per webhook; beyond that the oldest fail with backlog_overflow.',
+  },
+  {
+    name: 'webhooks.ipv4',
+    kind: 'list',
+    standard: [],
+    sentence: 'Ranges that deliveries come from, told under /.well-known/webhook-ips.',
+  },
+  { name: 'webhooks.ipv6', kind: 'list', standard: [], sentence: 'The same for IPv6.' },
+  {
+    name: 'webhooks.ipsUpdatedAt',
+    kind: 'text',
+    standard: '',
+    sentence: 'When those ranges changed last, an RFC 3339 time.',
+  },
+  {
+    name: 'smtp.host',
+    kind: 'text',
+    standard: '',
+    sentence: 'Mail server that is told when a webhook fails for 12 hours or is disabled; empty: no mail.',
+  },
+  { name: 'smtp.port', kind: 'integer', standard: 587, min: 1, max: 65_535, sentence: 'Port of smtp.host.' },
+  {
+    name: 'smtp.tls',
+    kind: 'text',
+    standard: 'starttls',
+    oneOf: ['starttls', 'implicit', 'none'],
+    sentence: 'starttls: no mail without it. implicit: from the first byte, as on port 465. none: for a server nearby.',
+  },
+  { name: 'smtp.user', kind: 'text', standard: '', sentence: 'User at smtp.host; empty: nobody signs in.' },
+  { name: 'smtp.password', kind: 'text', standard: '', sentence: 'Password of smtp.user.' },
+  { name: 'smtp.from', kind: 'text', standard: '', sentence: 'Sender of mails; empty: fingerpost at smtp.host.' },
+  { name: 'smtp.to', kind: 'list', standard: [], sentence: 'Who gets them.' },
+] as const

@@ -1,0 +1,61 @@
+// The webhooks of each environment as they are now: kept until their revision says that one changed.
+
+import type { Env } from '../domain/event.ts'
+import { type EventType, typesOf } from '../domain/webhook.ts'
+import type { Workspace } from '../domain/workspace.ts'
+import type { Kv } from '../kv/kv.ts'
+import { readWebhooks, readWebhooksHead, type StoredWebhook } from '../records/webhooks.ts'
+
+export interface Subscription {
+  readonly webhook: StoredWebhook
+  readonly types: ReadonlySet<EventType>
+}
+
+export interface Tenant {
+  readonly workspace: Workspace
+  readonly env: Env
+  readonly revision: number
+  readonly subscriptions: ReadonlyMap<string, Subscription>
+  /** What any of those that are not disabled is told of. */
+  readonly types: ReadonlySet<EventType>
+}
+
+export interface Subscriptions {
+  /** As of a moment after the call; null: no such workspace. */
+  tenant(workspace: string, env: Env): Promise<Tenant | null>
+}
+
+const TENANTS_MAX = 10_000
+
+export function openSubscriptions(kv: Pick<Kv, 'get' | 'scan'>): Subscriptions {
+  const known = new Map<string, Tenant>()
+  return {
+    async tenant(workspace, env) {
+      const name = `${workspace}/${env}`
+      for (;;) {
+        const head = await readWebhooksHead(kv, workspace, env)
+        if (head === null) return null
+        const held = known.get(name)
+        if (held?.revision === head.revision) {
+          return held.workspace.apiVersion === head.workspace.apiVersion && held.workspace.plan === head.workspace.plan
+            ? held
+            : { ...held, workspace: head.workspace }
+        }
+        const tenant = tenantOf(head, env, await readWebhooks(kv, workspace, env))
+        const [oldest] = known.keys()
+        if (known.size >= TENANTS_MAX && oldest !== undefined) known.delete(oldest)
+        known.set(name, tenant)
+      }
+    },
+  }
+}
+
+function tenantOf(
+  { workspace, revision }: { readonly workspace: Workspace; readonly revision: number },
+  env: Env,
+  webhooks: readonly StoredWebhook[],
+): Tenant {
+  const subscriptions = new Map(webhooks.map((webhook) => [webhook.id, { webhook, types: typesOf(webhook.events) }]))
+  const told = [...subscriptions.values()].filter(({ webhook }) => webhook.status !== 'disabled')
+  return { workspace, env, revision, subscriptions, types: new Set(told.flatMap(({ types }) => [...types])) }
+}
