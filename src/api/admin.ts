@@ -1,23 +1,36 @@
 // /admin/v1: workspaces and their keys, for whoever runs the deployment. A key's text is in the answer that made it and
 // nowhere else.
 
-import Type from 'typebox'
 import { KEYS_PER_WORKSPACE_MAX, makeTokenSecret, newKey } from '../control/bootstrap.ts'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
-import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
-import { keyPrefix, makeKey } from '../domain/keys.ts'
-import { API_VERSIONS, type ApiKey, type KeyKind, PLANS, SCOPES, type Workspace } from '../domain/workspace.ts'
-import { isoTime } from '../events/present.ts'
+import { type RandomBytes, seededBytes } from '../domain/ids.ts'
+import { makeKey } from '../domain/keys.ts'
+import { type Static, Type } from '../domain/schema.ts'
+import {
+  API_VERSIONS,
+  type ApiKey,
+  type KeyKind,
+  PLANS,
+  SCOPES,
+  type ScoreWeights,
+  type Workspace,
+} from '../domain/workspace.ts'
+import { SCORE_REASONS } from '../engine/weights.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { LIMIT_MAX, SLIDING_LIMIT_MAX } from '../limits/limits.ts'
 import type { NewKey } from '../records/commands.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { listKeys } from '../records/keys.ts'
 import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
+import { ADMIN_DOCS } from './answers/admin.ts'
+import { newId } from './callers.ts'
+import { KEEP_ALL } from './idempotency.ts'
+import { presentKey, presentWorkspace, WITHOUT_TEXT } from './present-admin.ts'
 import { operated, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -35,11 +48,37 @@ const ACTOR = 'operator'
 const NAME_CHARS_MAX = 200
 const ORIGINS_MAX = 50
 const ORIGIN_CHARS_MAX = 300
+const RETENTION_DAYS_MAX = 3_650
 const KEY_KINDS: readonly KeyKind[] = ['public', 'secret']
 const ENVS: readonly Env[] = ['live', 'test']
 
 const name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })
-const settings = Type.Object({ clientResult: Type.Optional(oneOf(['id', 'verdict'])) }, strict)
+/** Only known reasons; an update replaces all of them, with none for the standard weights. */
+const scoreWeights = Type.Unsafe<ScoreWeights>(
+  Type.Object(
+    Object.fromEntries(SCORE_REASONS.map((reason) => [reason, Type.Optional(Type.Number({ minimum: 0, maximum: 1 }))])),
+    strict,
+  ),
+)
+const limit = (maximum: number) =>
+  Type.Optional(Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum }))
+/** An update replaces all of them; what is left out is unlimited. They count on the plan `enterprise` only. */
+const limits = Type.Object(
+  { serverPerMinute: limit(LIMIT_MAX), mgmtPerMinute: limit(LIMIT_MAX), burstPerSecond: limit(SLIDING_LIMIT_MAX) },
+  strict,
+)
+const days = Type.Optional(Type.Integer({ minimum: 1, maximum: RETENTION_DAYS_MAX }))
+/** An update replaces both; what is left out is that of the deployment, and so is what is longer. */
+const retention = Type.Object({ eventsDays: days, fullIpDays: days }, strict)
+const settings = Type.Object(
+  {
+    clientResult: Type.Optional(oneOf(['id', 'verdict'])),
+    scoreWeights: Type.Optional(scoreWeights),
+    limits: Type.Optional(limits),
+    retention: Type.Optional(retention),
+  },
+  strict,
+)
 const CreateWorkspaceBody = Type.Object(
   {
     name,
@@ -80,19 +119,21 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
   return [
     operated({
       method: 'POST',
+      doc: ADMIN_DOCS.createWorkspace,
       path: '/admin/v1/workspaces',
       body: CreateWorkspaceBody,
-      async handle({ body: { name, plan = 'enterprise', apiVersion = API_VERSIONS[0] as string, settings } }) {
+      once: KEEP_ALL,
+      async handle({ seed, body: { name, plan = 'enterprise', apiVersion = API_VERSIONS[0] as string, settings } }) {
         const outcome = await submit({
           type: 'workspace.create',
-          workspace: makeObjectId('ws', random),
+          workspace: newId({ seed }, 'ws', random),
           env: null,
           actor: ACTOR,
           data: {
             name,
             plan,
             apiVersion,
-            settings: { clientResult: settings?.clientResult ?? 'id' },
+            settings: { ...settings, clientResult: settings?.clientResult ?? 'id' },
             tokenSecret: makeTokenSecret(random),
           },
         })
@@ -102,6 +143,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
 
     operated({
       method: 'GET',
+      doc: ADMIN_DOCS.workspaces,
       path: '/admin/v1/workspaces',
       query: PageQuery,
       handle: async ({ query }) => ({ body: page(await listWorkspaces(kv), query, presentWorkspace) }),
@@ -109,12 +151,14 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
 
     operated({
       method: 'GET',
+      doc: ADMIN_DOCS.workspace,
       path: '/admin/v1/workspaces/:workspaceId',
       handle: async ({ params }) => ({ body: presentWorkspace(await existing(params.workspaceId)) }),
     }),
 
     operated({
       method: 'PATCH',
+      doc: ADMIN_DOCS.updateWorkspace,
       path: '/admin/v1/workspaces/:workspaceId',
       body: UpdateWorkspaceBody,
       async handle({ params, body }) {
@@ -134,17 +178,20 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
 
     operated({
       method: 'POST',
+      doc: ADMIN_DOCS.createKey,
       path: '/admin/v1/workspaces/:workspaceId/keys',
       body: CreateKeyBody,
-      async handle({ params, body }) {
+      once: WITHOUT_TEXT,
+      async handle({ params, body, seed }) {
         const about = keyAbout(body, clock.now())
         const workspace = await existing(params.workspaceId)
-        return { status: 201, body: await makeAndStore('key.create', workspace, body.environment, about) }
+        return { status: 201, body: await makeAndStore('key.create', workspace, body.environment, about, seed) }
       },
     }),
 
     operated({
       method: 'GET',
+      doc: ADMIN_DOCS.keys,
       path: '/admin/v1/workspaces/:workspaceId/keys',
       query: PageQuery,
       async handle({ params, query }) {
@@ -156,16 +203,19 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
 
     operated({
       method: 'POST',
+      doc: ADMIN_DOCS.rotateKeys,
       path: '/admin/v1/workspaces/:workspaceId/keys/rotate',
       body: RotateBody,
-      async handle({ params, body: { kind, environment } }) {
+      once: WITHOUT_TEXT,
+      async handle({ params, seed, body: { kind, environment } }) {
         const workspace = await existing(params.workspaceId)
-        return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }) }
+        return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }, seed) }
       },
     }),
 
     operated({
       method: 'DELETE',
+      doc: ADMIN_DOCS.revokeKey,
       path: '/admin/v1/workspaces/:workspaceId/keys/:keyId',
       async handle({ params }) {
         const workspace = await existing(params.workspaceId)
@@ -205,9 +255,11 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
     workspace: Workspace,
     env: Env,
     about: Parameters<typeof newKey>[2],
+    seed: string | null,
   ) {
-    const text = makeKey(about.kind, env, random)
-    const key = newKey(text, random, about)
+    const draw = seed === null ? random : seededBytes(seed)
+    const text = makeKey(about.kind, env, draw)
+    const key = newKey(text, draw, about)
     const draft = { workspace: workspace.id, env, actor: ACTOR, data: { key, keysMax } }
     const { at, revoked } = accepted(await submit({ ...draft, type }))
     await refresh()
@@ -220,7 +272,7 @@ const OBJECT_ID = /^[A-Za-z0-9_]{1,64}$/
 
 type KeyAbout = Pick<NewKey, 'kind' | 'label' | 'scopes' | 'origins' | 'expiresAt'>
 
-function keyAbout(body: Type.Static<typeof CreateKeyBody>, nowMs: number): KeyAbout {
+function keyAbout(body: Static<typeof CreateKeyBody>, nowMs: number): KeyAbout {
   const { kind, label = null, scopes = null, origins = null } = body
   if (kind === 'public' && scopes !== null) throw invalid('scopes', 'Only secret keys have scopes.')
   if (kind === 'secret' && origins !== null) throw invalid('origins', 'Only public keys have origins.')
@@ -243,7 +295,7 @@ function isOrigin(text: string): boolean {
 
 function page<T, Shown>(
   all: readonly T[],
-  { limit = PAGE_LIMIT_DEFAULT, offset = 0 }: Type.Static<typeof PageQuery>,
+  { limit = PAGE_LIMIT_DEFAULT, offset = 0 }: Static<typeof PageQuery>,
   present: (one: T) => Shown,
 ) {
   return { data: all.slice(offset, offset + limit).map(present), total: all.length }
@@ -254,25 +306,3 @@ function presentWritten(outcome: Parameters<typeof accepted>[0]) {
   if (workspace === undefined) throw new Error('the outcome of a workspace command without a workspace')
   return presentWorkspace(workspace)
 }
-
-const presentWorkspace = ({ id, name, plan, apiVersion, settings, createdAt }: Omit<Workspace, 'tokenSecret'>) => ({
-  id,
-  name,
-  plan,
-  apiVersion,
-  settings,
-  createdAt: isoTime(createdAt),
-})
-
-const presentKey = (key: ApiKey) => ({
-  id: key.id,
-  kind: key.kind,
-  environment: key.env,
-  prefix: keyPrefix(key.kind, key.env),
-  last4: key.last4,
-  label: key.label,
-  scopes: key.scopes,
-  origins: key.origins,
-  createdAt: isoTime(key.createdAt),
-  expiresAt: key.expiresAt === null ? null : isoTime(key.expiresAt),
-})

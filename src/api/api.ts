@@ -1,16 +1,20 @@
 // Puts the rows of the route table on the server. The order of checks is the contract's: route and method (the server's
-// part), key, scope, media type and size, then parsing, validation and the handler.
+// part), key, rate limit, scope, media type and size, then parsing, validation and the handler.
 
 import { ApiError } from '../domain/errors.ts'
 import { parseJson } from '../http/json-body.ts'
 import type { HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import { decodeUtf8 } from '../http/utf8.ts'
+import { must } from '../lib/must.ts'
 import { validator } from '../lib/validate.ts'
 import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
+import { tenantScope } from '../records/scopes.ts'
+import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { Operator } from './operator.ts'
-import { presentReply } from './present.ts'
+import { presentReply, presentStream } from './present.ts'
 import { queryParser } from './query.ts'
+import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
 import type { AddressOf, KeyedCall, Route } from './routes.ts'
 
 const BODY_BYTES_MAX = 262_144
@@ -18,12 +22,16 @@ const BODY_BYTES_MAX = 262_144
 const IGNORED_BODY_BYTES_MAX = 4_096
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 const CSV_TYPE = /^text\/csv(?:\s*;\s*(?:charset="?utf-8"?|header=(?:present|absent)))*\s*$/i
+const IDEMPOTENCY_KEY = 'idempotency-key'
 const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
 
 export interface ApiNeeds {
   readonly auth: Auth
   /** null: rows with access 'operator' do not exist. */
   readonly operator: Operator | null
+  /** How much a key may ask; null: anything. */
+  readonly takeRate: TakeRate | null
+  readonly idempotency: Idempotency
   /** Who the client is; the socket's peer by default. */
   readonly addressOf?: AddressOf
   /** Headers `addressOf` reads, lower case. */
@@ -37,7 +45,12 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route
     const { before, handler } = serve(route, needs)
     http.route(route.method, route.path, handler, {
       before,
-      headers: [...HEADERS, ...(needs.addressHeaders ?? []), ...(route.headers ?? [])],
+      headers: [
+        ...HEADERS,
+        ...(needs.addressHeaders ?? []),
+        ...(route.headers ?? []),
+        ...(route.once === undefined ? [] : [IDEMPOTENCY_KEY]),
+      ],
       bodyBytesMax: route.body === undefined ? IGNORED_BODY_BYTES_MAX : (route.bodyBytesMax ?? BODY_BYTES_MAX),
       ...(route.deadlineMs === undefined ? {} : { deadlineMs: route.deadlineMs }),
     })
@@ -46,19 +59,39 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route
 
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
-function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNeeds) {
-  const { access, handle } = route
+function serve(route: Route, needs: ApiNeeds) {
+  const { auth, operator, takeRate, idempotency, addressOf = peerAddress } = needs
+  const { access, handle, once } = route
+  const rateClass = rateClassOf(route.path)
   const readQuery = queryParser(route.query)
   const readBody = bodyReader(route)
   const isCsv = (request: HttpRequest) => route.csv !== undefined && CSV_TYPE.test(request.header('content-type'))
 
-  function before(request: HttpRequest): null {
+  function before(request: HttpRequest): null | Promise<null> {
     if (access === 'operator') operator?.authorise(request.header('authorization'), addressOf(request))
     else if (access !== 'none') {
       const caller = auth.authenticate(bearer(request.header('authorization')), addressOf(request))
-      if (access !== 'any-key') permit(caller, access)
       request.context = caller
+      const permission = rateClass === null ? null : (takeRate?.(caller, rateClass) ?? null)
+      if (permission !== null) return withinRate(request, caller, permission)
+      permitScope(caller)
     }
+    return checkMediaType(request)
+  }
+
+  async function withinRate(request: HttpRequest, caller: Caller, permission: Promise<Permission>): Promise<null> {
+    const { headers, refusal } = await permission
+    request.answerHeaders = headers
+    if (refusal !== null) throw refusal
+    permitScope(caller)
+    return checkMediaType(request)
+  }
+
+  function permitScope(caller: Caller): void {
+    if (access !== 'any-key' && access !== 'operator' && access !== 'none') permit(caller, access)
+  }
+
+  function checkMediaType(request: HttpRequest): null {
     const isJson = JSON_TYPE.test(request.header('content-type'))
     if (route.body !== undefined && hasBody(request) && !isJson && !isCsv(request)) {
       throw new ApiError('unsupported_media_type')
@@ -66,11 +99,19 @@ function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNee
     return null
   }
 
+  function ownerOf(caller: Caller): KeyOwner {
+    if (access === 'operator') return must(operator, 'an operator').keyOwner
+    const { workspace, env } = caller
+    return { scope: tenantScope(workspace.id, env), name: `${workspace.id}/${env}`, secret: workspace.tokenSecret }
+  }
+
   async function handler(request: HttpRequest): Promise<HttpResponse> {
-    const body = readBody(request.body, isCsv(request))
+    const bytes = request.body
+    const body = readBody(bytes, isCsv(request))
     const call: KeyedCall = {
       // Rows without a key never look at it; the types of `keyed` and its siblings see to that.
       caller: request.context as Caller,
+      seed: null,
       params: request.params,
       query: readQuery(request.query),
       body: body(),
@@ -78,7 +119,17 @@ function serve(route: Route, { auth, operator, addressOf = peerAddress }: ApiNee
       aborted: request.aborted,
       whenAborted: request.whenAborted,
     }
-    const reply = await handle(call)
+    const key = once === undefined ? '' : request.header(IDEMPOTENCY_KEY)
+    const reply =
+      once === undefined || key === ''
+        ? await handle(call)
+        : await idempotency.once(
+            { owner: ownerOf(call.caller), method: request.method, path: request.path, key, body: bytes },
+            once.keep,
+            (kept, seed) => once.show(kept, { ...call, seed }),
+            async (seed) => handle({ ...call, seed }),
+          )
+    if (reply.stream !== undefined) return presentStream(reply.stream)
     return presentReply(reply.status ?? 200, reply.body, reply.headers)
   }
 

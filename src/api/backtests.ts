@@ -1,9 +1,9 @@
 // Backtests of saved and unsaved rules. They wait their turn, and end when their client leaves.
 
-import Type from 'typebox'
 import { ApiError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/event.ts'
 import type { Group } from '../domain/rule.ts'
+import { type Static, Type } from '../domain/schema.ts'
 import { isoTime, scoresVisible } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -18,6 +18,7 @@ import {
 import { type BacktestQueueConfig, openBacktestQueue, WorkspaceBusy } from '../reads/backtest-queue.ts'
 import { parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
+import { RULE_TRIAL_DOCS } from './answers/rule-trial.ts'
 import { type KeyedCall, keyed, type Reply, type Route } from './routes.ts'
 import { existingRule, parseContext } from './rules.ts'
 import { strict } from './schemas.ts'
@@ -48,7 +49,7 @@ interface Asked {
   readonly conditions: Group
   readonly verdict: Verdict | null
 }
-type Range = Type.Static<typeof SavedBody>
+type Range = Static<typeof SavedBody>
 
 export function backtestRoutes(needs: BacktestRoutesNeeds): Route[] {
   const { kv, clock } = needs
@@ -78,6 +79,7 @@ export function backtestRoutes(needs: BacktestRoutesNeeds): Route[] {
   return [
     keyed({
       method: 'POST',
+      doc: RULE_TRIAL_DOCS.backtest,
       path: '/v1/rules/:ruleId/backtest',
       access: 'rules:read',
       body: SavedBody,
@@ -92,6 +94,7 @@ export function backtestRoutes(needs: BacktestRoutesNeeds): Route[] {
 
     keyed({
       method: 'POST',
+      doc: RULE_TRIAL_DOCS.backtestUnsaved,
       path: '/v1/rules/backtest',
       access: 'rules:read',
       body: UnsavedBody,

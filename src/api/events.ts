@@ -1,21 +1,28 @@
-// /v1/events: one event by id, and pages of them.
+// /v1/events: one event by id and what is said of it afterwards, and pages of events.
 
-import Type, { type Static } from 'typebox'
 import { ApiError, invalid } from '../domain/errors.ts'
-import { type Env, SIGNAL_NAMES, VERDICTS } from '../domain/event.ts'
+import { type Env, SIGNAL_NAMES, type StoredEvent, VERDICTS } from '../domain/event.ts'
+import { LINKED_ID_CHARS_MAX } from '../domain/identify.ts'
 import { isVisitorId } from '../domain/ids.ts'
+import { type Static, Type } from '../domain/schema.ts'
 import { isoTime, presentEvent } from '../events/present.ts'
-import { parseDatetime } from '../lib/datetime.ts'
+import type { Annotate } from '../ingress/annotate.ts'
+import { checkTag } from '../ingress/body.ts'
 import { readCursor, writeCursor } from '../reads/cursor.ts'
 import type { EventFilter, EventReads, EventSummary } from '../reads/events.ts'
+import type { IdentityReads } from '../reads/identity.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import type { Caller } from '../records/auth.ts'
+import { EVENT_DOCS } from './answers/events.ts'
+import { moment } from './query.ts'
 import { keyed, type Reply, type Route } from './routes.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface EventsNeeds {
   readonly events: EventReads
   readonly visitors: VisitorReads
+  readonly identity: IdentityReads
+  readonly annotate: Annotate
 }
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
@@ -36,24 +43,31 @@ const ListQuery = Type.Object(
 )
 const VisitorListQuery = Type.Object(PAGE, strict)
 
+const LABELS = ['fraud', 'legitimate', null]
+const PatchBody = Type.Object(
+  {
+    linkedId: Type.Optional(Type.String({ minLength: 1, maxLength: LINKED_ID_CHARS_MAX })),
+    tag: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+    label: Type.Optional(Type.Unsafe<StoredEvent['label']>({ type: ['string', 'null'], enum: LABELS })),
+  },
+  strict,
+)
+
 type PageQuery = Static<typeof VisitorListQuery>
 
-function moment(text: string | undefined, field: string): number | undefined {
-  if (text === undefined) return undefined
-  const at = parseDatetime(text)
-  if (at === null) throw invalid(field, 'This is no RFC 3339 time.')
-  return at
-}
+type Filter = Omit<EventFilter, 'visitorIds'> & { readonly visitorId?: string }
 
-/** Filters as the reads take them; absent ones are left out. */
-function filterOf(query: Static<typeof ListQuery>): EventFilter {
+/** Filters as the client means them; absent ones are left out. */
+function filterOf(query: Static<typeof ListQuery>): Filter {
   const { before, after, limit, cursor, ...rest } = query
   if (rest.visitorId !== undefined && !isVisitorId(rest.visitorId)) throw invalid('visitorId', 'This is no visitor id.')
   if (rest.ruleId !== undefined && !/^rul_[0-9A-Za-z]{20}$/.test(rest.ruleId))
     throw invalid('ruleId', 'This is no rule id.')
-  const from = moment(after, 'after')
-  const to = moment(before, 'before')
-  return { ...rest, ...(from === undefined ? {} : { after: from }), ...(to === undefined ? {} : { before: to }) }
+  return {
+    ...rest,
+    ...(after === undefined ? {} : { after: moment(after, 'after') }),
+    ...(before === undefined ? {} : { before: moment(before, 'before') }),
+  }
 }
 
 const presentSummary = (event: EventSummary) => ({
@@ -71,12 +85,23 @@ const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: EventSummary)
   signals: { bot, vpn },
 })
 
-export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
-  async function page<T>(caller: Caller, filter: EventFilter, query: PageQuery, present: (e: EventSummary) => T) {
+export function eventRoutes({ events, visitors, identity, annotate }: EventsNeeds): Route[] {
+  /** `check`: what is refused once the cursor is known to be ours. */
+  async function page<T>(
+    caller: Caller,
+    filter: Filter,
+    query: PageQuery,
+    present: (e: EventSummary) => T,
+    check: () => Promise<void> = async () => {},
+  ) {
     const { workspace, env } = caller
     const question = JSON.stringify([workspace.id, env, filter])
     const from = query.cursor === undefined ? null : readCursor(workspace.tokenSecret, question, query.cursor)
-    const found = await events.page(workspace.id, env, filter, query.limit ?? PAGE_LIMIT_DEFAULT, from)
+    await check()
+    const { visitorId, ...rest } = filter
+    const visitorIds = visitorId === undefined ? undefined : await visitors.idsOf(workspace.id, env, visitorId)
+    const asked: EventFilter = { ...rest, ...(visitorIds === undefined ? {} : { visitorIds }) }
+    const found = await events.page(workspace.id, env, asked, query.limit ?? PAGE_LIMIT_DEFAULT, from)
     const last = found.events.at(-1)
     return {
       data: found.events.map(present),
@@ -86,25 +111,58 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
     }
   }
 
-  async function one(caller: Caller, requestId: string): Promise<Reply> {
+  async function one(
+    caller: Caller,
+    requestId: string,
+    show: (event: StoredEvent) => unknown = (event) => presentEvent(event, caller.workspace.plan),
+  ): Promise<Reply> {
     const { workspace, env } = caller
     const event = await events.byId(workspace.id, env as Env, requestId)
     if (event === null) throw new ApiError('not_found')
     if (event === 'pending') {
       return { status: 202, headers: [['Retry-After', '1']], body: { requestId, status: 'pending' } }
     }
-    return { body: presentEvent(event, workspace.plan) }
+    return { body: await show(event) }
   }
 
   return [
     keyed({
       method: 'GET',
+      doc: EVENT_DOCS.one,
       path: '/v1/events/:requestId',
       access: 'events:read',
       handle: ({ caller, params }) => one(caller, params.requestId ?? ''),
     }),
     keyed({
+      method: 'PATCH',
+      doc: EVENT_DOCS.change,
+      path: '/v1/events/:requestId',
+      access: 'events:write',
+      body: PatchBody,
+      async handle({ caller, params, body }) {
+        checkTag(body.tag)
+        const { workspace, env } = caller
+        const requestId = params.requestId ?? ''
+        const found = await events.find(workspace.id, env, requestId)
+        if (found === null) throw new ApiError('not_found')
+        if (found === 'pending') throw new ApiError('unavailable', { retryAfter: 1 })
+        if (Object.keys(body).length > 0) {
+          const id = found.event.requestId
+          await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes: body })
+        }
+        return one(caller, requestId)
+      },
+    }),
+    keyed({
       method: 'GET',
+      doc: EVENT_DOCS.identity,
+      path: '/v1/events/:requestId/identity',
+      access: 'events:read',
+      handle: ({ caller, params }) => one(caller, params.requestId ?? '', identity.explain),
+    }),
+    keyed({
+      method: 'GET',
+      doc: EVENT_DOCS.list,
       path: '/v1/events',
       access: 'events:read',
       query: ListQuery,
@@ -112,14 +170,18 @@ export function eventRoutes({ events, visitors }: EventsNeeds): Route[] {
     }),
     keyed({
       method: 'GET',
+      doc: EVENT_DOCS.ofVisitor,
       path: '/v1/visitors/:visitorId/events',
       access: 'visitors:read',
       query: VisitorListQuery,
       handle: async ({ caller, params, query }) => {
         const visitorId = params.visitorId ?? ''
-        const known = await visitors.byId(caller.workspace.id, caller.env, visitorId)
-        if (known === null) throw new ApiError('not_found')
-        return { body: await page(caller, filterOf({ ...query, visitorId }), query, presentVisit) }
+        if (!isVisitorId(visitorId)) throw new ApiError('not_found')
+        const check = async () => {
+          const known = await visitors.byId(caller.workspace.id, caller.env, visitorId)
+          if (known === null) throw new ApiError('not_found')
+        }
+        return { body: await page(caller, filterOf({ ...query, visitorId }), query, presentVisit, check) }
       },
     }),
   ]

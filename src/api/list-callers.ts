@@ -1,14 +1,12 @@
-// What every endpoint of a list begins with: whose it is, and that it exists there.
+// What every endpoint of a list begins with: that it exists where the caller works.
 
 import { ApiError } from '../domain/errors.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Caller } from '../records/auth.ts'
 import { readList, type StoredList } from '../records/lists.ts'
+import { placeOf } from './callers.ts'
 
 const LIST_ID = /^lst_[0-9A-Za-z]{20}$/
-
-export const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
-export const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
 
 /** Throws ApiError not_found, for a malformed id as well. */
 export async function existingList(kv: Pick<Kv, 'get'>, caller: Caller, listId = ''): Promise<StoredList> {

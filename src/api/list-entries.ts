@@ -1,13 +1,14 @@
 // /v1/lists/{id}/entries: changing them in one step, reading them by prefix, asking whether values are on the list.
 
-import Type from 'typebox'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { invalid } from '../domain/errors.ts'
 import { ENTRIES_PER_CALL_MAX, normaliseEntry, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
+import { Type } from '../domain/schema.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
 import { readLast, writeCursor } from '../reads/cursor.ts'
+import { groupOf } from '../records/aliases.ts'
 import type { Caller } from '../records/auth.ts'
 import type { NewEntry } from '../records/list-commands.ts'
 import {
@@ -22,7 +23,9 @@ import {
 } from '../records/lists.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { boundedText, members } from '../rules/parse.ts'
-import { commandOf, existingList, placeOf } from './list-callers.ts'
+import { LIST_DOCS } from './answers/lists.ts'
+import { commandOf, placeOf } from './callers.ts'
+import { existingList } from './list-callers.ts'
 import { readEntriesCsv } from './list-csv.ts'
 import { presentEntry } from './present-lists.ts'
 import { keyed, type Route } from './routes.ts'
@@ -63,6 +66,7 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
   return [
     keyed({
       method: 'PATCH',
+      doc: LIST_DOCS.changeEntries,
       path: '/v1/lists/:listId/entries',
       access: 'lists:write',
       body: PatchBody,
@@ -90,15 +94,16 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
 
     keyed({
       method: 'GET',
+      doc: LIST_DOCS.entries,
       path: '/v1/lists/:listId/entries',
       access: 'lists:read',
       query: EntriesQuery,
       async handle({ caller, params, query: { q = '', limit = PAGE_LIMIT_DEFAULT, cursor } }) {
+        const { tokenSecret } = caller.workspace
+        const question = JSON.stringify(['list', caller.env, params.listId, q])
+        const after = cursor === undefined ? null : readLast(tokenSecret, question, cursor)
         const list = await existingList(kv, caller, params.listId)
         const prefix = list.type === 'visitor' ? q.trim() : q.trim().toLowerCase()
-        const { tokenSecret } = caller.workspace
-        const question = JSON.stringify(['list', caller.env, list.id, prefix])
-        const after = cursor === undefined ? null : readLast(tokenSecret, question, cursor)
         const found = await entriesAfter(caller, list, prefix, after, limit + 1)
         const page = found.slice(0, limit)
         const last = page.at(-1)
@@ -115,6 +120,7 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
 
     keyed({
       method: 'POST',
+      doc: LIST_DOCS.checkEntries,
       path: '/v1/lists/:listId/entries/check',
       access: 'lists:read',
       body: CheckBody,
@@ -123,7 +129,11 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
         const values = body.values.map((value, i) => entryText(list, value, `values[${i}]`))
         const data = []
         const place = { ...placeOf(caller), id: list.id, type: list.type }
-        for (const value of values) data.push({ value, present: await isListed(kv, place, value, clock.now()) })
+        for (const value of values) {
+          const { workspace, env, type } = place
+          const listed = type === 'visitor' ? (await groupOf(kv, workspace, env, value))[0] : value
+          data.push({ value, present: await isListed(kv, place, listed, clock.now()) })
+        }
         return { body: { data } }
       },
     }),

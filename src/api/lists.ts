@@ -1,9 +1,8 @@
 // /v1/lists: lists themselves. Writes go through the control plane; reads come from the kv.
 
-import Type from 'typebox'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { invalid } from '../domain/errors.ts'
-import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import type { RandomBytes } from '../domain/ids.ts'
 import {
   isListName,
   LIST_DESCRIPTION_CHARS_MAX,
@@ -11,13 +10,17 @@ import {
   LIST_TYPES,
   TTL_SECONDS_MAX,
 } from '../domain/list.ts'
+import { Type } from '../domain/schema.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
 import type { Caller } from '../records/auth.ts'
 import { readLists, type StoredList } from '../records/lists.ts'
 import { readRuleset } from '../records/rules.ts'
-import { commandOf, existingList, placeOf } from './list-callers.ts'
+import { LIST_DOCS } from './answers/lists.ts'
+import { commandOf, newId, placeOf } from './callers.ts'
+import { KEEP_ALL } from './idempotency.ts'
+import { existingList } from './list-callers.ts'
 import { listEntryRoutes } from './list-entries.ts'
 import { presentList, presentListedList, rulesNaming } from './present-lists.ts'
 import { keyed, type Route } from './routes.ts'
@@ -53,12 +56,14 @@ export function listRoutes(needs: ListsNeeds): Route[] {
   return [
     keyed({
       method: 'POST',
+      doc: LIST_DOCS.create,
       path: '/v1/lists',
       access: 'lists:write',
       body: CreateBody,
-      async handle({ caller, body: { name, type, description = null, ttl = null } }) {
+      once: KEEP_ALL,
+      async handle({ caller, seed, body: { name, type, description = null, ttl = null } }) {
         if (!isListName(name)) throw invalid('name', NAME_RULE)
-        const id = makeObjectId('lst', random)
+        const id = newId({ seed }, 'lst', random)
         const data = { id, name, type, description, ttl, maxima: { listsMax: maxima.listsMax } }
         const list = written(await submit({ ...commandOf(caller), type: 'list.create', data }))
         return { status: 201, body: presentList(list) }
@@ -67,6 +72,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: LIST_DOCS.list,
       path: '/v1/lists',
       access: 'lists:read',
       query: ListQuery,
@@ -79,6 +85,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: LIST_DOCS.one,
       path: '/v1/lists/:listId',
       access: 'lists:read',
       async handle({ caller, params }) {
@@ -89,6 +96,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
 
     keyed({
       method: 'PUT',
+      doc: LIST_DOCS.update,
       path: '/v1/lists/:listId',
       access: 'lists:write',
       body: UpdateBody,
@@ -103,6 +111,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
 
     keyed({
       method: 'DELETE',
+      doc: LIST_DOCS.remove,
       path: '/v1/lists/:listId',
       access: 'lists:write',
       async handle({ caller, params }) {

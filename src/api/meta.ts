@@ -1,6 +1,7 @@
 // /v1/meta: which versions of the API there are, and which build answers.
 
 import { API_VERSIONS } from '../domain/workspace.ts'
+import { META_DOC } from './answers/admin.ts'
 import { keyed, type Route } from './routes.ts'
 
 export interface Build {
@@ -12,6 +13,7 @@ export interface Build {
 export const metaRoutes = (build: Build): Route[] => [
   keyed({
     method: 'GET',
+    doc: META_DOC,
     path: '/v1/meta',
     access: 'any-key',
     handle: ({ caller }) => ({

@@ -4,6 +4,8 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../domain/errors.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, openFailures } from '../records/auth.ts'
+import { SYSTEM } from '../records/scopes.ts'
+import type { KeyOwner } from './idempotency.ts'
 
 export const OPERATOR_TOKEN_CHARS_MIN = 32
 
@@ -13,6 +15,8 @@ export interface Operator {
    * insufficient_permissions for a genuine API key.
    */
   authorise(authorization: string, address: string): void
+  /** Of the operator's Idempotency-Keys. */
+  readonly keyOwner: KeyOwner
 }
 
 export interface OperatorNeeds {
@@ -37,6 +41,7 @@ export function openOperator({ token, auth, clock }: OperatorNeeds): Operator {
       }
       throw failures.count(address, new ApiError('invalid_api_key'))
     },
+    keyOwner: { scope: SYSTEM, name: 'operator', secret: token },
   }
 }
 

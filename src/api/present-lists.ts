@@ -1,10 +1,10 @@
 // Lists and their entries as the contract shows them, and which rules name a list.
 
 import { foldListName } from '../domain/list.ts'
-import type { Group } from '../domain/rule.ts'
 import { isoTime } from '../events/present.ts'
 import type { StoredEntry, StoredList } from '../records/lists.ts'
 import type { StoredRule } from '../records/rules.ts'
+import { listsNamed } from '../rules/leaves.ts'
 
 export const presentListedList = ({ id, name, type, entryCount, createdAt, updatedAt }: StoredList) => ({
   id,
@@ -35,20 +35,13 @@ export const presentEntry = (value: string, { addedAt, expiresAt, source, ruleId
   reason,
 })
 
-const namesList = (group: Group, name: string): boolean =>
-  group.rules.some((item) => {
-    if ('rules' in item) return namesList(item, name)
-    const isMembership = item.operator === 'in' || item.operator === 'not_in'
-    return isMembership && typeof item.value === 'string' && foldListName(item.value) === name
-  })
-
 /** Ids of the rules, whatever their status, whose conditions or side effects name the list. */
 export function rulesNaming(rules: readonly StoredRule[], list: StoredList): string[] {
   const name = foldListName(list.name)
   return rules
     .filter(
       ({ conditions, action }) =>
-        namesList(conditions, name) ||
+        listsNamed(conditions).has(name) ||
         (action.sideEffects ?? []).some((effect) => 'list' in effect && foldListName(effect.list) === name),
     )
     .map(({ id }) => id)

@@ -13,6 +13,7 @@ import {
   TooManyInFlight,
 } from '../http/errors.ts'
 import type { Header, HttpResponse, Present } from '../http/message.ts'
+import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 
@@ -42,6 +43,11 @@ export function presentError(error: ApiError): HttpResponse {
 
 export function presentReply(status: number, body: unknown, headers: readonly Header[] = []): HttpResponse {
   return { status, headers: [NO_STORE, ...headers], body: JSON.stringify(body) }
+}
+
+/** Server-sent events. */
+export function presentStream(stream: (stream: HttpStream) => void): HttpResponse {
+  return { status: 200, headers: [NO_STORE], contentType: 'text/event-stream', body: ':\n\n', stream }
 }
 
 /** null: a failure nobody foresaw. */

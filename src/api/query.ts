@@ -1,13 +1,21 @@
 // Query parameters from text: each name known, given once, and written exactly as its type demands.
 
-import type { TSchema } from 'typebox'
 import { invalid } from '../domain/errors.ts'
+import type { TSchema } from '../domain/schema.ts'
+import { parseDatetime } from '../lib/datetime.ts'
 import { validator } from '../lib/validate.ts'
 
 // No sign but minus, no leading zeros, no exponent: one way to write each number, and no surprise in how it is read.
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
 const NAME_CHARS_SHOWN = 64
+
+/** Milliseconds. Throws ApiError validation_error naming the parameter. */
+export function moment(text: string, field: string): number {
+  const at = parseDatetime(text)
+  if (at === null) throw invalid(field, 'This is no RFC 3339 time.')
+  return at
+}
 
 /** Compiles once, at start. The returned function throws ApiError validation_error naming the parameter. */
 export function queryParser(schema: TSchema | undefined): (query: string) => Readonly<Record<string, unknown>> {

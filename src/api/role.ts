@@ -4,36 +4,54 @@ import type { Bus } from '../bus/bus.ts'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { openPropagation } from '../control/propagation.ts'
 import { accepted, type Submitter } from '../control/submit.ts'
+import { forgetVisitor } from '../dispatcher/forget.ts'
 import { ApiError } from '../domain/errors.ts'
-import type { RandomBytes } from '../domain/ids.ts'
+import { homePartition, type RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
+import type { HttpRequest } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
+import { openAnnotate } from '../ingress/annotate.ts'
 import { clientAddress } from '../ingress/client-address.ts'
 import { openErase } from '../ingress/erase.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
+import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
+import { openAnalytics } from '../reads/analytics.ts'
+import { openErasureReads } from '../reads/erasures.ts'
 import type { EventReads } from '../reads/events.ts'
+import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
+import { noteRequested } from '../records/erasure-progress.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
-import { listsOfVisitor } from '../records/lists.ts'
+import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
+import { partitionScope } from '../records/partitions.ts'
 import { adminRoutes } from './admin.ts'
+import { alertRoutes } from './alerts.ts'
+import { analyticsRoutes } from './analytics.ts'
 import { registerRoutes } from './api.ts'
 import { backtestRoutes } from './backtests.ts'
+import { erasureRoutes } from './erasures.ts'
 import { eventRoutes } from './events.ts'
+import { openIdempotency } from './idempotency.ts'
 import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
+import { openRates } from './rate-limits.ts'
+import { serveReference } from './reference/serve.ts'
+import type { Route } from './routes.ts'
 import { ruleHistoryRoutes } from './rule-history.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
+import { splitRoutes } from './split.ts'
 import { visitorRoutes } from './visitors.ts'
+import { type WebhooksNeeds, webhookRoutes } from './webhooks.ts'
 
 const RETRY_AFTER_WIPED_SECONDS = 30
 
@@ -42,6 +60,7 @@ export interface ApiRoleNeeds {
   readonly log: Log
   readonly kv: Kv
   readonly bus: Bus
+  readonly limits: Limits
   readonly clock: Clock
   readonly random: RandomBytes
   readonly lifetime: Lifetime
@@ -50,23 +69,31 @@ export interface ApiRoleNeeds {
   readonly submit: Submitter['submit']
   readonly events: EventReads
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
-  readonly retentionDays: number
+  readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'courier' | 'sealer' | 'ips'>
+  readonly retentionDays: (workspace: string) => number
   readonly partitions: number
+  /** Opens another listener, with routes to be added at once. */
+  readonly listen: (host: string, port: number) => Promise<Http>
   readonly build: { readonly version: string; readonly commit: string }
   readonly config: {
     readonly 'operator.token': string
+    readonly 'http.adminHost': string
+    readonly 'http.adminPort': number
     readonly 'lists.max': number
     readonly 'lists.entriesMax': number
+    readonly 'webhooks.max': number
     readonly trustedProxies: readonly Cidr[]
   }
 }
 
-export function startApi(needs: ApiRoleNeeds): void {
+/** Resolves with the listener of the operator's API, where it has one of its own. Routes are added before it returns. */
+export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
   const {
     http,
     log,
     kv,
     bus,
+    limits,
     clock,
     random,
     lifetime,
@@ -79,7 +106,7 @@ export function startApi(needs: ApiRoleNeeds): void {
     config,
     clickhouse,
   } = needs
-  const { 'operator.token': token, trustedProxies } = config
+  const { 'operator.token': token, 'http.adminHost': adminHost, 'http.adminPort': adminPort, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
   const erase = openErase({ log, kv, clock, random, partitions })
@@ -88,16 +115,40 @@ export function startApi(needs: ApiRoleNeeds): void {
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
-    ...eventRoutes({ events, visitors }),
+    ...eventRoutes({
+      ...{ events, visitors, identity: openIdentityReads(kv, partitions) },
+      annotate: openAnnotate({ log, kv, clock, random }),
+    }),
     ...visitorRoutes({
       visitors,
       async erase(workspace, env, visitorId) {
-        const erasureId = await erase(workspace, env, visitorId)
+        const at = clock.now()
+        const erased = await erase(workspace, env, visitorId)
+        await Promise.all(
+          erased.map(({ visitorId }) => {
+            const home = partitionScope(homePartition(visitorId, partitions))
+            return forgetVisitor(kv, home, { workspace, env, visitorId })
+          }),
+        )
         // The owner of the partition asked for the same, so that it is done in any case; asking again tells when it is.
-        accepted(await submit({ type: 'list.forget', workspace, env, actor: 'erasure', data: { visitorId } }))
-        return erasureId
+        const data = { visitorId: erased[0].visitorId, partitions }
+        accepted(await submit({ type: 'list.forget', workspace, env, actor: 'erasure', data }))
+        const parts = erased.map(({ erasureId, visitorId }) => ({
+          erasureId,
+          partition: homePartition(visitorId, partitions),
+        }))
+        await noteRequested(kv, workspace, env, erased[0].erasureId, { at, parts })
+        return erased
       },
+      submit,
+      partitions,
+      entriesMax: config['lists.entriesMax'],
       listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
+    }),
+    ...splitRoutes({ ...needs, visitors }),
+    ...erasureRoutes({
+      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors },
+      memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
     ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
@@ -106,10 +157,18 @@ export function startApi(needs: ApiRoleNeeds): void {
       ...{ kv, submit, clock, random },
       maxima: { listsMax: config['lists.max'], entriesMax: config['lists.entriesMax'] },
     }),
+    ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),
+    ...alertRoutes({ kv, submit, random }),
     ...metaRoutes({ ...build, native: http.native }),
     ...adminRoutes({ kv, submit, directory, clock, random }),
+    ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
   ]
+  serveReference(
+    http,
+    routes.filter(({ access }) => access !== 'operator' || token !== ''),
+    build.version,
+  )
   // Whatever these endpoints do not find would be called unknown.
   const authOfIntact: Auth = {
     authenticate(keyText, address) {
@@ -118,10 +177,26 @@ export function startApi(needs: ApiRoleNeeds): void {
       return caller
     },
   }
-  registerRoutes(http, routes, {
+  const serving = {
     auth: authOfIntact,
+    takeRate: openRates(limits),
+    idempotency: openIdempotency({ kv, limits, clock }),
     operator: token === '' ? null : openOperator({ token, auth, clock }),
     addressHeaders: ['x-forwarded-for'],
-    addressOf: (request) => clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), trustedProxies),
-  })
+    addressOf: (request: HttpRequest) =>
+      clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), trustedProxies),
+  }
+  if (adminPort === 0 || token === '') {
+    registerRoutes(http, routes, serving)
+    return null
+  }
+  const ofOperator = ({ access }: Route) => access === 'operator'
+  registerRoutes(
+    http,
+    routes.filter((route) => !ofOperator(route)),
+    serving,
+  )
+  const apart = await needs.listen(adminHost, adminPort)
+  registerRoutes(apart, routes.filter(ofOperator), serving)
+  return apart
 }

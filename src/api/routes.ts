@@ -4,18 +4,23 @@
 // To add an endpoint, add a row with `keyed` (API keys), `operated` (operator token) or `open` (no key):
 //   keyed({
 //     method: 'GET',
+//     doc: THING_DOCS.one,               // what it answers, see describe.ts; without it a test fails, not the compiler
 //     path: '/v1/things/:thingId',       // params arrive as sent; what names nothing is not_found
 //     access: 'rules:read',              // the scope a key needs; 'any-key' for none in particular
 //     query: Type.Object({ limit: … }),  // flat object of string, integer, number, boolean; unknown names are refused
 //     body: Type.Object({ … }),          // only where there is one; must be strict (additionalProperties: false)
+//     once: KEEP_ALL,                    // where it creates something: an Idempotency-Key counts
 //     handle: async (call) => ({ body: { … } }),
 //   })
 // `handle` throws ApiError for refusals. It returns plain data; status 200 and JSON are the default.
 
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from '../domain/schema.ts'
 import type { KeyScope } from '../domain/workspace.ts'
 import type { Header, HttpRequest } from '../http/message.ts'
+import type { HttpStream } from '../http/stream.ts'
 import type { Caller } from '../records/auth.ts'
+import type { RouteDoc } from './describe.ts'
+import type { Keeping } from './idempotency.ts'
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Access = KeyScope | 'any-key' | 'operator' | 'none'
@@ -25,6 +30,8 @@ export interface Reply {
   readonly status?: number
   readonly headers?: readonly Header[]
   readonly body: unknown
+  /** Instead of a body: server-sent events, for as long as both sides like. */
+  readonly stream?: (stream: HttpStream) => void
 }
 
 export interface Call<Body = unknown, Query = unknown> {
@@ -37,6 +44,8 @@ export interface Call<Body = unknown, Query = unknown> {
   aborted(): boolean
   /** Calls `listener` when that comes true before the answer is given. */
   whenAborted(listener: () => void): void
+  /** Of a request with an Idempotency-Key what ids are derived from, the same in every repetition; else null. */
+  readonly seed: string | null
 }
 export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Query> {
   readonly caller: Caller
@@ -44,6 +53,8 @@ export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Q
 
 interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A extends Access, C> {
   readonly method: RouteMethod
+  /** What the OpenAPI document and the reference say of it. */
+  readonly doc?: RouteDoc
   readonly path: string
   readonly access: A
   readonly query?: QuerySchema
@@ -57,6 +68,11 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
   /** Further request headers `handle` reads, lower case. */
   readonly headers?: readonly string[]
   readonly deadlineMs?: number
+  /**
+   * The request may carry an Idempotency-Key: `handle` makes its ids with `newId`, so that it can be repeated. What is kept of
+   * the answer must hold no secret. Default: the header is ignored.
+   */
+  readonly once?: Keeping
   readonly handle: (call: C) => Reply | Promise<Reply>
 }
 

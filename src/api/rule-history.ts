@@ -1,23 +1,35 @@
 // What became of rules: the audit log, the versions of one rule, and the way back to one of them.
 
-import Type, { type Static } from 'typebox'
 import type { Propagation } from '../control/propagation.ts'
 import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
+import { type Static, Type } from '../domain/schema.ts'
 import type { ApiKey } from '../domain/workspace.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readLast, writeCursor } from '../reads/cursor.ts'
-import { AUDITED, type AuditEntry, type AuditFilter, readAudit, readAuditEntry } from '../records/audit.ts'
+import type { StoredAlert } from '../records/alerts.ts'
+import {
+  AUDITED,
+  type AuditEntry,
+  type Audited,
+  type AuditFilter,
+  readAudit,
+  readAuditEntry,
+} from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
-import type { RuleMaxima } from '../records/commands.ts'
+import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
 import { keyKey } from '../records/keys.ts'
 import type { StoredRule } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
+import { presentAlert } from './alerts.ts'
+import { RULE_DOCS } from './answers/rules.ts'
+import { commandOf, placeOf } from './callers.ts'
 import { presentDefinition } from './present-rules.ts'
+import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
-import { commandOf, etag, existingRule, ifMatch, placeOf, RULE_MAXIMA, written } from './rules.ts'
+import { etag, existingRule, ifMatch, RULE_MAXIMA, written } from './rules.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface RuleHistoryNeeds {
@@ -76,6 +88,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   return [
     keyed({
       method: 'GET',
+      doc: RULE_DOCS.audit,
       path: '/v1/audit',
       access: 'rules:read',
       query: AuditQuery,
@@ -92,8 +105,8 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
           resource: entry.resource,
           id: entry.id,
           action: entry.action,
-          before: shown(entry.before),
-          after: shown(entry.after),
+          before: shown(entry.before, entry.resource),
+          after: shown(entry.after, entry.resource),
         }))
         return { body: { data, ...rest } }
       },
@@ -101,6 +114,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: RULE_DOCS.versions,
       path: '/v1/rules/:ruleId/versions',
       access: 'rules:read',
       query: PageQuery,
@@ -113,7 +127,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
           at: isoTime(entry.at),
           actor: actorOf(entry),
           action: entry.action,
-          rule: shown(entry.after),
+          rule: shown(entry.after, 'rule'),
         }))
         return { body: { data, ...rest } }
       },
@@ -121,6 +135,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
 
     keyed({
       method: 'POST',
+      doc: RULE_DOCS.rollback,
       path: '/v1/rules/:ruleId/rollback',
       access: 'rules:write',
       headers: ['if-match'],
@@ -151,4 +166,9 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   ]
 }
 
-const shown = (rule: unknown) => (rule === null ? null : presentDefinition(rule as StoredRule))
+function shown(object: unknown, resource: Audited) {
+  if (object === null) return null
+  if (resource === 'rule') return presentDefinition(object as StoredRule)
+  if (resource === 'alert') return presentAlert(object as StoredAlert)
+  return resource === 'webhook' ? presentAuditedWebhook(object as WebhookHead) : object
+}

@@ -1,10 +1,10 @@
 // Rules tried before they count: one event through conditions, a rule or the whole ruleset, and what a monitored rule would have done.
 
-import Type from 'typebox'
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env, RuleMatch, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import type { Group, Rule } from '../domain/rule.ts'
+import { Type } from '../domain/schema.ts'
 import { type FieldValue, field } from '../events/fields.ts'
 import { GivenEvent, readGiven } from '../events/given.ts'
 import { isoTime, scoresVisible } from '../events/present.ts'
@@ -16,8 +16,10 @@ import { type Ruleset, readRuleset, readRulesetRevision } from '../records/rules
 import { parseConditions } from '../rules/parse.ts'
 import { type Membership, noLists } from '../rules/predicate.ts'
 import { type Asked, askedLists, openTrial, type TraceItem } from '../rules/trial.ts'
+import { RULE_TRIAL_DOCS } from './answers/rule-trial.ts'
+import { placeOf } from './callers.ts'
 import { keyed, type Route } from './routes.ts'
-import { existingRule, parseContext, placeOf, RULE_ID } from './rules.ts'
+import { existingRule, parseContext, RULE_ID } from './rules.ts'
 import { strict } from './schemas.ts'
 
 export interface RuleTrialNeeds {
@@ -89,6 +91,7 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
   return [
     keyed({
       method: 'POST',
+      doc: RULE_TRIAL_DOCS.simulate,
       path: '/v1/rules/simulate',
       access: 'rules:read',
       body: SimulateBody,
@@ -131,6 +134,7 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
 
     keyed({
       method: 'GET',
+      doc: RULE_TRIAL_DOCS.monitor,
       path: '/v1/rules/:ruleId/monitor',
       access: 'rules:read',
       query: MonitorQuery,

@@ -1,13 +1,13 @@
 // /v1/rules: writes go through the control plane and answer once evaluators decide by them; reads come from the kv.
 
-import Type from 'typebox'
 import type { Propagation } from '../control/propagation.ts'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
-import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
+import type { RandomBytes } from '../domain/ids.ts'
 import { foldListName } from '../domain/list.ts'
 import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
+import { type Static, Type } from '../domain/schema.ts'
 import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -27,6 +27,9 @@ import {
 } from '../records/rules.ts'
 import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
+import { RULE_DOCS } from './answers/rules.ts'
+import { commandOf, newId, placeOf } from './callers.ts'
+import { KEEP_ALL } from './idempotency.ts'
 import { PRESENTED_FIELDS, presentListedRule, presentRule } from './present-rules.ts'
 import { keyed, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
@@ -83,10 +86,12 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
   return [
     keyed({
       method: 'POST',
+      doc: RULE_DOCS.create,
       path: '/v1/rules',
       access: 'rules:write',
       body: CreateBody,
-      async handle({ caller, body }) {
+      once: KEEP_ALL,
+      async handle({ caller, body, seed }) {
         const startedAt = clock.monotonic()
         const context = await parseContext(kv, caller, body)
         const conditions = parseConditions(body.conditions, context)
@@ -96,7 +101,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
             ...commandOf(caller),
             type: 'rule.create',
             data: {
-              id: makeObjectId('rul', random),
+              id: newId({ seed }, 'rul', random),
               name: body.name,
               conditions,
               action,
@@ -118,6 +123,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: RULE_DOCS.list,
       path: '/v1/rules',
       access: 'rules:read',
       query: ListQuery,
@@ -133,6 +139,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: RULE_DOCS.fields,
       path: '/v1/rules/fields',
       access: 'rules:read',
       handle: () => ({ body: { data: PRESENTED_FIELDS, total: PRESENTED_FIELDS.length } }),
@@ -140,6 +147,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
     keyed({
       method: 'GET',
+      doc: RULE_DOCS.one,
       path: '/v1/rules/:ruleId',
       access: 'rules:read',
       async handle({ caller, params }) {
@@ -152,6 +160,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
     keyed({
       method: 'PUT',
+      doc: RULE_DOCS.update,
       path: '/v1/rules/:ruleId',
       access: 'rules:write',
       headers: ['if-match'],
@@ -184,6 +193,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
     keyed({
       method: 'DELETE',
+      doc: RULE_DOCS.remove,
       path: '/v1/rules/:ruleId',
       access: 'rules:write',
       headers: ['if-match'],
@@ -225,9 +235,6 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
   return rule
 }
 
-export const placeOf = ({ key, env }: Caller) => ({ workspace: key.workspace, env })
-export const commandOf = (caller: Caller) => ({ ...placeOf(caller), actor: caller.key.id })
-
 /** What the conditions and effects of a body are checked against: the plan, and the lists that it names. */
 export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
   const { workspace, env } = placeOf(caller)
@@ -235,7 +242,7 @@ export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: un
   return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
 }
 
-function parseChanges(body: Type.Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
+function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
   const { action, conditions, sideEffects, ...plain } = body
   const parsed =
     action === undefined && sideEffects === undefined

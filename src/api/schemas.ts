@@ -1,6 +1,6 @@
 // Pieces of schemas that several resources share.
 
-import Type from 'typebox'
+import { Type } from '../domain/schema.ts'
 
 export const PAGE_LIMIT_DEFAULT = 20
 export const PAGE_LIMIT_MAX = 100

@@ -1,15 +1,21 @@
-// /v1/visitors: one visitor by id, and its erasure.
+// /v1/visitors: one visitor by id, another one merged into it, and its erasure.
 
-import { ApiError } from '../domain/errors.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
+import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
+import { Type } from '../domain/schema.ts'
 import { isoTime } from '../events/present.ts'
 import { countAccounts } from '../identity/linked-accounts.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import type { Erase } from '../ingress/erase.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
-import { keyed, type Route } from './routes.ts'
+import type { Caller } from '../records/auth.ts'
+import { VISITOR_DOCS } from './answers/visitors.ts'
+import { commandOf } from './callers.ts'
+import { keyed, type Reply, type Route } from './routes.ts'
+import { strict } from './schemas.ts'
 
-function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
+export function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
   return {
     visitorId: visitor.id,
     firstSeenAt: isoTime(visitor.firstSeenAt),
@@ -25,33 +31,64 @@ function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
 
 export interface VisitorsNeeds {
   readonly visitors: VisitorReads
+  /** Erases one id and whatever was merged into it. */
   readonly erase: Erase
+  readonly submit: Submitter['submit']
+  readonly partitions: number
+  readonly entriesMax: number
   /** Names of the lists a visitor is on. */
   readonly listsOf: (workspace: string, env: Env, visitorId: string) => Promise<string[]>
 }
 
-export function visitorRoutes({ visitors, erase, listsOf }: VisitorsNeeds): Route[] {
+const MergeBody = Type.Object({ visitorId: Type.String({ pattern: '^pv_[0-9A-Za-z]{20}$', maxLength: 23 }) }, strict)
+
+export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax, listsOf }: VisitorsNeeds): Route[] {
+  async function existing({ workspace, env }: Caller, visitorId: string, field?: string): Promise<VisitorState> {
+    const visitor = await visitors.byId(workspace.id, env, visitorId)
+    if (visitor === null) throw new ApiError('not_found', field === undefined ? {} : { field })
+    return visitor
+  }
+
+  async function show(caller: Caller, visitorId: string): Promise<Reply> {
+    const visitor = await existing(caller, visitorId)
+    return { body: presentVisitor(visitor, await listsOf(caller.workspace.id, caller.env, visitor.id)) }
+  }
+
   return [
     keyed({
       method: 'GET',
+      doc: VISITOR_DOCS.one,
       path: '/v1/visitors/:visitorId',
       access: 'visitors:read',
-      handle: async ({ caller, params }) => {
-        const { workspace, env } = caller
-        const visitor = await visitors.byId(workspace.id, env, params.visitorId ?? '')
-        if (visitor === null) throw new ApiError('not_found')
-        return { body: presentVisitor(visitor, await listsOf(workspace.id, env, visitor.id)) }
+      handle: ({ caller, params }) => show(caller, params.visitorId ?? ''),
+    }),
+    keyed({
+      method: 'POST',
+      doc: VISITOR_DOCS.merge,
+      path: '/v1/visitors/:visitorId/merge',
+      access: 'visitors:write',
+      body: MergeBody,
+      handle: async ({ caller, params, body }) => {
+        const survivor = params.visitorId ?? ''
+        if (body.visitorId === survivor) throw invalid('visitorId', 'A visitor cannot be merged into itself.')
+        await existing(caller, survivor)
+        await existing(caller, body.visitorId, 'visitorId')
+        const data = { survivor, visitorId: body.visitorId, partitions, entriesMax }
+        accepted(await submit({ ...commandOf(caller), type: 'visitor.merge', data }))
+        return show(caller, survivor)
       },
     }),
     keyed({
       method: 'DELETE',
+      doc: VISITOR_DOCS.remove,
       path: '/v1/visitors/:visitorId',
       access: 'visitors:delete',
       handle: async ({ caller, params }) => {
         const { workspace, env } = caller
         const visitorId = params.visitorId ?? ''
-        if ((await visitors.byId(workspace.id, env, visitorId)) === null) throw new ApiError('not_found')
-        return { body: { deleted: true, visitorId, erasureId: await erase(workspace.id, env, visitorId) } }
+        await existing(caller, visitorId)
+        const [{ erasureId }] = await erase(workspace.id, env, visitorId)
+        return { body: { deleted: true, visitorId, erasureId } }
       },
     }),
   ]

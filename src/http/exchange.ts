@@ -7,6 +7,7 @@ import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from
 import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
 import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
+import { type OpenStream, openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
 
 export interface Route {
@@ -73,6 +74,7 @@ export function openExchanges(config: ExchangeConfig) {
     let discardedBytes = 0
     let address: string | null = null
     let onAborted: (() => void) | null = null
+    let stream: OpenStream | null = null
 
     inFlight++
     raw.onAborted(leave)
@@ -90,6 +92,7 @@ export function openExchanges(config: ExchangeConfig) {
       },
       body: NO_BODY as Uint8Array,
       context: undefined as unknown,
+      answerHeaders: [] as readonly Header[],
       header: (name: string) => values[route.wanted.slots.get(name) ?? -1] ?? '',
       headers: () => headers.pairs,
       aborted: () => decided || over,
@@ -215,9 +218,15 @@ export function openExchanges(config: ExchangeConfig) {
       if (over) return
       finish(response.status)
       try {
-        const { responseHeaders } = route
+        const { answerHeaders } = request
+        const responseHeaders =
+          answerHeaders.length === 0 ? route.responseHeaders : [...route.responseHeaders, ...answerHeaders]
         if (corked) sendResponse(raw, response, responseHeaders, presenter, method === 'HEAD', closing)
         else raw.cork(() => sendResponse(raw, response, responseHeaders, presenter, method === 'HEAD', closing))
+        if (response.stream !== undefined && method !== 'HEAD') {
+          stream = openStream(raw)
+          response.stream(stream)
+        }
       } catch (err) {
         log.error({ err, route: label }, 'a response could not be written')
         raw.close()
@@ -231,6 +240,7 @@ export function openExchanges(config: ExchangeConfig) {
     }
 
     function leave(): void {
+      stream?.left()
       if (over) return
       finish(CLIENT_LEFT)
       onAborted?.()

@@ -1,5 +1,7 @@
 // The shapes a handler sees: one request, one response, and the options of a route.
 
+import type { HttpStream } from './stream.ts'
+
 export type Header = readonly [name: string, value: string]
 
 export interface HttpRequest {
@@ -15,6 +17,8 @@ export interface HttpRequest {
   readonly body: Uint8Array
   /** What `before` wants the handler to know, such as who is calling. */
   context: unknown
+  /** What `before` wants on the answer, whatever that turns out to be. Checked by nobody: only texts of our own. */
+  answerHeaders: readonly Header[]
   /** The value of a header the route lists (lower case); repeated ones are joined as HTTP says; '' when absent. */
   header(name: string): string
   /** All headers in order of arrival, for routes with `headers: 'all'`; else those captured. */
@@ -36,6 +40,8 @@ export interface HttpResponse {
   readonly body?: string | Uint8Array
   /** Default `application/json` when there is a body. */
   readonly contentType?: string
+  /** Goes on behind `body` for as long as both sides like. A stream is not in flight: nobody waits for its end. */
+  readonly stream?: (stream: HttpStream) => void
 }
 
 /** Gives the one answer; an Error goes through the presenter. Later calls, and calls after the client left, do nothing. */

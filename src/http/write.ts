@@ -106,6 +106,11 @@ export function sendResponse(
   if (headers !== undefined) for (const header of headers) raw.writeHeader(header[0], header[1])
   for (const header of routeHeaders) raw.writeHeader(header[0], header[1])
   for (const header of presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
+  // What flushes the head; the end is for the stream to say.
+  if (response.stream !== undefined && !headOnly) {
+    raw.write(body ?? '\n')
+    return
+  }
   const bodiless = status === 204 || status === 304
   if (!bodiless && !headOnly) raw.end(body ?? '', close)
   // The server takes a reported length for bytes still to come and waits for them, so it may only be told 0.

@@ -100,7 +100,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
   function partitionOf(meta: IdentifyMeta, body: IdentifyBody): number {
     if (meta.token !== null) return homePartition(meta.token.visitorId, partitions)
     const userAgent = body.userAgent ?? meta.headers['user-agent'] ?? ''
-    const hardware = hardwareKey(body, meta.headers, userAgent, meta.ip, needs.parsers)
+    const hardware = hardwareKey(body, meta.headers, userAgent, needs.parsers)
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 

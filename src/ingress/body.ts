@@ -10,7 +10,7 @@ import { parseDatetime } from '../lib/datetime.ts'
 import { validator } from '../lib/validate.ts'
 import type { Caller } from '../records/auth.ts'
 
-const validate: (data: unknown) => asserts data is IdentifyBody = validator<IdentifyBody>(IdentifySchema)
+const validate: (data: unknown) => asserts data is IdentifyBody = validator<IdentifyBody>(IdentifySchema, 'at once')
 const SECRET_ONLY = ['ip', 'userAgent', 'headers'] as const
 const DAY_MS = 86_400_000
 
@@ -28,7 +28,8 @@ function permitBody(data: unknown, caller: Caller): void {
   }
 }
 
-function checkTag(tag: IdentifyBody['tag']): void {
+/** Throws ApiError validation_error naming `tag`. */
+export function checkTag(tag: IdentifyBody['tag']): void {
   if (tag === undefined) return
   if (nestsDeeper(tag, TAG_DEPTH_MAX)) throw invalid('tag', `A tag nests at most ${TAG_DEPTH_MAX} levels.`)
   if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX)

@@ -12,15 +12,17 @@ import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records
 import type { Accept } from './accept.ts'
 import { readIdentify } from './body.ts'
 import { type Client, findClient } from './client-address.ts'
+import type { TakeIngress } from './rates.ts'
 import type { Settled } from './waiting.ts'
 
 export interface IdentifyNeeds {
   readonly http: Pick<Http, 'route'>
   readonly auth: Auth
   readonly accept: Accept
+  readonly takeIngress: TakeIngress
   readonly clock: Clock
   readonly trustedProxies: readonly Cidr[]
-  readonly retentionDays: number
+  readonly retentionDays: (workspace: string) => number
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
   readonly present: (error: unknown) => HttpResponse
@@ -78,21 +80,27 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   const clientOf = (request: HttpRequest) =>
     findClient(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
 
-  function before(request: HttpRequest): HttpResponse | null {
+  function before(request: HttpRequest): HttpResponse | null | Promise<null> {
     try {
       const header = request.header('authorization')
       const fromQuery = header === ''
       const key = fromQuery ? queryKey(request.query) : bearer(header)
       const client = clientOf(request)
       const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
-      permit(caller, 'identify')
-      if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
-      checkMediaType(request.header('content-type'), fromQuery)
       request.context = { caller, client } satisfies Context
-      return null
+      const taken = needs.takeIngress(caller, client.address)
+      if (taken !== null) return taken.then(() => admit(request, caller, fromQuery))
+      return admit(request, caller, fromQuery)
     } catch (error) {
       return present(error)
     }
+  }
+
+  function admit(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
+    permit(caller, 'identify')
+    if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
+    checkMediaType(request.header('content-type'), fromQuery)
+    return null
   }
 
   function respondDecided(caller: Caller, answer: Answer, outcome: Settled, replayed: boolean): void {
@@ -118,7 +126,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     const { caller, client } = request.context as Context
     const refused = (error: unknown) => answer(present(error))
     try {
-      const { body, atMs, ip, mockIp } = readIdentify(request.body, caller, clock.now(), needs.retentionDays)
+      const { body, atMs, ip, mockIp } = readIdentify(
+        request.body,
+        caller,
+        clock.now(),
+        needs.retentionDays(caller.workspace.id),
+      )
       checkQuery(request.query)
       accept(
         {

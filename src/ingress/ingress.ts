@@ -4,14 +4,21 @@ import type { Bus } from '../bus/bus.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { presentResult } from '../identity/result.ts'
+import type { Limits } from '../limits/limits.ts'
 import { type ReplyMessage, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import { type AcceptNeeds, createAccept } from './accept.ts'
 import { type IdentifyNeeds, serveIdentify } from './identify.ts'
+import { openIngressRates } from './rates.ts'
 import { createWaiting, type Overdue, type Waiting } from './waiting.ts'
 
-export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<IdentifyNeeds, 'accept'> {
+export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<IdentifyNeeds, 'accept' | 'takeIngress'> {
   readonly bus: Pick<Bus, 'subscribe'>
+  readonly limits: Pick<Limits, 'take'>
+  readonly config: {
+    readonly 'ingress.perIpPerSecondMax': number
+    readonly 'ingress.perWorkspacePerSecondMax': number
+  }
   /** How long a client waits for its decision before it gets 202, milliseconds. */
   readonly decisionWaitMs: number
   /** What became of an accepted identification, as far as anybody can tell; the bus may lose an engine's answer. */
@@ -35,7 +42,11 @@ const OVERDUE_MAX = 100
 export function startIngress(needs: IngressNeeds): Ingress {
   const { bus, clock } = needs
   const waiting = createWaiting(needs.decisionWaitMs, clock.monotonic)
-  serveIdentify({ ...needs, accept: createAccept({ ...needs, waiting }) })
+  const takeIngress = openIngressRates(needs.limits, {
+    perIp: needs.config['ingress.perIpPerSecondMax'],
+    perWorkspace: needs.config['ingress.perWorkspacePerSecondMax'],
+  })
+  serveIdentify({ ...needs, takeIngress, accept: createAccept({ ...needs, waiting }) })
 
   const unsubscribe = bus.subscribe(replySubject(needs.ingressId), (message) => {
     const { replies, replays } = message as ReplyMessage

@@ -76,6 +76,64 @@ t.test('rotation ends all older keys of that kind and environment, and no other'
   for (const other of [keys.publicKey, keys.testSecret, keys.testPublic]) t.equal(await status(other), 200)
 })
 
+t.test(
+  'a repeated POST with an Idempotency-Key makes one workspace and one key, and shows the key again',
+  async (t) => {
+    const { admin, send, kv, secret } = await openServer(t)
+    const again = async (path: string, body: object, name: string) => {
+      const options = { key: OPERATOR_TOKEN, body, headers: { 'Idempotency-Key': name } }
+      const [first, second] = [
+        await send('POST', `/admin/v1${path}`, options),
+        await send('POST', `/admin/v1${path}`, options),
+      ]
+      t.equal(first.status, 201)
+      t.equal(first.headers.get('idempotent-replayed'), null)
+      t.equal(second.status, 201)
+      t.equal(second.headers.get('idempotent-replayed'), 'true')
+      t.same(second.body, first.body)
+      return first.body
+    }
+    const { id } = await again('/workspaces', { name: 'Shop' }, 'one')
+    t.equal((await admin('GET', '/workspaces')).body.total, 2)
+    const path = `/workspaces/${id}/keys`
+    const made = await again(path, { kind: 'secret', environment: 'live', label: 'a' }, 'two')
+    const rotated = await again(`${path}/rotate`, { kind: 'secret', environment: 'live' }, 'two')
+    t.same(rotated.revoked, [made.id])
+    t.equal((await admin('GET', path)).body.total, 1)
+    t.equal((await send('GET', '/v1/rules', { key: rotated.key })).status, 200)
+    const other = { key: OPERATOR_TOKEN, body: { name: 'Other' }, headers: { 'Idempotency-Key': 'one' } }
+    t.match(await send('POST', '/admin/v1/workspaces', other), {
+      ...{ status: 400, body: { error: { code: 'idempotency_key_mismatch' } } },
+    })
+    const list = { key: secret, body: { name: 'l', type: 'ip' }, headers: { 'Idempotency-Key': 'one' } }
+    t.equal((await send('POST', '/v1/lists', list)).status, 201, 'keys of others are theirs')
+    let records = 0
+    for await (const entry of scanAll(kv, 'system', 'idempotency')) {
+      records++
+      for (const { key } of [made, rotated])
+        t.notOk(JSON.stringify(entry).includes(key), 'the text of a key is not kept')
+    }
+    t.equal(records, 3)
+  },
+)
+
+t.test('a key and a workspace are made once, though the answer to the first attempt was lost', async (t) => {
+  const { submit, admin } = await openServer(t)
+  const key = {
+    ...{ id: 'key_00000000000000000000', kind: 'secret' as const, digest: 'd'.repeat(64), last4: 'xxxx', label: null },
+    ...{ scopes: null, origins: null, expiresAt: null },
+  }
+  const draft = { workspace: 'ws_default', env: 'live' as const, actor: 'test', data: { key, keysMax: 100 } }
+  const first = await submit({ ...draft, type: 'key.rotate' })
+  t.match(first, { ok: true, revoked: [/^key_/] })
+  const second = await submit({ ...draft, type: 'key.rotate' })
+  t.match(second, { ok: true, revoked: first.ok ? first.revoked : [] }, 'the same command once more')
+  t.equal((await admin('GET', '/workspaces/ws_default/keys')).body.total, 4)
+  t.match(await submit({ ...draft, type: 'key.create', data: { key: { ...key, id: 'key_1' }, keysMax: 100 } }), {
+    ...{ ok: false, code: 'conflict' },
+  })
+})
+
 t.test('a workspace has at most a hundred keys', async (t) => {
   const { admin, submit } = await openServer(t)
   const { body: workspace } = await admin('POST', '/workspaces', { name: 'Full' })

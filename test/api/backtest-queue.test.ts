@@ -47,7 +47,7 @@ async function open(t: Parameters<typeof openServer>[0], queue: Omit<BacktestQue
     clickhouse: store,
     snapshots: { table: async () => null, literals: () => ({ store: () => '', load: async () => {} }) },
     partitions: PARTITIONS,
-    retentionDays: 90,
+    retentionDays: () => 90,
     queue,
   })
   const server = await openServer(t, { routes })

@@ -51,7 +51,6 @@ const block = { verdict: 'block' }
 await eventually(
   () => backtest({ conditions: ALL, days: 30 }),
   ({ body }) => body.totalEvents === made.length,
-  4_000,
 )
 
 t.test('an unsaved rule: counts, days, verdicts and the newest matches', async (t) => {
@@ -221,7 +220,6 @@ t.test('below Pro scores are missing, as they are for the live rules', async (t)
   const answer = await eventually(
     () => send('POST', `/v1/rules/${saved.id}/backtest`, { key, body: { days: 30 } }),
     ({ body }) => body.matchCount === 0,
-    3_000,
   )
   t.match(answer.body, { matchCount: 0, totalEvents: made.length - 2 })
   const unsaved = await backtest({ conditions: rule.conditions })

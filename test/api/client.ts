@@ -1,5 +1,6 @@
 // The public API as a client sees it: one call per request, with everything an answer has.
 
+import { type Description, fetchDescription } from '../helpers/described.ts'
 import { type Server, startServer } from '../helpers/server.ts'
 import { errorFaults } from '../helpers/shapes.ts'
 
@@ -25,7 +26,9 @@ const HANG_MS = 15_000
 export type Client = ReturnType<typeof clientOf>
 
 export function clientOf(server: Server) {
-  /** Fails when there is no answer within 15 seconds. */
+  let described: Promise<Description | null> | null = null
+
+  /** Fails when there is no answer within 15 seconds, or one that is not as the server describes it. */
   async function send(method: string, path: string, { key, body, raw, headers = {} }: Call = {}): Promise<Answer> {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await fetch(server.url + path, {
@@ -39,6 +42,9 @@ export function clientOf(server: Server) {
       signal: AbortSignal.timeout(HANG_MS),
     })
     const text = await response.text()
+    described ??= fetchDescription(server.url)
+    const faults = (await described)?.faults({ method, path, status: response.status, headers: response.headers, text })
+    if (faults !== undefined && faults.length > 0) throw new Error(`not as described: ${faults.join('; ')}`)
     const isJson = response.headers.get('content-type') === 'application/json'
     return {
       status: response.status,
@@ -71,7 +77,7 @@ export async function openApi(env: Readonly<Record<string, string>> = {}) {
 }
 
 /** Asks until `holds`, for at most `waitMs`; the last answer. */
-export async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, waitMs = 5_000): Promise<T> {
+export async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, waitMs = 20_000): Promise<T> {
   const until = performance.now() + waitMs
   for (;;) {
     const answer = await ask()

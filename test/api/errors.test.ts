@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import t from 'tap'
-import Type from 'typebox'
 import { keyed, open } from '../../src/api/routes.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../../src/domain/errors.ts'
+import { Type } from '../../src/domain/schema.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
 import { openServer, RULE, type Send } from './server.ts'
 

@@ -345,7 +345,6 @@ t.test('entries live as long as they, or else their list, say', async (t) => {
   const left = await eventually(
     () => entries(id),
     ({ data }) => lifeOf(data, 4) === undefined,
-    3_000,
   )
   t.equal(lifeOf(left.data, 4), undefined, 'what is overdue is not shown')
   const { body } = await send('POST', `/v1/lists/${id}/entries/check`, { key, body: { values: [PV(4), PV(1)] } })

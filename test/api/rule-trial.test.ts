@@ -262,6 +262,15 @@ t.test('the report of a monitored rule counts what it saw and what it would have
   t.same(refused(await client.get('/v1/rules/nonsense/monitor', key)), [404, 'not_found'])
 })
 
+t.test('counters of a given event are read as those of a decided one', async (t) => {
+  const conditions = one('velocity.visitor.events.5m', 'gte', 5)
+  const ask = (events: object) => simulate({ conditions, event: { velocity: { visitor: { events } } } })
+  t.equal((await ask({ '5m': 5 })).body.matched, true)
+  t.equal((await ask({ '5m': 4 })).body.matched, false)
+  t.equal((await ask({ '1h': 9 })).body.matched, false, 'what is not given is missing')
+  t.same(refused(await ask({ '7d': 9 })), [400, 'validation_error', 'event.velocity.visitor.events.7d'])
+})
+
 t.test('statistics count every match once, across kill -9', async (t) => {
   const rules = [bots, high, watched]
   const stats = async () => Promise.all(rules.map(async (id) => (await client.get(`/v1/rules/${id}`, key)).body.stats))

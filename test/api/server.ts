@@ -2,23 +2,32 @@
 
 import type { Test } from 'tap'
 import { adminRoutes } from '../../src/api/admin.ts'
+import { OUTSIDE_ROWS } from '../../src/api/answers/outside.ts'
 import { registerRoutes } from '../../src/api/api.ts'
+import { openIdempotency } from '../../src/api/idempotency.ts'
 import { type ListsNeeds, listRoutes } from '../../src/api/lists.ts'
 import { metaRoutes } from '../../src/api/meta.ts'
 import { openOperator } from '../../src/api/operator.ts'
 import { callHeaders, openPresent } from '../../src/api/present.ts'
+import { openRates } from '../../src/api/rate-limits.ts'
+import { openApiDocument } from '../../src/api/reference/document.ts'
 import type { Route } from '../../src/api/routes.ts'
 import { ruleHistoryRoutes } from '../../src/api/rule-history.ts'
 import { type RulesNeeds, ruleRoutes } from '../../src/api/rules.ts'
+import { type WebhooksNeeds, webhookRoutes } from '../../src/api/webhooks.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
+import { openGuard } from '../../src/dispatcher/guard.ts'
 import type { Env } from '../../src/domain/event.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
 import { openHttp } from '../../src/http/server.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { openSealer } from '../../src/lib/sealed.ts'
+import { openLimits } from '../../src/limits/open.ts'
 import { openAuth } from '../../src/records/auth.ts'
 import { openKeyDirectory } from '../../src/records/key-directory.ts'
 import { openPorts, prepare, random, startEvaluator, startOwner, startSubmit } from '../control/deployment.ts'
+import { openDescription } from '../helpers/described.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-of-forty-characters-0001!'
 export const PROBE_ADDRESS = '198.51.100.7'
@@ -33,6 +42,7 @@ export interface Options {
   readonly maxima?: RulesNeeds['maxima']
   readonly listMaxima?: ListsNeeds['maxima']
   readonly clock?: Clock
+  readonly outgoing?: Partial<Omit<WebhooksNeeds, 'kv' | 'submit'>>
   /** What handlers threw that is no ApiError; by default it fails the test. */
   readonly onUnforeseen?: (error: unknown) => void
 }
@@ -50,6 +60,20 @@ export interface Send {
   /** Sent as they are instead of `body`. */
   readonly raw?: string | Uint8Array
   readonly headers?: Record<string, string>
+}
+
+const NO_IPS = { ips: { ipv4: [], ipv6: [], updatedAt: null } }
+
+/** Of an empty deployment, so that nothing leaves the machine. */
+function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'courier'> {
+  const resolve = async () => []
+  const nobody = async () =>
+    ({ n: 1, trigger: 'test', startedAt: 0, durationMs: 1, statusCode: 200, error: null }) as const
+  return {
+    sealer: openSealer(random(32), random),
+    guard: openGuard([], resolve),
+    courier: { hasRoom: () => true, deliver: nobody, tell: nobody },
+  }
 }
 
 const NO_STATS = { matchCount: 0, lastMatchAt: null, monitorMatchCount: 0 }
@@ -88,6 +112,7 @@ export async function openServer(t: Test, options: Options = {}) {
     responseHeaders: callHeaders(systemClock, random),
   })
   t.teardown(() => http.close())
+  const outgoing = { ...standIn(), ...options.outgoing }
   const routes = [
     ...ruleRoutes({
       ...ports,
@@ -113,17 +138,23 @@ export async function openServer(t: Test, options: Options = {}) {
       ...(options.listMaxima === undefined ? {} : { maxima: options.listMaxima }),
     }),
     ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),
+    ...webhookRoutes({ ...ports, submit, clock, random, ...NO_IPS, ...outgoing }),
     ...metaRoutes({ version: '0.0.0-test' }),
     ...(options.routes ?? []),
   ]
+  const limits = await openLimits({ backend: 'memory', clock })
+  t.teardown(() => limits.close())
   registerRoutes(http, routes, {
     auth,
+    takeRate: openRates(limits),
+    idempotency: openIdempotency({ kv: ports.kv, limits, clock }),
     operator: token === null ? null : openOperator({ token, auth, clock }),
     // Tests speak for clients elsewhere, so that failures of one test do not count for another.
     addressOf: (request) => request.header('x-probe-address') || request.remoteAddress(),
     addressHeaders: ['x-probe-address'],
   })
 
+  const described = openDescription(openApiDocument([...OUTSIDE_ROWS, ...routes], '0.0.0-test'))
   const base = `http://127.0.0.1:${http.port}`
   const keyOf = (kind: KeyKind, env: Env): string => {
     const found = first.generated.find((key) => key.kind === kind && key.env === env)
@@ -143,6 +174,8 @@ export async function openServer(t: Test, options: Options = {}) {
       ...(sent === undefined ? {} : { body: sent as string }),
     })
     const text = await response.text()
+    const faults = described.faults({ method, path, status: response.status, headers: response.headers, text })
+    if (faults.length > 0) t.fail(`not as described: ${faults.join('; ')}`)
     return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
   }
   const admin = (method: string, path: string, body?: unknown) =>

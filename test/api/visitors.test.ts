@@ -64,7 +64,6 @@ const visitorWith = (visitorId: string, totalVisits: number) =>
   eventually(
     () => get(`/v1/visitors/${visitorId}`, key),
     ({ body }) => body?.totalVisits === totalVisits,
-    1_500,
   )
 
 t.test('a visitor is there within a second of the 200', async (t) => {

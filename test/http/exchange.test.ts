@@ -197,7 +197,7 @@ t.test('the deadline answers for handlers, gates and bodies that take too long',
     const conversation = talk(server.port, get(`/${path}`))
     t.equal(await conversation.until('503'), '503', path)
     t.match(conversation.text(), /\r\nRetry-After: 1\r\n/)
-    t.ok(performance.now() - startedMs < 2_000)
+    t.ok(performance.now() - startedMs < 10_000)
     conversation.socket.write(get('/ok'))
     t.equal(await conversation.until('503 200'), '503 200', 'the connection goes on')
     conversation.socket.destroy()

@@ -49,7 +49,7 @@ t.test('draining ends at its deadline and closing drops the rest', async (t) => 
   server.stopListening()
   const startedMs = performance.now()
   await server.drain(100)
-  t.ok(performance.now() - startedMs < 2_000)
+  t.ok(performance.now() - startedMs < 10_000)
   t.equal(server.inFlight(), 1)
   server.close()
   t.equal(await slow.until('closed'), 'closed')

@@ -1,0 +1,89 @@
+// What the API shows of erasures and of all that is held of a visitor, and how both endpoints are described.
+
+import { ENTRY_SOURCES } from '../../domain/list.ts'
+import { Type } from '../../domain/schema.ts'
+import { flag, moment, orNull, PAGE_MEMBERS, type RouteDoc, ruleId, shared, visitorId, words } from '../describe.ts'
+import { oneOf } from '../schemas.ts'
+import { Event } from './event.ts'
+import { EVENT_EXAMPLE } from './event-examples.ts'
+import { VISITOR_DOCS, Visitor } from './visitors.ts'
+
+export const Erasure = shared(
+  'Erasure',
+  Type.Object({
+    erasureId: words(),
+    status: oneOf(['in_progress', 'done']),
+    requestedAt: moment(),
+    stores: Type.Array(
+      Type.Object({
+        store: words('Such as profile, lists, webhooks, events or log.'),
+        status: Type.Enum(['pending', 'hidden', 'deleted', 'done'], {
+          description: 'hidden: no read shows it. deleted: no query finds it. done: its bytes are gone.',
+        }),
+      }),
+    ),
+  }),
+)
+export const VisitorExport = shared(
+  'VisitorExport',
+  Type.Object({
+    visitor: Visitor,
+    mergedVisitorIds: Type.Array(visitorId()),
+    lists: Type.Array(
+      Type.Object({
+        list: words(),
+        value: visitorId(),
+        addedAt: moment(),
+        expiresAt: orNull(moment()),
+        source: oneOf(ENTRY_SOURCES),
+        ruleId: orNull(ruleId()),
+        reason: orNull(words()),
+      }),
+    ),
+    events: Type.Array(Event),
+    hasMore: flag('Whether there are further events.'),
+    nextCursor: orNull(words('Pass it as `cursor` for the next events; null at the end.')),
+  }),
+)
+
+const erasureId = 'era_5tGb7yHn9uJm1kIo3lPq'
+
+export const ERASURE_DOCS = {
+  one: {
+    id: 'getErasure',
+    summary: 'Follow an erasure',
+    description: 'How far the erasure of a visitor has come, store by store. No read shows the visitor from the start.',
+    answers: {
+      200: {
+        description: 'The erasure.',
+        schema: Erasure,
+        example: {
+          ...{ erasureId, status: 'in_progress', requestedAt: '2026-11-20T18:04:05.123Z' },
+          stores: [
+            { store: 'profile', status: 'done' },
+            { store: 'lists', status: 'done' },
+            { store: 'webhooks', status: 'done' },
+            { store: 'events', status: 'deleted' },
+            { store: 'log', status: 'pending' },
+          ],
+        },
+      },
+    },
+  },
+  export: {
+    id: 'exportVisitor',
+    summary: 'Export a visitor',
+    description: 'Everything that is held of the visitor and of those merged into it, with the events newest first.',
+    members: { ...PAGE_MEMBERS, limit: { description: 'How many events at most.', default: 500 } },
+    answers: {
+      200: {
+        description: 'The visitor with a page of its events.',
+        schema: VisitorExport,
+        example: {
+          visitor: VISITOR_DOCS.one.answers[200].example,
+          ...{ mergedVisitorIds: [], lists: [], events: [EVENT_EXAMPLE], hasMore: false, nextCursor: null },
+        },
+      },
+    },
+  },
+} as const satisfies Record<string, RouteDoc>

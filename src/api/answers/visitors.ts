@@ -1,0 +1,84 @@
+// What the API shows of visitors, and how their endpoints are described.
+
+import { Type } from '../../domain/schema.ts'
+import { count, deleted, moment, orNull, type RouteDoc, shared, visitorId, words } from '../describe.ts'
+
+export const Visitor = shared(
+  'Visitor',
+  Type.Object({
+    visitorId: visitorId(),
+    firstSeenAt: moment(),
+    lastSeenAt: moment(),
+    totalVisits: count('Number of identifications.'),
+    devices: Type.Array(Type.Object({ platform: words(), browser: words(), gpu: orNull(words()) })),
+    ips: Type.Array(words(), { description: 'The latest 20, masked.' }),
+    linkedAccounts: count('Distinct accounts; exact up to 1,000.'),
+    lists: Type.Array(words(), { description: 'Names of the lists the visitor is on.' }),
+    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
+  }),
+)
+
+export const DeletedVisitor = Type.Object({
+  ...deleted('visitorId', visitorId()).properties,
+  erasureId: words('Names the erasure of what is stored.'),
+})
+
+export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: count('Number of events.') })
+
+const example = {
+  visitorId: 'pv_7Hq2LmZx90TbVcRk4WsE',
+  firstSeenAt: '2026-09-02T07:11:40.010Z',
+  lastSeenAt: '2026-11-20T18:04:05.123Z',
+  totalVisits: 17,
+  devices: [{ platform: 'Windows', browser: 'Chrome 147', gpu: 'NVIDIA GeForce RTX 3060' }],
+  ips: ['203.0.113.*'],
+  linkedAccounts: 1,
+  lists: ['trusted_devices'],
+  previousVerdicts: { allow: 15, challenge: 2, block: 0 },
+}
+
+export const VISITOR_DOCS = {
+  one: {
+    id: 'getVisitor',
+    summary: 'Read one visitor',
+    answers: { 200: { description: 'The visitor.', schema: Visitor, example } },
+  },
+  merge: {
+    id: 'mergeVisitors',
+    summary: 'Merge another visitor into this one',
+    description:
+      'The visitor of the path survives. The other becomes its alias: reads follow it, and its places on lists move.',
+    refusals: ['resource_limit_reached'],
+    bodyExample: { visitorId: 'pv_00aQw3eRt5yUi7oPl1kJ' },
+    members: { visitorId: { description: 'The visitor that ends.' } },
+    answers: { 200: { description: 'The surviving visitor.', schema: Visitor, example } },
+  },
+  split: {
+    id: 'splitVisitor',
+    summary: 'Split events off as another visitor',
+    description:
+      'The events were of another device, which becomes a visitor of its own; places on lists stay with the visitor of the path. After the answer every read shows the events as the new visitor’s, and tokens given out in them lead to it. The same request again is the same split, until it is merged back.',
+    bodyExample: { requestIds: ['req_01KB0V3X9Q4T7ZC2M5N8P1R6SW'] },
+    members: { requestIds: { description: 'Events of the visitor, each once.' } },
+    answers: {
+      201: {
+        description: 'The new visitor.',
+        schema: SplitVisitor,
+        example: { visitorId: 'pv_00aQw3eRt5yUi7oPl1kJ', moved: 1 },
+      },
+    },
+  },
+  remove: {
+    id: 'deleteVisitor',
+    summary: 'Erase a visitor',
+    description:
+      'For requests of privacy law; irreversible. Before the answer the visitor is out of every read, list and aggregate; stored rows are physically gone within 24 hours. The same device is a new visitor from then on.',
+    answers: {
+      200: {
+        description: 'The visitor is erased.',
+        schema: DeletedVisitor,
+        example: { deleted: true, visitorId: example.visitorId, erasureId: 'era_5tGb7yHn9uJm1kIo3lPq' },
+      },
+    },
+  },
+} as const satisfies Record<string, RouteDoc>

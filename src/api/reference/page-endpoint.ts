@@ -1,0 +1,133 @@
+// One endpoint on the page: what it takes, what it answers, why it may refuse, and a call to copy.
+
+import { anchor, codeBlock, escapeHtml, inline, jsonBlock } from './html.ts'
+import {
+  type Endpoint,
+  type OpenApiDocument,
+  type Operation,
+  type Parameter,
+  responseOf,
+  type Schema,
+} from './openapi.ts'
+import { kindOf, memberRow, members } from './page-schema.ts'
+
+const JSON_TYPE = 'application/json'
+
+export const endpointAnchor = ({ operationId }: Operation): string => `op-${anchor(operationId)}`
+
+export const methodBadge = (method: string): string =>
+  `<span class="method ${method.toLowerCase()}">${method === 'DELETE' ? 'DEL' : escapeHtml(method)}</span>`
+
+export function endpointSection(document: OpenApiDocument, endpoint: Endpoint): string {
+  const { method, path, operation } = endpoint
+  const { parameters = [], requestBody } = operation
+  return `<section class="endpoint" id="${endpointAnchor(operation)}">
+<h3>${escapeHtml(operation.summary)}</h3>
+<p class="route">${methodBadge(method)} <code>${escapeHtml(path).replaceAll(/\{(\w+)\}/g, '<var>{$1}</var>')}</code></p>
+<div class="columns"><div class="prose">
+${operation.description === undefined ? '' : `<p>${inline(operation.description)}</p>`}
+<p class="access">${accessOf(operation)}</p>
+${(['path', 'query', 'header'] as const).map((place) => parameterTable(parameters, place)).join('')}
+${requestBody === undefined ? '' : bodySection(requestBody)}
+${answersSection(document, operation)}
+</div><div class="samples">${codeBlock(curlOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
+</section>`
+}
+
+function accessOf({ security }: Operation): string {
+  if (security.length === 0) return 'Needs no key.'
+  const names = security.flatMap((one) => Object.entries(one))
+  const scopes = [...new Set(names.flatMap(([, of]) => of))]
+  if (names.some(([name]) => name === 'operatorToken')) return 'Needs the <b>operator token</b>.'
+  const keys = names.some(([name]) => name === 'publicKey') ? 'a public or secret key' : 'a secret key'
+  if (scopes.length === 0) return `Needs <b>any key</b>.`
+  return `Needs ${keys} with the scope <code>${escapeHtml(scopes.join(' '))}</code>.`
+}
+
+const PLACES = { path: 'Path', query: 'Query', header: 'Headers' } as const
+
+function parameterTable(parameters: readonly Parameter[], place: Parameter['in']): string {
+  const rows = parameters.filter((one) => one.in === place)
+  if (rows.length === 0) return ''
+  const shown = rows.map(({ name, schema, required, description }) =>
+    memberRow(name, schema, required, '', description),
+  )
+  return `<h4>${PLACES[place]}</h4><dl class="members">${shown.join('')}</dl>`
+}
+
+function bodySection({ required, content }: NonNullable<Operation['requestBody']>): string {
+  const types = Object.keys(content).map((type) => `<code>${escapeHtml(type)}</code>`)
+  const schema = content[JSON_TYPE]?.schema
+  return `<h4>Body</h4><p class="bounds">${types.join(' or ')}${required ? '' : ', may be empty'}</p>${schema === undefined ? '' : members(schema) || `<p>${kindOf(schema)}</p>`}`
+}
+
+function answersSection(document: OpenApiDocument, { responses }: Operation): string {
+  const good: string[] = []
+  const bad: string[] = []
+  for (const [status, of] of Object.entries(responses)) {
+    const { description, headers = {}, content = {} } = responseOf(document, of)
+    const codes = Object.keys(content[JSON_TYPE]?.examples ?? {})
+    if (codes.length > 0) {
+      for (const code of codes) {
+        bad.push(
+          `<tr><td>${status}</td><td><a href="#error-${anchor(code)}"><code>${escapeHtml(code)}</code></a></td></tr>`,
+        )
+      }
+      continue
+    }
+    const schema: Schema | undefined = Object.values(content)[0]?.schema
+    const named = Object.keys(headers).filter((name) => !/^X-(?:Request|RateLimit)/.test(name))
+    good.push(
+      `<div class="answer"><p><b class="status">${escapeHtml(status)}</b> ${inline(description)} ${
+        schema === undefined ? '' : kindOf(schema) === 'object' ? '' : kindOf(schema)
+      }${named.length === 0 ? '' : `<span class="bounds"> Headers: ${named.map((name) => `<code>${escapeHtml(name)}</code>`).join(' ')}</span>`}</p>${
+        schema === undefined ? '' : fold(members(schema))
+      }</div>`,
+    )
+  }
+  const table = `<details class="errors"><summary>${bad.length} errors</summary><table><tbody>${bad.join('')}</tbody></table></details>`
+  return `<h4>Answers</h4>${good.join('')}${bad.length === 0 ? '' : table}`
+}
+
+const fold = (html: string): string => (html === '' ? '' : `<details><summary>Members</summary>${html}</details>`)
+
+function exampleAnswers(document: OpenApiDocument, { responses }: Operation): string {
+  return Object.entries(responses)
+    .map(([status, of]) => {
+      const example = responseOf(document, of).content?.[JSON_TYPE]?.example
+      return example === undefined ? '' : jsonBlock(example, `Answer ${status}`)
+    })
+    .join('')
+}
+
+/** The path with the examples of its parameters. */
+export function exampleUrl({ path, operation }: Endpoint): string {
+  const { parameters = [] } = operation
+  const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
+    String(parameters.find((one) => one.in === 'path' && one.name === name)?.schema.examples?.[0] ?? whole),
+  )
+  const query = parameters
+    .filter((one) => one.in === 'query' && one.required)
+    .map(
+      ({ name, schema }) =>
+        `${name}=${schema.format === 'date-time' ? (name === 'from' ? '2026-11-13T00:00Z' : '2026-11-20T00:00Z') : '…'}`,
+    )
+  return query.length === 0 ? filled : `${filled}?${query.join('&')}`
+}
+
+export function curlOf(endpoint: Endpoint): string {
+  const { method, operation } = endpoint
+  const body = operation.requestBody?.content[JSON_TYPE]?.example
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$FINGERPOST${exampleUrl(endpoint)}"`,
+    ...(operation.security.length === 0
+      ? []
+      : [
+          `  -H "Authorization: Bearer ${'operatorToken' in (operation.security[0] ?? {}) ? '$OPERATOR_TOKEN' : '$SECRET_KEY'}"`,
+        ]),
+    ...(body === undefined
+      ? []
+      : [`  -H 'Content-Type: application/json'`, `  -d '${JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)}'`]),
+  ]
+  return lines.join(' \\\n')
+}

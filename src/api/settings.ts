@@ -1,0 +1,60 @@
+// Settings of what listens.
+
+export const HTTP_SETTINGS = [
+  { name: 'http.host', kind: 'text', standard: '127.0.0.1', alias: 'HOST', sentence: 'Address to listen on.' },
+  {
+    name: 'http.port',
+    kind: 'integer',
+    standard: 8080,
+    min: 0,
+    max: 65_535,
+    alias: 'PORT',
+    sentence: 'Port to listen on; 0 takes a free one.',
+  },
+  {
+    name: 'http.trustedProxies',
+    kind: 'list',
+    standard: [],
+    alias: 'TRUSTED_PROXIES',
+    sentence: 'CIDR ranges of proxies whose X-Forwarded-For is believed.',
+  },
+  {
+    name: 'http.allowPlainHttp',
+    kind: 'flag',
+    standard: false,
+    alias: 'ALLOW_PLAIN_HTTP',
+    sentence: 'Permits plain HTTP on an address other than loopback.',
+  },
+  {
+    name: 'http.lingerMs',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 60_000,
+    sentence: 'How long a stop still serves connections that are open; behind a proxy, longer than it keeps idle ones.',
+  },
+  {
+    name: 'http.inFlightMax',
+    kind: 'integer',
+    standard: 20_000,
+    min: 1,
+    max: 1_000_000,
+    sentence: 'Requests served at once; more are refused with 503.',
+  },
+  {
+    name: 'http.adminHost',
+    kind: 'text',
+    standard: '127.0.0.1',
+    alias: 'ADMIN_HOST',
+    sentence: 'Address the operator API listens on where http.adminPort is set.',
+  },
+  {
+    name: 'http.adminPort',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 65_535,
+    alias: 'ADMIN_PORT',
+    sentence: 'Port of its own for the operator API, which the main port then does not serve; 0: the main port.',
+  },
+] as const

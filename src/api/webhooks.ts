@@ -1,0 +1,213 @@
+// /v1/webhooks: both shapes of registration on one resource. Writes go through the control plane with secrets sealed; the secret
+// itself is in the answers to create and rotate-secret only.
+
+import type { Bus } from '../bus/bus.ts'
+import { accepted, type Submitter } from '../control/submit.ts'
+import type { Courier } from '../dispatcher/courier.ts'
+import type { Guard } from '../dispatcher/guard.ts'
+import { ApiError, invalid } from '../domain/errors.ts'
+import { makeObjectId, type RandomBytes, seededBytes } from '../domain/ids.ts'
+import { Type } from '../domain/schema.ts'
+import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, WEBHOOK_STATUSES, webhookPrefix } from '../domain/webhook.ts'
+import { isoTime } from '../events/present.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { must } from '../lib/must.ts'
+import type { Sealer } from '../lib/sealed.ts'
+import type { WebhookHead } from '../records/commands.ts'
+import { readStanding } from '../records/deliveries.ts'
+import { readWebhooks } from '../records/webhooks.ts'
+import { WEBHOOK_DOCS } from './answers/webhooks.ts'
+import { commandOf, placeOf } from './callers.ts'
+import type { Keeping } from './idempotency.ts'
+import {
+  presentChangedWebhook,
+  presentCreatedWebhook,
+  presentListedWebhook,
+  presentWebhook,
+} from './present-webhooks.ts'
+import { keyed, open, type Route } from './routes.ts'
+import { etag, ifMatch } from './rules.ts'
+import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+import { CreateBody, readChanges, readRegistration, UpdateBody } from './webhook-body.ts'
+import { existingWebhook } from './webhook-callers.ts'
+import { webhookDeliveryRoutes } from './webhook-deliveries.ts'
+import { webhookListenRoutes } from './webhook-listen.ts'
+
+export const WEBHOOKS_MAX = 2_000
+const SECRET_BYTES = 32
+const SECRET_MEMBERS = ['secret', 'signingSecret']
+
+export interface WebhooksNeeds {
+  readonly kv: Kv
+  readonly bus: Bus
+  readonly submit: Submitter['submit']
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly sealer: Sealer
+  readonly guard: Guard
+  readonly courier: Courier
+  readonly webhooksMax?: number
+  /** Addresses deliveries come from, as the operator says. */
+  readonly ips: {
+    readonly ipv4: readonly string[]
+    readonly ipv6: readonly string[]
+    readonly updatedAt: string | null
+  }
+}
+
+const ListQuery = Type.Object(
+  { status: Type.Optional(oneOf(WEBHOOK_STATUSES)), limit: PAGE_LIMIT, offset: OFFSET },
+  strict,
+)
+const RotateBody = Type.Object(
+  { gracePeriodSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: GRACE_SECONDS_MAX })) },
+  strict,
+)
+
+/** An answer that is to be repeated has its secret with it, sealed like that of the webhook itself. */
+const sealedIn = (sealer: Sealer): Keeping => {
+  const onSecrets = (body: unknown, change: (secret: string, id: string) => string): Record<string, unknown> => {
+    const { id, ...members } = body as { readonly id: string } & Record<string, unknown>
+    const changed = Object.entries(members).map(([name, value]) =>
+      SECRET_MEMBERS.includes(name) ? [name, change(String(value), id)] : [name, value],
+    )
+    return { id, ...Object.fromEntries(changed) }
+  }
+  return { keep: (body) => onSecrets(body, sealer.seal), show: (kept) => onSecrets(kept, sealer.open) }
+}
+
+export function webhookRoutes(needs: WebhooksNeeds): Route[] {
+  const { kv, submit, clock, random, sealer, guard, webhooksMax = WEBHOOKS_MAX, ips } = needs
+  const makeSecret = (draw: RandomBytes) => `whsec_${Buffer.from(draw(SECRET_BYTES)).toString('base64')}`
+
+  async function refuseBadUrl(url: string): Promise<void> {
+    const problem = await guard.problemOf(url)
+    if (problem !== null) throw invalid('url', problem)
+  }
+
+  return [
+    ...webhookListenRoutes(needs),
+    keyed({
+      method: 'POST',
+      path: '/v1/webhooks',
+      access: 'webhooks:write',
+      doc: WEBHOOK_DOCS.create,
+      body: CreateBody,
+      once: sealedIn(sealer),
+      async handle({ caller, body, seed }) {
+        const { secret: given, ...registration } = readRegistration(body)
+        await refuseBadUrl(registration.url)
+        const draw = seed === null ? random : seededBytes(seed)
+        const id = makeObjectId(webhookPrefix(registration.shape), draw)
+        const secret = given ?? makeSecret(draw)
+        const data = { id, ...registration, sealed: sealer.seal(secret, id), webhooksMax }
+        const webhook = written(await submit({ ...commandOf(caller), type: 'webhook.create', data }))
+        return { status: 201, headers: [etag(webhook)], body: presentCreatedWebhook(webhook, secret) }
+      },
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/webhooks',
+      access: 'webhooks:read',
+      doc: WEBHOOK_DOCS.list,
+      query: ListQuery,
+      async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
+        const { workspace, env } = placeOf(caller)
+        const webhooks = await readWebhooks(kv, workspace, env)
+        const found = webhooks.filter((webhook) => status === undefined || webhook.status === status)
+        const now = clock.now()
+        const page = found.slice(offset, offset + limit).map(async (webhook) => {
+          return presentListedWebhook(webhook, await readStanding(kv, webhook.id, now))
+        })
+        return { body: { data: await Promise.all(page), total: found.length } }
+      },
+    }),
+
+    keyed({
+      method: 'GET',
+      path: '/v1/webhooks/:webhookId',
+      access: 'webhooks:read',
+      doc: WEBHOOK_DOCS.one,
+      async handle({ caller, params }) {
+        const webhook = await existingWebhook(kv, caller, params.webhookId)
+        const now = clock.now()
+        const older = webhook.secrets[1]?.expiresAt ?? null
+        const graceEndsAt = older !== null && older > now ? older : null
+        const standing = await readStanding(kv, webhook.id, now)
+        return { headers: [etag(webhook)], body: presentWebhook(webhook, standing, graceEndsAt) }
+      },
+    }),
+
+    keyed({
+      method: 'PUT',
+      path: '/v1/webhooks/:webhookId',
+      access: 'webhooks:write',
+      doc: WEBHOOK_DOCS.update,
+      headers: ['if-match'],
+      body: UpdateBody,
+      bodyMayBeEmpty: true,
+      async handle({ caller, params, body, header }) {
+        const expectVersion = ifMatch(header('if-match'))
+        // Both shapes refuse a bad address alike, whether the webhook exists or not.
+        if (body.url !== undefined) await refuseBadUrl(body.url)
+        const before = await existingWebhook(kv, caller, params.webhookId)
+        const changes = readChanges(body, before)
+        if (expectVersion !== null && expectVersion !== before.version) throw stale()
+        const webhook =
+          Object.keys(changes).length === 0
+            ? before
+            : written(
+                await submit({
+                  ...commandOf(caller),
+                  ...(expectVersion === null ? {} : { expectVersion }),
+                  type: 'webhook.update',
+                  data: { id: before.id, changes },
+                }),
+              )
+        return { headers: [etag(webhook)], body: presentChangedWebhook(webhook) }
+      },
+    }),
+
+    keyed({
+      method: 'DELETE',
+      path: '/v1/webhooks/:webhookId',
+      access: 'webhooks:write',
+      doc: WEBHOOK_DOCS.remove,
+      headers: ['if-match'],
+      async handle({ caller, params, header }) {
+        const expectVersion = ifMatch(header('if-match'))
+        const { id } = await existingWebhook(kv, caller, params.webhookId)
+        const version = expectVersion === null ? {} : { expectVersion }
+        accepted(await submit({ ...commandOf(caller), ...version, type: 'webhook.delete', data: { id } }))
+        return { body: { deleted: true, webhookId: id } }
+      },
+    }),
+
+    keyed({
+      method: 'POST',
+      path: '/v1/webhooks/:webhookId/rotate-secret',
+      access: 'webhooks:write',
+      doc: WEBHOOK_DOCS.rotate,
+      body: RotateBody,
+      bodyMayBeEmpty: true,
+      async handle({ caller, params, body: { gracePeriodSeconds = GRACE_SECONDS_DEFAULT } }) {
+        const { id, shape } = await existingWebhook(kv, caller, params.webhookId)
+        const secret = makeSecret(random)
+        const graceMs = gracePeriodSeconds * 1_000
+        const data = { id, sealed: sealer.seal(secret, id), graceMs }
+        const webhook = written(await submit({ ...commandOf(caller), type: 'webhook.rotate', data }))
+        const graceEndsAt = graceMs === 0 ? null : isoTime(webhook.updatedAt + graceMs)
+        return { body: { id, ...(shape === 'A' ? { secret } : { signingSecret: secret }), graceEndsAt } }
+      },
+    }),
+
+    ...webhookDeliveryRoutes(needs),
+
+    open({ method: 'GET', path: '/.well-known/webhook-ips', doc: WEBHOOK_DOCS.ips, handle: () => ({ body: ips }) }),
+  ]
+}
+
+const stale = () => new ApiError('conflict', { message: 'The webhook has changed since it was read.' })
+const written = (outcome: Parameters<typeof accepted>[0]): WebhookHead => must(accepted(outcome).webhook, 'a webhook')

@@ -1,0 +1,30 @@
+// The operator's API on a port of its own: there, and nowhere else.
+
+import t from 'tap'
+import { cleanUp, freePort, startServer } from '../helpers/server.ts'
+
+t.teardown(cleanUp)
+
+t.test('with a port of its own the operator’s API is served there alone', async (t) => {
+  const port = await freePort()
+  const server = await startServer({ env: { FINGERPOST_ADMIN_PORT: String(port) } })
+  const apart = `http://127.0.0.1:${port}`
+  const ask = async (origin: string, path: string, key: string) => {
+    const response = await fetch(origin + path, { headers: { Authorization: `Bearer ${key}` } })
+    return { status: response.status, body: (await response.json()) as { total?: number; error?: { code: string } } }
+  }
+  const path = '/admin/v1/workspaces'
+  t.match(await ask(apart, path, server.operatorToken), { status: 200, body: { total: 1 } })
+  t.match(await ask(apart, path, server.keys.secret), { status: 403 })
+  t.match(await ask(server.url, path, server.operatorToken), {
+    status: 404,
+    body: { error: { code: 'route_not_found' } },
+  })
+  t.match(await ask(apart, '/v1/meta', server.keys.secret), {
+    status: 404,
+    body: { error: { code: 'route_not_found' } },
+  })
+  t.match(await ask(server.url, '/v1/meta', server.keys.secret), { status: 200 })
+  t.equal(await server.stop(), 0)
+  await t.rejects(fetch(apart + path), 'it ends with the process')
+})

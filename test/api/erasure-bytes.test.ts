@@ -1,0 +1,215 @@
+// When an erasure is done, no file of the data folder holds a byte by which the visitor could be known: not in the embedded stores,
+// not in ClickHouse's parts, not in the log of configuration, whatever happened to the visitor before.
+
+import { randomUUID } from 'node:crypto'
+import { join, relative } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { backup } from '../../src/ops/backup.ts'
+import { filesOf } from '../helpers/folder.ts'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { openOps } from '../ops/deployment.ts'
+import { CHROME, clientOf, eventually } from './client.ts'
+import { deviceOf } from './devices.ts'
+
+t.teardown(cleanUp)
+
+const VISITS = 24
+const dataDir = temporaryFolder()
+const env = {
+  FINGERPOST_PURGE_EVERY_SECONDS: '4',
+  FINGERPOST_LOG_KEEP_SECONDS: '10',
+}
+
+/** `name: file` of every canary that is anywhere. */
+function found(
+  canaries: Readonly<Record<string, string | Buffer>>,
+  folder = dataDir,
+  open = (bytes: Buffer): Buffer => bytes,
+): string[] {
+  const places: string[] = []
+  for (const { path, bytes } of filesOf(folder)) {
+    const shown = path.endsWith('.gz') ? open(bytes) : bytes
+    for (const [name, canary] of Object.entries(canaries)) {
+      if (shown.includes(canary)) places.push(`${name}: ${relative(folder, path)}`)
+    }
+  }
+  return places
+}
+
+async function quickPurges(): Promise<void> {
+  // Parts that were replaced stay for eight minutes in case of a power cut; a test does not wait for that.
+  const ops = await openOps(dataDir)
+  for (const table of ['events', 'quarantine']) {
+    await ops.clickhouse.command(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+  }
+  await ops.close()
+}
+
+t.test('no byte of an erased visitor is on any disk', async (t) => {
+  await quickPurges()
+  let server = await startServer({ dataDir, env })
+  let client = clientOf(server)
+  const { keys, port } = server
+  const key = keys.secret
+  const mark = randomUUID().slice(0, 8)
+  const said = {
+    linkedId: `account-${mark}-7c1f`,
+    email: `mail-${mark}@shop.example`,
+    tag: { note: `tag-${mark}-c4na`, kind: 'watched' },
+    url: `https://shop.example/path-${mark}?q=1`,
+  }
+  const ip = '203.0.113.217'
+  const { mock: _, ...device } = deviceOf(1)
+  Object.assign(device.components, {
+    canvas: { value: { winding: true, geometry: `geo-${mark}`, text: `txt-${mark}` } },
+  })
+  const page = { ...device, ...said, ip, userAgent: `${CHROME} agent-${mark}` }
+
+  const send = async (method: string, path: string, body: unknown) => {
+    const answer = await client.send(method, path, { key, body })
+    t.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.body
+  }
+  const hook = await send('POST', '/v1/webhooks', { url: 'https://hooks.example.com/all', events: ['*'] })
+  const chosen = `chosen-secret-${randomUUID()}`
+  await send('POST', '/v1/webhooks', { url: 'https://hooks.example.com/mine', events: ['list_update'], secret: chosen })
+  const list = await send('POST', '/v1/lists', { name: 'watched', type: 'visitor' })
+  const byRule = await send('POST', '/v1/lists', { name: 'by_rule', type: 'visitor' })
+  await send('POST', '/v1/rules', {
+    name: 'watch',
+    conditions: { operator: 'AND', rules: [{ field: 'tag.kind', operator: 'equals', value: 'watched' }] },
+    action: { verdict: 'allow', sideEffects: [{ type: 'addToList', list: 'by_rule' }] },
+    status: 'live',
+  })
+
+  const visit = async (body: object, storageToken: string | null) => {
+    const answer = await client.identify({ ...body, storageToken }, { key })
+    t.equal(answer.status, 200)
+    return answer.body as { requestId: string; visitorId: string; storageToken: string }
+  }
+  const tokens: string[] = []
+  let last = await visit(page, null)
+  const { visitorId } = last
+  const requests = [last.requestId]
+  for (let n = 1; n < VISITS; n++) {
+    last = await visit(page, n % 3 === 0 ? null : last.storageToken)
+    t.equal(last.visitorId, visitorId)
+    tokens.push(last.storageToken)
+    requests.push(last.requestId)
+  }
+  const { mock: __, ...second } = deviceOf(9)
+  const alias = await visit(
+    { ...second, linkedId: said.linkedId, tag: { kind: 'watched' }, ip: '198.51.100.77', userAgent: CHROME },
+    null,
+  )
+  t.not(alias.visitorId, visitorId)
+  const hasty = await visit({ ...deviceOf(20), mock: undefined, ip: '192.0.2.7' }, null)
+  const bystander = await visit({ ...deviceOf(30), mock: undefined, ip: '192.0.2.9' }, null)
+  await eventually(
+    () => client.get(`/v1/visitors/${visitorId}`, key),
+    ({ body }) => body?.totalVisits === VISITS,
+  )
+  await eventually(
+    () => client.get(`/v1/lists/${byRule.id}/entries`, key),
+    ({ body }) => body.data.length >= 2,
+  )
+  await send('PATCH', `/v1/lists/${list.id}/entries`, { add: [{ value: visitorId, reason: 'odd' }, alias.visitorId] })
+  await send('PATCH', `/v1/lists/${list.id}/entries`, { remove: [visitorId] })
+  await send('PATCH', `/v1/lists/${list.id}/entries`, { add: [visitorId, bystander.visitorId] })
+  await send('PATCH', `/v1/events/${requests[3]}`, { tag: { later: `late-${mark}` }, label: 'fraud' })
+  await send('POST', `/v1/visitors/${visitorId}/merge`, { visitorId: alias.visitorId })
+  await eventually(
+    async () => (await client.get(`/v1/visitors/${visitorId}/events?limit=100`, key)).body.data.length,
+    (events) => events === VISITS + 1,
+  )
+
+  const keyed = { key, body: { requestIds: [requests[5]] }, headers: { 'Idempotency-Key': 'split once' } }
+  const { body: split } = await eventually(
+    () => client.send('POST', `/v1/visitors/${visitorId}/split`, keyed),
+    ({ status }) => status === 201,
+    20_000,
+  )
+  await client.get(`/v1/visitors/${visitorId}/export`, key)
+  await server.kill9()
+  server = await startServer({ dataDir, env, keys, port })
+  client = clientOf(server)
+  await visit(page, last.storageToken)
+
+  const canaries = {
+    visitorId,
+    alias: alias.visitorId,
+    linkedId: said.linkedId,
+    email: said.email,
+    tag: said.tag.note,
+    later: `late-${mark}`,
+    url: `path-${mark}`,
+    geometry: `geo-${mark}`,
+    agent: `agent-${mark}`,
+    ip,
+    token: tokens.at(-1) ?? '',
+    'token bytes': Buffer.from((tokens.at(-1) ?? '').slice(3), 'base64url'),
+  }
+  t.ok(found(canaries).length > 0, 'before, the scan finds it')
+  const parted = await client.send('DELETE', `/v1/visitors/${split.visitorId}`, { key })
+  t.equal(parted.status, 200)
+  const { body } = await client.send('DELETE', `/v1/visitors/${visitorId}`, { key })
+  const { erasureId } = body
+  const early = await client.get(`/v1/erasures/${erasureId}`, key)
+  t.same(
+    early.body.stores.map(({ store }: { store: string }) => store),
+    ['profile', 'lists', 'webhooks', 'events', 'log'],
+  )
+  const done = await eventually(
+    () => client.get(`/v1/erasures/${erasureId}`, key),
+    (answer) => answer.body?.status === 'done',
+    90_000,
+  )
+  t.equal(done.body.status, 'done', done.text)
+  const alsoDone = await eventually(
+    () => client.get(`/v1/erasures/${parted.body.erasureId}`, key),
+    (answer) => answer.body?.status === 'done',
+    30_000,
+  )
+  t.equal(alsoDone.body.status, 'done', alsoDone.text)
+  const left = () =>
+    eventually(
+      async () => found(canaries),
+      (names) => names.length === 0,
+      20_000,
+    )
+  t.same(await left(), [], 'no file has any of it')
+  // ClickHouse keeps a patch for some minutes after the parts it was for.
+  const parting = { 'split off': split.visitorId }
+  t.same(
+    found(parting).filter((place) => !/patch-/.test(place)),
+    [],
+    'nor of whom was split off',
+  )
+
+  t.equal((await client.get(`/v1/visitors/${bystander.visitorId}`, key)).status, 200, 'others are there as before')
+  const entries = (await client.get(`/v1/lists/${list.id}/entries`, key)).body.data
+  t.match(entries, [{ value: bystander.visitorId }])
+  t.equal(entries.length, 1)
+  await server.kill9()
+  server = await startServer({ dataDir, env, keys, port })
+  client = clientOf(server)
+  t.same(await left(), [], 'nor after a sudden end')
+  t.equal((await client.get(`/v1/visitors/${visitorId}`, key)).status, 404)
+  t.equal((await client.get(`/v1/visitors/${bystander.visitorId}`, key)).status, 200)
+
+  // Whoever makes a backup right after an erasure was answered does not wait for the disks either.
+  await send('PATCH', `/v1/lists/${list.id}/entries`, { add: [hasty.visitorId] })
+  t.equal((await client.send('DELETE', `/v1/visitors/${hasty.visitorId}`, { key })).status, 200)
+  t.equal(await server.stop(), 0)
+  const ops = await openOps(dataDir)
+  const saved = join(temporaryFolder(), 'backup')
+  await backup({ ...ops, deployment: 'test', product: '0.0.0' }, saved)
+  await ops.close()
+  const secrets = { 'a secret': hook.signingSecret, 'a chosen secret': chosen }
+  const erased = { ...canaries, ...parting, hasty: hasty.visitorId, 'hasty token': hasty.storageToken, ...secrets }
+  t.same(found(erased, saved, gunzipSync), [], 'a backup has none of it')
+  t.same(found(secrets), [], 'and no secret of a webhook is in clear anywhere')
+  const others = { bystander: bystander.visitorId, hook: hook.id }
+  t.ok(found(others, saved, gunzipSync).length >= 2, 'though it holds the rest')
+})
