@@ -12,6 +12,9 @@ type HighEntropy = {
 
 type UserAgentData = { getHighEntropyValues(hints: string[]): Promise<Partial<HighEntropy>> }
 
+/** What `probeEvalLength` answers in every browser built on Chromium. */
+export const chromiumEvalLength = 33
+
 const voicesWaitMs = 150
 
 /** User-Agent Client Hints with high entropy, or null where the browser has none. */
@@ -94,6 +97,50 @@ export function probeErrorFormat(): string {
     const notation = /^\s*at /.test(line) ? 'at' : line.includes('@') ? '@' : 'other'
     return [Object.getOwnPropertyNames(error).sort().join(','), error.message, notation].join('|')
   }
+}
+
+/** Whether anything fine (mouse, pen) or coarse (finger) can point, and whether it can hover. */
+export function probePointer(): { fine: boolean; coarse: boolean; hover: boolean } {
+  const matches = (query: string) => matchMedia(query).matches
+  return {
+    fine: matches('(any-pointer: fine)'),
+    coarse: matches('(any-pointer: coarse)'),
+    hover: matches('(any-hover: hover)'),
+  }
+}
+
+/** Selection colour and caption font of the system: a browser without a screen has none to ask. */
+export function probeSystemStyle(): { highlight: string; font: string } {
+  const element = document.createElement('i')
+  element.style.font = 'caption'
+  element.style.color = 'Highlight'
+  document.documentElement.append(element)
+  const { color, fontFamily, fontSize } = getComputedStyle(element)
+  element.remove()
+  return { highlight: color, font: `${fontFamily} ${fontSize}` }
+}
+
+/**
+ * Whether a debugger listens, be it developer tools or a program that drives the browser: only then does an error given to
+ * the console have its stack rendered at once. Ending a group writes nothing. Null in other browsers than Chromium.
+ */
+export function probeInspected(): boolean | null {
+  const maker = Error as ErrorConstructor & { prepareStackTrace?: unknown }
+  if (probeEvalLength() !== chromiumEvalLength) return null
+  const kept = Object.getOwnPropertyDescriptor(maker, 'prepareStackTrace')
+  let rendered = false
+  try {
+    maker.prepareStackTrace = () => {
+      rendered = true
+      return ''
+    }
+    // biome-ignore lint/suspicious/noConsole: nothing is written, and there is no other way to ask
+    ;(console.groupEnd as (value: unknown) => void)(new Error())
+  } finally {
+    if (kept) Object.defineProperty(maker, 'prepareStackTrace', kept)
+    else delete maker.prepareStackTrace
+  }
+  return rendered
 }
 
 function attempt(read: () => boolean): boolean {

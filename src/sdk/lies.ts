@@ -55,6 +55,8 @@ export function probeLies(): Promise<string[]> {
         if (why) found.push(`${owner}.${member}:${why}`)
       }
     }
+    // Removed rather than replaced.
+    if (typeof navigator.webdriver !== 'boolean') found.push('Navigator.webdriver:missing')
     for (const member of shadowed(navigator, 'Navigator')) found.push(`Navigator.${member}:shadowed`)
     for (const member of shadowed(screen, 'Screen')) found.push(`Screen.${member}:shadowed`)
     for (const member of twins) {

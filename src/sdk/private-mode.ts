@@ -1,11 +1,10 @@
 // Tells a private window from a normal one. Chromium is asked by timing, for others the library knows their tells.
 
 import { detectIncognito } from 'detectincognitojs'
-import { probeEvalLength } from './environment.ts'
+import { chromiumEvalLength, probeEvalLength } from './environment.ts'
 
 export type PrivateMode = { isPrivate: boolean; browserName: string }
 
-const chromiumEvalLength = 33
 const databaseName = 'fingerpost-probe'
 const storeName = 'probe'
 const pairsMax = 400

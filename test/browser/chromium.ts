@@ -6,14 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 
-const executable = process.env.CHROMIUM ?? '/usr/bin/chromium'
+export const executable = process.env.CHROMIUM ?? '/usr/bin/chromium'
 const startMsMax = 30_000
 const exitMsMax = 10_000
 
-const quietFlags = [
-  '--headless=new',
+/** No first-run pages, no questions, and nothing but this machine. */
+export const quietFlags = [
   '--no-sandbox',
-  '--disable-gpu',
   '--disable-quic',
   '--no-first-run',
   '--no-default-browser-check',
@@ -21,7 +20,6 @@ const quietFlags = [
   '--disable-component-update',
   '--disable-sync',
   '--password-store=basic',
-  '--use-mock-keychain',
   // Nothing but this machine resolves: a request to anywhere else fails here rather than leaving.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
 ]
@@ -41,7 +39,15 @@ export async function makeFolder(name: string): Promise<{ path: string; remove()
 
 /** Starts the browser on a profile folder; extra flags are command-line switches. */
 export async function startChromium(profileDir: string, flags: readonly string[] = []): Promise<Chromium> {
-  const args = [...quietFlags, ...flags, `--user-data-dir=${profileDir}`, '--remote-debugging-port=0', 'about:blank']
+  const args = [
+    '--headless=new',
+    '--disable-gpu',
+    ...quietFlags,
+    ...flags,
+    `--user-data-dir=${profileDir}`,
+    '--remote-debugging-port=0',
+    'about:blank',
+  ]
   const child = spawn(executable, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   let browser: Browser
   try {

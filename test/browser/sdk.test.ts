@@ -99,7 +99,7 @@ t.test('a component that never answers becomes a timeout entry and does not dela
   t.equal(components.storage.error, 'timeout')
   t.type(components.userAgent.value, 'string')
   t.same(Object.keys(components).sort(), Object.keys(vocabulary).sort())
-  t.ok(tookMs < 2_500, `took ${tookMs} ms`)
+  t.ok(tookMs < 10_000, `took ${tookMs} ms`)
 })
 
 t.test('what devices are filed by is sent however short the budget', async (t) => {

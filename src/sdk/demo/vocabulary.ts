@@ -30,6 +30,8 @@ export const groups: readonly Group[] = [
       ['colorGamut', 'Range of colours'],
       ['hdr', 'High dynamic range'],
       ['touchSupport', 'Touch input'],
+      ['pointer', 'Whether a mouse, pen or finger can point'],
+      ['systemStyle', 'Selection colour and font of the system'],
     ],
   },
   {
@@ -60,6 +62,7 @@ export const groups: readonly Group[] = [
     components: [
       ['worker', 'The same questions, asked outside the page'],
       ['lies', 'Built-in functions that were replaced'],
+      ['inspected', 'Developer tools, or a program that drives the browser'],
       ['math', 'Rounding of some calculations'],
       ['evalLength', 'A detail that differs between engines'],
       ['errorFormat', 'Wording of an error'],
