@@ -7,6 +7,7 @@ import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openRandom } from './lib/random.ts'
 import { backup } from './ops/backup.ts'
+import { exportCorrections } from './ops/corrections.ts'
 import { dataUpdate } from './ops/data-update.ts'
 import { openProgress, type Progress } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
@@ -59,6 +60,18 @@ export async function runRestore(config: Config, logger: Logger, dir: string): P
   return withPorts(wanted, logger, async (opened) => {
     const { commands, rows, undecided } = await restore(opened, dir, manifest)
     return `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+  })
+}
+
+/** Writes pairs that were labelled by hand, a line each, to `write`. Embedded, the server must not run; in a cluster it may. */
+export function runCorrectionsExport(config: Config, logger: Logger, write: (line: string) => void): Promise<string> {
+  return withPorts(config, logger, async ({ kv, partitions }) => {
+    let pairs = 0
+    for await (const pair of exportCorrections(kv, partitions)) {
+      write(JSON.stringify(pair))
+      pairs++
+    }
+    return `exported: ${pairs} pairs`
   })
 }
 

@@ -37,7 +37,7 @@ export interface PartitionWriters {
 }
 
 /** Collections of visitors: what they hold grows with them. */
-const WALKED = ['visitor', 'index', ERASED] as const
+const WALKED = ['visitor', 'index', 'learned', ERASED] as const
 const ENVS = ['live', 'test'] as const
 /** Far below what the log keeps at least: nothing is trimmed unseen while the visitors are walked. */
 const FOLLOW_MS = 1_000
@@ -46,7 +46,8 @@ const STEADY_PAUSE_MS = 20
 
 /**
  * Of `events` what ClickHouse or the state may lack is copied: what was done with earlier is trimmed. Identifications come first:
- * those trimmed before they could be copied were decided, so their events are copied, or older still. State is walked between two copies of `events`, so that a
+ * those trimmed before they could be copied were decided, so their events are copied, or older still; those the kv knows to be
+ * decided are left out, because a restore would leave them out. State is walked between two copies of `events`, so that a
  * visitor who changed meanwhile, and may be missing or too new, is set right by the decisions copied after.
  */
 export async function backupPartition(
@@ -54,12 +55,13 @@ export async function backupPartition(
   partition: number,
   out: PartitionWriters,
 ): Promise<BackupPartition> {
+  const scope = partitionScope(partition)
+  const [before] = await kv.get<number>(scope, [DECIDED_TO])
   const accepted = await log.last('identifications', partition)
-  for await (const record of recordsOf(log, 'identifications', partition, 0, accepted)) {
+  for await (const record of recordsOf(log, 'identifications', partition, before?.value ?? 0, accepted)) {
     await out.identifications.write(encodeLogRecord(record))
   }
 
-  const scope = partitionScope(partition)
   let eventsTo: Seq = await sunkAndStored(kv, partition)
   let rowsBefore: Seq | null = null
   let decidedTo: Seq | null = null

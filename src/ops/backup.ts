@@ -4,10 +4,12 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { openRename, withoutErased } from '../jobs/forget-ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Log, Topic } from '../log/log.ts'
+import { CHANGES_READER, SYSTEM } from '../records/scopes.ts'
 import { encodeLogRecord, type FrameWriter, openFrames } from './backup-files.ts'
 import {
   type BackupFile,
@@ -72,7 +74,7 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
     erasures: await fill(dir, 'erasures.gz', (out) => backupErasures(clickhouse, out)),
     quarantine: await fill(dir, 'quarantine.gz', (out) => backupQuarantine(clickhouse, out, before)),
     dead: await fill(dir, 'dead.gz', (out) => copyTopic(log, 'dead', out)),
-    changes: await fill(dir, 'changes.gz', (out) => copyTopic(log, 'changes', out)),
+    changes: await fill(dir, 'changes.gz', (out) => copyChanges(needs, out)),
   }
   const manifest = sealManifest({
     product: needs.product,
@@ -99,6 +101,18 @@ async function fill(dir: string, name: string, write: (out: FrameWriter) => Prom
 async function copyTopic(log: BackupNeeds['log'], topic: Topic, out: FrameWriter): Promise<void> {
   const last = await log.last(topic, 0)
   for await (const record of recordsOf(log, topic, 0, 0, last)) await out.write(encodeLogRecord(record))
+}
+
+/** Whoever was erased is left out of commands that were applied, as the next purge will leave them out of the log. */
+async function copyChanges(needs: BackupNeeds, out: FrameWriter): Promise<void> {
+  const { log, kv } = needs
+  const last = await log.last('changes', 0)
+  const applied = (await kv.position(SYSTEM, CHANGES_READER)) ?? 0
+  const rename = openRename(needs)
+  for await (const record of recordsOf(log, 'changes', 0, 0, last)) {
+    const { seq, bytes } = record
+    await out.write(encodeLogRecord(seq > applied ? record : { seq, bytes: await withoutErased(rename, bytes) }))
+  }
 }
 
 async function writeDurably(dir: string, name: string, text: string): Promise<void> {

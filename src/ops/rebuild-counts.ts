@@ -1,10 +1,12 @@
-// What else of a partition's records ClickHouse can tell: how often rules matched, and which visitors were erased.
+// What else of a partition's records ClickHouse can tell: how often rules matched, which visitors were erased, and how
+// far that has come.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { putAll } from '../engine/refold.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Key, Kv } from '../kv/kv.ts'
+import { type ExecutedErasure, executedPuts } from '../records/erasure-progress.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
 import { ERASURES_TABLE } from '../sink/erase.ts'
@@ -66,26 +68,58 @@ async function setCounters(
   }
 }
 
-/** Writes what is left of visitors whose erasure ClickHouse has executed. Returns how many. */
-export async function rebuildTombstones({ clickhouse, kv }: RebuildCountsNeeds, partition: number): Promise<number> {
+interface Executed {
+  readonly erased: string
+  readonly erasure: string
+  readonly erased_at: number
+}
+
+/** Erasures that ClickHouse has executed, by what they erased. */
+async function* executedErasures(clickhouse: Pick<ClickHouse, 'query'>, partition: number): AsyncGenerator<Executed[]> {
   let after = ''
-  let count = 0
   for (;;) {
-    const page = await clickhouse.query<{ erased: string; erasure: string; erased_at: number }>(
+    const page = await clickhouse.query<Executed>(
       `SELECT erased_id AS erased, argMin(erasure_id, at) AS erasure, toUnixTimestamp64Milli(min(at)) AS erased_at
        FROM ${ERASURES_TABLE} WHERE log_partition = {partition:UInt16} AND erased_id > {after:String}
        GROUP BY erased_id ORDER BY erased LIMIT ${TOMBSTONES_PAGE}`,
       { partition, after },
       SCAN,
     )
+    yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < TOMBSTONES_PAGE) return
+    after = last.erased
+  }
+}
+
+/** Writes what is left of visitors whose erasure ClickHouse has executed. Returns how many. */
+export async function rebuildTombstones({ clickhouse, kv }: RebuildCountsNeeds, partition: number): Promise<number> {
+  let count = 0
+  for await (const page of executedErasures(clickhouse, partition)) {
     const put = page.map(({ erased, erasure, erased_at }) => {
       const value: Tombstone = { erasureId: erasure, at: erased_at }
       return { key: [ERASED, erased] as const, value }
     })
     await putAll(kv, partitionScope(partition), put)
     count += put.length
-    const last = page.at(-1)
-    if (last === undefined || page.length < TOMBSTONES_PAGE) return count
-    after = last.erased
+  }
+  return count
+}
+
+/**
+ * Writes how far these erasures have come, for whoever asks for them: executed now, because nobody knows what was removed from disks
+ * since, and `seq` is the record of `events` up to which the log may hold what was decided before.
+ */
+export async function rebuildErasures(
+  { clickhouse, kv }: RebuildCountsNeeds,
+  partition: number,
+  executed: Pick<ExecutedErasure, 'at' | 'seq'>,
+): Promise<void> {
+  for await (const page of executedErasures(clickhouse, partition)) {
+    const erasures = page.map(({ erased, erasure, erased_at }) => {
+      const [workspace, env] = erased.split('/') as [string, Env]
+      return { erasureId: erasure, workspace, env, at: erased_at }
+    })
+    await putAll(kv, partitionScope(partition), executedPuts(erasures, executed))
   }
 }

@@ -4,12 +4,21 @@
 import { createHash } from 'node:crypto'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { requestTime } from '../domain/ids.ts'
-import { type DecidedItem, decodeEventsRecord, type EventsRecord, erasureOf } from '../events/record.ts'
+import {
+  annotationOf,
+  type DecidedItem,
+  decodeEventsRecord,
+  type EventsRecord,
+  erasureOf,
+  splitOf,
+} from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
+import { annotateRows } from '../sink/annotate.ts'
 import { ERASURES_TABLE, eraseRows } from '../sink/erase.ts'
 import { insertRows, QUARANTINE_TABLE } from '../sink/insert.ts'
+import { moveRows } from '../sink/move.ts'
 import { batchesOf, SCAN } from './rebuild-read.ts'
 
 export interface RebuildSinkNeeds {
@@ -71,8 +80,19 @@ export async function rebuildSink(needs: RebuildSinkNeeds, partition: number, af
     }
   }
   let inserted = 0
+  // Once more, whoever did it before: an event that was moved on since stays where it is.
+  for await (const batch of batchesOf(log, 'events', partition, after, complete)) {
+    for (const split of batch.flatMap(({ bytes }) => splitOf(bytes) ?? [])) await moveRows(clickhouse, split)
+  }
   for await (const batch of batchesOf(log, 'events', partition, complete, touched)) {
     inserted += await finish(needs, partition, batch, erased, newest)
+  }
+  // Which of these were taken in leaves no trace; all of them once more, in their order, comes to the same.
+  for await (const batch of batchesOf(log, 'events', partition, after, touched)) {
+    await annotateRows(
+      clickhouse,
+      batch.flatMap(({ bytes }) => annotationOf(bytes) ?? []),
+    )
   }
   return { position: touched, inserted, doubled }
 }
@@ -82,14 +102,21 @@ interface Erased {
   readonly executed: ReadonlySet<string>
   /** `<workspace>/<env>/<visitorId>` of those, whose rows are rightly missing. */
   readonly visitors: ReadonlySet<string>
+  /** Whose events are since a split, by requestId. */
+  readonly owners: ReadonlyMap<string, string>
   readonly executedUpTo: Seq
 }
 
 async function readErased({ log, clickhouse }: RebuildSinkNeeds, partition: number, after: Seq, upTo: Seq) {
   const executed = new Set<string>()
   const visitors = new Set<string>()
+  const owners = new Map<string, string>()
   let executedUpTo = 0
   for await (const batch of batchesOf(log, 'events', partition, after, upTo)) {
+    for (const { bytes } of batch) {
+      const split = splitOf(bytes)
+      for (const requestId of split?.requestIds ?? []) owners.set(requestId, split?.to ?? '')
+    }
     const found = batch.flatMap(({ seq, bytes }) => {
       const erasure = erasureOf(bytes)
       return erasure === null ? [] : [{ seq, erasure }]
@@ -107,7 +134,7 @@ async function readErased({ log, clickhouse }: RebuildSinkNeeds, partition: numb
       executedUpTo = seq
     }
   }
-  return { executed, visitors, executedUpTo } satisfies Erased
+  return { executed, visitors, owners, executedUpTo } satisfies Erased
 }
 
 /** Which identifications of these records have a row, or one in quarantine. */
@@ -144,9 +171,10 @@ async function readPresent(
   }
 }
 
-const missingOf = (record: EventsRecord, present: ReadonlySet<number>, { visitors }: Erased): DecidedItem[] =>
+const missingOf = (record: EventsRecord, present: ReadonlySet<number>, { visitors, owners }: Erased): DecidedItem[] =>
   record.items.filter(
-    ({ seq, workspace, env, visitorId }) => !present.has(seq) && !visitors.has(`${workspace}/${env}/${visitorId}`),
+    ({ seq, workspace, env, visitorId, requestId }) =>
+      !present.has(seq) && !visitors.has(`${workspace}/${env}/${owners.get(requestId) ?? visitorId}`),
   )
 
 /** Does what the sink had not done yet of these records, in their order. Returns the rows inserted. */
@@ -177,6 +205,7 @@ async function finish(
     if (erasure !== undefined && !erased.executed.has(erasure.erasureId)) {
       await eraseRows(clickhouse, erasure, partition, deployment)
     }
+    if (record.split !== undefined) await moveRows(clickhouse, record.split)
   }
   return inserted
 }

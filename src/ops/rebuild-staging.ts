@@ -19,7 +19,15 @@ const create = (table: string) => `CREATE TABLE ${table} (
   verdict Enum8('none' = 0, 'allow' = 1, 'challenge' = 2, 'block' = 3), linked_id String, ip IPv6,
   platform LowCardinality(String), browser LowCardinality(String), gpu LowCardinality(String), log_seq UInt64
 ) ENGINE = MergeTree ORDER BY (log_partition, visitor_hash)`
-const COPIED = `log_partition, visitor_hash, workspace_id, env, visitor_id, ts, first_seen_at, last_seen_at, total_visits,
+/** Visits of one that was merged into another count in its own record. */
+const HOLDER = "if(JSONExtractString(detail, 'own') != '', JSONExtractString(detail, 'own'), visitor_id)"
+/** So do its count and times, where the row has the sums. */
+const recorded = (at: number, whole: string, read: (value: string) => string) =>
+  `if(JSONHas(detail, 'rec'), ${read(`JSONExtractInt(detail, 'rec', ${at})`)}, ${whole})`
+const moment = (value: string) => `fromUnixTimestamp64Milli(${value}, 'UTC')`
+const COPIED = `log_partition, cityHash64(${HOLDER}), workspace_id, env, ${HOLDER}, ts,
+  ${recorded(2, 'first_seen_at', moment)}, ${recorded(3, 'last_seen_at', moment)},
+  ${recorded(1, 'total_visits', (value) => `toUInt32(${value})`)},
   identity_method, greatest(1, JSONExtractUInt(detail, 'gen')), verdict, linked_id, ip, platform, browser, gpu, log_seq`
 
 export interface Staging {

@@ -4,7 +4,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, Verdict } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
-import { canonicalIp, maskIp, subnetOf } from '../domain/ip.ts'
+import { canonicalIp, lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { putAll } from '../engine/refold.ts'
 import { ACCOUNTS_EXACT_MAX, addAccount } from '../identity/linked-accounts.ts'
 import { DEVICES_MAX, IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor, type VisitorState } from '../identity/visitor.ts'
@@ -180,7 +180,7 @@ async function toState(
     .filter(({ at }) => at >= row.last_at - NETWORK_KEPT_MS)
     .sort((a, b) => b.at - a.at)
     .slice(0, NETWORKS_MAX)
-    .map(({ ip, at }) => ({ ip: hash53(ip), subnet: hash53(subnetOf(ip)), lastAt: at }))
+    .map(({ ip, at }) => ({ ip: hash53(lineOf(ip)), subnet: hash53(subnetOf(ip)), lastAt: at }))
   const families = new Set<string>()
   for (const { system, software, graphics } of devices) {
     const family = `${system}|${software.replace(/ \d+$/, '')}|${graphics}`

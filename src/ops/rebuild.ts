@@ -2,14 +2,25 @@
 // counts come from ClickHouse up to where the log begins, and the engine adopts the decisions that are still in the log.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { homePartition } from '../domain/ids.ts'
 import { itemsOf, reindex } from '../engine/refold.ts'
-import { decodeEventsRecord } from '../events/record.ts'
+import { decodeEventsRecord, erasureOf } from '../events/record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
-import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { type Aliasing, allAliases, allSurvivors } from '../records/aliases.ts'
+import { encodeAliasing, encodeSplitting } from '../records/identification.ts'
+import {
+  DECIDED_TO,
+  DISPATCHER_POSITION,
+  ENGINE_POSITION,
+  partitionScope,
+  SINK_POSITION,
+} from '../records/partitions.ts'
 import { SYSTEM } from '../records/scopes.ts'
+import { allSplits } from '../records/splits.ts'
+import { listWorkspaces } from '../records/workspaces.ts'
 import { RESTORE, RESTORING } from './backup-format.ts'
 import type { Progress } from './progress.ts'
 import {
@@ -19,11 +30,13 @@ import {
   refoldConfiguration,
   refusePartlyLost,
 } from './rebuild-config.ts'
-import { rebuildRuleCounts, rebuildTombstones } from './rebuild-counts.ts'
+import { rebuildErasures, rebuildRuleCounts, rebuildTombstones } from './rebuild-counts.ts'
 import { batchesOf, recordsOf } from './rebuild-read.ts'
 import { newestSunk, rebuildSink } from './rebuild-sink.ts'
 import { type Staging, stageVisits } from './rebuild-staging.ts'
 import { rebuildVisitors } from './rebuild-visitors.ts'
+
+const ENVS = ['live', 'test'] as const
 
 export interface RebuildNeeds {
   readonly log: Log
@@ -76,6 +89,7 @@ export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
   const commands = keeps ? null : await refoldConfiguration(needs)
   const sum = { visitors: 0, tombstones: 0, adoptable: 0, inserted: 0, doubled: 0 }
   if (lost.length > 0) {
+    await orderAgain(needs, lost)
     const staging = await stageVisits(needs.clickhouse, needs.clock, progress)
     try {
       for (const [at, partition] of lost.entries()) {
@@ -90,6 +104,29 @@ export async function rebuild(needs: RebuildNeeds): Promise<Rebuilt> {
   }
   await finishDeployment(kv, needs.partitions)
   return { commands, partitions: lost.length, ...sum }
+}
+
+/**
+ * Records rebuilt from events say neither who was merged into whom nor whose tokens were split off: their owners are told once
+ * more, behind all they decided.
+ */
+async function orderAgain({ log, kv, clock, partitions }: RebuildNeeds, lost: readonly number[]): Promise<void> {
+  for (const { id: workspace } of await listWorkspaces(kv)) {
+    for (const env of ENVS) {
+      const order = async (alias: Pick<Aliasing, 'visitorId' | 'survivor'>) => {
+        const home = homePartition(alias.visitorId, partitions)
+        if (!lost.includes(home)) return
+        await log.append('identifications', home, [encodeAliasing({ ...alias, workspace, env, at: clock.now() })])
+      }
+      for await (const alias of allAliases(kv, workspace, env)) await order(alias)
+      for await (const survivor of allSurvivors(kv, workspace, env)) await order({ visitorId: survivor, survivor })
+      for await (const { from, seq: _, ...part } of allSplits(kv, workspace, env)) {
+        if (from === null || !lost.includes(homePartition(from, partitions))) continue
+        const order = { ...part, workspace, env, visitorId: from, parting: null, isRebuilt: true }
+        await log.append('identifications', homePartition(from, partitions), [encodeSplitting(order)])
+      }
+    }
+  }
 }
 
 async function lostPartitions({ kv, partitions }: RebuildNeeds): Promise<number[]> {
@@ -126,7 +163,7 @@ async function findSeam({ log, clickhouse }: RebuildNeeds, partition: number): P
 }
 
 async function rebuildPartition(needs: RebuildNeeds, partition: number, staging: Staging) {
-  const { kv } = needs
+  const { kv, log, clock } = needs
   const scope = partitionScope(partition)
   const seam = await findSeam(needs, partition)
   const isUnowned = (await kv.position(scope, ENGINE_POSITION)) === null
@@ -139,6 +176,12 @@ async function rebuildPartition(needs: RebuildNeeds, partition: number, staging:
     ;({ inserted, doubled } = sunk)
     await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: null, next: sunk.position } }])
   }
+  // The newest record of a partition stays in the log, and goes only if it is an erasure.
+  const newest = await log.at('events', partition, seam.last)
+  const isErasure = newest !== null && erasureOf(newest.bytes) !== null
+  await rebuildErasures(needs, partition, { at: clock.now(), seq: isErasure ? seam.last : Math.max(0, seam.last - 1) })
+  // What the log still has is told once more, under the ids that it had: receivers know those that came before.
+  await kv.commit([{ scope, guard: { source: DISPATCHER_POSITION, expect: null, next: seam.after } }])
   if (isUnowned) {
     // Last: now the partition may have an owner again.
     const guard = { source: ENGINE_POSITION, expect: null, next: seam.after }

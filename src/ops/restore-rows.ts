@@ -3,12 +3,16 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
+import type { DecidedSplit } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
+import type { Annotation } from '../records/annotations.ts'
 import { type Erasure, erasedId, type Tombstone } from '../records/erasures.ts'
+import { annotateRows } from '../sink/annotate.ts'
 import { ERASURES_TABLE, eraseRows } from '../sink/erase.ts'
 import { insertRows, QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../sink/insert.ts'
+import { moveRows } from '../sink/move.ts'
 import { readLines } from './backup-files.ts'
 import type { BackupFile } from './backup-format.ts'
 import type { Progress } from './progress.ts'
@@ -24,9 +28,12 @@ export interface Inserts {
   events(lines: Iterable<string>): Promise<void>
   /** Executes an erasure on everything inserted before. */
   erase(erasure: Erasure, partition: number): Promise<void>
+  /** Brings what was said of events, in order, into everything inserted before. */
+  annotate(annotations: readonly Annotation[]): Promise<void>
   flush(): Promise<void>
   /** Lines of another table. */
   others(table: string, columns: readonly string[], lines: readonly string[]): Promise<void>
+  move(split: DecidedSplit): Promise<void>
   /** Events inserted so far. */
   rows(): number
 }
@@ -69,9 +76,17 @@ export function openInserts({ clickhouse, clock, token }: InsertsNeeds): Inserts
         if (batch.length >= BATCH_ROWS || bytes >= BATCH_BYTES) await flush()
       }
     },
+    async move(split) {
+      await flush()
+      await moveRows(clickhouse, split)
+    },
     async erase(erasure, partition) {
       await flush()
       await eraseRows(clickhouse, erasure, partition, token)
+    },
+    async annotate(annotations) {
+      await flush()
+      await annotateRows(clickhouse, annotations)
     },
     flush,
     async others(table, columns, lines) {

@@ -2,12 +2,13 @@
 
 import { homePartition } from '../domain/ids.ts'
 import { openRefold } from '../engine/refold.ts'
-import { decodeEventsRecord, type EventsRecord } from '../events/record.ts'
+import { type DecidedSplit, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
-import { ERASED } from '../records/erasures.ts'
+import type { Annotation } from '../records/annotations.ts'
+import { ERASED, erasedId } from '../records/erasures.ts'
 import { NONCE, partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
 import { readLogRecords, readValues } from './backup-files.ts'
 import type { BackupFile } from './backup-format.ts'
@@ -62,19 +63,29 @@ export async function restoreState(
   }
   await write()
 
+  async function moveAgain(split: DecidedSplit): Promise<void> {
+    await inserts.move(split)
+    const { workspace, env, to } = split
+    const tombstone = erased.get(erasedId(workspace, env, to))
+    if (tombstone !== undefined) await inserts.erase({ ...tombstone, workspace, env, visitorId: to }, partition)
+  }
+  const annotations: Annotation[] = []
   const refold = openRefold({ kv, clock, partition, partitions, nextNonceKey })
   for await (const { seq, bytes } of readLogRecords(dir, files.events)) {
     const record = decoded(bytes)
     if (seq > stateAt) await refold.apply([bytes])
     await inserts.events(linesOf(record, erased))
     if (record.erasure !== undefined) await inserts.erase(record.erasure, partition)
-    const gone = record.items.filter((item) => isErased(erased, item.workspace, item.env, item.visitorId))
+    if (record.annotation !== undefined) annotations.push(record.annotation)
+    if (record.split !== undefined) await moveAgain(record.split)
+    const named = record.split === undefined ? record.items : [{ ...record.split, visitorId: record.split.to }]
+    const gone = named.filter((item) => isErased(erased, item.workspace, item.env, item.visitorId))
     if (gone.length === 0) continue
     await refold.flush()
     await kv.commit([{ scope, drop: gone.map((item) => visitorKey(item.workspace, item.env, item.visitorId)) }])
   }
   await refold.flush()
-  await inserts.flush()
+  await inserts.annotate(annotations)
 }
 
 function decoded(bytes: Uint8Array): EventsRecord {
@@ -118,6 +129,7 @@ const FORMS: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ['visitor', isBytes],
   [NONCE, isBytes],
   ['index', (value) => Array.isArray(value) && typeof value[0] === 'number'],
+  ['learned', (value) => Array.isArray(value) && value.every((count) => typeof count === 'number')],
   [RULESTAT, (value) => Number.isSafeInteger(value)],
   [ERASED, (value) => typeof (value as { erasureId?: unknown } | null)?.erasureId === 'string'],
 ])

@@ -10,7 +10,13 @@ import { Conflict, Unreadable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type LogRecord, TOPICS, type Topic } from '../log/log.ts'
 import { decodeCommand, encodeCommand } from '../records/commands.ts'
-import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import {
+  DECIDED_TO,
+  DISPATCHER_POSITION,
+  ENGINE_POSITION,
+  partitionScope,
+  SINK_POSITION,
+} from '../records/partitions.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { ERASURES_TABLE } from '../sink/erase.ts'
 import { QUARANTINE_TABLE } from '../sink/insert.ts'
@@ -185,6 +191,8 @@ async function writePositions(kv: Kv, log: Log, partition: number): Promise<void
   const next = await log.last('events', partition)
   await kv.commit([
     { scope, guard: { source: SINK_POSITION, expect: null, next } },
+    // Whose turn it was to be told is not in a backup: what is decided from now on is.
+    { scope, guard: { source: DISPATCHER_POSITION, expect: null, next } },
     { scope, guard: { source: ENGINE_POSITION, expect: null, next }, put: [{ key: DECIDED_TO, value: 0 }] },
   ])
 }

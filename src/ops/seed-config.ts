@@ -1,6 +1,8 @@
 // The configuration that a made-up history belongs to: its workspace and the rules that judged it, written through `changes` like
 // any other, and its lists.
 
+import { LIST_MAXIMA } from '../api/lists.ts'
+import { RULE_MAXIMA } from '../api/rules.ts'
 import type { Bus } from '../bus/bus.ts'
 import { createDefaultWorkspace, DEFAULT_WORKSPACE } from '../control/bootstrap.ts'
 import { runControl } from '../control/owner.ts'
@@ -25,9 +27,6 @@ export interface SeedConfigNeeds {
 }
 
 const ACTOR = 'seed'
-const MAXIMA = { rulesMax: 5_000, activeMax: 1_000 }
-const LIST_MAXIMA = { listsMax: 1_000 }
-const LIST_ENTRIES_MAX = 10_000_000
 
 /** The workspace by id or name; `default` is made when it does not exist yet. null: there is none. */
 export async function seedWorkspace(needs: SeedConfigNeeds, wanted: string): Promise<Workspace | null> {
@@ -48,7 +47,7 @@ export async function seedRules(needs: SeedConfigNeeds, workspace: string, env: 
         workspace,
         env,
         actor: ACTOR,
-        data: { ...rule, maxima: MAXIMA },
+        data: { ...rule, maxima: RULE_MAXIMA },
       })
       // Whoever seeded before made it, and it may have been changed since.
       if (!outcome.ok && outcome.code !== 'conflict') accepted(outcome)
@@ -67,11 +66,11 @@ export async function seedLists(
   await withControl(needs, async (submit) => {
     const at = { workspace, env, actor: ACTOR }
     for (const { id, name, type, description, entries } of lists) {
-      const data = { id, name, type, description, ttl: null, maxima: LIST_MAXIMA }
+      const data = { id, name, type, description, ttl: null, maxima: { listsMax: LIST_MAXIMA.listsMax } }
       const made = await submit({ ...at, type: 'list.create', data })
       if (!made.ok && made.code !== 'conflict') accepted(made)
       const add = entries.map((value) => ({ value }))
-      const filled = { id, add, remove: [], source: 'import' as const, entriesMax: LIST_ENTRIES_MAX }
+      const filled = { id, add, remove: [], source: 'import' as const, entriesMax: LIST_MAXIMA.entriesMax }
       const outcome = await submit({ ...at, type: 'list.entries', data: filled })
       // Somebody else's list has the name, or the list is gone again: it is not for a seed to say.
       if (!outcome.ok && outcome.code !== 'not_found') accepted(outcome)

@@ -2,10 +2,11 @@
 // are under way at a time.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { encodeNative } from '../clickhouse/native.ts'
 import type { Env } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
-import { ROW_BYTES_MAX } from './seed-rows.ts'
+import { columnsOf, newRows, ROWS_MAX, type Rows } from './seed-pieces.ts'
 
 export interface SeedInsertsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query'>
@@ -18,30 +19,30 @@ export interface SeedInsertsNeeds {
 }
 
 export interface SeedInserts {
-  /** A place for the row of an event, in the order of time. `write` returns where the row ends. */
-  add(atMs: number, write: (buffer: Buffer, at: number) => number, requestId: () => string): void
+  /** Where the row of an event goes that `make` adds, in the order of time. */
+  add(atMs: number, make: (rows: Rows) => void, requestId: () => string): void
   /** Resolves when there is room for more. */
   room(): Promise<void>
   flush(): Promise<void>
   inserted(): number
 }
 
-const ROWS_MAX = 40_000
-const BYTES_MAX = 48 * 1024 * 1024
-const UNDER_WAY_MAX = 3
+const UNDER_WAY_MAX = 2
 const WEEK_MS = 604_800_000
 /** The epoch was a Thursday. */
 const MONDAY_MS = 4 * 86_400_000
 const weekOf = (atMs: number): number => Math.floor((atMs - MONDAY_MS) / WEEK_MS)
 
-export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
+export async function openSeedInserts(needs: SeedInsertsNeeds): Promise<SeedInserts> {
   const { clickhouse, deployment, workspace, env, name, isResumed } = needs
   const underWay = new Set<Promise<void>>()
-  const spare: Buffer[] = []
+  const found = await clickhouse.query<{ name: string; type: string }>(
+    'SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}',
+    { table: EVENTS_TABLE },
+  )
+  const types = new Map(found.map(({ name, type }) => [name, type]))
   let failure: { readonly error: unknown } | null = null
-  let buffer: Buffer = Buffer.allocUnsafe(BYTES_MAX)
-  let bytes = 0
-  let rows = 0
+  let rows = newRows()
   let week = 0
   let first = ''
   let sent = 0
@@ -56,26 +57,23 @@ export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
     return found.length > 0
   }
 
-  async function insert(lines: Buffer, filled: number, count: number, firstId: string, token: string): Promise<void> {
-    if (!(isResumed && (await isThere(firstId)))) {
-      await clickhouse.insert(EVENTS_TABLE, COLUMNS, lines.subarray(0, filled), { token })
-      inserted += count
-    }
-    spare.push(lines)
+  async function insert(block: Buffer, count: number, firstId: string, token: string): Promise<void> {
+    if (isResumed && (await isThere(firstId))) return
+    await clickhouse.insert(EVENTS_TABLE, COLUMNS, block, { token, format: 'Native' })
+    inserted += count
   }
 
   function send(): void {
-    if (rows === 0) return
+    const { size } = rows
+    if (size === 0) return
     const token = `seed/${deployment}/${name}/${sent++}`
-    const running: Promise<void> = insert(buffer, bytes, rows, first, token)
+    const running: Promise<void> = insert(encodeNative(columnsOf(rows, types), size), size, first, token)
       .catch((error: unknown) => {
         failure ??= { error }
       })
       .finally(() => underWay.delete(running))
     underWay.add(running)
-    buffer = spare.pop() ?? Buffer.allocUnsafe(BYTES_MAX)
-    bytes = 0
-    rows = 0
+    rows = newRows()
   }
 
   const check = () => {
@@ -83,10 +81,10 @@ export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
   }
 
   return {
-    add(atMs, write, requestId) {
-      if (rows > 0 && (rows === ROWS_MAX || bytes + ROW_BYTES_MAX > BYTES_MAX || weekOf(atMs) !== week)) send()
-      bytes = write(buffer, bytes)
-      if (rows++ > 0) return
+    add(atMs, make, requestId) {
+      if (rows.size === ROWS_MAX || (rows.size > 0 && weekOf(atMs) !== week)) send()
+      make(rows)
+      if (rows.size > 1) return
       week = weekOf(atMs)
       first = requestId()
     },

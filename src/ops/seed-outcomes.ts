@@ -90,6 +90,8 @@ export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rul
       linkedAccounts: s.linkedAccounts,
       possibleVisitor: false,
       listed: false,
+      velocity: null,
+      impossibleTravel: false,
     })
     const { facts } = NETWORKS[s.network] as (typeof NETWORKS)[number]
     const { weight: _, ...device } = DEVICES[0] as (typeof DEVICES)[number]

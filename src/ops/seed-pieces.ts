@@ -1,8 +1,9 @@
-// A row cut into pieces: neighbouring columns that the same thing decides (a device, a network, a page, an outcome) are one text,
-// made by the encoder of every other row and used for many.
+// Made-up rows on their way: columns that the same thing decides (a device, a network, a page, an outcome) are one piece, made by
+// the encoder of every other row and shared by many.
 
+import { type NativeColumn, openTexts, type Texts } from '../clickhouse/native.ts'
 import type { StoredEvent } from '../domain/event.ts'
-import { COLUMNS, toRow } from '../events/row.ts'
+import { type Cell, COLUMNS, toCells } from '../events/row.ts'
 
 type Column = (typeof COLUMNS)[number]
 
@@ -61,67 +62,107 @@ const OF_OUTCOME: readonly string[] = [
   'candidates',
   'detail',
 ]
-export const EVENT_COLUMNS = [
+const NUMBERS = [
   'ts',
-  'request_id',
-  'visitor_id',
-  'visitor_found',
   'first_seen_at',
   'last_seen_at',
   'confidence',
-  'ip',
-  'linked_id',
-  'email',
-  'label',
   'total_visits',
   'linked_accounts',
   'anonymity_set',
   'log_partition',
 ] as const satisfies readonly Column[]
-const SOURCES = [OF_DEVICE, OF_HOME, OF_NETWORK, OF_PAGE, OF_OUTCOME, EVENT_COLUMNS]
+const TEXTS = ['request_id', 'visitor_id', 'ip', 'linked_id', 'email'] as const satisfies readonly Column[]
+const SHARED: readonly (readonly string[])[] = [
+  OF_DEVICE,
+  OF_HOME,
+  OF_NETWORK,
+  OF_PAGE,
+  OF_OUTCOME,
+  ['visitor_found'],
+  ['label'],
+]
+const VARYING: readonly string[] = [...SHARED.flat(), ...NUMBERS, ...TEXTS]
+const SOURCES = [...SHARED, COLUMNS.filter((column) => !VARYING.includes(column))]
 /** What decides a piece, as a place in SOURCES. */
 export const DEVICE = 0
 export const HOME = 1
 export const NETWORK = 2
 export const PAGE = 3
 export const OUTCOME = 4
-export const EVENT = 5
-export const CONSTANT = 6
-const sourceOf = (column: Column): number => {
-  const at = SOURCES.findIndex((columns) => (columns as readonly string[]).includes(column))
-  return at < 0 ? CONSTANT : at
-}
+export const FOUND = 5
+export const LABEL = 6
+export const CONSTANT = 7
 
-/** Neighbouring columns of one source are one piece. */
-export interface Run {
+/** Cells of one source's columns, the same for many rows. */
+export interface Piece {
   readonly source: number
-  readonly columns: readonly Column[]
+  readonly cells: readonly Cell[]
+  /** Those it was put into last, and its place among their pieces. */
+  rows: Rows | null
+  place: number
 }
-export const RUNS: readonly Run[] = COLUMNS.reduce<{ source: number; columns: Column[] }[]>((runs, column) => {
-  const source = sourceOf(column)
-  const last = runs.at(-1)
-  if (last?.source === source) last.columns.push(column)
-  else runs.push({ source, columns: [column] })
-  return runs
-}, [])
-/** For each run of the event's own columns, their places in EVENT_COLUMNS. */
-export const EVENT_PLACES = RUNS.map(({ source, columns }) =>
-  source === EVENT ? columns.map((column) => (EVENT_COLUMNS as readonly Column[]).indexOf(column)) : [],
-)
 
-/** Bytes by the place of their run; none for runs of other sources. Each piece but the row's first begins with a comma. */
-export type Pieces = readonly Uint8Array[]
-
-const NOTHING = new Uint8Array(0)
-const PLACES: ReadonlyMap<Column, number> = new Map(COLUMNS.map((column, at) => [column, at]))
-
-/** The pieces of one source in an event's row. */
-export function piecesOf(event: StoredEvent, source: number): Pieces {
+/** The piece of one source in an event's row. */
+export function pieceOf(event: StoredEvent, source: number): Piece {
   // A place of 0 in the log marks rows that are older than anything in it.
-  const cells = JSON.parse(toRow(event, 0, 0)) as unknown[]
-  return RUNS.map((run, at) => {
-    if (run.source !== source) return NOTHING
-    const texts = run.columns.map((column) => JSON.stringify(cells[PLACES.get(column) as number]))
-    return Buffer.from(`${at === 0 ? '[' : ','}${texts.join(',')}`, 'latin1')
-  })
+  const cells = toCells(event, 0, 0)
+  const columns = SOURCES[source] ?? []
+  return {
+    source,
+    cells: columns.map((column) => cells[(COLUMNS as readonly string[]).indexOf(column)] as Cell),
+    rows: null,
+    place: 0,
+  }
 }
+
+export const ROWS_MAX = 100_000
+
+/** Up to ROWS_MAX rows that are inserted together, off the heap: what lives there for so long is copied again and again. */
+export interface Rows {
+  size: number
+  /** By source, the pieces there are, and for each row the place of its own. */
+  readonly pieces: readonly Piece[][]
+  readonly places: readonly Uint32Array[]
+  readonly numbers: Readonly<Record<(typeof NUMBERS)[number], Float64Array>>
+  readonly texts: Readonly<Record<(typeof TEXTS)[number], Texts>>
+}
+
+const each = <Name extends string, T>(names: readonly Name[], make: () => T) =>
+  Object.fromEntries(names.map((name) => [name, make()])) as Record<Name, T>
+
+export const newRows = (): Rows => ({
+  size: 0,
+  pieces: SOURCES.map(() => []),
+  places: SOURCES.map(() => new Uint32Array(ROWS_MAX)),
+  numbers: each(NUMBERS, () => new Float64Array(ROWS_MAX)),
+  texts: each(TEXTS, openTexts),
+})
+
+/** Puts a piece into the row that is being made. */
+export function put(rows: Rows, piece: Piece): void {
+  const { source } = piece
+  if (piece.rows !== rows) {
+    const pieces = rows.pieces[source] as Piece[]
+    piece.rows = rows
+    piece.place = pieces.length
+    pieces.push(piece)
+  }
+  ;(rows.places[source] as Uint32Array)[rows.size] = piece.place
+}
+
+/** All of them as columns; `types` by name, as the engine has them. */
+export const columnsOf = (rows: Rows, types: ReadonlyMap<string, string>): NativeColumn[] =>
+  COLUMNS.map((name) => {
+    const type = types.get(name) ?? ''
+    // Addresses among them: the engine reads them faster than we could.
+    if (isOneOf(TEXTS, name)) return { name, type: 'String', texts: rows.texts[name] }
+    if (isOneOf(NUMBERS, name)) return { name, type, values: rows.numbers[name].subarray(0, rows.size), at: null }
+    const source = SOURCES.findIndex((columns) => columns.includes(name))
+    const at = SOURCES[source]?.indexOf(name) ?? 0
+    const values = (rows.pieces[source] ?? []).map(({ cells }) => cells[at] as Cell)
+    return { name, type, values, at: rows.places[source] ?? null }
+  })
+
+const isOneOf = <Name extends string>(names: readonly Name[], name: string): name is Name =>
+  (names as readonly string[]).includes(name)

@@ -1,6 +1,6 @@
 // The randomness of a made-up history: the same seed gives the same numbers and ids on every machine.
 
-import { hash32 } from '../domain/ids.ts'
+import { BASE62, hash32 } from '../domain/ids.ts'
 
 export interface SeedRandom {
   /** In [0, 1). */
@@ -20,7 +20,6 @@ export interface SeedRandom {
 }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const pairsOf = (alphabet: string): string[] => [...alphabet].flatMap((a) => [...alphabet].map((b) => a + b))
 const PAIRS_32 = pairsOf(CROCKFORD)
 const PAIRS_62 = pairsOf(BASE62)

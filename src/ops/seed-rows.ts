@@ -1,37 +1,33 @@
-// The rows of a made-up history, at a cost of two microseconds: what is the same for a device, a network, a page or an outcome is
-// encoded once, by the encoder of every other row, and a row is put together from such pieces in the order of the columns.
+// The rows of a made-up history: who comes from where, to which page, and what came of it.
 
 import type { StoredEvent } from '../domain/event.ts'
 import { type Decide, METHODS, type Situation, situationKey } from './seed-outcomes.ts'
 import {
   CONSTANT,
   DEVICE,
-  EVENT,
-  EVENT_COLUMNS,
-  EVENT_PLACES,
+  FOUND,
   HOME,
+  LABEL,
   NETWORK,
   OUTCOME,
   PAGE,
-  type Pieces,
-  piecesOf,
-  RUNS,
+  type Piece,
+  pieceOf,
+  put,
+  type Rows,
 } from './seed-pieces.ts'
 import { cumulate, openSeedRandom } from './seed-random.ts'
 import type { SeedVisitor } from './seed-visits.ts'
 import { BOT_TYPES, DEVICES, HOMES, NETWORKS, PAGES, VPN_EXITS } from './seed-world.ts'
 
 interface Outcome {
-  readonly pieces: Pieces
+  readonly piece: Piece
   readonly event: StoredEvent
 }
 
-export interface Rows {
-  /**
-   * Adds a visit to its visitor and writes its row, with the newline, into `buffer` from `at` on. Returns where it ends.
-   * A row has at most ROW_BYTES_MAX bytes.
-   */
-  write(visitor: SeedVisitor, atMs: number, buffer: Buffer, at: number): number
+export interface RowMaker {
+  /** Adds a visit to its visitor, and its row to `rows`. */
+  make(visitor: SeedVisitor, atMs: number, rows: Rows): void
   /** Of the last row. */
   requestId(): string
   /** The rules that the last row's event matched; the same array for events that ended alike. */
@@ -39,11 +35,6 @@ export interface Rows {
   monitorMatches(): StoredEvent['monitorMatches']
 }
 
-const COMMA = 44
-const BRACKET = 93
-const NEWLINE = 10
-const COPIED_BY_CALL_MIN = 40
-export const ROW_BYTES_MAX = 16_384
 const OUTCOMES_MAX = 50_000
 const PAGE_WEIGHTS = cumulate(PAGES.map(({ weight }) => weight))
 const LABELLED = 0.04
@@ -53,21 +44,27 @@ const VPN_FROM = HOMES.length
 const TOR_FROM = HOMES.length + VPN_EXITS.length
 const MAILS = ['mail.example', 'post.example', 'inbox.example']
 
-export function openRows(seed: string, decide: Decide): Rows {
+export function openRowMaker(seed: string, decide: Decide): RowMaker {
   const random = openSeedRandom(`rows ${seed}`)
   const outcomes = new Map<number, Outcome>()
   const usual = decide(USUAL, {})
-  const constants = piecesOf(usual, CONSTANT)
+  const constant = pieceOf(usual, CONSTANT)
   const devices = DEVICES.map(({ weight: _, ...device }) => {
     const { language, timezone } = usual.device
-    return piecesOf({ ...usual, device: { ...device, language, timezone } }, DEVICE)
+    return pieceOf({ ...usual, device: { ...device, language, timezone } }, DEVICE)
   })
   const homes = NETWORKS.map(({ facts, language }) =>
-    piecesOf({ ...usual, device: { ...usual.device, language, timezone: facts.timezone } }, HOME),
+    pieceOf({ ...usual, device: { ...usual.device, language, timezone: facts.timezone } }, HOME),
   )
-  const networks = NETWORKS.map(({ facts }) => piecesOf({ ...usual, ip: { ...facts, address: '192.0.2.1' } }, NETWORK))
-  const pages = PAGES.map(({ url, tag }) => piecesOf({ ...usual, url, tag }, PAGE))
-  const cells: string[] = EVENT_COLUMNS.map(() => '')
+  const networks = NETWORKS.map(({ facts }) => pieceOf({ ...usual, ip: { ...facts, address: '192.0.2.1' } }, NETWORK))
+  const pages = PAGES.map(({ url, tag }) => pieceOf({ ...usual, url, tag }, PAGE))
+  const known = pieceOf({ ...usual, visitorFound: true }, FOUND)
+  const unknown = pieceOf({ ...usual, visitorFound: false }, FOUND)
+  const labels = {
+    none: pieceOf({ ...usual, label: null }, LABEL),
+    fraud: pieceOf({ ...usual, label: 'fraud' }, LABEL),
+    legitimate: pieceOf({ ...usual, label: 'legitimate' }, LABEL),
+  }
   let last = usual
   let requestId = ''
 
@@ -77,7 +74,7 @@ export function openRows(seed: string, decide: Decide): Rows {
     if (known !== undefined) return known
     if (outcomes.size >= OUTCOMES_MAX) outcomes.clear()
     const event = decide(situation, (PAGES[page] as (typeof PAGES)[number]).tag)
-    const outcome = { pieces: piecesOf(event, OUTCOME), event }
+    const outcome = { piece: pieceOf(event, OUTCOME), event }
     outcomes.set(key, outcome)
     return outcome
   }
@@ -114,7 +111,7 @@ export function openRows(seed: string, decide: Decide): Rows {
     requestId: () => requestId,
     matches: () => last.matchedRules,
     monitorMatches: () => last.monitorMatches,
-    write(visitor, atMs, buffer, at) {
+    make(visitor, atMs, rows) {
       const { kind, accounts } = visitor
       const isBot = kind === 'bot'
       const page = pageOf(visitor)
@@ -162,68 +159,33 @@ export function openRows(seed: string, decide: Decide): Rows {
       last = event
       requestId = random.requestId(atMs)
 
+      put(rows, constant)
+      put(rows, devices[visitor.device] as Piece)
+      put(rows, homes[visitor.home] as Piece)
+      put(rows, networks[way.network] as Piece)
+      put(rows, pages[page] as Piece)
+      put(rows, outcome.piece)
+      put(rows, found ? known : unknown)
+      const { numbers, texts, size: row } = rows
+      numbers.ts[row] = atMs
+      numbers.first_seen_at[row] = visitor.firstAt
+      numbers.last_seen_at[row] = atMs
+      numbers.confidence[row] = CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
+      numbers.total_visits[row] = visitor.visits
+      numbers.linked_accounts[row] = linkedAccounts
+      numbers.log_partition[row] = visitor.partition
       const number = account < 0 ? 0 : (accounts[account] as number)
-      const mail = account >= 0 && number % 3 !== 0 ? `user_${number}@${MAILS[number % MAILS.length]}` : ''
-      const time = String(atMs)
-      if (!found) visitor.firstText = time
-      cells[0] = time
-      cells[1] = `"${requestId}"`
-      cells[2] = visitor.idText
-      cells[3] = found ? 'true' : 'false'
-      cells[4] = visitor.firstText
-      cells[5] = time
-      cells[6] = String(CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0)
-      cells[7] = `"${way.ip}"`
-      cells[8] = account < 0 ? '""' : `"user_${number}"`
-      cells[9] = `"${mail}"`
-      cells[10] = `"${labelOf(visitor) ?? 'none'}"`
-      cells[11] = String(visitor.visits)
-      cells[12] = String(linkedAccounts)
-      cells[13] = method === 'token' ? '1' : String(1 + random.int(4))
-      cells[14] = String(visitor.partition)
-
-      let end = at
-      for (let i = 0; i < RUNS.length; i++) {
-        const { source } = RUNS[i] as (typeof RUNS)[number]
-        if (source === EVENT) {
-          for (const place of EVENT_PLACES[i] as readonly number[]) {
-            buffer[end++] = COMMA
-            end = writeText(cells[place] as string, buffer, end)
-          }
-          continue
-        }
-        const from =
-          source === OUTCOME
-            ? outcome.pieces
-            : source === DEVICE
-              ? (devices[visitor.device] as Pieces)
-              : source === HOME
-                ? (homes[visitor.home] as Pieces)
-                : source === NETWORK
-                  ? (networks[way.network] as Pieces)
-                  : source === PAGE
-                    ? (pages[page] as Pieces)
-                    : constants
-        end = writeBytes(from[i] as Uint8Array, buffer, end)
-      }
-      buffer[end++] = BRACKET
-      buffer[end++] = NEWLINE
-      return end
+      const hasMail = account >= 0 && number % 3 !== 0
+      texts.request_id.add(requestId)
+      texts.visitor_id.add(visitor.id)
+      texts.ip.add(way.ip)
+      texts.linked_id.add(account < 0 ? '' : `user_${number}`)
+      texts.email.add(hasMail ? `user_${number}@${MAILS[number % MAILS.length]}` : '')
+      put(rows, labels[labelOf(visitor) ?? 'none'])
+      numbers.anonymity_set[row] = method === 'token' ? 1 : 1 + random.int(4)
+      rows.size++
     },
   }
-}
-
-/** ASCII only. A call into the engine for each of a row's short texts would cost more than all the rest. */
-function writeText(text: string, buffer: Buffer, at: number): number {
-  for (let i = 0; i < text.length; i++) buffer[at + i] = text.charCodeAt(i)
-  return at + text.length
-}
-
-function writeBytes(piece: Uint8Array, buffer: Buffer, at: number): number {
-  const { length } = piece
-  if (length > COPIED_BY_CALL_MIN) buffer.set(piece, at)
-  else for (let i = 0; i < length; i++) buffer[at + i] = piece[i] as number
-  return at + length
 }
 
 /** By method, in ten-thousandths. */
@@ -234,19 +196,15 @@ const CONFIDENCE: readonly ((isUnsure: boolean, noise: number) => number)[] = [
   (isUnsure, noise) => (isUnsure ? 3_900 : 7_600) + noise,
 ]
 
-const IPS_KEPT = 24
+const OTHERS_KEPT = 22
 
 function seen(visitor: SeedVisitor, ip: string, atMs: number): void {
-  const { ips } = visitor
-  for (const one of ips) {
-    if (one.ip !== ip) continue
-    one.at = atMs
-    return
+  if (ip === visitor.homeIp) visitor.homeAt = atMs
+  else if (ip === visitor.awayIp) visitor.awayAt = atMs
+  else {
+    visitor.others = (visitor.others ?? []).filter((one) => one.ip !== ip).slice(1 - OTHERS_KEPT)
+    visitor.others.push({ ip, at: atMs })
   }
-  ips.push({ ip, at: atMs })
-  if (ips.length <= IPS_KEPT) return
-  const oldest = ips.reduce((at, one, i) => (one.at < (ips[at]?.at ?? 0) ? i : at), 0)
-  ips.splice(oldest, 1)
 }
 
 function bitCount(bits: number): number {

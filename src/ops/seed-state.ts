@@ -3,7 +3,7 @@
 
 import { type Env, VERDICTS } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
-import { maskIp, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { addAccount } from '../identity/linked-accounts.ts'
 import { IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor } from '../identity/visitor.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
@@ -132,12 +132,15 @@ function packed(visitor: SeedVisitor): Uint8Array {
   state.tokenVisits = visitor.byToken
   for (const verdict of VERDICTS) state.verdicts[verdict] = visitor.verdicts[verdict]
   state.lastVerdict = visitor.lastVerdict
-  const newest = visitor.ips.toSorted((a, b) => b.at - a.at)
+  const { homeIp, homeAt, awayIp, awayAt, others } = visitor
+  const newest = [{ ip: homeIp, at: homeAt }, { ip: awayIp, at: awayAt }, ...(others ?? [])]
+    .filter(({ at }) => at > 0)
+    .sort((a, b) => b.at - a.at)
   state.ips = [...new Set(newest.map(({ ip }) => maskIp(ip)))].slice(0, IPS_MAX)
   state.networks = newest
     .filter(({ at }) => at >= visitor.lastAt - NETWORK_KEPT_MS)
     .slice(0, NETWORKS_MAX)
-    .map(({ ip, at }) => ({ ip: hash53(ip), subnet: hash53(subnetOf(ip)), lastAt: at }))
+    .map(({ ip, at }) => ({ ip: hash53(lineOf(ip)), subnet: hash53(subnetOf(ip)), lastAt: at }))
   const { platform, browser, gpu } = DEVICES[visitor.device] as (typeof DEVICES)[number]
   state.devices.push({ platform, browser, gpu })
   for (const [at, number] of visitor.accounts.entries()) {

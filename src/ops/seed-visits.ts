@@ -11,8 +11,6 @@ export type Kind = 'person' | 'abuser' | 'bot'
 /** One visitor while it may come again. What is counted is counted by whoever takes the visits. */
 export interface SeedVisitor {
   readonly id: string
-  /** As a cell of a row, like `firstText`. */
-  readonly idText: string
   readonly partition: number
   readonly kind: Kind
   /** Place in DEVICES. */
@@ -30,7 +28,6 @@ export interface SeedVisitor {
   readonly privacy: number
   readonly vpn: number
   firstAt: number
-  firstText: string
   lastAt: number
   visits: number
   byToken: number
@@ -38,8 +35,10 @@ export interface SeedVisitor {
   accountsSeen: number
   readonly verdicts: Record<Verdict, number>
   lastVerdict: Verdict | null
-  /** Addresses in the order in which they were first seen, and when last. */
-  readonly ips: { readonly ip: string; at: number }[]
+  /** When it was last seen at home and on its way, 0 for never, and at other addresses. */
+  homeAt: number
+  awayAt: number
+  others: { readonly ip: string; at: number }[] | null
   /** Visits it will still make, and those of the step at work. */
   left: number
   pending: number
@@ -120,7 +119,6 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
     const home = kind === 'bot' ? HOSTINGS_FROM + random.weighted(HOSTING_WEIGHTS) : random.weighted(HOME_WEIGHTS)
     return {
       id,
-      idText: `"${id}"`,
       partition: homePartition(id, partitions),
       kind,
       device: kind === 'bot' ? random.pick(BOT_DEVICES) : random.weighted(DEVICE_WEIGHTS),
@@ -133,14 +131,15 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
       privacy: random.chance(0.12) ? 0.5 : 0.02,
       vpn: kind === 'abuser' ? 0.3 : random.chance(0.06) ? 0.6 : 0.005,
       firstAt: 0,
-      firstText: '',
       lastAt: 0,
       visits: 0,
       byToken: 0,
       accountsSeen: 0,
       verdicts: { allow: 0, challenge: 0, block: 0 },
       lastVerdict: null,
-      ips: [],
+      homeAt: 0,
+      awayAt: 0,
+      others: null,
       left: visitsOf(kind),
       pending: 0,
     }

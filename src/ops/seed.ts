@@ -11,7 +11,7 @@ import type { Key, Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
-import { ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
+import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
 import { readRulesetRevision } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import type { Progress } from './progress.ts'
@@ -19,7 +19,7 @@ import { seedLists, seedRules, seedWorkspace } from './seed-config.ts'
 import { openSeedInserts } from './seed-inserts.ts'
 import { openSeedLists } from './seed-lists.ts'
 import { openOutcomes } from './seed-outcomes.ts'
-import { openRows } from './seed-rows.ts'
+import { openRowMaker } from './seed-rows.ts'
 import { openSeedState } from './seed-state.ts'
 import { openVisits } from './seed-visits.ts'
 
@@ -78,7 +78,7 @@ interface Marker {
 export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded> {
   const { log, kv, clock, partitions, progress } = needs
   checkWanted(needs, wanted)
-  await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })
+  await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION] })
   const workspace = await seedWorkspace(needs, wanted.workspace)
   if (workspace === null) throw new CannotSeed(`there is no workspace ${wanted.workspace}`)
   const { env, events } = wanted
@@ -91,8 +91,8 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   const marker = known ?? (await mark(needs, name, wanted, revision))
   const isResumed = known !== null
   const startedAt = clock.monotonic()
-  const rows = openRows(name, openOutcomes(workspace, env, rules, marker.revision))
-  const inserts = openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
+  const maker = openRowMaker(name, openOutcomes(workspace, env, rules, marker.revision))
+  const inserts = await openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
   const state = openSeedState({ kv, partitions, workspace: workspace.id, env, name })
   const lists = openSeedLists()
   const visits = openVisits({ seed: name, events, from: marker.from, until: marker.until, partitions })
@@ -102,8 +102,8 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
     visits.step(
       step,
       (visitor, atMs) => {
-        inserts.add(atMs, (buffer, at) => rows.write(visitor, atMs, buffer, at), rows.requestId)
-        state.count(visitor.partition, atMs, rows.matches(), rows.monitorMatches())
+        inserts.add(atMs, (rows) => maker.make(visitor, atMs, rows), maker.requestId)
+        state.count(visitor.partition, atMs, maker.matches(), maker.monitorMatches())
         made++
       },
       (visitor) => {

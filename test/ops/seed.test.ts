@@ -10,12 +10,14 @@ import { EVENTS_TABLE, fromRow, toRow } from '../../src/events/row.ts'
 import { openRandom } from '../../src/lib/random.ts'
 import { CannotSeed, type SeedWanted, seed } from '../../src/ops/seed.ts'
 import { openOutcomes } from '../../src/ops/seed-outcomes.ts'
-import { openRows, ROW_BYTES_MAX } from '../../src/ops/seed-rows.ts'
+import { newRows } from '../../src/ops/seed-pieces.ts'
+import { openRowMaker } from '../../src/ops/seed-rows.ts'
 import { openVisits } from '../../src/ops/seed-visits.ts'
 import { RULES } from '../../src/ops/seed-world.ts'
 import { SYSTEM } from '../../src/records/scopes.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { clientOf } from '../api/client.ts'
+import { rowsOf } from '../helpers/seed-rows.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import { checkTotals, listEvents, type Ops, openOps, PARTITIONS } from './deployment.ts'
 
@@ -141,41 +143,39 @@ t.test('every row is one that the service could have written, judged as its rule
     settings: { clientResult: 'id' },
   }
   const history = () => {
-    const rows = openRows('x', openOutcomes(workspace, 'live', rules, 1))
+    const maker = openRowMaker('x', openOutcomes(workspace, 'live', rules, 1))
     const until = Date.UTC(2026, 10, 20)
     const visits = openVisits({ seed: 'x', events: 5_000, from: until - 9 * DAY_MS, until, partitions: PARTITIONS })
-    const lines: string[] = []
-    const buffer = Buffer.alloc(ROW_BYTES_MAX)
+    const rows = newRows()
     const left = new Map<string, number>()
     for (let step = 0; step < visits.steps; step++) {
       visits.step(
         step,
-        (visitor, atMs) => void lines.push(buffer.toString('utf8', 0, rows.write(visitor, atMs, buffer, 0))),
+        (visitor, atMs) => maker.make(visitor, atMs, rows),
         ({ id, visits: n }) => void left.set(id, (left.get(id) ?? 0) + n),
       )
     }
-    return { lines, left }
+    return { lines: rowsOf(rows), left }
   }
   const { lines, left } = history()
   t.same(history().lines, lines, 'the same seed makes the same rows')
   const ruleset = openSnapshot(encodeSnapshot({ workspace, env: 'live', revision: 1, rules }))
   const totals = new Map<string, number>()
   let previousMs = 0
-  for (const line of lines) {
-    const cells = JSON.parse(line)
+  for (const cells of lines) {
     const event = fromRow(cells)
     const total = (totals.get(event.visitorId) ?? 0) + 1
     totals.set(event.visitorId, total)
     const { verdict, matchedRules, monitorMatches } = ruleset.evaluate(event)
     const wrong =
-      `${toRow(event, cells.at(-2), 0)}\n` !== line ||
+      toRow(event, Number(cells.at(-2)), 0) !== JSON.stringify(cells) ||
       event.timestamp < previousMs ||
       event.timestamp !== requestTime(event.requestId) ||
       event.visitor.totalVisits !== total ||
       event.visitorFound !== total > 1 ||
       verdict !== event.verdict ||
       JSON.stringify([matchedRules, monitorMatches]) !== JSON.stringify([event.matchedRules, event.monitorMatches])
-    if (wrong) t.fail('a row that could not be', { line, event, verdict, matchedRules, monitorMatches })
+    if (wrong) t.fail('a row that could not be', { cells, event, verdict, matchedRules, monitorMatches })
     previousMs = event.timestamp
   }
   t.equal(lines.length, 5_000)
