@@ -21,6 +21,12 @@ async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
       'list-entry',
       'list-delta',
       'list-effects',
+      'alias',
+      'merged',
+      'correction',
+      'moved',
+      'split',
+      'split-from',
       'outcome',
     ]) {
       for await (const { key, value } of scanAll(kv, scope, collection)) {

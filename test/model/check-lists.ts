@@ -1,18 +1,22 @@
-// What rules did to lists, when everything is quiet: each side effect that was decided happened once, and no erased visitor is
-// on a list.
+// What rules did to lists, when everything is quiet: each side effect that was decided happened once, and neither an erased
+// visitor nor one who became another's alias is on a list.
 
+import { aliasKey } from '../../src/records/aliases.ts'
 import { LIST_DELTA, type ListDelta } from '../../src/records/list-deltas.ts'
 import { LIST_ENTRY } from '../../src/records/lists.ts'
 import { scanAll, tenantScope } from '../../src/records/scopes.ts'
 import type { Facts } from './checks.ts'
 import type { DecidedEvent } from './decided.ts'
+import { peek } from './model-kv.ts'
 
 const SCOPE = tenantScope('ws_model', 'live')
 
-export async function checkLists({ raw, decided, problem, lostPartition }: Facts): Promise<void> {
+export async function checkLists({ raw, kv, changes, decided, problem, lostPartition }: Facts): Promise<void> {
   const happened = new Map<string, number>()
   for await (const { value } of scanAll<ListDelta>(raw.kv, SCOPE, LIST_DELTA)) {
-    for (const { added } of value.changes) {
+    for (const { added, removed } of value.changes) {
+      // Rules here only add, and forgetting only removes: a merge lets an entry pass to the survivor.
+      if (removed.length > 0) continue
       for (const { requestId } of added)
         if (requestId !== null) happened.set(requestId, (happened.get(requestId) ?? 0) + 1)
     }
@@ -24,13 +28,27 @@ export async function checkLists({ raw, decided, problem, lostPartition }: Facts
     if (times > 1) problem('a side effect happens once', `${requestId} happened ${times} times`)
     if (decided.eventsOf(requestId).length === 0) problem('a side effect was decided', requestId)
   }
-  // Of several events of one visitor in one record the last speaks for all.
-  const placeOf = ({ partition, record, item }: DecidedEvent) => `${partition}/${record.seq}/${item.visitorId}`
+  const survivorOf = (id: string) => (peek(kv, SCOPE, aliasKey(id)) as string | undefined) ?? id
+  // Of several events of one visitor in one record the last speaks for all, and so it does of those who were one visitor then.
+  const together = new Map<string, string>()
+  const oneOf = (id: string): string => (together.has(id) ? oneOf(together.get(id) as string) : id)
+  for (const { draft } of changes) {
+    if (draft.type !== 'visitor.merge') continue
+    const [into, from] = [oneOf(draft.data.survivor), oneOf(draft.data.visitorId)]
+    if (into !== from) together.set(from, into)
+  }
+  const placeOf = ({ partition, record, item }: DecidedEvent) => {
+    const visitors = (item.effects ?? []).map((effect) => ('value' in effect ? oneOf(effect.value) : ''))
+    return `${partition}/${record.seq}/${visitors.join()}`
+  }
   const withEffects = decided.events().filter(({ item }) => (item.effects ?? []).length > 0)
   const spokenFor = new Set(withEffects.filter(({ item }) => happened.has(item.requestId)).map(placeOf))
   for (const event of withEffects) {
     if (event.partition === lostPartition || spokenFor.has(placeOf(event))) continue
     problem('no side effect is lost', `${event.item.requestId} did not put ${event.item.visitorId} on the list`)
+  }
+  for (const id of listed) {
+    if (survivorOf(id) !== id) problem('an alias is on no list', id)
   }
   for (const { erasure } of decided.erasures()) {
     if (erasure.env === 'live' && listed.has(erasure.visitorId)) {

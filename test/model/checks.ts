@@ -10,15 +10,24 @@ import { unpackVisitor } from '../../src/identity/visitor.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import { openEventReads } from '../../src/reads/events.ts'
 import { readRuleStats } from '../../src/reads/rule-stats.ts'
-import { decodeErasure, decodeIdentification } from '../../src/records/identification.ts'
-import { partitionScope } from '../../src/records/partitions.ts'
+import {
+  decodeAliasing,
+  decodeAnnotation,
+  decodeErasure,
+  decodeIdentification,
+  decodeSplitting,
+} from '../../src/records/identification.ts'
+import { partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
+import { checkCounters } from './check-counters.ts'
 import { checkErasures } from './check-erasures.ts'
 import { checkFold } from './check-fold.ts'
 import { checkLists } from './check-lists.ts'
+import { checkMerges } from './check-merges.ts'
+import { checkSplits } from './check-splits.ts'
 import type { Answered } from './clients.ts'
 import { type DecidedSoFar, visitorOf } from './decided.ts'
-import { type Deployment, PARTITIONS } from './deployment.ts'
+import { type Deployment, PARTITIONS, positionOf } from './deployment.ts'
 import type { Erased } from './erasers.ts'
 import type { Exemptions } from './exempt.ts'
 import type { Changed } from './operators.ts'
@@ -81,20 +90,20 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
   return [...kept.filter(({ event }) => !isErased(event)), ...erased.map(({ cells }) => asRow(cells(), 'erased'))]
 }
 
-const isErasure = (bytes: Uint8Array): boolean => {
+const isCommand = (bytes: Uint8Array): boolean => {
   try {
-    return decodeErasure(bytes) !== null
+    return [decodeErasure, decodeAliasing, decodeSplitting, decodeAnnotation].some((decode) => decode(bytes) !== null)
   } catch {
     return false
   }
 }
 
-/** Erasures are no identifications. */
+/** Commands are no identifications. */
 function readAccepted({ log }: Facts): Accepted[] {
   const found: Accepted[] = []
   for (let partition = 0; partition < PARTITIONS; partition++) {
     for (const record of log.side('identifications', partition).archive) {
-      if (isErasure(record.bytes)) continue
+      if (isCommand(record.bytes)) continue
       try {
         const { meta, body } = decodeIdentification(record.bytes)
         if (typeof meta.requestId !== 'string') throw new Error('no identification')
@@ -145,14 +154,20 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
   checkLost(facts)
   await checkErasures(facts)
   await checkLists(facts)
+  checkMerges(facts)
+  await checkSplits(facts)
   if (lostPartition === null) {
     await checkVisitors(facts, rows)
     if (!exempt.countsMiss()) await checkStats(facts, rows)
+    if (!exempt.countsMiss()) await checkCounters(facts)
     await checkAnswers(facts, accepted, byId)
   }
   checkRevisions(facts, accepted, byId)
   await checkFold(facts, scheduler)
 }
+
+/** Whose record counts the visit: each of those that were merged counts its own. */
+const holderOf = ({ identity, visitorId }: StoredEvent): string => identity.holder ?? visitorId
 
 function checkRows({ problem }: Facts, rows: readonly Row[], byId: ReadonlyMap<string, readonly Row[]>): void {
   for (const [id, those] of byId)
@@ -165,7 +180,7 @@ function checkRows({ problem }: Facts, rows: readonly Row[], byId: ReadonlyMap<s
     if (those.length > 1) problem('nothing is decided twice', `${place}: ${those.length} rows`)
   }
   for (const { event, partition } of rows) {
-    if (homePartition(event.visitorId, PARTITIONS) !== partition)
+    if (homePartition(holderOf(event), PARTITIONS) !== partition)
       problem('a visitor is written by its home', `${event.visitorId} of ${event.requestId} by ${partition}`)
   }
 }
@@ -188,14 +203,22 @@ function firstOf(
   )
 }
 
+const sunkTo = (kv: Facts['kv'], partition: number): number =>
+  positionOf(kv, partitionScope(partition), SINK_POSITION) ?? 0
+
 function checkAccepted(
-  { exempt, problem }: Facts,
+  { kv, decided, exempt, problem }: Facts,
   accepted: readonly Accepted[],
   byId: ReadonlyMap<string, readonly Row[]>,
 ): void {
   for (const one of accepted) {
     const { meta, nonce } = one
     if (meta === null || exempt.isRequest(meta.requestId)) continue
+    // Read before the loss and decided so long after it that nobody waited for its row.
+    const isOnItsWay = decided
+      .eventsOf(meta.requestId)
+      .some(({ partition, record }) => exempt.isStream(partition) && record.seq > sunkTo(kv, partition))
+    if (isOnItsWay) continue
     // What repeats a lost nonce is answered like it: with nothing.
     const repeats = (other: Accepted) => other.nonce === nonce && exempt.isRequest(other.meta?.requestId ?? '')
     if (nonce !== null && accepted.some(repeats)) continue
@@ -239,17 +262,28 @@ function checkLost({ lostPartition, processes, problem }: Facts): void {
   }
 }
 
-async function checkVisitors({ raw, workspace, exempt, problem }: Facts, rows: readonly Row[]): Promise<void> {
-  const visitors = groupBy(rows, ({ event }) => `${event.env}/${event.visitorId}`)
+async function checkVisitors(facts: Facts, rows: readonly Row[]): Promise<void> {
+  const { raw, workspace, exempt, decided: all, problem } = facts
+  const parted = new Set(
+    all.splits().flatMap(({ split: { env, visitorId, to } }) => [visitorId, to].map((id) => `${env}/${id}`)),
+  )
+  const owners = new Map(all.splits().flatMap(({ split }) => split.requestIds.map((id) => [id, split.to] as const)))
+  // What ClickHouse refused was never moved there.
+  const ownerOf = ({ event, kept }: Row) =>
+    (kept === 'stored' ? undefined : owners.get(event.requestId)) ?? holderOf(event)
+  const visitors = groupBy(rows, (row) => `${row.event.env}/${ownerOf(row)}`)
   for (const [id, those] of visitors) {
     if (exempt.isVisitor(id)) continue
+    const isParted = parted.has(id)
     const fresh = those.filter(({ event }) => !event.visitorFound)
-    if (fresh.length !== 1) problem('a visitor is new exactly once', `${id}: ${fresh.length} of ${those.length}`)
+    if (fresh.length !== 1 && !isParted)
+      problem('a visitor is new exactly once', `${id}: ${fresh.length} of ${those.length}`)
     const decided = those.filter(({ event }) => event.evaluationError === null).sort((a, b) => a.seq - b.seq)
     if (decided.length === 0) continue
     decided.forEach(({ event, seq }, i) => {
-      if (event.visitor.totalVisits !== i + 1)
-        problem('visits are counted one by one', `${id}: ${event.visitor.totalVisits} at ${seq}, not ${i + 1}`)
+      const { totalVisits } = event.identity.recorded ?? event.visitor
+      if (totalVisits !== i + 1 && !isParted)
+        problem('visits are counted one by one', `${id}: ${totalVisits} at ${seq}, not ${i + 1}`)
     })
     const partition = decided[0]?.partition ?? 0
     const [stored] = await raw.kv.get<Uint8Array>(partitionScope(partition), [['visitor', `${workspace.id}/${id}`]])
@@ -278,14 +312,15 @@ async function checkStats({ raw, workspace, problem }: Facts, rows: readonly Row
 }
 
 async function checkAnswers(
-  { raw, answers, workspace, exempt, problem }: Facts,
+  { raw, answers, workspace, exempt, decided, problem }: Facts,
   accepted: readonly Accepted[],
   byId: ReadonlyMap<string, readonly Row[]>,
 ): Promise<void> {
+  const moved = new Set(decided.splits().flatMap(({ split }) => split.requestIds))
   const known = new Map(accepted.flatMap((one) => (one.meta === null ? [] : [[one.meta.requestId, one] as const])))
   const { clickhouse, log, kv } = raw
   const nowhere = { sight: async () => ({ place: null, pending: false, original: null, complete: true }) }
-  const ageless = { clock: { now: () => 0 }, retentionDays: 1 }
+  const ageless = { clock: { now: () => 0 }, retentionDays: () => 1 }
   const reads = openEventReads({ clickhouse, log, kv, partitions: PARTITIONS, ...nowhere, ...ageless })
   for (const { ask, status, body, requestId, replayed } of answers) {
     const what = `#${ask.number} ${requestId ?? ''}`
@@ -307,7 +342,7 @@ async function checkAnswers(
     }
     if (replayed && one.nonce !== `${ask.env}/${ask.nonce}`) problem('a replay is of its nonce', what)
     const kind = replayed ? kindOf(body) : ask.keyKind
-    if (presentResult(row.event, workspace, kind) !== body)
+    if (!moved.has(requestId ?? '') && presentResult(row.event, workspace, kind) !== body)
       problem('an answer is not contradicted later', `${what}: ${body}`)
     if (row.kept === 'stored' && (await reads.byId(workspace.id, ask.env, requestId ?? '')) === null)
       problem('an answer is not contradicted later', `${what}: not found`)

@@ -4,6 +4,7 @@ import type { Env } from '../../src/domain/event.ts'
 import {
   type DecidedErasure,
   type DecidedItem,
+  type DecidedSplit,
   decodeEventsRecord,
   type EventsRecord,
   rowAt,
@@ -32,6 +33,7 @@ export interface DecidedSoFar {
   /** Of one visitor, by `visitorOf`. */
   eventsBy(visitor: string): readonly DecidedEvent[]
   erasures(): readonly Decided[]
+  splits(): readonly { readonly partition: number; readonly split: DecidedSplit }[]
   erasureOf(visitor: string): Decided | undefined
 }
 
@@ -45,6 +47,7 @@ export function openDecided(log: LogStore): DecidedSoFar {
   const byId = new Map<string, DecidedEvent[]>()
   const byVisitor = new Map<string, DecidedEvent[]>()
   const erasures: Decided[] = []
+  const splits: { readonly partition: number; readonly split: DecidedSplit }[] = []
   const firstErasures = new Map<string, Decided>()
 
   const push = (map: Map<string, DecidedEvent[]>, key: string, event: DecidedEvent) => {
@@ -53,7 +56,8 @@ export function openDecided(log: LogStore): DecidedSoFar {
     else those.push(event)
   }
 
-  function add(partition: number, record: StoredRecord, { items, erasure, ...rest }: EventsRecord): void {
+  function add(partition: number, record: StoredRecord, { items, erasure, split, ...rest }: EventsRecord): void {
+    if (split !== undefined) splits.push({ partition, split })
     items.forEach((item, index) => {
       const event = { partition, record, item, cells: () => rowAt({ ...rest, items }, index) }
       events.push(event)
@@ -85,6 +89,7 @@ export function openDecided(log: LogStore): DecidedSoFar {
     eventsOf: current((requestId) => byId.get(requestId) ?? []),
     eventsBy: current((visitor) => byVisitor.get(visitor) ?? []),
     erasures: current(() => erasures),
+    splits: current(() => splits),
     erasureOf: current((visitor) => firstErasures.get(visitor)),
   }
 }

@@ -3,6 +3,7 @@
 
 import { ApiError } from '../../src/domain/errors.ts'
 import type { Env } from '../../src/domain/event.ts'
+import type { ErasedVisitor } from '../../src/ingress/erase.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { Answered } from './clients.ts'
 import type { ModelProcess } from './process.ts'
@@ -10,10 +11,8 @@ import type { Scheduler } from './scheduler.ts'
 import type { Problem } from './watch.ts'
 
 /** An erasure that was answered. */
-export interface Erased {
+export interface Erased extends ErasedVisitor {
   readonly env: Env
-  readonly visitorId: string
-  readonly erasureId: string
 }
 
 export interface Erasers {
@@ -54,13 +53,13 @@ export function createErasers({ scheduler, random, ready, answers, onErased, pro
     const by = random.pick(processes)
     open++
     let over = false
-    const told = (erasureId: string | null) => {
+    const told = (all: readonly ErasedVisitor[] | null) => {
       if (over) return
       over = true
       timer.run = null
       open--
-      scheduler.note('http', `${visitorId} ${erasureId === null ? 'perhaps' : 'is'} erased`)
-      if (erasureId !== null) onErased({ env, visitorId, erasureId })
+      scheduler.note('http', `${visitorId} ${all === null ? 'perhaps' : 'is'} erased`)
+      for (const one of all ?? []) onErased({ env, ...one })
     }
     const timer = scheduler.after(ANSWER_MS_MAX, () => told(null))
     by.host.step(random.float() * 2, () => {

@@ -1,5 +1,6 @@
 // Running many seeds and telling about the first that fails, for the tests and for the long runs by hand.
 
+import type { Test } from 'tap'
 import { runWorld, type WorldOptions, type WorldResult } from './world.ts'
 
 const TRACE_LINES = 60
@@ -44,6 +45,17 @@ export async function explore(
     if (failed.length >= failedMax) break
   }
   return { seeds: count, events, steps, failed }
+}
+
+/** Fails with what the first failing seed did. */
+export async function holds(t: Test, first: number, count: number, options: WorldOptions = {}): Promise<void> {
+  const startedAt = process.cpuUsage()
+  const { seeds, events, steps, failed } = await explore(range(first, count), { options })
+  const { user, system } = process.cpuUsage(startedAt)
+  t.comment(`${seeds} seeds, ${events} events, ${steps} steps, ${Math.round((user + system) / 1e6)} s of CPU`)
+  for (const result of failed) t.fail(tell(result))
+  t.equal(seeds, count)
+  t.ok(events > count * 5, 'the deployments did work')
 }
 
 export function* range(from: number, count: number, step = 1): Generator<number> {

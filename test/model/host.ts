@@ -24,6 +24,8 @@ export function createWaiter(): Waiter {
 export interface CallOptions {
   /** Running the effect a second time and answering with the second result is something the real world does. */
   readonly twice?: boolean
+  /** What may be left of an effect that did not happen. */
+  readonly torn?: () => void
   /** The port may say that it has no room. */
   readonly full?: boolean
 }
@@ -109,6 +111,7 @@ export function createSimHost(name: string, scheduler: Scheduler, faults: () => 
         }
         if (draw < before) {
           const full = options.full === true && draw < before / 4
+          if (draw > before / 2) options.torn?.()
           return refuse(full ? new Full('no room') : new Unavailable('not done'))
         }
         try {

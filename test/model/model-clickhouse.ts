@@ -1,5 +1,5 @@
-// ClickHouse as small as it can be: tables of rows, a window of insert tokens, the deletes of erasures, and the two questions
-// about events, told apart by their parameters.
+// ClickHouse as small as it can be: tables of rows, a window of insert tokens, the deletes of erasures, the updates of splits, and
+// the questions about events, told apart by their parameters.
 
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
 import { COLUMNS } from '../../src/events/row.ts'
@@ -14,8 +14,10 @@ export interface ClickHouseStore {
   readonly rows: Map<string, StoredRow[]>
   /** The newest tokens of each table: only these are recognised. */
   readonly tokens: Map<string, string[]>
+  /** By partition of the log: whose events ever had a row. */
+  readonly seqs: Map<number, Set<number>>
 }
-export const createClickHouseStore = (): ClickHouseStore => ({ rows: new Map(), tokens: new Map() })
+export const createClickHouseStore = (): ClickHouseStore => ({ rows: new Map(), tokens: new Map(), seqs: new Map() })
 
 export const TOKENS_MAX = 100
 /** A row with this text in it is refused by the engine. */
@@ -41,6 +43,9 @@ const newestFirst = (a: StoredRow, b: StoredRow): number =>
   Number(cellOf(b, 'ts')) - Number(cellOf(a, 'ts')) ||
   (String(cellOf(a, 'request_id')) < String(cellOf(b, 'request_id')) ? 1 : -1)
 
+const visitorsIn = (params: Params): unknown[] =>
+  Object.entries(params).flatMap(([name, value]) => (/^visitor\d+$/.test(name) ? [value] : []))
+
 function page(rows: readonly StoredRow[], params: Params): unknown[] {
   const erasing = (params.erasing ?? []) as readonly unknown[]
   return rows
@@ -49,7 +54,7 @@ function page(rows: readonly StoredRow[], params: Params): unknown[] {
         isOf(row, params) &&
         Number(cellOf(row, 'ts')) >= Number(params.oldest) &&
         !erasing.includes(cellOf(row, 'visitor_id')) &&
-        (params.visitor === undefined || cellOf(row, 'visitor_id') === params.visitor),
+        (params.visitor0 === undefined || visitorsIn(params).includes(cellOf(row, 'visitor_id'))),
     )
     .sort(newestFirst)
     .slice(0, Number(params.rows))
@@ -59,11 +64,42 @@ function page(rows: readonly StoredRow[], params: Params): unknown[] {
 /** Whether a DELETE from this table takes the row. */
 const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boolean>> = {
   events: (row, params) => isOf(row, params) && cellOf(row, 'visitor_id') === params.visitor,
-  quarantine: ({ cells }, { visitor }) => String(cells[RAW]).includes(String(visitor)),
+  quarantine({ cells }, { visitor }) {
+    const refused = { cells: JSON.parse(String(cells[RAW])) as unknown[], by: '' }
+    return cellOf(refused, 'visitor_id') === visitor || holderOf(refused) === visitor
+  },
 }
+
+const holderOf = (row: StoredRow): unknown =>
+  (JSON.parse(String(cellOf(row, 'detail'))) as { own?: string }).own ?? cellOf(row, 'visitor_id')
+
+/** The row as a split leaves it. */
+function movedRow(row: StoredRow, { from, to, ids, first }: Params): StoredRow {
+  const at = (ids as readonly unknown[]).indexOf(cellOf(row, 'request_id'))
+  if (at < 0 || holderOf(row) !== from) return row
+  const cells = [...row.cells]
+  const { own: _, ...detail } = JSON.parse(String(cellOf(row, 'detail'))) as Record<string, unknown>
+  const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits: at + 1 }
+  for (const [name, value] of Object.entries(changes)) cells[CELLS.get(name) as number] = value
+  cells[CELLS.get('last_seen_at') as number] = cellOf(row, 'ts')
+  return { ...row, cells }
+}
+
+const countMoved = (rows: readonly StoredRow[], params: Params): number =>
+  rows.filter(
+    (row) =>
+      isOf(row, params) &&
+      (params.moved as readonly unknown[]).includes(cellOf(row, 'request_id')) &&
+      (params.owners as readonly unknown[]).includes(cellOf(row, 'visitor_id')),
+  ).length
+
+/** Of rows that were deleted as well: a delete only hides. */
+const seqsOf = ({ seqs }: ClickHouseStore, { home, low, high }: Params) =>
+  [...(seqs.get(Number(home)) ?? [])].filter((seq) => seq >= Number(low) && seq <= Number(high)).map((seq) => ({ seq }))
 
 export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
   return {
+    tokenFirst: true,
     async insert(table, columns, lines, { token }) {
       const text = Buffer.from(lines).toString()
       const effect = () => {
@@ -80,12 +116,24 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         const stored = store.rows.get(table) ?? []
         stored.push(...parsed)
         store.rows.set(table, stored)
+        for (const row of table === 'events' ? parsed : []) {
+          const home = Number(cellOf(row, 'log_partition'))
+          const seqs = store.seqs.get(home) ?? new Set()
+          store.seqs.set(home, seqs.add(Number(cellOf(row, 'log_seq'))))
+        }
       }
-      return host.call(`insert ${table} ${token}`, effect, { twice: true })
+      const torn = () => {
+        const tokens = store.tokens.get(table) ?? []
+        store.tokens.set(table, tokens)
+        if (table === 'events' && !tokens.includes(token) && !text.includes(BAD_ROW)) tokens.push(token)
+      }
+      return host.call(`insert ${table} ${token}`, effect, { twice: true, torn })
     },
     async query<Row>(_sql: string, params: Params = {}) {
       return host.call('query', () => {
         const rows = store.rows.get('events') ?? []
+        if (params.home !== undefined) return seqsOf(store, params) as Row[]
+        if (params.moved !== undefined) return [{ rows: countMoved(rows, params) } as Row]
         if (params.id === undefined) return page(rows, params) as Row[]
         const found = rows.find(
           (row) => isOf(row, params) && cellOf(row, 'request_id') === params.id && cellOf(row, 'ts') === params.ts,
@@ -94,6 +142,16 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
       })
     },
     async command(sql, params = {}) {
+      if (sql.startsWith('UPDATE events ')) {
+        const move = () => {
+          const rows = store.rows.get('events') ?? []
+          store.rows.set(
+            'events',
+            rows.map((row) => (isOf(row, params) ? movedRow(row, params) : row)),
+          )
+        }
+        return host.call('update events', move, { twice: true })
+      }
       const table = /^DELETE FROM (\w+) /.exec(sql)?.[1] ?? ''
       const deletes = DELETES[table]
       if (deletes === undefined) throw new RangeError(`not a command of the product: ${sql}`)

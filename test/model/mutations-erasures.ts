@@ -75,7 +75,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     rule: 'R1',
     what: 'a take-over adopts everything but erasures',
     options,
-    seed: 26,
+    seed: 70,
     tamper: onDecider((decider) => ({
       adopt: (partition, records, load) =>
         decider.adopt(
@@ -105,20 +105,21 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
     options,
-    seed: 1504,
+    seed: 31121,
     tamper: unguardedAnnouncements(false),
   },
   {
     rule: 'erasures',
     what: 'those found at a take-over are announced wherever the sink is',
     options,
-    seed: 553,
+    seed: 986,
     tamper: unguardedAnnouncements(true),
   },
   {
     rule: 'erasures',
     what: 'tombstones are not read when an old token comes',
     options,
+    seed: 28,
     tamper: onDecider((decider) => ({
       decide: (partition, batch, poisoned, load) =>
         decider.decide(partition, batch, poisoned, async (wanted) =>

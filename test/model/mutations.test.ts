@@ -4,13 +4,15 @@ import t from 'tap'
 import { MUTATIONS } from './mutations.ts'
 import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
 import { LIST_MUTATIONS } from './mutations-lists.ts'
+import { MERGE_MUTATIONS } from './mutations-merges.ts'
+import { SPLIT_MUTATIONS } from './mutations-splits.ts'
 import { runWorld } from './world.ts'
 
 const SEEDS_MAX = 300
 
 Error.stackTraceLimit = 2
 
-const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS, ...LIST_MUTATIONS]
+const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS, ...LIST_MUTATIONS, ...MERGE_MUTATIONS, ...SPLIT_MUTATIONS]
 
 for (const { rule, what, tamper, options, seed: first = 1 } of ALL) {
   t.test(`${rule}: it is noticed when ${what}`, async (t) => {
@@ -29,5 +31,5 @@ for (const { rule, what, tamper, options, seed: first = 1 } of ALL) {
 
 t.test('every rule has a mutation', async (t) => {
   const rules = new Set(ALL.map(({ rule }) => rule))
-  t.same([...rules].sort(), ['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', 'erasures'])
+  t.same([...rules].sort(), ['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', 'erasures', 'merges', 'splits'])
 })

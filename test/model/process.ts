@@ -7,25 +7,28 @@ import { runControl } from '../../src/control/owner.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
 import { openSubmit } from '../../src/control/submit.ts'
 import type { Env } from '../../src/domain/event.ts'
-import { makeObjectId } from '../../src/domain/ids.ts'
+import { homePartition, makeObjectId, makeVisitorId } from '../../src/domain/ids.ts'
 import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
+import type { Replay, Reply } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
-import type { Replay, Reply } from '../../src/engine/partition.ts'
 import { createRecent } from '../../src/engine/recent.ts'
 import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
+import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
 import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
-import { openErase } from '../../src/ingress/erase.ts'
+import { type Erase, openErase } from '../../src/ingress/erase.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
 import { runTrim } from '../../src/jobs/trim.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Log } from '../../src/log/log.ts'
 import { type EventReads, openEventReads } from '../../src/reads/events.ts'
+import { awaitSplit } from '../../src/reads/split-progress.ts'
 import { openVisitorReads, type VisitorReads } from '../../src/reads/visitors.ts'
 import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
+import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import { runSink } from '../../src/sink/sink.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
@@ -79,13 +82,24 @@ export interface ModelProcess {
   identify(request: Identify, answer: (response: HttpResponse) => void): void
   change(draft: CommandDraft): Promise<{ readonly outcome: Outcome; readonly propagated: boolean }>
   /** Rejects with ApiError unavailable when it is not known whether the visitor was erased. */
-  erase(env: Env, visitorId: string): Promise<string>
+  erase(env: Env, visitorId: string): ReturnType<Erase>
+  /** What the endpoint does with these events of one visitor; null: there is nothing to ask for. */
+  split(env: Env, requestIds: readonly string[]): Promise<SplitTold | null>
   /** Whether it can tell of every event that there is none. */
   complete(): boolean
   readonly reads: Reads
   /** As of this very moment, from this process's memory. */
   readonly readsNow: Reads
   stop(): Promise<void>
+}
+
+export interface SplitTold {
+  readonly draft: Extract<CommandDraft, { readonly type: 'visitor.split' }>
+  readonly outcome: Outcome
+  readonly env: Env
+  readonly requestIds: readonly string[]
+  /** The caller was answered that it is done. */
+  readonly isShown: boolean
 }
 
 export interface Reads {
@@ -141,7 +155,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       kv,
       partitions,
       clock,
-      retentionDays: 3_650,
+      retentionDays: () => 3_650,
       sight: async (scope, requestId) => ({
         place: recent.find(requestId),
         pending: pending(scope, requestId),
@@ -162,9 +176,46 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     for (const [id, message] of groupReplies(replies, replays)) if (id !== '') bus.publish(replySubject(id), message)
   }
 
-  function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>): void {
-    const threads = createThreads({ host, random, threads: needs.threads, partitions, visitorsMax: 20, current })
-    const effects = { random: bytes, deployment: 'd', entriesMax: 1_000 }
+  /** The endpoint without what is read from ClickHouse to part records. */
+  async function split(env: Env, requestIds: readonly string[]): Promise<SplitTold | null> {
+    const visitors = visitorsOver(portsOf('reads'))
+    const found = []
+    for (const requestId of requestIds) {
+      const event = await reads.byId(workspace.id, env, requestId)
+      if (event !== null && event !== 'pending')
+        found.push({ requestId, from: event.identity.holder ?? event.visitorId })
+    }
+    const one = found[0]
+    if (one === undefined) return null
+    const ids = await visitors.idsOf(workspace.id, env, one.from)
+    const its = found.filter(({ from }) => ids.includes(from))
+    const named = its.map(({ requestId }) => requestId)
+    const made = () => repeatedSplit(portsOf('reads').kv, workspace.id, env, ids, named)
+    const drawId = (from: string): string => {
+      for (;;) {
+        const id = makeVisitorId(bytes)
+        if (homePartition(id, partitions) === homePartition(from, partitions)) return id
+      }
+    }
+    const parts = [...new Set(its.map(({ from }) => from))].map((from) => ({
+      ...{ from, to: drawId(from), generations: [] },
+      requestIds: byTime(its.filter((event) => event.from === from).map(({ requestId }) => requestId)),
+    }))
+    const data = { visitorId: one.from, parts, partitions, keptMs: 10_000_000 }
+    const draft = { type: 'visitor.split', workspace: workspace.id, env, actor: 'model', data } as const
+    const outcome = await submitter.submit(draft)
+    const done = outcome.ok ? await made() : null
+    const needs = { clickhouse: portsOf('reads').clickhouse, visitors, clock }
+    const isShown = done !== null && (await awaitSplit(needs, { workspace: workspace.id, env, parts: done }))
+    return { draft, outcome, env, requestIds: named, isShown }
+  }
+
+  function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>, counters: CounterFeed): void {
+    const counterNews = counters.news
+    const threads = createThreads({
+      ...{ host, random, threads: needs.threads, partitions, visitorsMax: 20, current, counterNews },
+    })
+    const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
     const decider = tamper.decider?.(threads, reply) ?? threads
     for (let partition = 0; partition < partitions; partition++) {
       const report = {
@@ -177,7 +228,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         ruleLogs: () => undefined,
         effectsSkipped: () => undefined,
       }
-      const engine = { ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report }
+      const engine = {
+        ...{ ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report },
+        ...{ counters, partitions },
+      }
       run('engine', runPartition(engine, partition, stopping.signal))
       const sinkReport = {
         sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
@@ -204,6 +258,8 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         },
       },
       auth: { authenticate: (keyText) => callerOf(keyText ?? '') },
+      limits: { take: () => Promise.reject(new Error('nothing is limited')) },
+      config: { 'ingress.perIpPerSecondMax': 0, 'ingress.perWorkspacePerSecondMax': 0 },
       clock,
       random: bytes,
       parsers: openParsers(16),
@@ -212,7 +268,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       pendingMax: 1_000,
       decisionWaitMs: 1_000,
       deadlineMs: 10_000,
-      retentionDays: 30,
+      retentionDays: () => 30,
       trustedProxies: [],
       present: openPresent((error) => onFailure('ingress', error)),
       refusal: () => null,
@@ -241,11 +297,17 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         if (!foreseen(error)) onFailure('rulesets', error)
       },
     }
+    let counters: CounterFeed | null = null
     while (!stopping.signal.aborted) {
       try {
+        if (counters === null) {
+          const feed = { ...portsOf('engine'), clock, id: evaluator, partitions, onError: report.failed }
+          counters = await openCounterFeed(feed)
+          stops.push(counters.stop)
+        }
         const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, report })
         stops.push(rulesets.stop)
-        return startRoles(rulesets)
+        return startRoles(rulesets, counters)
       } catch (error) {
         if (!foreseen(error)) return onFailure('start', error)
         await clock.sleep(300, stopping.signal)
@@ -271,6 +333,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         params: {},
         body,
         context: null,
+        answerHeaders: [],
         header: (name: string) => sent[name] ?? '',
         headers: () => [],
         remoteAddress: () => ip,
@@ -291,6 +354,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       const question = { workspace: workspace.id, env: draft.env as Env, revision: outcome.revision, startedAt }
       return { outcome, propagated: (await propagation.awaitPropagation(question)).propagated }
     },
+    split,
     complete,
     erase: (env, visitorId) => erase(workspace.id, env, visitorId),
     reads: { events: reads, visitors: visitorsOver(portsOf('reads')) },

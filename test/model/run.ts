@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -13,14 +13,22 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     erasing: { type: 'boolean', default: false },
     lists: { type: 'boolean', default: false },
+    merging: { type: 'boolean', default: false },
     'loses-stream': { type: 'boolean', default: false },
   },
 })
 const seeds = Number(values.seeds)
 const from = Number(values.from)
-const options = JSON.stringify({ erasing: values.erasing, losesStream: values['loses-stream'], lists: values.lists })
+const options = JSON.stringify({
+  erasing: values.erasing,
+  losesStream: values['loses-stream'],
+  lists: values.lists,
+  merging: values.merging,
+})
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
-  console.error('usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--loses-stream]')
+  console.error(
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--loses-stream]',
+  )
   process.exit(2)
 }
 

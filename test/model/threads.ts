@@ -3,6 +3,7 @@
 
 import { createDecider, createStepper, type Decider, type StepResult, type Task } from '../../src/engine/decider.ts'
 import { unpackFrames } from '../../src/engine/frames.ts'
+import { type CounterFeed, newToldCounters, noteStep } from '../../src/engine/velocity/feed.ts'
 import type { Snapshot } from '../../src/rules/snapshot.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
@@ -17,6 +18,7 @@ export interface ThreadsNeeds {
   readonly partitions: number
   readonly visitorsMax: number
   readonly current: () => readonly Snapshot[]
+  readonly counterNews: CounterFeed['news']
 }
 
 interface Posted {
@@ -25,7 +27,8 @@ interface Posted {
   readonly reject: (error: Error) => void
 }
 
-export function createThreads({ host, random, threads, partitions, visitorsMax, current }: ThreadsNeeds): Decider {
+export function createThreads(needs: ThreadsNeeds): Decider {
+  const { host, random, threads, partitions, visitorsMax, current, counterNews } = needs
   const fresh = () =>
     createStepper({
       ...{ partitions, visitorsMax },
@@ -36,6 +39,7 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
   const slots = Array.from({ length: threads }, () => ({
     perform: fresh(),
     told: new Map<string, number>(),
+    counters: newToldCounters(),
     queue: [] as Posted[],
   }))
   type Slot = (typeof slots)[number]
@@ -57,10 +61,13 @@ export function createThreads({ host, random, threads, partitions, visitorsMax, 
           slot.perform = fresh()
           throw new Error('the thread died')
         }
-        resolve(slot.perform({ ...task, snapshots: news(slot), lists: [] }))
+        const counters = counterNews(slot.counters)
+        noteStep(slot.counters, task)
+        resolve(slot.perform({ ...task, snapshots: news(slot), lists: [], ...(counters && { counters }) }))
       } catch (error) {
         host.note(`step ${task.partition} ${task.do} ! ${(error as Error).message}`)
         slot.told.clear()
+        slot.counters = newToldCounters()
         reject(error as Error)
       }
       slot.queue.shift()

@@ -1,15 +1,19 @@
 // Checks that belong to a moment of the run: what an answer says when it is given, what a read says later, what a trim takes.
 
 import type { Env, StoredEvent } from '../../src/domain/event.ts'
+import { fromRow } from '../../src/events/row.ts'
 import { presentResult } from '../../src/identity/result.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { EventReads } from '../../src/reads/events.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
+import { tenantScope } from '../../src/records/scopes.ts'
+import { movedKey } from '../../src/records/splits.ts'
 import type { Answered } from './clients.ts'
 import { type DecidedSoFar, visitorOf } from './decided.ts'
 import { type Deployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
 import type { Erased } from './erasers.ts'
-import type { Reads } from './process.ts'
+import { peek } from './model-kv.ts'
+import type { Reads, SplitTold } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 
 export type Problem = (check: string, detail: string) => void
@@ -51,7 +55,21 @@ export function createWatch(
     (clickhouse.rows.get('quarantine') ?? []).some(({ cells }) => String(cells[5]).includes(requestId))
   /** The sink may have executed it before it is answered. */
   const isErased = (requestId: string) =>
-    decided.eventsOf(requestId).some(({ item }) => decided.erasureOf(visitorOf(item)) !== undefined)
+    decided.eventsOf(requestId).some(
+      ({ item, partition, cells }) =>
+        decided.erasureOf(visitorOf(item)) !== undefined ||
+        // The event of an alias goes with the visitor it shows.
+        decided.erasureOf(visitorOf(fromRow(cells() as Parameters<typeof fromRow>[0]))) !== undefined ||
+        decided
+          .erasures()
+          .some(
+            ({ erasure, ...by }) =>
+              by.partition === partition && erasure.env === item.env && erasure.survivor === item.visitorId,
+          ),
+    )
+
+  const isMoved = (requestId: string) =>
+    ENVS.some((env) => peek(kv, tenantScope(workspace.id, env), movedKey(requestId)) !== undefined)
 
   return {
     /** Whoever decided can be asked at the moment the answer leaves. */
@@ -68,6 +86,8 @@ export function createWatch(
         if (answer !== null && answer !== 'pending') found = answer
       }
       if (found === null && ((refused && isWiped()) || isErased(requestId))) return
+      // Answered once more by who took over, behind a split: the answer is of before.
+      if (isMoved(requestId)) return
       if (found === null && !isQuarantined(requestId)) problem('an answer is readable when it is given', requestId)
       else if (found !== null && presentResult(found, workspace, kindOf(body)) !== body)
         problem('an answer equals what is read', requestId)
@@ -88,6 +108,27 @@ export function createWatch(
       }
     },
 
+    /** Once a split was answered nobody is shown its events as those of whom they were; reads may refuse. */
+    async onSplit({ env, draft, requestIds }: SplitTold, { events }: Reads): Promise<void> {
+      const froms = draft.data.parts.map(({ from }) => from)
+      const shown = (what: string) => problem('behind an answered split no event is the old visitor’s', what)
+      const unlessRefused = async <T>(read: Promise<T>): Promise<T | null> => {
+        try {
+          return await read
+        } catch (error) {
+          if (!(error instanceof Unavailable)) shown(String(error))
+          return null
+        }
+      }
+      const page = await unlessRefused(events.page(workspace.id, env, { visitorIds: froms }, LISTED_MAX, null))
+      for (const { requestId } of page?.events ?? [])
+        if (requestIds.includes(requestId)) shown(`a list has ${requestId}`)
+      for (const requestId of requestIds) {
+        const event = await unlessRefused(events.byId(workspace.id, env, requestId))
+        if (event !== null && event !== 'pending' && froms.includes(event.visitorId)) shown(`${requestId}`)
+      }
+    },
+
     /** Once an erasure was answered nobody is shown anything of the visitor any more; reads may refuse. */
     async onErased({ env, visitorId }: Erased, { events, visitors }: Reads): Promise<void> {
       const shown = (what: string) => problem('nothing of an erased visitor is read', `${visitorId}: ${what}`)
@@ -100,12 +141,14 @@ export function createWatch(
         }
       }
       if ((await unlessRefused(visitors.byId(workspace.id, env, visitorId))) !== null) shown('the visitor')
-      for (const filter of [{ visitorId }, {}]) {
+      for (const filter of [{ visitorIds: [visitorId] }, {}]) {
         const page = await unlessRefused(events.page(workspace.id, env, filter, LISTED_MAX, null))
         for (const event of page?.events ?? [])
           if (event.visitorId === visitorId) shown(`a list has ${event.requestId}`)
       }
       for (const { item } of decided.eventsBy(visitorOf({ env, visitorId }))) {
+        // Somebody else's by now.
+        if (peek(kv, tenantScope(workspace.id, env), movedKey(item.requestId)) !== undefined) continue
         const event = await unlessRefused(events.byId(workspace.id, env, item.requestId))
         if (event !== null && event !== 'pending') shown(`the event ${item.requestId}`)
       }

@@ -12,12 +12,14 @@ import { createDeployment, decidedTo, PARTITIONS, positionOf } from './deploymen
 import { createErasers, type Erased } from './erasers.ts'
 import { createExemptions } from './exempt.ts'
 import { createSimHost, NO_FAULTS } from './host.ts'
+import { createMergers } from './mergers.ts'
 import { bindClickHouse } from './model-clickhouse.ts'
 import { bindKv } from './model-kv.ts'
 import { type Changed, createOperators } from './operators.ts'
 import { bindBus, bindLog } from './ports.ts'
-import { type ModelProcess, startProcess, type Tamper } from './process.ts'
+import { type ModelProcess, type SplitTold, startProcess, type Tamper } from './process.ts'
 import { createScheduler } from './scheduler.ts'
+import { createSplitters } from './splitters.ts'
 import { createWatch, watchTrims } from './watch.ts'
 
 export interface Failure {
@@ -37,6 +39,8 @@ export interface WorldResult {
 }
 
 const STEPS_MAX = 80_000
+/** While somebody sleeps, up to 100 s, four others may look for work all the time: that is not unrest. */
+const ASLEEP_STEPS_MAX = 400_000
 const CLOCK_SKEW_MS = 40
 /** For whoever is still on the way to do something twice. */
 const AFTERMATH_MS = 400
@@ -44,6 +48,8 @@ const NOTICE_LOSS_MS = 3_000
 /** Share of the runs in which visitors are erased, and what tells their dice from the others. */
 const ERASING = 0.4
 const ERASERS = 0x5eed_e4a5
+const MERGERS = 0x5eed_3e46
+const SPLITTERS = 0x5b17
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -51,6 +57,8 @@ export interface WorldOptions {
   readonly erasing?: boolean
   /** A partition of the log is lost with all it holds, and nobody is erased. */
   readonly losesStream?: boolean
+  /** Visitors are merged; of their own accord nobody is erased then. */
+  readonly merging?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
   /** How many of the newest lines of what happened are kept. */
@@ -59,7 +67,7 @@ export interface WorldOptions {
 
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
-  const { erasing = false, losesStream = false, lists = false, traceLinesMax = 200 } = options
+  const { erasing = false, losesStream = false, lists = false, merging = false, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
   const failures: Failure[] = []
@@ -68,7 +76,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     failures.push({ check, detail })
   }
   const erasersRandom = rng(seed ^ ERASERS)
-  const erasures = !losesStream && (erasing || erasersRandom.chance(ERASING)) ? 1 + erasersRandom.int(4) : 0
+  const erasures =
+    !losesStream && (erasing || (!merging && erasersRandom.chance(ERASING))) ? 1 + erasersRandom.int(4) : 0
   const deployment = await createDeployment(scheduler, lists)
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
   const alone = random.chance(0.4)
@@ -153,6 +162,23 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
   const chaos = createChaos({ scheduler, deployment, alive, start, alone, losesStream })
+  const mergersRandom = rng(seed ^ MERGERS)
+  const onChange = (changed: Changed) => changes.push(changed)
+  const mergers = createMergers({ scheduler, random: mergersRandom, ready, answers: () => answers, onChange })
+  const splittersRandom = rng(seed ^ SPLITTERS)
+  const onSplit = (told: SplitTold) => {
+    const readByAll = () => {
+      for (const process of ready()) {
+        void watch.onSplit(told, process.readsNow)
+        void watch.onSplit(told, process.reads)
+      }
+    }
+    readByAll()
+    scheduler.after(splittersRandom.float() * READS_AFTER_ERASURE_MS, readByAll)
+  }
+  const splitters = createSplitters({
+    ...{ scheduler, random: splittersRandom, ready, answers: () => answers, onChange, onSplit, problem },
+  })
   const erasers = createErasers({ scheduler, random: erasersRandom, ready, answers: () => answers, onErased, problem })
 
   /** What is still to be done; null: nothing. */
@@ -160,6 +186,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     if (clients.open() > 0) return `${clients.open()} clients wait`
     if (operators.open() > 0) return 'operators wait'
     if (erasers.open() > 0) return 'erasures wait'
+    if (mergers.open() > 0) return 'merges wait'
+    if (splitters.open() > 0) return 'splits wait'
     if (chaos.moving() > 0 || ready().length === 0 || ready().length < alive().length) return 'processes start or stop'
     if (positionOf(kv, SYSTEM, CHANGES_READER) !== log.side('changes', 0).last) return 'changes'
     for (let p = 0; p < PARTITIONS; p++) {
@@ -198,7 +226,10 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     operators.plan(random.int(4), activeMs)
     chaos.plan(activeMs)
     erasers.plan(erasures, activeMs)
-    await scheduler.run(() => scheduler.now() >= Math.max(activeMs, chaos.asleepUntil()), STEPS_MAX)
+    if (merging) mergers.plan(1 + mergersRandom.int(4), activeMs)
+    // The checks do not know yet what is left of a visitor of whom some visits were moved.
+    if (merging && !erasing) splitters.plan(1 + splittersRandom.int(3), activeMs)
+    await scheduler.run(() => scheduler.now() >= Math.max(activeMs, chaos.asleepUntil()), ASLEEP_STEPS_MAX)
 
     scheduler.note('all', 'quiet from now on')
     faults = NO_FAULTS

@@ -1,0 +1,25 @@
+// The protocol under simulation in deployments of other kinds: that lose a partition, whose rules put visitors on lists, whose
+// visitors are merged, split and erased. The long form: npm run model -- --seeds 10000 with --loses-stream, --lists, --merging
+// and --erasing.
+
+import t from 'tap'
+import { holds } from './explore.ts'
+
+// Conflicts and outages are everyday here, and nobody reads where they were made.
+Error.stackTraceLimit = 2
+
+t.test('where the log loses a partition, all that is accepted later is decided once', (t) =>
+  holds(t, 1, 60, { losesStream: true }),
+)
+
+t.test('what rules put on lists comes once, and erased visitors leave them', (t) =>
+  holds(t, 1, 80, { lists: true, erasing: true }),
+)
+
+t.test('merged visitors are one in every record, whoever dies meanwhile', (t) =>
+  holds(t, 1, 60, { merging: true, lists: true }),
+)
+
+t.test('whoever is erased is gone with all that were merged into it, and with whom it was merged into', (t) =>
+  holds(t, 1, 60, { merging: true, lists: true, erasing: true }),
+)
