@@ -28,10 +28,11 @@ export const FAULTS: readonly Fault[] = [
   {
     promise: 'a decision is durable before it is told',
     file: 'engine/engine.js',
-    find: '        for (const [i, record] of decided.records.entries()) {\n            seq = await appendFenced',
+    find: '        for (const [i, record] of decided.records.entries()) {\n            const after = seq;\n            seq = await appendFenced',
     replace: `        needs.reply(decided.replies, decided.replays);
         await new Promise((resolve) => setTimeout(resolve, 50));
         for (const [i, record] of decided.records.entries()) {
+            const after = seq;
             seq = await appendFenced`,
   },
   {

@@ -220,7 +220,7 @@ t.test('queries and pings in a blackhole end in bounded time', async (t) => {
   t.equal(ping, false)
   t.ok(performance.now() - began < 4_000)
   proxy.mode({ kind: 'pass' })
-  await until('the next ping', 2_000, () => through.ping())
+  await until('the next ping', 15_000, () => through.ping())
   t.same(await through.query('SELECT 1 AS one'), [{ one: 1 }])
 })
 

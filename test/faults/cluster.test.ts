@@ -1,4 +1,5 @@
 // The promise of the product in a cluster: what was accepted survives whatever happens to a role or to a server under it, once.
+// The long form: npm run faults -- --cluster --cycles 100.
 
 import t from 'tap'
 import { testSeed } from '../helpers/rng.ts'
@@ -25,7 +26,7 @@ t.test('what was accepted survives faults of every part of a cluster, exactly on
   const { violation, readyMs, decidingMs, ...figures } = await runSeries({
     seed,
     cycles: KINDS.length,
-    connections: 16,
+    connections: 8,
     byIdMax: 150,
     open: () => openCluster({ kinds: KINDS }),
     print: (line) => t.comment(line),

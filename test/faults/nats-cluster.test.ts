@@ -113,7 +113,7 @@ t.test('servers are killed under load', async (t) => {
   since = performance.now()
   const alone = await log.append('events', 0, [Buffer.from('x')], { expectLast: 0 }).catch((error: unknown) => error)
   t.ok(alone instanceof Unavailable)
-  t.ok(performance.now() - since < 5_000)
+  t.ok(performance.now() - since < 15_000)
   await sleep(2_000)
   t.ok(lastAckAt < since, 'one server of three acknowledges nothing')
   await Promise.all([must(one).restart(), must(two).restart()])

@@ -169,7 +169,7 @@ t.test('a server that stands still fails calls within their time-out, and is use
   const outcomes = await Promise.allSettled(calls)
   const tookMs = performance.now() - before
   t.ok(outcomes.every((outcome) => outcome.status === 'rejected' && outcome.reason instanceof Unavailable))
-  t.ok(tookMs >= COMMAND_MS_MAX - 50 && tookMs < COMMAND_MS_MAX + 700, `${Math.round(tookMs)} ms`)
+  t.ok(tookMs >= COMMAND_MS_MAX - 50 && tookMs < COMMAND_MS_MAX + 10_000, `${Math.round(tookMs)} ms`)
   await sleep(Math.max(3_000 - tookMs, 0))
   server.resume()
   t.equal(
