@@ -11,9 +11,10 @@ import { migrate } from '../src/clickhouse/migrate.ts'
 import type { Group, Leaf } from '../src/domain/rule.ts'
 import { EVENTS_TABLE } from '../src/events/row.ts'
 import { systemClock } from '../src/lib/clock.ts'
-import { type BacktestNeeds, backtest, listNames } from '../src/reads/backtest.ts'
+import { type BacktestNeeds, backtest } from '../src/reads/backtest.ts'
 import { openListSnapshots } from '../src/reads/list-snapshots.ts'
 import type { ListSource } from '../src/records/list-source.ts'
+import { listsNamed } from '../src/rules/leaves.ts'
 import { conditionSql } from '../src/rules/to-sql.ts'
 import { openSqlParams } from '../src/rules/to-sql-parts.ts'
 import { fillHistory } from './backtest-data.ts'
@@ -141,7 +142,7 @@ async function benchRules(): Promise<void> {
       snapshots,
       partitions: 1,
       clock: systemClock,
-      retentionDays: 90,
+      retentionDays: () => 90,
     }
     const window =
       'workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({from:Int64})'
@@ -156,7 +157,9 @@ async function benchRules(): Promise<void> {
       const params = openSqlParams()
       const tables = new Map(
         await Promise.all(
-          listNames(conditions).map(async (list) => [list, await snapshots.table(WORKSPACE, 'live', list)] as const),
+          [...listsNamed(conditions)].map(
+            async (list) => [list, await snapshots.table(WORKSPACE, 'live', list)] as const,
+          ),
         ),
       )
       const condition = conditionSql(conditions, { params, scores: true, lists: (list) => tables.get(list) ?? null })

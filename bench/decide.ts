@@ -5,12 +5,14 @@ import type { Facts } from '../src/domain/event.ts'
 import type { Group, Leaf } from '../src/domain/rule.ts'
 import { fromRow } from '../src/events/row.ts'
 import { openOutcomes } from '../src/ops/seed-outcomes.ts'
-import { openRows, ROW_BYTES_MAX } from '../src/ops/seed-rows.ts'
+import { newRows } from '../src/ops/seed-pieces.ts'
+import { openRowMaker } from '../src/ops/seed-rows.ts'
 import { openVisits } from '../src/ops/seed-visits.ts'
 import { compileRules, generate } from '../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../src/rules/predicate.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
 import { rng } from '../test/helpers/rng.ts'
+import { rowsOf } from '../test/helpers/seed-rows.ts'
 import { FACTS, makeRule } from '../test/rules/sample.ts'
 import { jsonLogicEngine, jsonRulesEngine, zenEngine } from './rule-engines.ts'
 
@@ -162,22 +164,18 @@ function compileMs(rules: readonly Group[]): number {
 
 /** Events as `fingerpost seed` makes them. */
 function madeUp(seed: number, count: number): Facts[] {
-  const rows = openRows(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', [], 1))
+  const maker = openRowMaker(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', [], 1))
   const [from, until] = [Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 31)]
   const visits = openVisits({ seed: String(seed), events: count, from, until, partitions: 1 })
-  const buffer = Buffer.alloc(ROW_BYTES_MAX)
-  const made: Facts[] = []
+  const rows = newRows()
   for (let step = 0; step < visits.steps; step++) {
     visits.step(
       step,
-      (visitor, atMs) => {
-        const line = buffer.toString('utf8', 0, rows.write(visitor, atMs, buffer, 0))
-        made.push(fromRow(JSON.parse(line)))
-      },
+      (visitor, atMs) => maker.make(visitor, atMs, rows),
       () => undefined,
     )
   }
-  return made
+  return rowsOf(rows).map(fromRow)
 }
 
 let failed = false

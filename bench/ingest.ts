@@ -1,5 +1,6 @@
 // Sustained identifications per second of the real server, alternating with a bare uWebSockets server that only parses the
-// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 512] [--no-half] [--profile DIR]
+// same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 512] [--known 0] [--no-half] [--profile DIR]
+// With --known, so many visitors exist, and those who come back are some of them, spread evenly.
 // With --cluster, NATS, Redis, ClickHouse and the roles run on this machine; --roles says which process has which, as in
 // --roles ingress,api --roles engine,jobs.
 
@@ -12,7 +13,7 @@ import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { cleanUp, freePort, temporaryFolder } from '../test/helpers/server.ts'
 import { cpuSeconds, rssMegabytes, sumOf } from './measure.ts'
-import { makeDevice } from './population.ts'
+import { makeDevice, makeRule, TOKENLESS_SHARE } from './population.ts'
 import { openClusterSubject, openEmbeddedSubject, type Subject } from './subject.ts'
 
 const { values: options } = parseArgs({
@@ -21,6 +22,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '60' },
     rounds: { type: 'string', default: '3' },
     devices: { type: 'string', default: '100000' },
+    known: { type: 'string', default: '0' },
     connections: { type: 'string', default: '512' },
     rules: { type: 'string', default: '50' },
     half: { type: 'boolean', default: true },
@@ -33,7 +35,10 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds)
 const rounds = Number(options.rounds)
 const devices = Number(options.devices)
-const TOKENLESS_SHARE = 0.2
+const known = Math.max(devices, Number(options.known))
+const STEP = Math.floor(known / devices)
+/** The device of the population that comes back as the `i`th. */
+const numberOf = (i: number) => i * STEP + 1
 const SCRIPT = new URL('../../bench/wrk/identify.lua', import.meta.url).pathname
 
 interface Run {
@@ -54,35 +59,24 @@ async function createRules(server: Subject): Promise<void> {
     const response = await fetch(`${server.apiUrl}/v1/rules`, {
       method: 'POST',
       headers: { authorization: `Bearer ${server.keys.secret}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        name: `rule ${i}`,
-        status: 'live',
-        action: { verdict: i % 3 === 0 ? 'challenge' : 'block' },
-        conditions: {
-          operator: 'AND',
-          rules: [
-            { field: 'scores.suspect', operator: 'gte', value: 40 + (i % 50) },
-            { field: 'device.platform', operator: 'equals', value: i % 2 ? 'Windows' : 'Linux' },
-            { field: 'tag.action', operator: 'in', value: ['login', 'signup', `other${i}`] },
-          ],
-        },
-      }),
+      body: JSON.stringify(makeRule(i)),
     })
     if (response.status !== 201) throw new Error(`rule: ${response.status} ${await response.text()}`)
   }
 }
 
-/** First visits: every device gets its token. */
+/** First visits: every device gets its token, and of those that come back it is kept. */
 async function enrol(server: Subject, agent: Agent): Promise<(string | null)[]> {
   const tokens: (string | null)[] = new Array(devices).fill(null)
   let next = 0
   async function worker(): Promise<void> {
-    while (next < devices) {
+    while (next < known) {
       const i = next++
       const device = makeDevice(i + 1)
       const body = JSON.stringify({ nonce: `enrol-${String(i).padStart(16, '0')}`, ...device.body })
       const answer = await post(server, agent, body, device.ip, device.userAgent)
-      tokens[i] = (JSON.parse(answer) as { storageToken: string }).storageToken
+      const isKept = i % STEP === 0 && i / STEP < devices
+      if (isKept) tokens[i / STEP] = (JSON.parse(answer) as { storageToken: string }).storageToken
       if (i % 20_000 === 0) log(`  enrolled ${i}`)
     }
   }
@@ -124,7 +118,7 @@ interface Prepared {
 }
 
 function prepare(server: Subject, i: number, token: string | null): Prepared {
-  const device = makeDevice(i + 1)
+  const device = makeDevice(numberOf(i))
   const withToken = i % 100 >= TOKENLESS_SHARE * 100
   const before = `{"storageToken":${withToken ? JSON.stringify(token) : 'null'},"nonce":"`
   const after = `",${JSON.stringify(device.body).slice(1)}`
@@ -228,7 +222,7 @@ async function halfLoad(server: Subject, tokens: readonly (string | null)[], per
         const { head, before, after } = prepare(server, i, tokens[i] ?? null)
         const device = /X-Forwarded-For: ([^|]*)/.exec(head)?.[1] ?? ''
         client.setHeadersAndBody(
-          { 'content-type': 'text/plain', 'x-forwarded-for': device, 'user-agent': makeDevice(i + 1).userAgent },
+          { 'content-type': 'text/plain', 'x-forwarded-for': device, 'user-agent': makeDevice(numberOf(i)).userAgent },
           `${before}half${String(sent++).padStart(12, '0')}${after}`,
         )
       }
@@ -249,12 +243,12 @@ async function main(): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   try {
     await createRules(server)
-    log(`enrolling ${devices} devices`)
+    log(`enrolling ${known} devices`)
     const tokens = await enrol(server, agent)
     const file = join(temporaryFolder(), 'requests')
     const bodyBytes = await writeRequests(server, tokens, file)
     log(
-      `body ${bodyBytes} bytes, ${devices} devices, ${options.rules} live rules, ${options.connections} connections, ${rounds} x ${seconds} s each, alternating`,
+      `body ${bodyBytes} bytes, ${devices} devices of ${known} visitors, ${options.rules} live rules, ${options.connections} connections, ${rounds} x ${seconds} s each, alternating`,
     )
 
     const bareRuns: Run[] = []

@@ -1,4 +1,5 @@
-// A population of devices for benchmarks: distinct, plausible, 2.6 KB each, the same for the same seed.
+// What the benchmarks of decisions have in common: devices (distinct, plausible, 2.6 KB each, the same for the same seed), how many
+// of them come without a token, and the rules they meet.
 
 import { rng } from '../test/helpers/rng.ts'
 
@@ -47,6 +48,23 @@ const EXTENSIONS = [
   'OES_texture_float',
   'WEBGL_lose_context',
 ]
+
+export const TOKENLESS_SHARE = 0.2
+
+/** A live rule of three conditions, as it is created. */
+export const makeRule = (i: number) => ({
+  name: `rule ${i}`,
+  status: 'live',
+  action: { verdict: i % 3 === 0 ? 'challenge' : 'block' },
+  conditions: {
+    operator: 'AND',
+    rules: [
+      { field: 'scores.suspect', operator: 'gte', value: 40 + (i % 50) },
+      { field: 'device.platform', operator: 'equals', value: i % 2 ? 'Windows' : 'Linux' },
+      { field: 'tag.action', operator: 'in', value: ['login', 'signup', `other${i}`] },
+    ],
+  },
+})
 
 export function makeDevice(seed: number): Device {
   const r = rng(seed)

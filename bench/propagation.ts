@@ -1,5 +1,6 @@
 // How long a change of a rule takes until every evaluator decides by it: creates, updates and deletes one after the other in an
-// environment full of rules, while identifications come in. `npm run bench -- propagation [changes] [rules] [per second]`.
+// environment full of rules, while identifications come in. `npm run bench -- propagation [changes] [rules] [identifications per
+// second] [ms between changes]`; without a pause the changes alone keep the evaluators compiling.
 
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ const CHANGES = Number(process.argv[3] ?? 300)
 /** One place is left for the rule that comes and goes. */
 const RULES = Number(process.argv[4] ?? 999)
 const PER_SECOND = Number(process.argv[5] ?? 200)
+const PAUSE_MS = Number(process.argv[6] ?? 100)
 const GOAL_MS = 100
 const AT_ONCE = 8
 const TICK_MS = 10
@@ -95,6 +97,7 @@ const flushing = watchDisk()
 const figures: { propagationMs: number; wallMs: number; propagated: boolean }[] = []
 const startedAt = performance.now()
 for (let i = 0; i < CHANGES; i++) {
+  await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
   if (i % 3 === 0) {
     const made = await ask('POST', '/v1/rules', ruleBody(RULES))
     figures.push(made)

@@ -1,6 +1,19 @@
 // `npm run bench -- <name> [options]`: runs one benchmark by name.
 
-const NAMES = ['ingest', 'decide', 'propagation', 'lists', 'backtest', 'identity', 'ip']
+const NAMES = [
+  'ingest',
+  'decide',
+  'propagation',
+  'lists',
+  'backtest',
+  'identity',
+  'match',
+  'ip',
+  'deliver',
+  'read',
+  'start',
+  'worker',
+]
 const name = process.argv[2] ?? 'ingest'
 if (!NAMES.includes(name)) {
   process.stderr.write(`benchmarks: ${NAMES.join(', ')}\n`)
