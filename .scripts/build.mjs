@@ -193,6 +193,8 @@ export async function build({ ifStale = false } = {}) {
     if (ifStale && isFresh(inputs)) return
     rmSync(STAMP, { force: true })
     await compile()
+    // Declarations of what the package exports, for those who install the package.
+    await run('typescript/bin/tsc', ['-p', 'src/client'])
     const { buildSdk } = await import('./build-sdk.mjs')
     await buildSdk()
     if (existsSync(MAIN)) chmodSync(MAIN, 0o755)

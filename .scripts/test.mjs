@@ -4,16 +4,15 @@
 import { spawn, spawnSync } from 'node:child_process'
 import {
   accessSync,
+  appendFileSync,
   closeSync,
   constants,
   existsSync,
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs'
 import { delimiter, join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -23,14 +22,20 @@ import { build } from './build.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TESTS = join(ROOT, 'build/test')
 const RESULTS = join(ROOT, 'build/results.tap')
-const ALONE = ['build/test/faults/', 'build/test/cluster/', 'build/test/browser/']
-const TAP = 'tap/dist/esm/run.mjs'
+/** Most of them wait most of the time. */
+const JOBS = '3'
+/** Deployments under a load of their own, which would starve others: two at a time, the longest first. */
+const PAIRS = ['faults/cluster.', 'faults/kill.', 'faults/', 'cluster/']
+/** They hold the server to a second or two, or a browser to milliseconds. */
+const ALONE = ['faults/clickhouse.', 'faults/redis.', 'faults/nats.', 'cluster/lists.', 'cluster/roles.', 'browser/']
 const INSTALL_LOG = join(ROOT, 'build/install.log')
 
 // `env` names the variable that points at a copy elsewhere. Debian starts a service with some of these packages; tests start
 // their own on free ports and never speak to it.
 const PROGRAMS = [
   { command: 'chromium', packages: ['chromium'], env: 'CHROMIUM', needed: 'the browser tests' },
+  { command: 'firefox-esr', packages: ['firefox-esr'], env: 'FIREFOX', needed: 'the browser tests' },
+  { command: 'Xvfb', packages: ['xvfb'], env: 'XVFB', needed: 'the browser tests' },
   { command: 'nats-server', packages: ['nats-server'], env: 'NATS_SERVER', needed: 'the cluster tests' },
   { command: 'redis-server', packages: ['redis-server'], env: 'REDIS_SERVER', needed: 'the cluster tests' },
 ]
@@ -105,10 +110,10 @@ function testFiles(patterns) {
   return all.filter(matching)
 }
 
-/** Runs a program of node_modules; each line it writes goes to `onLine`, or straight out when there is none. */
-function run(script, args, onLine) {
+/** Runs node; each line it writes goes to `onLine`, or straight out when there is none. */
+function run(args, onLine) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(ROOT, 'node_modules', script), ...args], {
+    const child = spawn(process.execPath, args, {
       cwd: ROOT,
       stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
     })
@@ -126,7 +131,6 @@ function run(script, args, onLine) {
 
 /**
  * Makes of a TAP stream a log to read: one line for a file that passed, all but its passed assertions for one that failed.
- * The reporters made for people redraw the screen, and print nothing at all where CI is set.
  */
 export function summarize(print) {
   let held = []
@@ -184,31 +188,17 @@ export function readReport(tap) {
   return { totals, assertions }
 }
 
-// tap comes built with a TypeScript loader that needs the compiler's old interface. It would rebuild itself without it, as
-// .taprc asks, but only for the run after the first: on a fresh install every test file of the first run would fail.
-async function prepareRunner() {
-  const ask =
-    "import('tap').then(({ default: t }) => process.exit(t.pluginSignature.includes('@tapjs/typescript') ? 1 : 0))"
-  const isReady = () => spawnSync(process.execPath, ['-e', ask], { cwd: ROOT, stdio: 'ignore' }).status === 0
-  if (isReady()) return
-  console.log('preparing the test runner')
-  await run(TAP, ['build'], () => {})
-  if (!isReady()) throw new Error('the test runner could not be built as .taprc asks')
-}
-
 /** Runs the files, `jobs` at a time. Returns the counts and what went wrong besides failed assertions. */
-async function runTests(files, jobs) {
-  rmSync(RESULTS, { force: true })
+async function runTests(files, jobs, nodeArgs) {
   const lines = []
   const show = summarize(console.log)
-  const code = process.stdout.isTTY
-    ? await run(TAP, ['run', '-j', jobs, '-o', RESULTS, ...files])
-    : await run(TAP, ['run', '-j', jobs, '-R', 'tap', ...files], (line) => {
-        lines.push(line)
-        show(line)
-      })
-  if (lines.length > 0) writeFileSync(RESULTS, `${lines.join('\n')}\n`)
-  const { totals, assertions } = readReport(existsSync(RESULTS) ? readFileSync(RESULTS, 'utf8') : '')
+  const code = await run([...nodeArgs, join(ROOT, '.scripts/tap.mjs'), jobs, ...files], (line) => {
+    lines.push(line)
+    show(line)
+  })
+  const report = `${lines.join('\n')}\n`
+  appendFileSync(RESULTS, report)
+  const { totals, assertions } = readReport(report)
   const problems = []
   if (!totals) problems.push('the test runner ended without a report')
   if (totals && totals.pass === 0) problems.push('no test ran')
@@ -226,9 +216,11 @@ async function main(patterns) {
     await build({ ifStale: true })
     if (patterns.length === 0) {
       const colors = process.stdout.isTTY ? [] : ['--colors=off']
-      if ((await run('typescript/bin/tsc', ['-p', 'src/sdk', '--noEmit'])) !== 0) problems.push('type check of src/sdk')
-      if ((await run('@biomejs/biome/bin/biome', ['ci', '--error-on-warnings', ...colors, '.'])) !== 0)
-        problems.push('biome ci')
+      const check = async (name, program, args) => {
+        if ((await run([join(ROOT, 'node_modules', program), ...args])) !== 0) problems.push(name)
+      }
+      await check('type check of src/sdk', 'typescript/bin/tsc', ['-p', 'src/sdk', '--noEmit'])
+      await check('biome ci', '@biomejs/biome/bin/biome', ['ci', '--error-on-warnings', ...colors, '.'])
     }
     const missing = provide(PROGRAMS)
     expose(PROGRAMS)
@@ -237,16 +229,20 @@ async function main(patterns) {
     else if (files.length === 0)
       problems.push(`no test file${patterns.length > 0 ? ` matches ${patterns.join(' ')}` : ''}`)
     else {
-      await prepareRunner()
-      // Tests that hold the server to seconds, or a browser to milliseconds, get the machine to themselves.
-      const alone = files.filter((file) => ALONE.some((folder) => file.startsWith(folder)))
-      const together = files.filter((file) => !alone.includes(file))
+      rmSync(RESULTS, { force: true })
+      // Stacks of whoever looks for a fault in some files name the sources; in a run of all that would cost a tenth.
+      const nodeArgs = patterns.length > 0 ? ['--enable-source-maps'] : []
+      const of = (parts) => [...new Set(parts.flatMap((part) => files.filter((file) => file.includes(`test/${part}`))))]
+      const alone = of(ALONE)
+      const pairs = of(PAIRS).filter((file) => !alone.includes(file))
+      const together = files.filter((file) => !alone.includes(file) && !pairs.includes(file))
       for (const [group, jobs] of [
-        [together, '2'],
+        [together, JOBS],
+        [pairs, '2'],
         [alone, '1'],
       ]) {
         if (group.length === 0) continue
-        const result = await runTests(group, jobs)
+        const result = await runTests(group, jobs, nodeArgs)
         passed += result.passed
         failed += result.failed
         problems.push(...result.problems)

@@ -53,6 +53,8 @@ COPY deploy/healthcheck.mjs deploy/healthcheck.mjs
 COPY --from=modules /app/node_modules node_modules
 COPY --from=build /app/src src
 COPY --from=build /app/build build
+# A volume for the master key takes its owner from here.
+RUN mkdir -m 700 /keys && chown node:node /keys
 USER node
 EXPOSE 8080
 # Liveness only: an orchestrator that restarts the unhealthy must not restart a process that waits for its NATS.

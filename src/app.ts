@@ -1,20 +1,23 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
 import { serveHealth } from './api/health.ts'
+import { drainAll } from './api/listeners.ts'
 import { callHeaders, openPresent } from './api/present.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
 import { openLocalBus } from './bus/local.ts'
 import { openNearBus } from './bus/near.ts'
-import { type Config, ipSettings } from './config.ts'
-import { bootstrap, prepareDeployment, type Seed } from './control/bootstrap.ts'
+import { type Config, eventsDaysOf, ipSettings, jobSettings, keySeeds, outgoingSettings, webhookIps } from './config.ts'
+import { bootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
 import type { Submitter } from './control/submit.ts'
+import { openOutgoing } from './dispatcher/outgoing.ts'
+import { startDispatcher } from './dispatcher/role.ts'
 import { ApiError } from './domain/errors.ts'
 import { makeObjectId } from './domain/ids.ts'
 import { startEngine } from './engine/role.ts'
-import { isNative, openHttp } from './http/server.ts'
+import { type Http, isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
 import { type Ingress, startIngress } from './ingress/ingress.ts'
@@ -30,12 +33,11 @@ import { openEventReads } from './reads/events.ts'
 import { openAuth } from './records/auth.ts'
 import { openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
-import { ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
+import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { replySubject } from './records/replies.ts'
 import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
 import { openSinks } from './sink/role.ts'
 
-const DRAIN_MS = 15_000
 const SETTLE_MS = 4_000
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
@@ -77,7 +79,7 @@ async function startRoles(
   lifetime: Lifetime,
   ports: Ports,
 ): Promise<App> {
-  const { log, kv, clickhouse, partitions } = ports
+  const { log, kv, limits, clickhouse, partitions } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const bus = isCluster
@@ -85,7 +87,7 @@ async function startRoles(
     : ports.bus
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
-  await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION] })
+  await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION] })
 
   /** Works on each name: all of them when alone, else this process's share among those of its group. */
   function own(group: string, names: readonly string[], hold: (name: string, signal: AbortSignal) => Promise<void>) {
@@ -96,16 +98,20 @@ async function startRoles(
   }
 
   const partitionNames = Array.from({ length: partitions }, (_, partition) => String(partition))
-  const needs = { log, kv, bus, clock, random, lifetime, logger, metrics }
+  const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics }
   const control = roles.has('api')
     ? startControl({ ...needs, own: (run) => own('control', ['changes'], (_, signal) => run(signal)) })
     : null
+  const outgoing =
+    roles.has('api') || roles.has('dispatcher')
+      ? await openOutgoing({ ...needs, version: build.version, settings: outgoingSettings(config) })
+      : null
   const booted = control === null ? null : await boot(control.submit)
 
   async function boot(submit: Submitter['submit']) {
     for (;;) {
       try {
-        return await bootstrap({ kv, submit, random, seeds: seedsOf(config) })
+        return await bootstrap({ kv, submit, random, seeds: keySeeds(config) })
       } catch (error) {
         // The lease on `changes` may be that of a process that has just died.
         if (!(isCluster && error instanceof ApiError && error.code === 'unavailable')) throw error
@@ -151,9 +157,19 @@ async function startRoles(
   if (roles.has('jobs')) {
     startJobs({
       ...needs,
-      partitions,
-      keepMs: config['log.keepSeconds'] * 1_000,
+      ...{ clickhouse, partitions, ...jobSettings(config) },
       own: (names, hold) => own('jobs', names, hold),
+    })
+  }
+
+  if (roles.has('dispatcher') && outgoing !== null) {
+    startDispatcher({
+      ...needs,
+      ...outgoing,
+      partitions,
+      inFlightMax: config['webhooks.inFlightMax'],
+      backlogMax: config['webhooks.backlogMax'],
+      own: (names, hold) => own('dispatcher', names, hold),
     })
   }
 
@@ -198,21 +214,19 @@ async function startRoles(
   const { 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
   const present = openPresent((error) => logger.error({ error }, 'a request failed'))
-  const http = await openHttp({
-    host: config['http.host'],
-    port: config['http.port'],
-    ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
-    inFlightMax: config['http.inFlightMax'],
-    clock,
-    log: logger,
-    present,
-    observe: metrics.observeRequest,
-    responseHeaders: callHeaders(clock, random),
-  })
+  const listen = (host: string, port: number) =>
+    openHttp({
+      ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
+      ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
+      inFlightMax: config['http.inFlightMax'],
+      responseHeaders: callHeaders(clock, random),
+    })
+  const http = await listen(config['http.host'], config['http.port'])
+  let opening: Promise<Http | null> = Promise.resolve(null)
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   let draining = false
   let refusing = false
-  const retentionDays = config['retention.eventsDays']
+  const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
   const events = openEventReads({ clickhouse, log, kv, sight, partitions, clock, retentionDays })
   if (auth !== null && directory !== null && roles.has('ingress')) {
     ingress = startIngress({
@@ -220,6 +234,7 @@ async function startRoles(
       http,
       auth,
       parsers: openParsers(),
+      config,
       partitions,
       ingressId: processId,
       pendingMax: config['ingress.pendingMax'],
@@ -238,9 +253,11 @@ async function startRoles(
     })
     serveStatic(http, files)
   }
-  if (auth !== null && directory !== null && control !== null) {
-    startApi({
+  if (auth !== null && directory !== null && control !== null && outgoing !== null) {
+    opening = startApi({
       ...needs,
+      listen,
+      outgoing: { ...outgoing, ips: webhookIps(config) },
       http,
       auth,
       directory,
@@ -280,6 +297,7 @@ async function startRoles(
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
+  const apart = await opening
   await booted?.finish()
 
   return {
@@ -287,16 +305,12 @@ async function startRoles(
     generatedKeys: booted?.generated ?? [],
     async stop() {
       draining = true
-      http.stopListening()
-      // From here on each connection ends with its next answer. A proxy keeps some open that it does not use, and would take a
-      // refusal on one of them for ours.
-      const lingered = http.drain(0)
-      await clock.sleep(config['http.lingerMs'])
-      await lingered
-      refusing = true
-      await http.drain(DRAIN_MS)
+      const listeners = apart === null ? [http] : [http, apart]
+      await drainAll(listeners, clock.sleep(config['http.lingerMs']), () => {
+        refusing = true
+      })
       ingress?.stop()
-      http.close()
+      for (const one of listeners) one.close()
       // Last checkpoints are written while the ports are still open.
       const settled = new AbortController()
       const impatient = clock.sleep(SETTLE_MS, settled.signal).then(() => {
@@ -309,20 +323,4 @@ async function startRoles(
       await lifetime.close()
     },
   }
-}
-
-function seedsOf(config: Config): Seed[] {
-  const seed = (kind: Seed['kind'], env: Seed['env'], text: string): Seed => ({
-    kind,
-    env,
-    ...(text === '' ? {} : { text }),
-  })
-  const seeds = [
-    seed('public', 'live', config['keys.public']),
-    seed('secret', 'live', config['keys.secret']),
-    seed('public', 'test', config['keys.testPublic']),
-    seed('secret', 'test', config['keys.testSecret']),
-  ]
-  // Several processes start at once there, and what one prints is not seen: keys come from the settings or the operator.
-  return config.isCluster ? seeds.filter(({ text }) => text !== undefined) : seeds
 }

@@ -3,9 +3,14 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Seed } from './control/bootstrap.ts'
+import type { MailSettings } from './dispatcher/mail.ts'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
+import type { WorkspaceSettings } from './domain/workspace.ts'
+import { isoTime } from './events/present.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
+import { parseDatetime } from './lib/datetime.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
@@ -94,11 +99,13 @@ type Values = {
         : string
 }
 
-export const ROLES = ['ingress', 'engine', 'api', 'jobs'] as const
+export const ROLES = ['ingress', 'engine', 'api', 'dispatcher', 'jobs'] as const
 export type Role = (typeof ROLES)[number]
 
 export interface Config extends Values {
   readonly trustedProxies: readonly Cidr[]
+  /** Of `webhooks.allowPrivateCidrs`. */
+  readonly allowPrivate: readonly Cidr[]
   readonly roles: ReadonlySet<Role>
   readonly isCluster: boolean
   /** Of a new deployment. */
@@ -114,16 +121,19 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   if (file !== undefined && file !== '') fromFile(file, values)
   fromEnvironment(env, values)
   const config = Object.fromEntries(values) as unknown as Values
-  const trustedProxies = config['http.trustedProxies'].map((text) => {
-    const cidr = parseCidr(text)
-    if (cidr === null) throw new BadSetting(`http.trustedProxies: ${text} is no CIDR range`)
-    return cidr
-  })
+  const cidrsOf = (name: 'http.trustedProxies' | 'webhooks.allowPrivateCidrs') =>
+    config[name].map((text) => {
+      const cidr = parseCidr(text)
+      if (cidr === null) throw new BadSetting(`${name}: ${text} is no CIDR range`)
+      return cidr
+    })
+  const trustedProxies = cidrsOf('http.trustedProxies')
+  const allowPrivate = cidrsOf('webhooks.allowPrivateCidrs')
   refuseUnsafe(config)
   const isCluster = config['deployment.mode'] === 'cluster'
   const roles = readRoles(roleList === undefined ? config['process.roles'] : roleList.split(','), isCluster)
   const partitions = config['data.partitions'] || (isCluster ? 16 : 4)
-  return Object.freeze({ ...config, trustedProxies, roles, isCluster, partitions })
+  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, partitions })
 }
 
 function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<Role> {
@@ -143,10 +153,14 @@ function refuseUnsafe(config: Values): void {
   if (tls && (config['tls.certFile'] === '' || config['tls.keyFile'] === '')) {
     throw new BadSetting('tls.certFile and tls.keyFile are set together or not at all')
   }
-  if (!tls && !LOOPBACK.has(config['http.host']) && !config['http.allowPlainHttp']) {
+  for (const name of ['http.host', 'http.adminHost'] as const) {
+    if (tls || LOOPBACK.has(config[name]) || config['http.allowPlainHttp']) continue
     throw new BadSetting(
-      `http.host ${config['http.host']} is not loopback: set tls.certFile and tls.keyFile, or http.allowPlainHttp behind a proxy that ends TLS`,
+      `${name} ${config[name]} is not loopback: set tls.certFile and tls.keyFile, or http.allowPlainHttp behind a proxy that ends TLS`,
     )
+  }
+  if (config['http.adminPort'] !== 0 && config['http.adminPort'] === config['http.port']) {
+    throw new BadSetting('http.adminPort is a port of its own, or 0')
   }
   if (config['deployment.mode'] === 'cluster' && config['log.durability'] === 'relaxed') {
     throw new BadSetting(
@@ -181,6 +195,44 @@ export const ipSettings = (config: Config) => ({
   bytesMax: config['ip.downloadBytesMax'],
   relayIsVpn: config['ip.relayIsVpn'],
 })
+
+/** How receivers of webhooks are called, and what is told of that. */
+export const outgoingSettings = (config: Config) => ({
+  masterKeyFile: config['webhooks.masterKeyFile'] || join(config['data.dir'], 'master.key'),
+  extraCaFile: config['webhooks.extraCaFile'],
+  allowPrivate: config.allowPrivate,
+  mail: {
+    ...{ host: config['smtp.host'], port: config['smtp.port'], tls: config['smtp.tls'] as MailSettings['tls'] },
+    ...{
+      user: config['smtp.user'],
+      password: config['smtp.password'],
+      from: config['smtp.from'],
+      to: config['smtp.to'],
+    },
+  },
+})
+export function webhookIps(config: Config) {
+  const { 'webhooks.ipv4': ipv4, 'webhooks.ipv6': ipv6, 'webhooks.ipsUpdatedAt': text } = config
+  const updatedAt = text === '' ? null : parseDatetime(text)
+  if (text !== '' && updatedAt === null) throw new BadSetting(`webhooks.ipsUpdatedAt: ${text} is no RFC 3339 time`)
+  return { ipv4, ipv6, updatedAt: updatedAt === null ? null : isoTime(updatedAt) }
+}
+
+/** Keys of the first start. Several processes of a cluster start at once, and what one prints is not seen: there, only given ones. */
+export function keySeeds(config: Config): Seed[] {
+  const seed = (kind: Seed['kind'], env: Seed['env'], text: string): Seed => ({
+    kind,
+    env,
+    ...(text === '' ? {} : { text }),
+  })
+  const seeds = [
+    seed('public', 'live', config['keys.public']),
+    seed('secret', 'live', config['keys.secret']),
+    seed('public', 'test', config['keys.testPublic']),
+    seed('secret', 'test', config['keys.testSecret']),
+  ]
+  return config.isCluster ? seeds.filter(({ text }) => text !== undefined) : seeds
+}
 
 const ENCRYPTED = new Set(['https:', 'rediss:', 'tls:'])
 
@@ -234,3 +286,16 @@ export function helpText(): string {
   })
   return lines.join('\n')
 }
+
+/** For how long a workspace with these settings keeps its events, days. */
+export const eventsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
+  Math.min(config['retention.eventsDays'], settings?.retention?.eventsDays ?? config['retention.eventsDays'])
+
+export const jobSettings = (config: Config) => ({
+  keepMs: config['log.keepSeconds'] * 1_000,
+  alertsEveryMs: config['alerts.everySeconds'] * 1_000,
+  purge: {
+    everyMs: config['purge.everySeconds'] * 1_000,
+    retention: { eventsDays: config['retention.eventsDays'], fullIpDays: config['retention.fullIpDays'] },
+  },
+})

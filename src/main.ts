@@ -1,28 +1,34 @@
 #!/usr/bin/env node
 // The command: argv and environment in, roles started, signals obeyed, an exit code out.
 
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { runBackup, runDataUpdate, runRebuild, runRestore, runSeed } from './commands.ts'
 import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
+import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { Unreadable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
-import { isLmdbRejection } from './lib/lmdb.ts'
+import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
 import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
-fingerpost start --role R   run roles in a cluster: ingress, engine, api, jobs, comma-separated
+fingerpost start --role R   run roles in a cluster: ingress, engine, api, dispatcher, jobs, comma-separated
 fingerpost rebuild          restore the state after it was lost (Redis wiped), from the log and ClickHouse
 fingerpost backup FOLDER    write everything of a deployment into a new folder
 fingerpost restore FOLDER   make an empty deployment out of a backup
 fingerpost data update      fetch and compile the lists about IP addresses that the settings name
+fingerpost corrections export
+                            print pairs of visitors that were merged or split by hand, as lines of JSON
+fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret S]
+                            post what happens in the test environment to a receiver under development; the test
+                            secret key comes from FINGERPOST_KEY
 fingerpost keygen [--json]  print a well-formed set of four keys
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
                             add a made-up history, to try things on; the same seed again adds nothing
@@ -52,6 +58,7 @@ const isPlain = (error: unknown): error is Error =>
       'NotEmpty',
       'CannotSeed',
       'UpdateFailed',
+      'CannotListen',
     ].includes(error.name))
 
 /** lmdb rejects a promise of its own beside the one it gave us when a commit fails; any other ends the process. */
@@ -90,12 +97,26 @@ async function start(roleList: string | undefined): Promise<void> {
   process.stdout.write(`${welcomeText({ url: `${scheme}://${host}:${app.port}`, keys: app.generatedKeys })}\n\n`)
 }
 
+// Loaded only where they are used: they would lengthen every start of a server.
+const loadCommands = () => import('./commands.ts')
+type Commands = Awaited<ReturnType<typeof loadCommands>>
+
 /** Runs a command on the deployment the settings name; says in one line what it did. */
-async function maintain(work: (config: Config, log: Logger) => Promise<string>): Promise<void> {
+async function maintain(work: (run: Commands, config: Config, log: Logger) => Promise<string>): Promise<void> {
   const config = readConfig(process.env)
   ignoreLmdbRejections()
-  process.stdout.write(`${await work(config, openLogger(config['logging.level']))}\n`)
+  process.stdout.write(`${await work(await loadCommands(), config, openLogger(config['logging.level']))}\n`)
   process.exit(0)
+}
+
+/** The lines are all that goes to stdout. */
+async function exportCorrections(): Promise<void> {
+  const config = readConfig(process.env)
+  ignoreLmdbRejections()
+  const { runCorrectionsExport } = await loadCommands()
+  const write = (line: string) => void process.stdout.write(`${line}\n`)
+  process.stderr.write(`${await runCorrectionsExport(config, openLogger(config['logging.level']), write)}\n`)
+  process.exitCode = 0
 }
 
 interface SeedOptions {
@@ -117,6 +138,28 @@ function seedWanted({ events, days, seed, workspace, env, until }: SeedOptions):
   return { ...wanted, until: at }
 }
 
+interface ListenOptions {
+  readonly forward?: string | undefined
+  readonly url?: string | undefined
+  readonly shape: string
+  readonly secret?: string | undefined
+}
+
+async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOptions): Promise<void> {
+  const { FINGERPOST_KEY: key = '' } = process.env
+  if (!URL.canParse(forward)) throw new BadSetting('--forward takes the address of a receiver')
+  if (shape !== 'A' && shape !== 'B') throw new BadSetting('--shape takes A or B')
+  if (key === '') throw new BadSetting('FINGERPOST_KEY must hold a secret key of the test environment')
+  const service = url ?? `http://localhost:${readConfig(process.env)['http.port']}`
+  if (!URL.canParse(service)) throw new BadSetting('--url takes the address of the service')
+  const stopping = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+  const needs = { clock: systemClock, random: randomBytes, version: readBuild().version, say }
+  const { listen } = await import('./ops/listen.ts')
+  await listen(needs, { service, key, forward, shape, secret: secret ?? null }, stopping.signal)
+}
+
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
@@ -130,6 +173,10 @@ async function main(): Promise<void> {
       workspace: { type: 'string', default: 'default' },
       env: { type: 'string', default: 'live' },
       until: { type: 'string' },
+      forward: { type: 'string' },
+      url: { type: 'string' },
+      shape: { type: 'string', default: 'B' },
+      secret: { type: 'string' },
     },
   })
   const [command = 'help', folder = ''] = positionals
@@ -137,11 +184,14 @@ async function main(): Promise<void> {
   if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
   else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
   else if (command === 'start') await start(values.role)
-  else if (command === 'rebuild') await maintain((config, log) => runRebuild(config, log))
-  else if (command === 'backup') await maintain((config, log) => runBackup(config, log, folder, readBuild().version))
-  else if (command === 'restore') await maintain((config, log) => runRestore(config, log, folder))
-  else if (command === 'seed') await maintain((config, log) => runSeed(config, log, seedWanted(values)))
-  else if (command === 'data' && folder === 'update') await maintain((config) => runDataUpdate(config))
+  else if (command === 'rebuild') await maintain((run, config, log) => run.runRebuild(config, log))
+  else if (command === 'backup')
+    await maintain((run, config, log) => run.runBackup(config, log, folder, readBuild().version))
+  else if (command === 'restore') await maintain((run, config, log) => run.runRestore(config, log, folder))
+  else if (command === 'seed') await maintain((run, config, log) => run.runSeed(config, log, seedWanted(values)))
+  else if (command === 'corrections' && folder === 'export') await exportCorrections()
+  else if (command === 'data' && folder === 'update') await maintain((run, config) => run.runDataUpdate(config))
+  else if (command === 'webhooks' && folder === 'listen') await listenToWebhooks(values)
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }
 

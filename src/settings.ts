@@ -1,5 +1,8 @@
 // The table of settings: name, kind, default and a sentence each. config.ts makes the Config from it.
 
+import { HTTP_SETTINGS } from './api/settings.ts'
+import { WEBHOOK_SETTINGS } from './dispatcher/settings.ts'
+import { INGRESS_SETTINGS } from './ingress/settings.ts'
 import { IP_SETTINGS } from './ipintel/settings.ts'
 
 export type Kind = 'text' | 'integer' | 'flag' | 'list'
@@ -31,48 +34,10 @@ export const SETTINGS = [
     name: 'process.roles',
     kind: 'list',
     standard: ['all'],
-    sentence: 'Roles of this process: ingress, engine, api, jobs, or all; fingerpost start --role wins over it.',
+    sentence:
+      'Roles of this process: ingress, engine, api, dispatcher, jobs, or all; fingerpost start --role wins over it.',
   },
-  { name: 'http.host', kind: 'text', standard: '127.0.0.1', alias: 'HOST', sentence: 'Address to listen on.' },
-  {
-    name: 'http.port',
-    kind: 'integer',
-    standard: 8080,
-    min: 0,
-    max: 65_535,
-    alias: 'PORT',
-    sentence: 'Port to listen on; 0 takes a free one.',
-  },
-  {
-    name: 'http.trustedProxies',
-    kind: 'list',
-    standard: [],
-    alias: 'TRUSTED_PROXIES',
-    sentence: 'CIDR ranges of proxies whose X-Forwarded-For is believed.',
-  },
-  {
-    name: 'http.allowPlainHttp',
-    kind: 'flag',
-    standard: false,
-    alias: 'ALLOW_PLAIN_HTTP',
-    sentence: 'Permits plain HTTP on an address other than loopback.',
-  },
-  {
-    name: 'http.lingerMs',
-    kind: 'integer',
-    standard: 0,
-    min: 0,
-    max: 60_000,
-    sentence: 'How long a stop still serves connections that are open; behind a proxy, longer than it keeps idle ones.',
-  },
-  {
-    name: 'http.inFlightMax',
-    kind: 'integer',
-    standard: 20_000,
-    min: 1,
-    max: 1_000_000,
-    sentence: 'Requests served at once; more are refused with 503.',
-  },
+  ...HTTP_SETTINGS,
   {
     name: 'tls.certFile',
     kind: 'text',
@@ -179,23 +144,7 @@ export const SETTINGS = [
     standard: '',
     sentence: 'ClickHouse cluster whose replicas all hold the tables; empty: one server.',
   },
-  {
-    name: 'ingress.decisionWaitMs',
-    kind: 'integer',
-    standard: 2_000,
-    min: 10,
-    max: 60_000,
-    alias: 'DECISION_WAIT_MS',
-    sentence: 'How long a client waits for its decision before it gets 202.',
-  },
-  {
-    name: 'ingress.pendingMax',
-    kind: 'integer',
-    standard: 50_000,
-    min: 1,
-    max: 10_000_000,
-    sentence: 'Accepted and undecided identifications beyond which new ones are refused.',
-  },
+  ...INGRESS_SETTINGS,
   {
     name: 'engine.threads',
     kind: 'integer',
@@ -260,6 +209,30 @@ export const SETTINGS = [
     max: 3_650,
     sentence: 'Days events are kept.',
   },
+  {
+    name: 'retention.fullIpDays',
+    kind: 'integer',
+    standard: 30,
+    min: 1,
+    max: 3_650,
+    sentence: 'Days full addresses are kept; of older events the network is.',
+  },
+  {
+    name: 'alerts.everySeconds',
+    kind: 'integer',
+    standard: 15,
+    min: 1,
+    max: 30,
+    sentence: 'How often alerts are compared with their figures.',
+  },
+  {
+    name: 'purge.everySeconds',
+    kind: 'integer',
+    standard: 43_200,
+    min: 1,
+    max: 86_400,
+    sentence: 'How often what was erased, or has had its time, is removed from the disks of ClickHouse.',
+  },
   ...IP_SETTINGS,
   {
     name: 'lists.max',
@@ -277,6 +250,7 @@ export const SETTINGS = [
     max: 50_000_000,
     sentence: 'Entries a list may have.',
   },
+  ...WEBHOOK_SETTINGS,
   {
     name: 'operator.token',
     kind: 'text',

@@ -23,6 +23,7 @@ const LINE: readonly (readonly string[])[] = [
   ['ingress', 'engine', 'control', 'sink', 'dispatcher', 'reads'],
   ['jobs'],
   ['api'],
+  ['client'],
   ['settings.ts'],
   ['config.ts'],
   ['ops'],

@@ -1,6 +1,7 @@
 // A whole cluster on one machine: NATS, Redis and ClickHouse as processes of their own, each behind a proxy when faults are
 // wanted, and the roles of Fingerpost over them.
 
+import { join } from 'node:path'
 import { type Proxy as FaultProxy, openProxy } from '../faults/proxy.ts'
 import { type ClickHouseServer, startClickHouse } from './clickhouse.ts'
 import { type NatsServer, startNats } from './nats.ts'
@@ -61,7 +62,7 @@ export interface Cluster {
   stop(): Promise<void>
 }
 
-const ROLES = ['ingress', 'ingress', 'engine,jobs', 'engine,jobs', 'api'] as const
+const ROLES = ['ingress', 'ingress', 'engine,jobs,dispatcher', 'engine,jobs', 'api'] as const
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { partitions = 4, roles = ROLES, redisAof = 'everysec' } = options
@@ -83,6 +84,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     FINGERPOST_CLICKHOUSE_PASSWORD: clickhouse.password,
     FINGERPOST_LOG_BYTES_MAX: '4294967296',
     FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8',
+    FINGERPOST_WEBHOOKS_MASTER_KEY_FILE: join(temporaryFolder(), 'master.key'),
     ...options.env,
   }
 

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { makeKey } from '../../src/domain/keys.ts'
 
 export interface Keys {
@@ -83,7 +84,21 @@ export async function cleanUp(): Promise<void> {
       await once(child, 'exit')
     }),
   )
-  for (const dir of folders.splice(0)) rmSync(dir, { recursive: true, force: true, maxRetries: 25, retryDelay: 100 })
+  for (const dir of folders.splice(0)) await removeFolder(dir)
+}
+
+const REMOVALS_MAX = 100
+
+/** An engine whose parent was killed may write for a moment; rmSync's own retries do not look again for what is in a folder. */
+async function removeFolder(dir: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return rmSync(dir, { recursive: true, force: true })
+    } catch (error) {
+      if (attempt === REMOVALS_MAX) throw error
+      await sleep(100)
+    }
+  }
 }
 
 export async function freePort(): Promise<number> {

@@ -84,7 +84,7 @@ const velocity = object({
     linkedIds: windows('24h'),
   }),
   ip: object({ events: windows('5m', '1h', '24h'), visitors: windows('24h') }),
-  linkedId: object({ visitors: windows('24h'), ips: windows('24h') }),
+  linkedId: object({ visitors: object({ '24h': orNull(integer()) }), ips: object({ '24h': orNull(integer()) }) }),
 })
 
 const SCORES = {
@@ -227,6 +227,7 @@ export const visitor = object({
 const STATUS_OF: Readonly<Record<string, number>> = {
   validation_error: 400,
   invalid_json: 400,
+  idempotency_key_mismatch: 400,
   invalid_api_key: 401,
   insufficient_permissions: 403,
   origin_not_allowed: 403,
@@ -240,6 +241,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   payload_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
+  idempotency_in_progress: 409,
   internal_error: 500,
   unavailable: 503,
 }

@@ -1,0 +1,22 @@
+// What lies in a folder that a running server writes to: files come and go while they are looked at.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+function whatIsThere<T>(read: () => T, otherwise: T): T {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return otherwise
+    throw error
+  }
+}
+
+/** Every file below it, one after the other. What a link leads to is looked into where it lies. */
+export function* filesOf(folder: string): Generator<{ readonly path: string; readonly bytes: Buffer }, void> {
+  for (const entry of whatIsThere(() => readdirSync(folder, { withFileTypes: true }), [])) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) yield* filesOf(path)
+    else if (entry.isFile()) yield { path, bytes: whatIsThere(() => readFileSync(path), Buffer.alloc(0)) }
+  }
+}
