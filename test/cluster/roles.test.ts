@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
 import { cleanUp } from '../helpers/server.ts'
+import { standStill } from '../helpers/standstill.ts'
 
 t.setTimeout(180_000)
 t.teardown(cleanUp)
@@ -151,7 +152,7 @@ t.test('partitions are shared evenly, and move after a join, a leave and a death
 
 t.test('what is accepted while no engine runs is pending everywhere, and decided later', async (t) => {
   const [engine] = cluster.membersOf('engine') as [Member]
-  process.kill(engine.server.pid, 'SIGSTOP')
+  standStill(engine.server.pid)
   const { status, body } = await visit(first)
   t.equal(status, 202)
   const read = await api.get(`/v1/events/${body.requestId}`, key)

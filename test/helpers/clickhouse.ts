@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ChildMessage } from '../../src/clickhouse/chdb.child.ts'
 import { freePort } from './server.ts'
+import { standStill } from './standstill.ts'
 
 export interface ClickHouseServer {
   readonly url: string
@@ -82,7 +83,7 @@ export async function startClickHouse(): Promise<ClickHouseServer> {
     pid: () => child.pid as number,
     kill9,
     restart: launch,
-    pause: () => void child.kill('SIGSTOP'),
+    pause: () => standStill(child.pid as number),
     resume: () => void child.kill('SIGCONT'),
     stop: () => end(() => child.connected && child.send('stop')),
     async remove() {

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type NatsConnection } from 'nats'
+import { standStill } from './standstill.ts'
 
 export interface NatsOptions {
   /** Default: true. */
@@ -168,7 +169,7 @@ async function prepare(name: string, { jetStream = true, config = '' }: NatsOpti
     kill9: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     restart: launch,
-    pause: () => void child?.kill('SIGSTOP'),
+    pause: () => standStill(child?.pid as number),
     resume: () => void child?.kill('SIGCONT'),
     async remove() {
       await own?.close()

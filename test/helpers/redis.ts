@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { standStill } from './standstill.ts'
 
 export interface RedisOptions {
   /** `off` keeps nothing over a restart. Default: off. */
@@ -122,7 +123,7 @@ export async function startRedis({ aof = 'off', cluster = false, args = [] }: Re
     },
     kill9: () => end('SIGKILL'),
     restart: launch,
-    pause: () => void child.kill('SIGSTOP'),
+    pause: () => standStill(child.pid as number),
     resume: () => void child.kill('SIGCONT'),
     stop: () => end('SIGTERM'),
     async remove() {
