@@ -36,6 +36,11 @@ export interface ClickHouse {
   query<Row>(sql: string, params?: Params, opts?: QueryOptions): Promise<Row[]>
   /** DDL and mutations written by us. */
   command(sql: string, params?: Params): Promise<void>
+  /**
+   * An UPDATE or DELETE of rows of `table`, written by us, that the engine keeps as a patch: resolves when every query shows it. It
+   * may be executed more than once, also after others.
+   */
+  patch(table: string, sql: string, params?: Params): Promise<void>
   ping(): Promise<boolean>
   close(): Promise<void>
 }

@@ -6,6 +6,7 @@ import { finished } from 'node:stream/promises'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings, createClient } from '@clickhouse/client'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { BadRow, type ClickHouse, type Params } from './clickhouse.ts'
+import { openPatching } from './patching.ts'
 
 export interface HttpClickHouseConfig {
   /** `http://host:8123` or `https://…`. */
@@ -143,7 +144,7 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> => withinTime(msMax, signal ? [signal, closing.signal] : [closing.signal], what, work)
 
-  return {
+  const port: ClickHouse = {
     tokenFirst: !config.cluster,
     async insert(table, columns, rows, { token, format = 'JSONCompactEachRow' }) {
       if (rows.length === 0) return
@@ -197,6 +198,8 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
       )
     },
 
+    patch: (table, sql, params) => patch(table, () => port.command(sql, params)),
+
     async ping() {
       const { success } = await reader.ping({ select: false, abort_signal: AbortSignal.timeout(PING_MS_MAX) })
       return success
@@ -207,6 +210,8 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
       await Promise.all([reader.close(), writer.close(), outside.close()])
     },
   }
+  const patch = openPatching(port, commandMsMax)
+  return port
 }
 
 /** Coarse steps: the embedded engine keeps sessions per set of settings. */

@@ -43,6 +43,7 @@ export function deferClickHouse(
       insert: async (...args) => (await opened()).insert(...args),
       query: async (...args) => (await opened()).query(...args),
       command: async (...args) => (await opened()).command(...args),
+      patch: async (...args) => (await opened()).patch(...args),
       tokenFirst,
       ping: async () => (port === null ? false : port.ping()),
       async close() {

@@ -130,6 +130,9 @@ export async function openEmbeddedClickHouse(config: EmbeddedConfig): Promise<Em
     async command(sql, params) {
       return (await current()).command(sql, params)
     },
+    async patch(table, sql, params) {
+      return (await current()).patch(table, sql, params)
+    },
     async ping() {
       return (await engine?.port.ping()) ?? false
     },

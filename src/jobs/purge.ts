@@ -13,7 +13,7 @@ import { QUARANTINE_TABLE } from '../sink/insert.ts'
 import { type RewriteNeeds, rewriteStores } from './rewrite.ts'
 
 export interface PurgeNeeds extends RewriteNeeds {
-  readonly clickhouse: Pick<ClickHouse, 'command' | 'query'>
+  readonly clickhouse: Pick<ClickHouse, 'command' | 'patch' | 'query'>
   readonly clock: Clock
   /** Between the beginnings of two runs. */
   readonly everyMs: number
@@ -81,7 +81,7 @@ async function purge(needs: PurgeNeeds, signal: AbortSignal): Promise<void> {
 }
 
 async function shorten(
-  clickhouse: Pick<ClickHouse, 'command'>,
+  clickhouse: Pick<ClickHouse, 'patch'>,
   { id: workspace, settings }: Workspace,
   { eventsDays, fullIpDays }: PurgeNeeds['retention'],
   nowMs: number,
@@ -90,11 +90,12 @@ async function shorten(
   const old = 'workspace_id = {workspace:String} AND ts < fromUnixTimestamp64Milli({before:Int64})'
   const keepsEvents = settings.retention?.eventsDays ?? eventsDays
   if (keepsEvents < eventsDays) {
-    await clickhouse.command(`DELETE FROM ${EVENTS_TABLE} WHERE ${old} ${HIDE}`, before(keepsEvents))
+    await clickhouse.patch(EVENTS_TABLE, `DELETE FROM ${EVENTS_TABLE} WHERE ${old} ${HIDE}`, before(keepsEvents))
   }
   const keepsIps = Math.min(settings.retention?.fullIpDays ?? fullIpDays, fullIpDays)
   if (keepsIps < Math.min(keepsEvents, eventsDays)) {
-    await clickhouse.command(
+    await clickhouse.patch(
+      EVENTS_TABLE,
       `UPDATE ${EVENTS_TABLE} SET ip = ${NETWORK} WHERE ${old} AND ip != ${NETWORK}`,
       before(keepsIps),
     )

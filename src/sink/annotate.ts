@@ -27,7 +27,7 @@ function field(column: string, read: Field['read']): Field {
 
 /** Resolves when every query shows them. In the order of the log; what names no row does nothing. Twice equals once. */
 export async function annotateRows(
-  clickhouse: Pick<ClickHouse, 'command'>,
+  clickhouse: Pick<ClickHouse, 'patch'>,
   annotations: readonly Annotation[],
 ): Promise<void> {
   for (const tenant of byTenant(annotations)) {
@@ -57,12 +57,13 @@ function byTenant(annotations: readonly Annotation[]): Iterable<Tenant> {
 
 /** A patch, which is seen in milliseconds, where a mutation rewrites the parts the rows are in. */
 async function update(
-  clickhouse: Pick<ClickHouse, 'command'>,
+  clickhouse: Pick<ClickHouse, 'patch'>,
   { workspace, env }: { readonly workspace: string; readonly env: Env },
   set: string,
   changed: readonly { readonly id: string; readonly value: string }[],
 ): Promise<void> {
-  await clickhouse.command(
+  await clickhouse.patch(
+    EVENTS_TABLE,
     `UPDATE ${EVENTS_TABLE} SET ${set}
      WHERE workspace_id = {workspace:String} AND env = {env:String}
        AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`,

@@ -27,10 +27,11 @@ const REFUSED_OF = `position(raw, {visitor:String}) > 0 AND (
 type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
 
 async function hideEvents(
-  clickhouse: Pick<ClickHouse, 'command'>,
+  clickhouse: Pick<ClickHouse, 'patch'>,
   { workspace, env, visitorId: visitor }: Whose,
 ): Promise<void> {
-  await clickhouse.command(
+  await clickhouse.patch(
+    EVENTS_TABLE,
     `DELETE FROM ${EVENTS_TABLE} WHERE workspace_id = {workspace:String} AND env = {env:String}
      AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String} ${HIDE}`,
     { workspace, env, visitor },
@@ -41,7 +42,7 @@ async function hideEvents(
  * Hides events of visitors that were erased at `since` or later, milliseconds, and are shown all the same: how many visitors. A patch
  * that is written while ClickHouse rewrites the part it is for may be lost with the part.
  */
-export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'command'>, since: number): Promise<number> {
+export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>, since: number): Promise<number> {
   const [erased] = await clickhouse.query<{ recent: number }>(`SELECT count() AS recent ${RECENT}`, { since })
   if (erased === undefined || erased.recent === 0) return 0
   const shown = await clickhouse.query<Whose>(
@@ -57,7 +58,7 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'command'
 
 /** Resolves when no query shows rows of the visitor. Twice equals once. */
 export async function eraseRows(
-  clickhouse: Pick<ClickHouse, 'insert' | 'command'>,
+  clickhouse: Pick<ClickHouse, 'insert' | 'patch'>,
   erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor'>,
   partition: number,
   deployment: string,
@@ -66,7 +67,7 @@ export async function eraseRows(
   // Visits of an alias carry the name of the survivor, whose own erasure another partition may have executed before they came.
   for (const visitor of survivor === undefined ? [visitorId] : [visitorId, survivor]) {
     await hideEvents(clickhouse, { workspace, env, visitorId: visitor })
-    await clickhouse.command(`DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
+    await clickhouse.patch(QUARANTINE_TABLE, `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
   }
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
   await clickhouse.insert(ERASURES_TABLE, COLUMNS, Buffer.from(`${JSON.stringify(row)}\n`), {

@@ -14,7 +14,7 @@ const NO_OWN = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''),
  * Resolves when no query shows the events as anybody else's. Twice equals once, also after they were moved on. Only events that are
  * in the table are moved: the sink calls this behind the rows that were decided before.
  */
-export async function moveRows(clickhouse: Pick<ClickHouse, 'command'>, split: DecidedSplit): Promise<void> {
+export async function moveRows(clickhouse: Pick<ClickHouse, 'patch'>, split: DecidedSplit): Promise<void> {
   if (split.isRebuilt === true) return
   const { workspace, env, visitorId, to, requestIds } = split
   const times = requestIds.map(timeOf)
@@ -24,7 +24,8 @@ export async function moveRows(clickhouse: Pick<ClickHouse, 'command'>, split: D
     params[`at${i}`] = time
     return `fromUnixTimestamp64Milli({at${i}:Int64})`
   })
-  await clickhouse.command(
+  await clickhouse.patch(
+    EVENTS_TABLE,
     `UPDATE ${EVENTS_TABLE} SET visitor_id = {to:String}, detail = ${NO_OWN}, last_seen_at = ts,
        first_seen_at = fromUnixTimestamp64Milli({first:Int64}),
        total_visits = transform(request_id, {ids:Array(String)}, {visits:Array(UInt32)}, total_visits)

@@ -22,7 +22,7 @@ import { moveRows } from './move.ts'
 export interface SinkNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'get' | 'position' | 'commit'>
-  readonly clickhouse: Pick<ClickHouse, 'insert' | 'query' | 'command' | 'tokenFirst'>
+  readonly clickhouse: Pick<ClickHouse, 'insert' | 'query' | 'patch' | 'tokenFirst'>
   readonly clock: Clock
   /** Makes insert tokens of this deployment unlike those of any other on the same ClickHouse. */
   readonly deployment: string

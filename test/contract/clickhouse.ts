@@ -11,6 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { nativeContract } from './clickhouse-native.ts'
+import { patchesContract } from './clickhouse-patches.ts'
 
 export interface ClickHouseUnderTest {
   readonly clickhouse: ClickHouse
@@ -79,6 +80,10 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
     })
 
     await t.test('a block of Native is what the same rows are as lines', (t) => nativeContract(t, clickhouse, run))
+
+    await t.test('no patch is lost to a mutation that runs beside it', (t) =>
+      patchesContract(t, clickhouse, `contract_${run}_${++tables}`),
+    )
 
     await t.test('the same token twice adds no rows, another token does', async (t) => {
       const table = await newTable()

@@ -141,7 +141,10 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         return found === undefined ? [] : [{ ...found.cells } as Row]
       })
     },
-    async command(sql, params = {}) {
+    async command(sql) {
+      throw new RangeError(`not a command of the product: ${sql}`)
+    },
+    async patch(table, sql, params = {}) {
       if (sql.startsWith('UPDATE events ')) {
         const move = () => {
           const rows = store.rows.get('events') ?? []
@@ -152,9 +155,10 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         }
         return host.call('update events', move, { twice: true })
       }
-      const table = /^DELETE FROM (\w+) /.exec(sql)?.[1] ?? ''
       const deletes = DELETES[table]
-      if (deletes === undefined) throw new RangeError(`not a command of the product: ${sql}`)
+      if (deletes === undefined || !sql.startsWith(`DELETE FROM ${table} `)) {
+        throw new RangeError(`not a patch of the product: ${sql}`)
+      }
       const effect = () => {
         store.rows.set(
           table,

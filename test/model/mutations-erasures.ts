@@ -97,7 +97,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     options,
     tamper: {
       ports: (of, ports) =>
-        of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, command: async () => undefined } } : ports,
+        of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, patch: async () => undefined } } : ports,
     },
   },
   { rule: 'erasures', what: 'they are announced after the append', options, tamper: announcedLate },

@@ -23,8 +23,8 @@ const unmoved: Tamper = {
           ...ports,
           clickhouse: {
             ...ports.clickhouse,
-            command: async (sql, params) =>
-              sql.startsWith('UPDATE') ? undefined : ports.clickhouse.command(sql, params),
+            patch: async (table, sql, params) =>
+              sql.startsWith('UPDATE') ? undefined : ports.clickhouse.patch(table, sql, params),
           },
         },
 }

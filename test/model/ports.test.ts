@@ -67,7 +67,7 @@ t.test('the model ClickHouse deletes a visitor of one tenant, in lists as in row
   t.same(await list('live', { visitor0: 'pv_a' }), ['req_1'])
   t.same(await list('live', { erasing: ['pv_b'] }), ['req_1'])
   t.same(await list('live', { rows: 1 }), ['req_2'])
-  await clickhouse.command('DELETE FROM events WHERE ...', { workspace: 'w', env: 'live', visitor: 'pv_a' })
+  await clickhouse.patch('events', 'DELETE FROM events WHERE ...', { workspace: 'w', env: 'live', visitor: 'pv_a' })
   t.same([await list('live'), await list('test')], [['req_2'], ['req_3']])
 
   const quarantine = ['at', 'source', 'log_partition', 'token', 'reason', 'raw']
@@ -75,10 +75,11 @@ t.test('the model ClickHouse deletes a visitor of one tenant, in lists as in row
     JSON.stringify(COLUMNS.map((name) => (name === 'visitor_id' ? visitor : name === 'detail' ? '{}' : '')))
   const refused = ['pv_a', 'pv_b'].map((visitor) => JSON.stringify([0, 'events', 0, 't', 'bad', rawOf(visitor)]))
   await clickhouse.insert('quarantine', quarantine, Buffer.from(`${refused.join('\n')}\n`), { token: 'second' })
-  await clickhouse.command('DELETE FROM quarantine WHERE ...', { visitor: 'pv_a' })
+  await clickhouse.patch('quarantine', 'DELETE FROM quarantine WHERE ...', { visitor: 'pv_a' })
   t.same(
     store.rows.get('quarantine')?.map(({ cells }) => cells[5]),
     [rawOf('pv_b')],
   )
   await t.rejects(clickhouse.command('DROP TABLE events'), 'anything else is refused')
+  await t.rejects(clickhouse.patch('events', 'DROP TABLE events'), 'also as a patch')
 })
