@@ -77,7 +77,7 @@ t.test('events, visitors and their pages are read as they are', async (t) => {
     return ids
   }
   let ids = await read()
-  for (let tries = 0; ids.length < made.length && tries < 100; tries++) {
+  for (let tries = 0; ids.length < made.length && tries < 600; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
     ids = await read()
   }
