@@ -31,7 +31,7 @@ export type Cast = {
   makeProfile(): Promise<string>
 }
 
-const debuggerMsMax = 30_000
+const debuggerMsMax = 90_000
 
 /** Opens service, page and screen before the first test of a file; closes them after the last. */
 export function setCast(t: TAP): Cast {

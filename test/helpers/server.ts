@@ -174,9 +174,18 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   return { ...launched, readyMs: performance.now() - launched.startedAt }
 }
 
-async function answers(url: string): Promise<boolean> {
+/** Resolves when the history can be read, which opens after the server is ready. */
+export async function historyOpen({ url, keys }: Pick<Server, 'url' | 'keys'>): Promise<void> {
+  const from = performance.now()
+  while (!(await answers(`${url}/v1/events?limit=1`, { Authorization: `Bearer ${keys.secret}` }))) {
+    if (performance.now() - from > READY_MS_MAX) throw new Error('the history did not open')
+    await sleep(50)
+  }
+}
+
+async function answers(url: string, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(5_000) })
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) })
     await response.arrayBuffer()
     return response.status === 200
   } catch {
