@@ -2,7 +2,7 @@
 // hooks into every test and into every process that a test starts, which doubles what a start of the server costs.
 import t from 'tap'
 
-const FILE_SECONDS_MAX = 900
+const FILE_SECONDS_MAX = 1_500
 
 const [jobs, ...files] = process.argv.slice(2)
 t.setTimeout(0)

@@ -1,7 +1,8 @@
 // The operator's API on a port of its own: there, and nowhere else.
 
 import t from 'tap'
-import { cleanUp, freePort, startServer } from '../helpers/server.ts'
+import { freePort } from '../helpers/port.ts'
+import { cleanUp, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
 

@@ -107,7 +107,7 @@ t.test('a threshold that is passed is one incident per cooldown, and subscribers
   const hook = { url: 'https://hooks.example.com/alerts', events: ['alert.triggered'] }
   const { body: webhook } = await send('POST', '/v1/webhooks', hook, key)
   const make = async (more: object) =>
-    (await send('POST', '/v1/alerts', { ...ALERT, windowSeconds: 60, cooldownSeconds: 60, ...more }, key)).body
+    (await send('POST', '/v1/alerts', { ...ALERT, windowSeconds: 60, cooldownSeconds: 600, ...more }, key)).body
       .id as string
   const many = await make({})
   const bots = await make({
@@ -130,7 +130,6 @@ t.test('a threshold that is passed is one incident per cooldown, and subscribers
   const fired = await eventually(
     () => incidents(many),
     ({ data }) => data.length > 0,
-    15_000,
   )
   const [incident] = fired.data
   t.match(incident, { id: /^inc_/, alertId: many })
@@ -141,7 +140,6 @@ t.test('a threshold that is passed is one incident per cooldown, and subscribers
     await eventually(
       () => incidents(bots),
       ({ data }) => data.length > 0,
-      15_000,
     ),
     { data: [{ value: 0.5 }] },
   )
@@ -150,7 +148,6 @@ t.test('a threshold that is passed is one incident per cooldown, and subscribers
   const told = await eventually(
     () => client.get(`/v1/webhooks/${webhook.id}/deliveries`, key),
     ({ body }) => body.data.length >= 3,
-    15_000,
   )
   t.equal(told.body.data.length, 3)
   t.ok(told.body.data.every(({ eventType }: { eventType: string }) => eventType === 'alert.triggered'))

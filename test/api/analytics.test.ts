@@ -92,7 +92,7 @@ t.test('groups add up to the total and to the events there are, in every groupin
     action: { verdict: 'block' },
     status: 'live',
   }
-  t.equal((await send('POST', '/v1/rules', { key, body: rule })).body.propagated, true)
+  t.equal((await send('POST', '/v1/rules', { key, body: rule })).status, 201)
   for (let i = 0; i < EVENTS; i++) await identifyOne()
   const all = { from: iso(MONDAY_MS - DAY_MS), to: iso(MONDAY_MS + 19 * DAY_MS) }
   await eventually(

@@ -10,6 +10,7 @@ const { server, send, identify, admin } = await openApi()
 const { keys } = server
 const key = keys.testSecret
 const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
 
 interface Made {
   readonly requestId: string
@@ -28,7 +29,7 @@ for (let day = 20; day > 0; day -= 2) {
     for (const daysAgo of [day, day - 1]) {
       const country = COUNTRIES[made.length % COUNTRIES.length] as string
       const suspect = (made.length * 13) % 100
-      const at = new Date(Date.now() - daysAgo * DAY_MS + made.length * 1_000 + 60_000).toISOString()
+      const at = new Date(Date.now() - daysAgo * DAY_MS + made.length * 1_000 + HOUR_MS).toISOString()
       const mock = { at, ip: '203.0.113.9', country, scores: { suspect, bot: 0.8 } }
       const body = { mock, storageToken, userAgent: CHROME, linkedId: `user_${made.length}`, tag: { n: made.length } }
       const answer = await identify(body, { key })

@@ -21,15 +21,29 @@ export interface Call {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const HANG_MS = 15_000
+const HANG_MS = 60_000
+/** The history opens after the port, and answers late on a busy machine. */
+const UNAVAILABLE_MS_MAX = 30_000
 
 export type Client = ReturnType<typeof clientOf>
 
 export function clientOf(server: Server) {
   let described: Promise<Description | null> | null = null
 
-  /** Fails when there is no answer within 15 seconds, or one that is not as the server describes it. */
-  async function send(method: string, path: string, { key, body, raw, headers = {} }: Call = {}): Promise<Answer> {
+  /**
+   * Fails when there is no answer within a minute, or one that is not as the server describes it. A read that is refused for
+   * now is asked again for half a minute.
+   */
+  async function send(method: string, path: string, call: Call = {}): Promise<Answer> {
+    const isRead = method === 'GET' && path.startsWith('/v1/')
+    return eventually(
+      () => sendOnce(method, path, call),
+      ({ status }) => !isRead || status !== 503,
+      UNAVAILABLE_MS_MAX,
+    )
+  }
+
+  async function sendOnce(method: string, path: string, { key, body, raw, headers = {} }: Call): Promise<Answer> {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await fetch(server.url + path, {
       method,
@@ -77,7 +91,7 @@ export async function openApi(env: Readonly<Record<string, string>> = {}) {
 }
 
 /** Asks until `holds`, for at most `waitMs`; the last answer. */
-export async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, waitMs = 20_000): Promise<T> {
+export async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, waitMs = 60_000): Promise<T> {
   const until = performance.now() + waitMs
   for (;;) {
     const answer = await ask()

@@ -24,7 +24,7 @@ export interface Got {
   readonly message: string
 }
 
-const HANG_MS = 30_000
+const HANG_MS = 60_000
 const JSON_TYPE = 'application/json'
 
 /** Sends one request; an answer that does not end, such as a stream, is left once its headers are in. */

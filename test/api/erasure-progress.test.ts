@@ -7,7 +7,7 @@ import { filesOf } from '../helpers/folder.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
 import { openOps } from '../ops/deployment.ts'
-import { browserBody, CHROME, clientOf, errorOf, eventually } from './client.ts'
+import { type Answer, browserBody, CHROME, clientOf, errorOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 
@@ -112,23 +112,27 @@ t.test('an erasure is followed store by store until nothing is left', async (t) 
     ['profile', 'lists', 'webhooks', 'events', 'log'],
   )
   t.notMatch(early.text, visitorId)
-  t.match(early.body.stores.slice(0, 2), [{ status: 'deleted' }, { status: 'deleted' }], 'bytes may be on the disk')
-  const seen = new Set<string>()
+  // A purge that came between the two calls has had their bytes.
+  const removed = /^(?:deleted|done)$/
+  t.match(early.body.stores.slice(0, 2), [{ status: removed }, { status: removed }], 'bytes may be on the disk')
+  const statusOf = ({ body }: Answer): string =>
+    body.stores.find(({ store }: { store: string }) => store === 'events').status
+  const seen = new Set<string>([statusOf(early)])
   const done = await eventually(
     async () => {
       const answer = await read()
-      seen.add(answer.body.stores.find(({ store }: { store: string }) => store === 'events').status)
+      seen.add(statusOf(answer))
       return answer
     },
     (answer) => answer.body.status === 'done',
-    60_000,
+    240_000,
   )
   t.equal(done.body.status, 'done', done.text)
   t.ok(seen.has('done') && (seen.has('hidden') || seen.has('deleted')), [...seen].join())
   const left = await eventually(
     async () => held(),
     (files) => files.length === 0,
-    30_000,
+    120_000,
   )
   t.same(left, [], 'and then no file of the history has it')
   t.equal((await send('DELETE', `/v1/visitors/${visitorId}`)).status, 404)
@@ -170,7 +174,6 @@ t.test('a workspace may keep events and full addresses for a shorter time', asyn
     await eventually(
       () => matches('198.51.100.99'),
       (count) => count === 1,
-      15_000,
     ),
     1,
     'of the old one the network is left',

@@ -76,7 +76,7 @@ t.test('every read after an answer shows it, while it moves into ClickHouse', as
   const labels = ['fraud', null, 'legitimate'] as const
   const until = performance.now() + 4_000
   let asked = 0
-  for (let i = 0; performance.now() < until; i++) {
+  for (let i = 0; performance.now() < until || asked <= 50; i++) {
     const label = labels[i % labels.length] ?? null
     const answer = await patch(requestId, { label, tag: { i } })
     t.match(answer.body, { label, tag: { i } })
@@ -103,7 +103,7 @@ t.test('labels are what a backtest is right about', async (t) => {
   await patch(visits[0]?.requestId ?? '', { label: 'fraud' })
   await patch(visits[1]?.requestId ?? '', { label: 'fraud' })
   await patch(visits[2]?.requestId ?? '', { label: 'legitimate' })
-  const after = await eventually(backtest, ({ labeled }) => labeled?.fraud >= before.labeled.fraud + 2)
+  const after = await eventually(backtest, ({ labeled }) => labeled?.fraud + labeled?.legitimate >= said.fraud + 3)
   t.equal(after.labeled.fraud, before.labeled.fraud + 2)
   t.equal(after.labeled.legitimate, before.labeled.legitimate + 1)
   t.equal(after.recall, 1)
@@ -151,7 +151,6 @@ t.test('kill -9 right after the answer loses nothing, and the last word stays th
   const shown = await eventually(
     () => client.get(`/v1/events/${first.requestId}`, key),
     ({ status }) => status === 200,
-    15_000,
   )
   t.match(shown.body, { linkedId: 'two', label: 'fraud' })
   t.match((await client.get(`/v1/events/${second.requestId}`, key)).body.tag, { kept: true })
@@ -159,7 +158,6 @@ t.test('kill -9 right after the answer loses nothing, and the last word stays th
     await eventually(
       () => linked('two'),
       (ids) => ids.length > 0,
-      10_000,
     ),
     [first.requestId],
   )

@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { type Endpoint, endpointsOf } from '../../src/api/reference/openapi.ts'
 import { fetchDescription } from '../helpers/described.ts'
-import { cleanUp, startServer } from '../helpers/server.ts'
+import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
 import { browserBody, CHROME, eventually } from './client.ts'
 import { askDescribed, bodyOf, fill, paramsOf, UNKNOWN_IDS } from './endpoints.ts'
 
@@ -12,6 +12,7 @@ t.teardown(cleanUp)
 const server = await startServer()
 const found = await fetchDescription(server.url)
 if (found === null) throw new Error('the server describes nothing')
+await historyOpen(server)
 const description = found
 const endpoints = [...endpointsOf(description.document)].filter(({ path }) => path.startsWith('/v1/'))
 const withIds = endpoints.filter((endpoint) => paramsOf(endpoint).length > 0)

@@ -4,7 +4,7 @@
 import fc, { type Arbitrary } from 'fast-check'
 import { type Endpoint, endpointsOf } from '../../src/api/reference/openapi.ts'
 import { fetchDescription } from '../helpers/described.ts'
-import type { Server } from '../helpers/server.ts'
+import { historyOpen, type Server } from '../helpers/server.ts'
 import { type Asked, askDescribed, fill, type Got, UNKNOWN_IDS } from './endpoints.ts'
 import { type Drawn, type DrawnFaulty, invalidRequests, validRequests } from './fuzz-requests.ts'
 import type { Known } from './schema-arbitrary.ts'
@@ -78,6 +78,7 @@ export async function fuzzApi(
 ): Promise<FuzzResult> {
   const found = await fetchDescription(server.url)
   if (found === null) throw new Error('the server describes nothing')
+  await historyOpen(server)
   const description = found
   const { schemas } = description.document.components
   const key = server.keys.testSecret

@@ -63,9 +63,9 @@ export interface StatesResult {
 }
 
 const COMMANDS_MAX = 25
-const WAIT_MS_MAX = 10_000
+const WAIT_MS_MAX = 60_000
 /** A visitor is known a second after its first visit, on a machine that has time. */
-const KNOWN_MS_MAX = 3_000
+const KNOWN_MS_MAX = 10_000
 /** More than a sequence meets; whoever had one before was erased. */
 const DEVICES = 200
 const conditions = (value: string) => ({

@@ -7,7 +7,7 @@ import { fuzzApi } from './fuzz-api.ts'
 
 t.teardown(cleanUp)
 // Two hundred requests to each of some sixty endpoints.
-t.setTimeout(900_000)
+t.setTimeout(1_400_000)
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

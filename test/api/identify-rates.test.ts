@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { cleanUp } from '../helpers/server.ts'
-import { CHROME, errorOf, openApi } from './client.ts'
+import { type Answer, CHROME, errorOf, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 
@@ -11,15 +11,25 @@ const { identify, get, server } = await openApi({
   FINGERPOST_INGRESS_PER_WORKSPACE_PER_SECOND_MAX: '12',
   FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32',
 })
+const TRIES_MAX = 20
 const from = (address: string, key = server.keys.public) =>
   identify({ components: {} }, { key, headers: { 'X-Forwarded-For': address, 'User-Agent': CHROME } })
 
 /** Waits for the beginning of a second, so that what follows is in one. */
 const nextSecond = () => new Promise((resolve) => setTimeout(resolve, 1_000 - (Date.now() % 1_000) + 5))
 
+/** Answers of calls that were all made within one second; where the machine stood still, those of later ones. */
+async function withinOneSecond(ask: () => Promise<Answer[]>): Promise<Answer[]> {
+  for (let tries = 1; ; tries++) {
+    await nextSecond()
+    const second = Math.floor(Date.now() / 1_000)
+    const answers = await ask()
+    if (Math.floor(Date.now() / 1_000) === second || tries === TRIES_MAX) return answers
+  }
+}
+
 t.test('an address may identify so many times a second, and then again', async (t) => {
-  await nextSecond()
-  const answers = await Promise.all(Array.from({ length: 8 }, () => from('203.0.113.1')))
+  const answers = await withinOneSecond(() => Promise.all(Array.from({ length: 8 }, () => from('203.0.113.1'))))
   const refused = answers.filter(({ status }) => status === 429)
   t.equal(refused.length, 3)
   for (const answer of refused) {
@@ -33,8 +43,9 @@ t.test('an address may identify so many times a second, and then again', async (
 })
 
 t.test('a workspace may identify so many times a second, from wherever', async (t) => {
-  await nextSecond()
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, i) => from(`203.0.113.${100 + i}`)))
+  const answers = await withinOneSecond(() =>
+    Promise.all(Array.from({ length: 20 }, (_, i) => from(`203.0.113.${100 + i}`))),
+  )
   t.equal(answers.filter(({ status }) => status === 429).length, 8)
   t.equal((await get('/v1/events')).status, 200, 'reads are not limited by it')
 })

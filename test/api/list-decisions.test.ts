@@ -1,6 +1,6 @@
 // Lists in a running server: what rules decide by them, how soon a change counts, what expires, and what rules put on them.
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import { CHROME, type Client, clientOf, eventually } from './client.ts'
 
@@ -29,6 +29,15 @@ async function identify(body: Record<string, unknown> = {}): Promise<Identified>
   })
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
   return answer.body
+}
+
+/** A change of a list counts within two seconds of its answer. */
+async function decides(t: Test, body: Record<string, unknown>, wanted: string, why = ''): Promise<void> {
+  const { verdict } = await eventually(
+    () => identify(body),
+    (event) => event.verdict === wanted,
+  )
+  t.equal(verdict, wanted, why)
 }
 
 async function make(name: string, type: string, more: object = {}): Promise<string> {
@@ -83,8 +92,12 @@ t.test('rules ask lists of visitors, addresses and emails, and not_in needs a va
   const first = await identify({ tag: { test: 'a' } })
   t.equal(first.verdict, 'allow')
   await patch(visitors, { add: [first.visitorId] })
-  t.equal((await identify({ tag: { test: 'a' }, storageToken: first.storageToken })).verdict, 'block')
-  t.same((await client.get(`/v1/visitors/${first.visitorId}`)).body.lists, ['visitors'])
+  await decides(t, { tag: { test: 'a' }, storageToken: first.storageToken }, 'block')
+  const known = await eventually(
+    () => client.get(`/v1/visitors/${first.visitorId}`),
+    ({ status }) => status === 200,
+  )
+  t.same(known.body.lists, ['visitors'])
 
   await patch(ips, { add: ['203.0.113.0/24', '2001:db8::/32', '198.51.100.77'] })
   for (const [ip, verdict] of [
@@ -95,23 +108,23 @@ t.test('rules ask lists of visitors, addresses and emails, and not_in needs a va
     ['2001:db9::1', 'allow'],
     ['198.51.100.77', 'block'],
   ] as const) {
-    t.equal((await identify({ ip, tag: { test: 'b' } })).verdict, verdict, ip)
+    await decides(t, { ip, tag: { test: 'b' } }, verdict, ip)
   }
   await patch(emails, { add: ['Bad@B.example'] })
-  t.equal((await identify({ email: ' bad@b.EXAMPLE', tag: { test: 'c' } })).verdict, 'block')
-  t.equal((await identify({ email: 'good@b.example', tag: { test: 'c' } })).verdict, 'allow')
-  t.equal((await identify({ email: 'good@b.example', tag: { test: 'd' } })).verdict, 'block')
-  t.equal((await identify({ email: 'bad@b.example', tag: { test: 'd' } })).verdict, 'allow')
-  t.equal((await identify({ tag: { test: 'd' } })).verdict, 'allow', 'without an email')
-  t.equal((await identify({ linkedId: 'bad@b.example', tag: { test: 'e' } })).verdict, 'block', 'any text suits')
+  await decides(t, { email: ' bad@b.EXAMPLE', tag: { test: 'c' } }, 'block')
+  await decides(t, { email: 'good@b.example', tag: { test: 'c' } }, 'allow')
+  await decides(t, { email: 'good@b.example', tag: { test: 'd' } }, 'block')
+  await decides(t, { email: 'bad@b.example', tag: { test: 'd' } }, 'allow')
+  await decides(t, { tag: { test: 'd' } }, 'allow', 'without an email')
+  await decides(t, { linkedId: 'bad@b.example', tag: { test: 'e' } }, 'block', 'any text suits')
 
   t.equal((await client.send('DELETE', `/v1/lists/${emails}`)).body.affectedRules.length, 3)
-  t.equal((await identify({ email: 'bad@b.example', tag: { test: 'c' } })).verdict, 'allow', 'the list is gone')
-  t.equal((await identify({ email: 'good@b.example', tag: { test: 'd' } })).verdict, 'allow', 'for not_in too')
+  await decides(t, { email: 'bad@b.example', tag: { test: 'c' } }, 'allow', 'the list is gone')
+  await decides(t, { email: 'good@b.example', tag: { test: 'd' } }, 'allow', 'for not_in too')
   const again = await make('EMAILS', 'email')
   await patch(again, { add: ['new@b.example'] })
-  t.equal((await identify({ email: 'new@b.example', tag: { test: 'c' } })).verdict, 'block', 'one of that name counts')
-  t.equal((await identify({ email: 'bad@b.example', tag: { test: 'c' } })).verdict, 'allow', 'without the old entries')
+  await decides(t, { email: 'new@b.example', tag: { test: 'c' } }, 'block', 'one of that name counts')
+  await decides(t, { email: 'bad@b.example', tag: { test: 'c' } }, 'allow', 'without the old entries')
 })
 
 t.test('a change of entries counts within two seconds, and all of it at once', async (t) => {
@@ -153,7 +166,7 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
   const effect = (...sideEffects: object[]) => ({ action: { verdict: 'challenge', sideEffects } })
   const add = { type: 'addToList', list: 'CAUGHT', reason: 'burst' }
   const first = await makeRule('catch', [tagged('fx')], {
-    ...effect(add, { type: 'removeFromList', list: 'trusted' }, { type: 'addToList', list: 'nets', ttl: 60 }),
+    ...effect(add, { type: 'removeFromList', list: 'trusted' }, { type: 'addToList', list: 'nets', ttl: 900 }),
     priority: 1,
   })
   await makeRule('later', [tagged('fx')], { ...effect({ type: 'addToList', list: 'trusted' }), priority: 2 })
@@ -169,7 +182,7 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
     (entries) => entries.length > 0,
   )
   t.match(entry, { value: seen.visitorId, source: 'rule', ruleId: first, reason: 'burst' })
-  t.ok(Math.abs(Date.parse(String(entry?.expiresAt)) - from - 3_600_000) < 5_000, 'it lives as long as the list says')
+  t.ok(Math.abs(Date.parse(String(entry?.expiresAt)) - from - 3_600_000) < 60_000, 'it lives as long as the list says')
   t.same(await valuesOf(trusted), [], 'it is off the other list, and no other rule put it back')
   t.same(await valuesOf(nets), ['203.0.113.77'], 'the full address')
   await makeRule('seen again', [tagged('fx2'), leaf('visitorId', 'in', 'caught')])
@@ -188,8 +201,11 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
     ['2001:db8:9::/48', '203.0.113.77'],
     'what is missing or no address is left out',
   )
-  const skipped = /^fingerpost_side_effects_skipped_total (\d+)$/m.exec((await client.send('GET', '/metrics')).text)
-  t.equal(Number(skipped?.[1]), 3, 'and counted')
+  const skipped = async () => {
+    const { text } = await client.send('GET', '/metrics')
+    return Number(/^fingerpost_side_effects_skipped_total (\d+)$/m.exec(text)?.[1])
+  }
+  t.equal(await eventually(skipped, (count) => count >= 3), 3, 'and counted')
 })
 
 t.test('an erased visitor is on no list any more', async (t) => {
@@ -225,7 +241,12 @@ t.test('side effects happen once each, through kills at any moment', async (t) =
         if (event !== null) accepted.push(mail)
       }
     })
+    const before = accepted.length
     await new Promise((resolve) => setTimeout(resolve, 400 + 150 * round))
+    await eventually(
+      async () => accepted.length,
+      (count) => count > before + 8,
+    )
     // An entry that was taken off again would come back if an effect happened twice.
     const [first] = accepted.slice(-1)
     if (first !== undefined) {
@@ -248,7 +269,10 @@ t.test('side effects happen once each, through kills at any moment', async (t) =
     }
     return values
   }
-  const values = await eventually(listed, (all) => [...wanted].every((mail) => all.includes(mail)), 10_000)
+  const values = await eventually(
+    listed,
+    (all) => [...wanted].every((mail) => all.includes(mail)) && !removed.some((mail) => all.includes(mail)),
+  )
   t.same(
     [...wanted].filter((mail) => !values.includes(mail)),
     [],
@@ -269,7 +293,7 @@ t.test('entries expire on time, also after a restart', async (t) => {
   const brief = await make('brief', 'visitor')
   await makeRule('brief', [tagged('brief'), leaf('tag.id', 'in', 'brief')])
   const isBlocked = async (id: string) => (await identify({ tag: { test: 'brief', id } })).verdict === 'block'
-  await patch(brief, { add: [{ value: 'pv_soon', ttl: 2 }, { value: 'pv_later', ttl: 25 }, 'pv_always'] })
+  await patch(brief, { add: [{ value: 'pv_soon', ttl: 5 }, { value: 'pv_later', ttl: 35 }, 'pv_always'] })
   const from = Date.now()
   const countOf = async () => (await client.get(`/v1/lists/${brief}`)).body.entryCount
   t.equal(await eventually(() => isBlocked('pv_soon'), Boolean), true)
@@ -281,7 +305,7 @@ t.test('entries expire on time, also after a restart', async (t) => {
     false,
   )
   const endedMs = Date.now() - from
-  t.ok(endedMs > 1_900 && endedMs < 20_000, `it counted for ${endedMs} ms`)
+  t.ok(endedMs > 4_900 && endedMs < 30_000, `it counted for ${endedMs} ms`)
   t.equal(await eventually(countOf, (count) => count === 2), 2, 'and left the list')
   await restart(() => server.kill9())
   t.equal(await isBlocked('pv_later'), true)
@@ -289,12 +313,12 @@ t.test('entries expire on time, also after a restart', async (t) => {
     await eventually(
       () => isBlocked('pv_later'),
       (blocked) => !blocked,
-      45_000,
+      90_000,
     ),
     false,
   )
   const laterMs = Date.now() - from
-  t.ok(laterMs > 24_900 && laterMs < 45_000, `the other one for ${laterMs} ms`)
+  t.ok(laterMs > 34_900 && laterMs < 90_000, `the other one for ${laterMs} ms`)
   t.equal(await eventually(countOf, (count) => count === 1), 1)
   t.equal(await isBlocked('pv_always'), true)
 })

@@ -318,35 +318,45 @@ t.test('a file of entries is taken as text/csv', async (t) => {
 t.test('entries live as long as they, or else their list, say', async (t) => {
   const { make, patch, entries, send, key } = await open(t)
   const { id } = await make('devices', 'visitor', { ttl: 3_600 })
-  const from = Date.now()
-  await patch(id, {
-    add: [PV(1), { value: PV(2), ttl: 60 }, { value: PV(3), ttl: null, reason: 'for ever' }, { value: PV(4), ttl: 1 }],
-  })
-  const lifeOf = (data: { value: string; expiresAt: string | null }[], n: number) => {
-    const found = data.find(({ value }) => value === PV(n))
-    return found === undefined ? undefined : found.expiresAt && Math.round((Date.parse(found.expiresAt) - from) / 1_000)
+  type Shown = readonly { value: string; expiresAt: string | null }[]
+  /** Adds them; `lives` tells whether one lives so many seconds from then, null for ever. */
+  const add = async (...add: unknown[]) => {
+    const from = Date.now()
+    const { body } = await patch(id, { add })
+    const to = Date.now()
+    const lives = (data: Shown, n: number, seconds: number | null) => {
+      const expiresAt = data.find(({ value }) => value === PV(n))?.expiresAt
+      if (seconds === null || typeof expiresAt !== 'string') return t.equal(expiresAt, null, `${n} for ever`)
+      const addedAt = Date.parse(expiresAt) - seconds * 1_000
+      t.ok(addedAt >= from - 500 && addedAt <= to + 500, `${n} for ${seconds} s`)
+    }
+    return { body, lives }
   }
+  const first = await add(
+    ...[PV(1), { value: PV(2), ttl: 60 }, { value: PV(3), ttl: null, reason: 'for ever' }, { value: PV(4), ttl: 5 }],
+  )
   const { data } = await entries(id)
-  t.same(
-    [1, 2, 3, 4].map((n) => lifeOf(data, n)),
-    [3_600, 60, null, 1],
-  )
+  for (const [n, seconds] of [3_600, 60, null, 5].entries()) first.lives(data, n + 1, seconds)
   t.equal(data[2].reason, 'for ever')
-  t.match((await patch(id, { add: [{ value: PV(2), ttl: 7_200 }] })).body, { added: 0, entryCount: 4 })
-  t.equal(lifeOf((await entries(id)).data, 2), 7_200, 'adding again sets the time anew')
+
+  const again = await add({ value: PV(2), ttl: 7_200 })
+  t.match(again.body, { added: 0 })
+  again.lives((await entries(id)).data, 2, 7_200)
   await send('PUT', `/v1/lists/${id}`, { key, body: { ttl: null } })
-  await patch(id, { add: [PV(5)] })
-  const later = (await entries(id)).data
-  t.same(
-    [1, 5].map((n) => lifeOf(later, n)),
-    [3_600, null],
-    'a new ttl is for new entries',
+  const later = await add(PV(5))
+  const { data: both } = await entries(id)
+  first.lives(both, 1, 3_600)
+  later.lives(both, 5, null)
+
+  const isShown = async (n: number) => (await entries(id)).data.some(({ value }: { value: string }) => value === PV(n))
+  t.equal(
+    await eventually(
+      () => isShown(4),
+      (shown) => !shown,
+    ),
+    false,
+    'what is overdue is not shown',
   )
-  const left = await eventually(
-    () => entries(id),
-    ({ data }) => lifeOf(data, 4) === undefined,
-  )
-  t.equal(lifeOf(left.data, 4), undefined, 'what is overdue is not shown')
   const { body } = await send('POST', `/v1/lists/${id}/entries/check`, { key, body: { values: [PV(4), PV(1)] } })
   t.same(
     body.data.map(({ present }: { present: boolean }) => present),

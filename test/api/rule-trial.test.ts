@@ -283,7 +283,7 @@ t.test('statistics count every match once, across kill -9', async (t) => {
     found.reduce((sum, { matchCount, monitorMatchCount }) => sum + matchCount + monitorMatchCount, 0) >= 10
   const before = await eventually(stats, isComplete)
   t.match(before, wanted)
-  t.ok(Math.abs(Date.parse(before[1].lastMatchAt) - Date.parse(events[4].timestamp)) < 1_000, 'when it matched last')
+  t.ok(Math.abs(Date.parse(before[1].lastMatchAt) - Date.parse(events[4].timestamp)) < 30_000, 'when it matched last')
   await server.kill9()
   const { dataDir, keys, port } = server
   server = await startServer({ dataDir, keys, port })

@@ -7,7 +7,7 @@ import { setCast } from './cast.ts'
 import { disguiseAs, LINUX, stealthScript, WINDOWS } from './stealth.ts'
 import type { Seen } from './visits.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(800_000)
 const cast = setCast(t)
 
 // What tools start Chromium with so that navigator.webdriver stays false.

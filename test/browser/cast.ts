@@ -5,7 +5,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { TAP } from 'tap'
-import { cleanUp, freePort, startServer } from '../helpers/server.ts'
+import { freePort } from '../helpers/port.ts'
+import { cleanUp, startServer } from '../helpers/server.ts'
 import { type Kind, type Running, type Start, startByHand } from './by-hand.ts'
 import { makeFolder } from './chromium.ts'
 import { type Display, openDisplay } from './display.ts'
@@ -30,7 +31,7 @@ export type Cast = {
   makeProfile(): Promise<string>
 }
 
-const debuggerMsMax = 30_000
+const debuggerMsMax = 90_000
 
 /** Opens service, page and screen before the first test of a file; closes them after the last. */
 export function setCast(t: TAP): Cast {

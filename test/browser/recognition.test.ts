@@ -6,7 +6,7 @@ import type { Kind } from './by-hand.ts'
 import { clearStorage, type Manner, setCast } from './cast.ts'
 import type { Seen } from './visits.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(800_000)
 const cast = setCast(t)
 
 type Change = readonly [what: string, of: Readonly<Record<Kind, Manner>>]

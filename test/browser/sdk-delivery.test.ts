@@ -4,7 +4,7 @@ import t from 'tap'
 import { found } from './fake-service.ts'
 import { only, readStores, run, setStage, token } from './scene.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(600_000)
 const stage = setStage(t)
 
 const forgetCookie = `document.cookie = 'fingerpost_test=; Path=/; Max-Age=0'`

@@ -26,14 +26,14 @@ export type Site = {
   close(): Promise<void>
 }
 
-const visitMsMax = 40_000
+const visitMsMax = 90_000
 
 const page = (service: string, publicKey: string) => `<!doctype html><title>Shop</title><body><p>Welcome</p>
 <script src="${service}/sdk.js"></script>
 <script>
   const told = (value) => fetch('/told' + location.search, { method: 'POST', body: JSON.stringify(value) })
   const hadToken = localStorage.getItem('fingerpost_live') !== null
-  const client = Fingerpost.load({ publicKey: '${publicKey}', endpoint: '${service}', budgetMs: 5000 })
+  const client = Fingerpost.load({ publicKey: '${publicKey}', endpoint: '${service}', budgetMs: 20000 })
   client.get().then(
     async (answer) => told({ ...answer, hadToken, components: await client.components() }),
     (error) => told({ failed: String(error && error.message) }),

@@ -3,11 +3,12 @@
 import t from 'tap'
 import { FingerpostError, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
 import { browserBody, CHROME, eventually } from '../api/client.ts'
-import { cleanUp, startServer } from '../helpers/server.ts'
+import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
 
 const server = await startServer()
+await historyOpen(server)
 const options = { baseUrl: `${server.url}/`, key: server.keys.testSecret }
 const fingerpost = openFingerpost(options)
 
@@ -77,7 +78,7 @@ t.test('events, visitors and their pages are read as they are', async (t) => {
     return ids
   }
   let ids = await read()
-  for (let tries = 0; ids.length < made.length && tries < 100; tries++) {
+  for (let tries = 0; ids.length < made.length && tries < 600; tries++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
     ids = await read()
   }

@@ -9,7 +9,7 @@ import { answer, makeAuthority, openReceiver } from '../dispatcher/receiver.ts'
 import { startCluster } from '../helpers/cluster.ts'
 import { cleanUp } from '../helpers/server.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(400_000)
 t.teardown(cleanUp)
 const authority = makeAuthority(t)
 const cluster = await startCluster({
@@ -55,7 +55,6 @@ const told = (type: string) =>
   eventually(
     async () => toldOf(type),
     (hits) => hits.length > 0,
-    15_000,
   )
 
 t.test('receivers are told what engines decide, signed, once each', async (t) => {
@@ -68,7 +67,6 @@ t.test('receivers are told what engines decide, signed, once each', async (t) =>
   await eventually(
     async () => toldOf('visitor.new'),
     (hits) => hits.length >= events.length,
-    15_000,
   )
   const hits = toldOf('visitor.new')
   t.ok(hits.every(({ body, headers }) => verifyWebhook(body, headers, webhook.signingSecret)))

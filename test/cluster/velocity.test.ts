@@ -6,7 +6,7 @@ import { pause } from '../faults/processes.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
 import { cleanUp } from '../helpers/server.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(400_000)
 t.teardown(cleanUp)
 
 const cluster = await startCluster({ roles: ['ingress,api', 'engine', 'engine,jobs'], partitions: 4 })
@@ -15,6 +15,8 @@ const [ingress] = cluster.membersOf('ingress').map(({ server }) => clientOf(serv
 const ip = '198.51.100.7'
 /** Longer than news take from one engine to another, also when a message is lost. */
 const NEWS_MS = 2_000
+/** Where the machine stands still news are late: then the next visit tells. */
+const VISITS_MAX = 10
 
 interface Velocity {
   readonly ip: {
@@ -37,7 +39,6 @@ async function visit(more: object = {}): Promise<Visited> {
   const answer = await eventually(
     () => ingress.identify(body),
     ({ status }) => status === 200,
-    20_000,
   )
   if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
   return answer.body
@@ -52,6 +53,18 @@ async function visits(count: number): Promise<Visited[]> {
   return all
 }
 
+/** The last of single visits with time for news before each, until one `holds`. */
+async function visitAfterNews(holds: (velocity: Velocity) => boolean, pauseMs = NEWS_MS): Promise<Velocity> {
+  for (let tries = 1; ; tries += 1) {
+    await pause(tries === 1 ? pauseMs : NEWS_MS)
+    const [{ velocity }] = (await visits(1)) as [Visited]
+    if (holds(velocity) || tries === VISITS_MAX) return velocity
+  }
+}
+
+const isComplete = ({ ip: { events, visitors: seen }, linkedId }: Velocity): boolean =>
+  events['24h'] === visited && seen['24h'] === visitors.size && linkedId.visitors['24h'] === visitors.size
+
 t.test('an address and an account are counted over all engines, each event once', async (t) => {
   for (let round = 0; round < 4; round++) {
     for (const { velocity } of await visits(8)) {
@@ -60,13 +73,12 @@ t.test('an address and an account are counted over all engines, each event once'
   }
   // Whichever partition each of these comes to.
   for (let i = 0; i < 6; i++) {
-    await pause(NEWS_MS)
-    const [last] = (await visits(1)) as [Visited]
-    t.match(last.velocity.ip, {
+    const last = await visitAfterNews(isComplete)
+    t.match(last.ip, {
       events: { '5m': visited, '1h': visited, '24h': visited },
       visitors: { '24h': visitors.size },
     })
-    t.equal(last.velocity.linkedId.visitors['24h'], visitors.size)
+    t.equal(last.linkedId.visitors['24h'], visitors.size)
   }
 })
 
@@ -76,15 +88,14 @@ t.test('an engine that dies takes no counts with it', async (t) => {
   await visits(8)
   await pause(NEWS_MS)
   for (let i = 0; i < 4; i++) {
-    const [last] = (await visits(1)) as [Visited]
-    t.equal(last.velocity.ip.events['24h'], visited)
-    t.equal(last.velocity.ip.visitors['24h'], visitors.size)
+    const last = await visitAfterNews(isComplete, 0)
+    t.equal(last.ip.events['24h'], visited)
+    t.equal(last.ip.visitors['24h'], visitors.size)
   }
   await victim.restart()
   await pause(NEWS_MS)
   for (let i = 0; i < 4; i++) {
-    await pause(NEWS_MS / 2)
-    const [last] = (await visits(1)) as [Visited]
-    t.equal(last.velocity.ip.events['24h'], visited, 'with the engine back')
+    const last = await visitAfterNews(isComplete, NEWS_MS / 2)
+    t.equal(last.ip.events['24h'], visited, 'with the engine back')
   }
 })

@@ -2,7 +2,8 @@
 import t from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
 import { openNearBus } from '../../src/bus/near.ts'
-import { busContract } from './bus.ts'
+import { pause } from '../faults/processes.ts'
+import { busContract, until } from './bus.ts'
 
 async function open(own: string) {
   const errors: unknown[] = []
@@ -37,16 +38,17 @@ t.test(
     const stop = bus.subscribe('reply.here', (message) => seen.push(message))
     far.subscribe('reply.here', (message) => left.push(message))
     bus.publish('reply.here', 'from inside')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => seen.length > 0)
+    await pause(20)
     t.same(seen, ['from inside'])
     t.same(left, [])
     far.publish('reply.here', 'from outside')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => seen.length > 1)
     t.same(seen, ['from inside', 'from outside'])
     stop()
     bus.publish('reply.here', 'too late')
     far.publish('reply.here', 'too late')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await pause(20)
     t.equal(seen.length, 2)
     await bus.close()
     await far.close()

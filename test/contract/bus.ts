@@ -8,9 +8,9 @@ export interface OpenedBus {
   readonly errors: readonly unknown[]
 }
 
-const SETTLE_MS_MAX = 2_000
+const SETTLE_MS_MAX = 20_000
 
-async function until(holds: () => boolean): Promise<boolean> {
+export async function until(holds: () => boolean): Promise<boolean> {
   const deadline = performance.now() + SETTLE_MS_MAX
   while (!holds() && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
   return holds()

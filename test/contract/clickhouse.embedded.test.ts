@@ -14,7 +14,7 @@ import { clickhouseContract } from './clickhouse.ts'
 
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 const quiet = { info() {}, warn() {} }
-const openAt = (dataDir: string, database: string, lockWaitMsMax = 10_000) =>
+const openAt = (dataDir: string, database: string, lockWaitMsMax = 60_000) =>
   openEmbeddedClickHouse({ dataDir, database, clock: systemClock, log: quiet, lockWaitMsMax })
 
 function temporary(): string {
@@ -48,7 +48,7 @@ clickhouseContract(t, 'the embedded engine', async () => {
     async kill() {
       const pid = must(engine.pid())
       process.kill(pid, 'SIGKILL')
-      await gone(pid, 5_000)
+      await gone(pid, 30_000)
     },
     async restart() {
       await engine.close()
@@ -99,7 +99,7 @@ t.test('the engine dies with a killed parent, and the next owner gets the folder
   parent.kill('SIGKILL')
   const engine = await openAt(dataDir, 'default')
   t.teardown(() => engine.close())
-  t.ok(await gone(pid, 3_000))
+  t.ok(await gone(pid, 30_000))
   t.same(await engine.query('SELECT 1 AS one'), [{ one: 1 }])
 })
 

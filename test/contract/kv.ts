@@ -354,15 +354,15 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
         {
           scope: SCOPE,
           put: [
-            { key: ['c', 'brief'], value: 1, ttlMs: 2_000 },
-            { key: ['c', 'renewed'], value: 1, ttlMs: 2_000 },
+            { key: ['c', 'brief'], value: 1, ttlMs: 5_000 },
+            { key: ['c', 'renewed'], value: 1, ttlMs: 5_000 },
             { key: ['c', 'long'], value: 1, ttlMs: 600_000 },
           ],
         },
       ])
       await kv.commit([{ scope: SCOPE, put: [{ key: ['c', 'renewed'], value: 2 }] }])
       t.equal(await value(kv, ['c', 'brief']), 1)
-      await sleep(2_100)
+      await sleep(5_100)
       t.equal(await value(kv, ['c', 'brief']), undefined)
       t.same(
         (await kv.scan(SCOPE, 'c', { limit: 10 })).map(({ key }) => key[1]),

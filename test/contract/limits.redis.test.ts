@@ -35,15 +35,18 @@ t.test('processes count together, and what they counted leaves the server by its
   const [one, two] = [await openOn(server, false, 'same'), await openOn(server, false, 'same')]
   t.teardown(() => Promise.all([one.close(), two.close()]))
   const rules = [
-    { name: 'class', kind: 'fixed', limit: 10, windowMs: 150 },
-    { name: 'burst', kind: 'sliding', limit: 3, windowMs: 150 },
+    { name: 'class', kind: 'fixed', limit: 10, windowMs: 3_000 },
+    { name: 'burst', kind: 'sliding', limit: 3, windowMs: 3_000 },
   ] as const
   const taken = await Promise.all([one, two, one, two].map((limits) => limits.take('key', rules)))
   t.equal(taken.filter(({ allowed }) => allowed).length, 3)
   const client = await server.client()
   t.equal((await client.keys('same:limits:{key}:*')).length > 0, true)
-  await systemClock.sleep(330)
-  t.same(await client.keys('same:*'), [])
+  const kept = () => client.keys('same:*')
+  for (const deadline = performance.now() + 30_000; (await kept()).length > 0 && performance.now() < deadline; ) {
+    await systemClock.sleep(50)
+  }
+  t.same(await kept(), [])
 })
 
 t.test('without the server a take fails within its time-out, and works again with it', async (t) => {
@@ -54,10 +57,10 @@ t.test('without the server a take fails within its time-out, and works again wit
   await server.kill9()
   const before = performance.now()
   await t.rejects(limits.take('key', [rule]), Unavailable)
-  t.ok(performance.now() - before < 10_000)
+  t.ok(performance.now() - before < 20_000)
   await server.restart()
   let taken: unknown = null
-  for (const deadline = performance.now() + 20_000; taken === null && performance.now() < deadline; ) {
+  for (const deadline = performance.now() + 60_000; taken === null && performance.now() < deadline; ) {
     taken = await limits.take('key', [rule]).catch(() => null)
     await systemClock.sleep(20)
   }

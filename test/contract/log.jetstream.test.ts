@@ -61,7 +61,9 @@ async function readAll(log: Log, partition: number): Promise<LogRecord[]> {
 }
 
 const api = async (path: string, body: object = {}) =>
-  (await connection.request(`$JS.API.${path}`, JSON.stringify(body))).json<Record<string, unknown>>()
+  (await connection.request(`$JS.API.${path}`, JSON.stringify(body), { timeout: 30_000 })).json<
+    Record<string, unknown>
+  >()
 
 logContract(t, 'jetstream', async () => {
   const prefix = fresh('contract')
@@ -246,24 +248,28 @@ t.test('readers behind the writer keep one consumer each, and those that stop lo
   }
   let after = 0
   for (let round = 0; round < 100; round += 1) {
-    const reading = reader.log.read('events', 0, after, { ...ALL, waitMsMax: 5_000 })
+    const reading = reader.log.read('events', 0, after, { ...ALL, waitMsMax: 30_000 })
     await writer.log.append('events', 0, [Buffer.from(`${round}`)])
     const found = await reading
     t.equal(Buffer.from(must(found.at(-1)).bytes).toString(), `${round}`)
     after = must(found.at(-1)).seq
   }
-  t.equal(await consumers(), 1)
+  // One that was lost to a silence of the machine is removed a moment later.
+  const atMost = async (count: number) => {
+    for (let tries = 0; (await consumers()) > count && tries < 1_000; tries += 1) await systemClock.sleep(20)
+    return await consumers()
+  }
+  t.equal(await atMost(1), 1)
   let own = 0
   for (let round = 0; round < 20; round += 1) {
     const found = await writer.log.read('events', 0, own, ALL)
     own = must(found.at(-1)).seq
     await writer.log.append('events', 0, [Buffer.from('more')])
   }
-  t.ok((await consumers()) <= 2)
+  t.ok((await atMost(2)) <= 2)
   await reader.log.close()
   await writer.log.close()
-  for (let tries = 0; (await consumers()) > 0 && tries < 50; tries += 1) await systemClock.sleep(20)
-  t.equal(await consumers(), 0)
+  t.equal(await atMost(0), 0)
 })
 
 t.test('a reader that does not read holds a bounded part of what is there', async (t) => {
@@ -273,12 +279,12 @@ t.test('a reader that does not read holds a bounded part of what is there', asyn
   const other = await connect({ servers: server.url })
   t.teardown(() => other.close())
   const reader = await opened(t, prefix, { connection: other })
-  const [first] = await reader.log.read('events', 0, 0, { ...ALL, recordsMax: 1, waitMsMax: 2_000 })
+  const [first] = await reader.log.read('events', 0, 0, { ...ALL, recordsMax: 1, waitMsMax: 30_000 })
   await systemClock.sleep(300)
   t.ok(other.stats().inBytes < 15_000_000, `${other.stats().inBytes} bytes came`)
   let found = 1
   for (let after = must(first).seq; found < 60; ) {
-    const batch = await reader.log.read('events', 0, after, { ...ALL, waitMsMax: 2_000 })
+    const batch = await reader.log.read('events', 0, after, { ...ALL, waitMsMax: 30_000 })
     if (batch.length === 0) break
     found += batch.length
     after = must(batch.at(-1)).seq

@@ -22,7 +22,7 @@ export interface OpenedLog {
 }
 
 const ALL: ReadLimits = { recordsMax: 10_000, bytesMax: 100_000_000, waitMsMax: 0 }
-const WAIT: ReadLimits = { ...ALL, waitMsMax: 5_000 }
+const WAIT: ReadLimits = { ...ALL, waitMsMax: 30_000 }
 
 const record = (text: string) => Buffer.from(text)
 const texts = (records: readonly LogRecord[]) => records.map(({ bytes }) => Buffer.from(bytes).toString())
@@ -144,7 +144,7 @@ export function logContract(t: Test, name: string, open: () => Promise<OpenedLog
       const reading = (async () => {
         let after = 0
         while (seen.length < total) {
-          const batch = await log.read('events', 0, after, { recordsMax: 64, bytesMax: 5_000, waitMsMax: 5_000 })
+          const batch = await log.read('events', 0, after, { recordsMax: 64, bytesMax: 5_000, waitMsMax: 30_000 })
           if (batch.length === 0) return
           seen.push(...texts(batch))
           after = must(batch.at(-1)).seq

@@ -22,7 +22,7 @@ import {
 const ruleId = (n: number) => `rul_${String(n).padStart(20, '0')}`
 
 async function until(what: string, check: () => Promise<boolean> | boolean): Promise<void> {
-  for (let i = 0; i < 1_500; i++) {
+  for (let i = 0; i < 6_000; i++) {
     if (await check()) return
     await systemClock.sleep(10)
   }

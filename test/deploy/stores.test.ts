@@ -7,7 +7,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { SETTINGS } from '../../src/settings.ts'
-import { cleanUp, freePort, temporaryFolder } from '../helpers/server.ts'
+import { freePort } from '../helpers/port.ts'
+import { cleanUp, temporaryFolder } from '../helpers/server.ts'
 import { environmentOf, processes, read, services } from './deploy.ts'
 
 t.teardown(cleanUp)

@@ -7,7 +7,7 @@ import { cleanUp, type Server, startServer } from '../helpers/server.ts'
 import { answer, makeAuthority, openReceiver } from './receiver.ts'
 
 t.teardown(cleanUp)
-t.setTimeout(120_000)
+t.setTimeout(400_000)
 
 const VISITS = 40
 const KILLS = [7, 25]
@@ -62,7 +62,7 @@ t.test(
         return new Set(receiver.hits.map((hit) => requestOf(hit.body)))
       },
       (arrived) => accepted.every((requestId) => arrived.has(requestId)),
-      30_000,
+      120_000,
     )
     const bodies = new Map<string, Set<string>>()
     for (const hit of receiver.hits) {

@@ -65,7 +65,6 @@ t.test('what happens in the test environment arrives, signed, at the address to 
       return hits.length
     },
     (count) => count > 0,
-    20_000,
   )
   const types = await eventually(
     async () => new Set(hits.map(({ headers }) => headers['x-service-event'])),

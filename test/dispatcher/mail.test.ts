@@ -110,7 +110,6 @@ t.test(
     const refused = await eventually(
       async () => logged.filter((line) => line.includes('451')).length,
       (count) => count > 0,
-      10_000,
     )
     t.ok(refused > 0, 'the refusal is told, and tried again later')
     t.equal(smtp.letters.length, 0)
@@ -120,7 +119,6 @@ t.test(
     await eventually(
       async () => smtp.letters.length,
       (count) => count > 0,
-      10_000,
     )
     t.match(smtp.letters, [{ from: 'fingerpost@shop.example', to: ['ops@shop.example', 'second@shop.example'] }])
     t.equal(subjectOf(smtp.letters[0]?.text ?? ''), `Webhook ${ID} has been failing for 12 hours`)
@@ -132,7 +130,6 @@ t.test(
     await eventually(
       async () => smtp.letters.length,
       (count) => count > 1,
-      10_000,
     )
     t.equal(subjectOf(smtp.letters[1]?.text ?? ''), `Webhook ${ID} is disabled`)
     const ended = await eventually(deliveries, (all) => all.every(({ status }) => status === 'failed'))

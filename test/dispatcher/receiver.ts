@@ -41,6 +41,11 @@ export function makeAuthority(t: Pick<Test, 'teardown'>): Authority {
   }
 }
 
+/** A connection is free again some turns of the event loop after its answer, however long the machine stands still meanwhile. */
+export async function connectionsRest(): Promise<void> {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
 export interface Hit {
   readonly at: number
   readonly path: string

@@ -9,7 +9,7 @@ import { runSeries } from './series.ts'
 
 const CYCLES_MAX = 20
 
-t.setTimeout(400_000)
+t.setTimeout(850_000)
 t.teardown(cleanUp)
 
 for (const fault of FAULTS) {

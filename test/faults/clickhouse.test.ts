@@ -19,6 +19,7 @@ const random = rng(seed)
 const BATCHES_MIN = 8
 const ROWS = 300
 const INSERT_MS_MAX = 1_000
+const PATIENT_MS = 60_000
 const RETRY_MS = 50
 
 const server = await startClickHouse()
@@ -33,8 +34,16 @@ const through = openHttpClickHouse({
   database: 'fingerpost',
   insertMsMax: INSERT_MS_MAX,
 })
+/** Through the proxy as well, and never in a hurry: it fails only where the proxy makes it. */
+const patient = openHttpClickHouse({
+  url: `http://127.0.0.1:${proxy.port}`,
+  username,
+  password,
+  database: 'fingerpost',
+  insertMsMax: PATIENT_MS,
+})
 t.teardown(async () => {
-  await Promise.all([through.close(), direct.close()])
+  await Promise.all([through.close(), patient.close(), direct.close()])
   await proxy.close()
   await server.remove()
 })
@@ -65,12 +74,13 @@ function exactlyOnce(batches: number) {
   return { rows, different: rows, quarantined: bad }
 }
 
-/** As the sink does it: the same range until it is in, `enough` asked after each. */
+/** As the sink does it: the same range until it is in, `enough` asked after each. Every failure is told. */
 async function sinkAll(
   clickhouse: Pick<ClickHouse, 'insert'>,
   table: string,
   tokenOf: (batch: number, attempt: number) => string,
   enough: () => boolean,
+  onFailure: () => void = () => undefined,
 ): Promise<{ readonly batches: number; readonly failures: number }> {
   let failures = 0
   let batches = 0
@@ -83,6 +93,7 @@ async function sinkAll(
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error
         failures += 1
+        onFailure()
         await pause(RETRY_MS)
       }
     }
@@ -101,17 +112,21 @@ const countsOf = async (table: string) => {
   return { rows: rows?.all, different: rows?.different, quarantined: bad?.all }
 }
 
-/** The whole work under a fault, until `inject` is done and the fault over. */
-async function sinkUnder(t: Test, inject: () => Promise<void> | void): Promise<void> {
+/** The whole work under a fault, until `inject` is done and the fault over. `felt` resolves when it has made a call fail. */
+async function sinkUnder(t: Test, inject: (felt: () => Promise<unknown>) => Promise<unknown>): Promise<void> {
   const table = await newTable()
   let injected = false
+  let failed = 0
   const sinking = sinkAll(
     through,
     table,
     (batch) => `${table}/${batch}`,
     () => injected,
+    () => {
+      failed += 1
+    },
   )
-  await inject()
+  await inject(() => until('the fault is felt', PATIENT_MS, () => failed > 0))
   injected = true
   const { failures, batches } = await sinking
   proxy.mode({ kind: 'pass' })
@@ -120,10 +135,11 @@ async function sinkUnder(t: Test, inject: () => Promise<void> | void): Promise<v
 }
 
 /** A fault that ends. */
-const passing = (mode: Mode, msMax: number) => async () => {
+const passing = (mode: Mode, msMin: number) => async (felt: () => Promise<unknown>) => {
   await pause(100)
   proxy.mode(mode)
-  await pause(msMax)
+  await pause(msMin)
+  await felt()
   proxy.mode({ kind: 'pass' })
 }
 
@@ -131,7 +147,7 @@ const atOnce = () => true
 
 t.test('without faults nothing fails', async (t) => {
   const table = await newTable()
-  const done = await sinkAll(through, table, (batch) => `${table}/${batch}`, atOnce)
+  const done = await sinkAll(patient, table, (batch) => `${table}/${batch}`, atOnce)
   t.same(done, { batches: BATCHES_MIN, failures: 0 })
   t.same(await countsOf(table), exactlyOnce(BATCHES_MIN))
 })
@@ -139,7 +155,7 @@ t.test('without faults nothing fails', async (t) => {
 t.test('a new token for every attempt would double rows: the faults are real', async (t) => {
   const table = await newTable()
   proxy.mode({ kind: 'cutReply', times: 4 })
-  const { failures } = await sinkAll(through, table, (batch, attempt) => `${table}/${batch}/${attempt}`, atOnce)
+  const { failures } = await sinkAll(patient, table, (batch, attempt) => `${table}/${batch}/${attempt}`, atOnce)
   t.equal(failures, 4)
   const once = exactlyOnce(BATCHES_MIN)
   t.same(await countsOf(table), { ...once, rows: once.rows + 4 * ROWS })
@@ -148,15 +164,24 @@ t.test('a new token for every attempt would double rows: the faults are real', a
 t.test('a server that refuses connections', (t) => sinkUnder(t, passing({ kind: 'refuse' }, 500)))
 
 t.test('500 for half of the requests', (t) =>
-  sinkUnder(t, () => proxy.mode({ kind: 'http', status: 500, share: 0.5, seed })),
+  sinkUnder(t, (felt) => {
+    proxy.mode({ kind: 'http', status: 500, share: 0.5, seed })
+    return felt()
+  }),
 )
 
 t.test('503 in the place of half of the replies, after the effect', (t) =>
-  sinkUnder(t, () => proxy.mode({ kind: 'http', status: 503, share: 0.5, seed, effect: true })),
+  sinkUnder(t, (felt) => {
+    proxy.mode({ kind: 'http', status: 503, share: 0.5, seed, effect: true })
+    return felt()
+  }),
 )
 
 t.test('replies that are cut after the insert took effect', (t) =>
-  sinkUnder(t, () => proxy.mode({ kind: 'cutReply', times: 10 })),
+  sinkUnder(t, (felt) => {
+    proxy.mode({ kind: 'cutReply', times: 10 })
+    return felt()
+  }),
 )
 
 t.test('requests that are cut on their way', (t) =>
@@ -187,10 +212,11 @@ t.test('a server that is killed in the middle of inserts', (t) =>
 )
 
 t.test('a server that is paused', (t) =>
-  sinkUnder(t, async () => {
+  sinkUnder(t, async (felt) => {
     await pause(100)
     server.pause()
     await pause(2_000)
+    await felt()
     server.resume()
   }),
 )
@@ -218,9 +244,9 @@ t.test('queries and pings in a blackhole end in bounded time', async (t) => {
   ])
   t.type(query, Unavailable)
   t.equal(ping, false)
-  t.ok(performance.now() - began < 4_000)
+  t.ok(performance.now() - began < 30_000)
   proxy.mode({ kind: 'pass' })
-  await until('the next ping', 15_000, () => through.ping())
+  await until('the next ping', 60_000, () => through.ping())
   t.same(await through.query('SELECT 1 AS one'), [{ one: 1 }])
 })
 
@@ -238,7 +264,7 @@ t.test('closing fails the calls under way at once', async (t) => {
   const began = performance.now()
   await closing.close()
   for (const failed of await Promise.all(calls)) t.type(failed, Unavailable)
-  t.ok(performance.now() - began < 500)
+  t.ok(performance.now() - began < 4_000)
   proxy.mode({ kind: 'pass' })
 })
 

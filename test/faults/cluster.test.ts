@@ -17,7 +17,7 @@ const KINDS = [
   'restart roles one by one',
 ] as const
 
-t.setTimeout(400_000)
+t.setTimeout(800_000)
 t.teardown(cleanUp)
 
 t.test('what was accepted survives faults of every part of a cluster, exactly once', async (t) => {

@@ -2,8 +2,9 @@
 
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../helpers/port.ts'
 import type { Rng } from '../helpers/rng.ts'
-import { freePort, launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
+import { launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
 import { readJson } from './http.ts'
 import type { Ledger } from './ledger.ts'
 import type { Load } from './load.ts'
@@ -35,7 +36,8 @@ const ENGINE_OUTAGE_MS = 800
 const PAUSE_MS_MAX = 5_000
 const FULL_MS = 2_500
 const JUMPED_MS = 1_500
-const END_MS_MAX = 10_000
+const END_MS_MAX = 60_000
+const ACCEPTED_MS_MAX = 20_000
 const BALLAST_CHUNK = Buffer.alloc(1 << 20)
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
@@ -80,6 +82,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
     if (engines.length === 0) throw new Error('the server has no engine to kill')
     for (const engine of engines) process.kill(engine, 'SIGKILL')
     await pause(ENGINE_OUTAGE_MS)
+    const from = performance.now()
+    while (ledger.counts.answered === answered && performance.now() - from < ACCEPTED_MS_MAX) await pause(50)
     if (ledger.counts.answered === answered) ledger.violate('engine', 'nothing was accepted without it', [])
     if (ledger.counts.refused > refused) ledger.violate('engine', 'identifications were refused without it', [])
   }

@@ -41,7 +41,7 @@ export function call(agent: Agent, { method, url, headers, body }: Request): Pro
   })
 }
 
-const READ_MS_MAX = 10_000
+const READ_MS_MAX = 30_000
 const RETRY_MS = 100
 
 /** A GET, repeated while there is no answer (an idle connection may just be closing) or 503. */

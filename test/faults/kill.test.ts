@@ -9,7 +9,7 @@ import { runSeries } from './series.ts'
 const CYCLES = 15
 const READY_MS_MAX = 5_000
 const DECIDING_MS_MAX = 10_000
-const TEST_MS_MAX = 300_000
+const TEST_MS_MAX = 800_000
 
 t.setTimeout(TEST_MS_MAX)
 t.teardown(cleanUp)

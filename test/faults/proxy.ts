@@ -156,7 +156,8 @@ export async function openProxy({
         // A reset could overtake the bytes that are to arrive.
         await new Promise<void>((resolve) => to.write(slice, () => resolve()))
         to.end()
-        await pause(20)
+        // Where both ends are in this process it takes turns of the event loop, not time.
+        for (let turn = 0; turn < 4; turn += 1) await pause(5)
         end(link)
         return false
       }

@@ -7,7 +7,7 @@ import type { Load } from './load.ts'
 import { pause, until } from './processes.ts'
 import { RULES } from './rules.ts'
 
-const QUIET_MS_MAX = 30_000
+const QUIET_MS_MAX = 120_000
 const PROBES_AT_ONCE = 8
 const RETRY_MS = 1_000
 

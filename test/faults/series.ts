@@ -16,7 +16,7 @@ export interface SeriesConfig {
   readonly open: () => Promise<Target>
   /** Load before an injury, milliseconds; half of it to the whole. Default 2,000. */
   readonly loadMsMax?: number
-  /** How long clients repeat what has no answer. Default 45,000. */
+  /** How long clients repeat what has no answer. Default 90,000. */
   readonly settleMsMax?: number
   /** Events read by id in one check, half of them the ones answered last. */
   readonly byIdMax: number
@@ -43,7 +43,7 @@ export interface Summary {
 
 const LOAD_MS_MAX = 2_000
 const LOAD_MS_MIN_SHARE = 0.1
-const SETTLE_MS_MAX = 45_000
+const SETTLE_MS_MAX = 90_000
 
 /** The last ones answered, and as many others. */
 function sample(random: Rng, attempts: readonly Attempt[], max: number): Attempt[] {

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ChildMessage } from '../../src/clickhouse/chdb.child.ts'
-import { freePort } from './server.ts'
+import { freePort } from './port.ts'
 import { standStill } from './standstill.ts'
 
 export interface ClickHouseServer {
@@ -29,7 +29,7 @@ export interface ClickHouseServer {
   remove(): Promise<void>
 }
 
-const LOCK_WAIT_MS_MAX = 10_000
+const LOCK_WAIT_MS_MAX = 60_000
 const THREADS = 13
 
 /** Resolves when it answers. */

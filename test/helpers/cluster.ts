@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { type Proxy as FaultProxy, openProxy } from '../faults/proxy.ts'
 import { type ClickHouseServer, startClickHouse } from './clickhouse.ts'
 import { type NatsServer, startNats } from './nats.ts'
+import { freePort } from './port.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import {
-  freePort,
   type Keys,
   type Launched,
   launchServer,

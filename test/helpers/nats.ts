@@ -3,10 +3,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type NatsConnection } from 'nats'
+import { freePort } from './port.ts'
 import { standStill } from './standstill.ts'
 
 export interface NatsOptions {
@@ -46,18 +46,8 @@ export interface NatsCluster {
   remove(): Promise<void>
 }
 
-const READY_MS_MAX = 20_000
+const READY_MS_MAX = 60_000
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Resolves when the server answers. */
 export async function startNats(options: NatsOptions = {}): Promise<NatsServer> {
@@ -97,7 +87,7 @@ export async function startNatsCluster(size: number, options: NatsOptions = {}):
 
 async function streamInfo(server: NatsServer, stream: string): Promise<{ cluster?: { leader?: string } } | null> {
   try {
-    const reply = await (await server.client()).request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 1_000 })
+    const reply = await (await server.client()).request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 10_000 })
     return reply.json()
   } catch {
     return null

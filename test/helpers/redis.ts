@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { freePort } from './port.ts'
 import { standStill } from './standstill.ts'
 
 export interface RedisOptions {
@@ -35,19 +35,9 @@ export interface RedisServer {
   remove(): Promise<void>
 }
 
-const READY_MS_MAX = 15_000
+const READY_MS_MAX = 60_000
 const FSYNC = { off: [], everysec: ['--appendfsync', 'everysec'], always: ['--appendfsync', 'always'] }
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Resolves when the server answers and has loaded its data. */
 export async function startRedis({ aof = 'off', cluster = false, args = [] }: RedisOptions = {}): Promise<RedisServer> {

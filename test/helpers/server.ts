@@ -4,11 +4,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeKey } from '../../src/domain/keys.ts'
+import { freePort } from './port.ts'
 
 export interface Keys {
   readonly public: string
@@ -55,7 +55,9 @@ export interface ServerOptions {
   readonly until?: '/readyz' | '/healthz'
 }
 
-const READY_MS_MAX = 60_000
+const READY_MS_MAX = 120_000
+/** A busy machine decides late; a 202 is for tests that ask for it. */
+const DECISION_WAIT_MS = 8_000
 const folders: string[] = []
 const running = new Set<ChildProcess>()
 
@@ -101,15 +103,6 @@ async function removeFolder(dir: string): Promise<void> {
   }
 }
 
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  await once(probe, 'close')
-  return port
-}
-
 /** Starts the process and does not wait for it: for starts that fail or are cut short. */
 export async function launchServer(options: ServerOptions = {}): Promise<Launched> {
   const dataDir = options.dataDir ?? temporaryFolder()
@@ -130,6 +123,7 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
       FINGERPOST_TEST_PUBLIC_KEY: keys.testPublic,
       FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
       FINGERPOST_OPERATOR_TOKEN: operatorToken,
+      FINGERPOST_DECISION_WAIT_MS: String(DECISION_WAIT_MS),
       ...options.env,
     },
   })
@@ -180,9 +174,18 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   return { ...launched, readyMs: performance.now() - launched.startedAt }
 }
 
-async function answers(url: string): Promise<boolean> {
+/** Resolves when the history can be read, which opens after the server is ready. */
+export async function historyOpen({ url, keys }: Pick<Server, 'url' | 'keys'>): Promise<void> {
+  const from = performance.now()
+  while (!(await answers(`${url}/v1/events?limit=1`, { Authorization: `Bearer ${keys.secret}` }))) {
+    if (performance.now() - from > READY_MS_MAX) throw new Error('the history did not open')
+    await sleep(50)
+  }
+}
+
+async function answers(url: string, headers: Readonly<Record<string, string>> = {}): Promise<boolean> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(1_000) })
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) })
     await response.arrayBuffer()
     return response.status === 200
   } catch {

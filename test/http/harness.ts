@@ -106,7 +106,7 @@ export function talk(port: number, ...segments: string[]): Talk {
     text: () => received,
     outcome,
     closed: () => closed,
-    async until(wanted, ms = 8_000) {
+    async until(wanted, ms = 30_000) {
       const accepted = wanted.split('|')
       const endMs = Date.now() + ms
       while (!accepted.includes(outcome()) && Date.now() < endMs) await pause(5)

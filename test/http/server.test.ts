@@ -1,10 +1,15 @@
 import t from 'tap'
 import { addressText } from '../../src/http/address.ts'
 import { PortBusy } from '../../src/http/errors.ts'
-import { exchange, openTestServer, pause, talk } from './harness.ts'
+import { exchange, openTestServer, pause, type TestServer, talk } from './harness.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'
+
+/** Resolves when so many requests are under way. */
+async function begun({ inFlight }: TestServer, count: number): Promise<void> {
+  for (let i = 0; i < 1_000 && inFlight() < count; i++) await pause(10)
+}
 
 t.test('a port belongs to one server', async (t) => {
   const server = await openTestServer()
@@ -22,19 +27,24 @@ t.test('a port belongs to one server', async (t) => {
 t.test('a stopping server finishes what it began and takes nothing new', async (t) => {
   const server = await openTestServer()
   t.teardown(server.close)
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
   server.route('GET', '/slow', async () => {
-    await pause(150)
+    await released
     return { status: 200 }
   })
   server.route('GET', '/', () => ({ status: 200 }))
   const idle = talk(server.port, GET)
   await idle.until('200')
   const slow = talk(server.port, SLOW)
-  await pause(50)
+  await begun(server, 1)
   server.stopListening()
-  const drained = server.drain(5_000)
+  const drained = server.drain(60_000)
   idle.socket.write(GET)
   t.equal(await idle.until('200 200 closed'), '200 200 closed', 'an idle connection ends with its next answer')
+  release()
   await drained
   t.equal(await slow.until('200 closed'), '200 closed')
   t.equal(server.inFlight(), 0)
@@ -45,7 +55,7 @@ t.test('draining ends at its deadline and closing drops the rest', async (t) => 
   const server = await openTestServer()
   server.route('GET', '/slow', () => new Promise<never>(() => {}))
   const slow = talk(server.port, SLOW)
-  await pause(50)
+  await begun(server, 1)
   server.stopListening()
   const startedMs = performance.now()
   await server.drain(100)
@@ -68,7 +78,7 @@ t.test('more requests at once than allowed are refused, and served when there is
     return { status: 200 }
   })
   const served = [talk(server.port, SLOW), talk(server.port, SLOW)]
-  for (let i = 0; i < 100 && server.inFlight() < 2; i++) await pause(10)
+  await begun(server, 2)
   const refused = await exchange(server.port, '503 closed', SLOW)
   t.equal(refused.outcome(), '503 closed')
   t.match(refused.text(), /Retry-After: 1/)

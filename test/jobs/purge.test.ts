@@ -66,7 +66,6 @@ t.test(
     const purge = await eventually(
       () => readPurge(ports.kv),
       (one) => one !== null,
-      30_000,
     )
     stopping.abort()
     await running

@@ -101,7 +101,6 @@ export async function visitAll(
         answer = await eventually(
           () => client.identify(body),
           ({ status }) => status !== 202,
-          15_000,
         )
       }
       if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text.slice(0, 300)}`)
@@ -158,7 +157,6 @@ export const listedAll = (client: Client, visits: readonly Visit[]): Promise<str
   eventually(
     () => listAll(client),
     (ids) => ids.length >= visits.length,
-    10_000,
   )
 
 /** What the API says of a visitor. */
@@ -234,6 +232,6 @@ export function checkRules(t: Test, rules: readonly RuleShown[], wanted: readonl
     const other = wanted[at]?.stats.lastMatchAt ?? null
     t.equal(stats.lastMatchAt === null, other === null)
     if (stats.lastMatchAt === null || other === null) continue
-    t.ok(Math.abs(Date.parse(stats.lastMatchAt) - Date.parse(other)) < 1_000, 'when they matched last')
+    t.ok(Math.abs(Date.parse(stats.lastMatchAt) - Date.parse(other)) < 30_000, 'when they matched last')
   }
 }

@@ -43,12 +43,12 @@ t.test('after a rebuild an erasure is still known, to those who asked for it alo
   const after = await ask(key)
   t.equal(after.status, 200, after.text)
   const apartMs = Math.abs(Date.parse(after.body.requestedAt) - Date.parse(before.body.requestedAt))
-  t.ok(apartMs < 1_000, `${apartMs} ms apart`)
+  t.ok(apartMs < 30_000, `${apartMs} ms apart`)
   t.equal((await ask(keys.secret)).status, 404, 'another environment knows nothing of it')
   const done = await eventually(
     () => ask(key),
     (answer) => answer.body.status === 'done',
-    60_000,
+    240_000,
   )
   t.match(done.body, { erasureId: body.erasureId, status: 'done' })
   t.equal((await client.get(path, key)).status, 404)

@@ -69,7 +69,7 @@ t.test('rows that are there stay alone, those that are missing come, erased ones
 t.test('a rebuild that is killed is finished by the next', async (t) => {
   const script = new URL('./rebuild.child.js', import.meta.url).pathname
   for (const stage of ['configuration', 'partition 0', 'partition 2']) {
-    const child = startChild(script, [dataDir])
+    const child = startChild(script, [dataDir, stage])
     await child.line((line) => line.startsWith(stage))
     await child.kill()
   }
