@@ -253,15 +253,19 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
         const slow = Array.from({ length: 6 }, async () => {
           const error = await clickhouse.query('SELECT sleep(3)', {}, { timeoutMsMax: 1_000 }).catch((failed) => failed)
           ended++
+          t.type(error, Unavailable)
           return engineCode(error)
         })
         for (let batch = 0; batch < 5; batch++, inserts++) {
           await clickhouse.insert(table, COLUMNS, lines(rowsFrom(inserts * 10, 10)), { token: `meanwhile ${inserts}` })
         }
         isFree = ended < slow.length
+        // The port itself gives up those that an engine on a busy machine comes to late.
+        const codes = new Set(await Promise.all(slow))
+        t.ok(codes.delete(TIMEOUT_EXCEEDED))
         t.same(
-          await Promise.all(slow),
-          slow.map(() => TIMEOUT_EXCEEDED),
+          [...codes].filter((code) => code !== null),
+          [],
         )
       }
       t.ok(isFree, 'the inserts did not wait for the queries')
