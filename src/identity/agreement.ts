@@ -121,8 +121,6 @@ export function chancesFor(attributes: Attributes): Chances {
 /** Text drawn at another display scale differs by itself: then another canvas says next to nothing. */
 export const CANVAS_RESCALED = Math.log(0.6 / 0.75)
 
-const DAY_MS = 86_400_000
-
 /** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
 export type NetworkMatch = 0 | 1 | 2
 export const SAME_ADDRESS = 0
@@ -134,21 +132,14 @@ export const NETWORK_PRIOR = [0.54, 0.14, 0.32] as const
 /** Two devices of one system and browser share a /24 or /48 with 3 in 1,000 (simulated), where counts do not say. */
 export const SHARED_NETWORK = 0.003
 
-/** Browser versions: equal, forward as fast as releases come, faster, backward. Releases every 28 days. */
-export const VERSION = {
-  equal: Math.log(0.86 / 0.35),
-  forward: Math.log(0.13 / 0.3),
-  tooFar: -3,
-  backward: -6,
-  releaseMs: 28 * DAY_MS,
-  slackMajors: 2,
-} as const
-
 /**
  * Devices assumed of one system and browser besides those already seen: how many there are to confuse one with before any
- * are known. Grows by those seen.
+ * are known. Those seen are added, and take its place: odds of a return are those of the visitors known, so it is among
+ * them that a look is rare.
  */
 export const DEVICES_ASSUMED = 1_000
+/** What that weighs, in visitors. */
+export const DEVICES_VISITORS = 40
 
 /**
  * Devices still unseen that look like one whose look only it has, until traffic tells (Good and Turing: twice the looks of two

@@ -5,6 +5,7 @@ import {
   CANVAS_RESCALED,
   type Chances,
   DEVICES_ASSUMED,
+  DEVICES_VISITORS,
   ELSEWHERE,
   LOOKALIKES_DESKTOP,
   LOOKALIKES_PHONE,
@@ -14,13 +15,23 @@ import {
   SAME_NETWORK,
   SHARED_NETWORK,
   TOGETHER,
-  VERSION,
 } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { jointPositions } from './keys.ts'
-import { ageOf, keeping, type Learned, lookalikesUnseen, staying } from './learned.ts'
-import { CANVAS, LANGUAGES, MODEL, type Profile, RATIO, SCREEN, samePanel, TIMEZONE } from './profile.ts'
+import { ageOf, keeping, type Learned, lookalikesUnseen, staying, versionsAt } from './learned.ts'
+import {
+  CANVAS,
+  LANGUAGES,
+  MODEL,
+  PLATFORM_VERSION,
+  type Profile,
+  RATIO,
+  SCREEN,
+  samePanel,
+  TIMEZONE,
+} from './profile.ts'
 import { type Returns, returningNow } from './returns.ts'
+import { versionRatio } from './versions.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
 /** One visit, prepared for comparing many visitors with it. */
@@ -47,14 +58,6 @@ export interface Compared {
   readonly differing: number
   /** Log of the weight against "new": prior and all evidence. */
   readonly log: number
-}
-
-function versionRatio(known: number | null, seen: number | null, elapsedMs: number): number {
-  if (known === null || seen === null) return 0
-  const ahead = elapsedMs >= 0 ? seen - known : known - seen
-  if (ahead === 0) return VERSION.equal
-  if (ahead < 0) return VERSION.backward
-  return ahead <= Math.abs(elapsedMs) / VERSION.releaseMs + VERSION.slackMajors ? VERSION.forward : VERSION.tooFar
 }
 
 /** The closest of the networks a visitor was seen at. */
@@ -84,7 +87,8 @@ function rescaled(known: Profile, seen: Profile): boolean {
 }
 
 /** Devices of the system and browser to confuse one with, in all partitions. */
-const devicesOf = ({ learned, partitions }: Seen): number => DEVICES_ASSUMED + learned.visitors * partitions
+const devicesOf = ({ learned: { visitors }, partitions }: Seen): number =>
+  (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions
 
 /** Logs of the chances that another device agrees by chance, by where it is: those in one place speak alike. */
 export const coincidences = ({ q }: Chances): number[][] =>
@@ -155,6 +159,8 @@ export function compare(visitor: VisitorState, seen: Seen): Compared | null {
   const elapsedMs = seen.atMs - visitor.lastSeenAt
   const age = ageOf(elapsedMs)
   const sameAtOtherScale = rescaled(known, now)
+  // WebKit comes with the system: a newer browser on a changed system is one change, and the version accounts for it.
+  const isOneUpdate = attributes.ua.engine === 'WebKit' && (now.major ?? 0) > (known.major ?? Number.POSITIVE_INFINITY)
   const agreed: boolean[] = []
   let log = 0
   let differing = 0
@@ -167,14 +173,14 @@ export function compare(visitor: VisitorState, seen: Seen): Compared | null {
       agreed[i] = true
       log += Math.log(m)
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
-    else {
+    else if (!(i === PLATFORM_VERSION && isOneUpdate)) {
       log += Math.log((1 - m) / (1 - (chances.q[i] as number)))
       if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }
   }
   const match = networkOf(visitor, seen.line, seen.subnet)
   log += Math.log(staying(learned, match, age))
-  log += versionRatio(known.major, now.major, elapsedMs)
+  log += versionRatio(versionsAt(learned, age), known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
   log -= logAlike(known, seen, agreed, match, devicesOf(seen))
   return { visitor, nearby: match !== ELSEWHERE, differing, log }

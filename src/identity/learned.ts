@@ -4,6 +4,7 @@
 
 import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
 import { VALUE_NAMES } from './profile.ts'
+import { learnVersion, newVersions, updateOf, type VersionsLearned } from './versions.ts'
 
 const VALUES = VALUE_NAMES.length
 const DAY_MS = 86_400_000
@@ -11,7 +12,7 @@ const DAY_MS = 86_400_000
 const AGE_BOUNDS_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const
 const AGES = AGE_BOUNDS_MS.length + 1
 /** Bounds of bins for the chance of being new. */
-const BIN_BOUNDS = [0.2, 0.5, 0.8, 0.95, 0.99] as const
+export const BIN_BOUNDS = [0.2, 0.5, 0.8, 0.95, 0.99] as const
 export const BINS = BIN_BOUNDS.length + 1
 
 /** What the priors weigh, in visits. */
@@ -48,6 +49,10 @@ export interface Learned {
   /** Of links and news, those in private windows. */
   privateLinks: number
   privateNews: number
+  /** Versions in use, as versions.ts keeps them. */
+  readonly versions: number[]
+  /** Per age: hundredths of updates that pairs could have shown, and of those they showed. */
+  readonly updates: number[]
 }
 
 export const newLearned = (): Learned => ({
@@ -64,6 +69,8 @@ export const newLearned = (): Learned => ({
   returns: new Array<number>(SPANS * 3).fill(0),
   privateLinks: 0,
   privateNews: 0,
+  versions: newVersions(),
+  updates: new Array<number>(AGES * 2).fill(0),
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
@@ -84,6 +91,10 @@ export interface Lesson {
   readonly isPrivate: boolean
   /** Whole hours since the visitor's latest visit; -1 for somebody new. */
   readonly hours: number
+  /** Major version of the browser; -1 when not told. */
+  readonly major: number
+  /** Of a token's visit: the version before; -1 when not told. */
+  readonly majorBefore: number
 }
 
 const FIXED = 6
@@ -93,20 +104,32 @@ export const packLearned = (l: Learned): number[] => [
   ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
   ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
   ...[...l.returns, l.privateLinks, l.privateNews],
+  ...[...l.versions, ...l.updates],
 ]
 
-/** Counts of another length are of another build: then learning begins anew, but for a build that counted no returns. */
+/** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackLearned(packed: readonly number[]): Learned {
   const learned = newLearned()
-  const { pairs, networks, news, blindNews, returns } = learned
-  const lists = [pairs, networks, news, blindNews]
-  const lengthFirst = FIXED + lists.reduce((sum, list) => sum + list.length, 0)
-  if (packed.length === lengthFirst + returns.length + 2) lists.push(returns)
-  else if (packed.length !== lengthFirst) return learned
-  const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = packed
-  let at = FIXED
-  for (const list of lists) for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
-  const [privateLinks = 0, privateNews = 0] = packed.slice(at)
+  const { pairs, networks, news, blindNews, returns, versions, updates } = learned
+  let at = 0
+  const fill = (list: number[]) => {
+    for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
+  }
+  const fixed = new Array<number>(FIXED).fill(0)
+  const windows = [0, 0]
+  // In the order in which builds came to count them.
+  for (const lists of [
+    [fixed, pairs, networks, news, blindNews],
+    [returns, windows],
+    [versions, updates],
+  ]) {
+    if (at === packed.length && at > 0) break
+    if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newLearned()
+    lists.forEach(fill)
+  }
+  if (at !== packed.length) return newLearned()
+  const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = fixed
+  const [privateLinks = 0, privateNews = 0] = windows
   return { ...learned, visitors, links, blind, blindFound, singles, doubles, privateLinks, privateNews }
 }
 
@@ -126,12 +149,14 @@ export const packLesson = (l: Lesson): PackedLesson => [
   l.alike,
   l.isPrivate ? 1 : 0,
   l.hours,
+  l.major,
+  l.majorBefore,
 ]
 
-/** Builds before wrote neither windows nor hours. */
+/** Builds before wrote neither windows nor hours, and later ones no versions. */
 export function unpackLesson(packed: PackedLesson): Lesson {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1] = packed.slice(8)
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -143,6 +168,8 @@ export function unpackLesson(packed: PackedLesson): Lesson {
     alike,
     isPrivate: isPrivate === 1,
     hours,
+    major,
+    majorBefore,
   }
 }
 
@@ -189,6 +216,13 @@ function learnReturn({ returns }: Learned, { kind, isPrivate, hours }: Lesson): 
   if (counted > OBSERVATIONS_MAX) halve(returns)
 }
 
+function learnUpdate({ versions, updates }: Learned, { age, major, majorBefore }: Lesson): void {
+  if (major < 0 || majorBefore < 0) return
+  const [could, moved] = updateOf(versions, majorBefore, major)
+  add(updates, age * 2, could)
+  add(updates, age * 2 + 1, moved)
+}
+
 /** CHANGES what is given. */
 export function learn(learned: Learned, lesson: Lesson): void {
   const { kind, age, bin } = lesson
@@ -200,7 +234,9 @@ export function learn(learned: Learned, lesson: Lesson): void {
       if (((lesson.equal >> i) & 1) === 1) add(learned.pairs, at)
     }
     add(learned.networks, age * 3 + lesson.network)
+    learnUpdate(learned, lesson)
     if (learned.networks.reduce((sum, n) => sum + n, 0) > OBSERVATIONS_MAX) {
+      halve(learned.updates)
       halve(learned.pairs)
       halve(learned.networks)
     }
@@ -213,6 +249,7 @@ export function learn(learned: Learned, lesson: Lesson): void {
     if (lesson.alike === 2) learned.doubles++
   }
   if (lesson.hours >= 0) learnReturn(learned, lesson)
+  if (lesson.major >= 0) learnVersion(learned.versions, lesson.major)
   if (kind === 'link') learned.links++
   if (kind === 'link' && lesson.isPrivate) learned.privateLinks++
   if (kind === 'new' && lesson.isPrivate) learned.privateNews++
@@ -249,47 +286,16 @@ export function staying(learned: Learned, match: NetworkMatch, age: number): num
   return ((networks[at + match] as number) + PRIOR_VISITS * NETWORK_PRIOR[match]) / (seen + PRIOR_VISITS)
 }
 
+/** What is known of versions, for a visitor last seen at that age. */
+export const versionsAt = ({ versions, updates }: Learned, age: number): VersionsLearned => ({
+  versions,
+  could: updates[age * 2] as number,
+  moved: updates[age * 2 + 1] as number,
+})
+
 /** Devices still unseen that look like one whose look only it has. */
 export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
   (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
 
 /** Share of the devices that come back without a token which are found, as hidden tokens show. */
 export const recallOf = ({ blind, blindFound }: Learned): number => (blindFound + 4) / (blind + 5)
-
-/** What the chance found for a visit weighs against what was learned of such chances, in visits. */
-const CHANCE_VISITS = 2
-
-/**
- * How likely an answer "new" is right, given the chance the candidates leave for it. Devices that come back and are not found
- * look new as well: as many of them as of the visits whose token was hidden, of all that come back without one.
- */
-export function newConfidence(learned: Learned, chance: number): number {
-  const { links, blind, blindNews, news } = learned
-  const returning = links / recallOf(learned)
-  // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
-  const right: number[] = []
-  const weight: number[] = []
-  const size: number[] = []
-  for (let bin = 0; bin < BINS; bin++) {
-    const told = news[bin] as number
-    const missed = blind === 0 ? 0 : (returning * (blindNews[bin] as number)) / blind
-    const middle = bin === 0 ? 0.15 : ((BIN_BOUNDS[bin - 1] as number) + (BIN_BOUNDS[bin] ?? 1)) / 2
-    const n = told + CHANCE_VISITS
-    right.push((Math.max(0, told - missed) + CHANCE_VISITS * middle) / n)
-    weight.push(n)
-    size.push(1)
-    while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {
-      const [b, bw, bs] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      const [a, aw, as] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      right.push((a * aw + b * bw) / (aw + bw))
-      weight.push(aw + bw)
-      size.push(as + bs)
-    }
-  }
-  const own = binOf(chance)
-  for (let block = 0, from = 0; block < right.length; block++) {
-    from += size[block] as number
-    if (own < from) return right[block] as number
-  }
-  return chance
-}

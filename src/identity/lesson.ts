@@ -9,7 +9,16 @@ import { ageOf, binOf, hoursOf, type Lesson } from './learned.ts'
 import type { RecogniseInput, Recognition } from './matcher.ts'
 import type { VisitorState } from './visitor.ts'
 
-const OF_NOBODY = { age: 0, compared: 0, equal: 0, network: ELSEWHERE, blind: 'none', alike: 0, hours: -1 } as const
+const OF_NOBODY = {
+  age: 0,
+  compared: 0,
+  equal: 0,
+  network: ELSEWHERE,
+  blind: 'none',
+  alike: 0,
+  hours: -1,
+  majorBefore: -1,
+} as const
 
 /** Whether hiding the token would teach anything: on the same day next to nothing has changed. */
 export const worthHiding = (visitor: VisitorState, atMs: number): boolean => ageOf(atMs - visitor.lastSeenAt) > 0
@@ -21,11 +30,12 @@ export const worthHiding = (visitor: VisitorState, atMs: number): boolean => age
 export function lessonOf(input: RecogniseInput, recognition: Recognition, blind: Recognition | null): Lesson | null {
   const { method, visitor, newChance } = recognition
   const isPrivate = input.incognito
-  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate }
-  const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
-  if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours }
-  const known = visitor?.profile
   const { profile } = input.attributes
+  const major = profile.major ?? -1
+  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major }
+  const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
+  if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours, major }
+  const known = visitor?.profile
   if (visitor == null || known == null || known.os !== profile.os || known.family !== profile.family) return null
   let compared = 0
   let equal = 0
@@ -49,5 +59,7 @@ export function lessonOf(input: RecogniseInput, recognition: Recognition, blind:
     alike: blind === null ? 0 : (input.totals?.e ?? 0),
     isPrivate,
     hours,
+    major,
+    majorBefore: known.major ?? -1,
   }
 }

@@ -6,16 +6,18 @@ import {
   keeping,
   type Lesson,
   learn,
-  newConfidence,
   newLearned,
   packLearned,
   packLesson,
   staying,
   unpackLearned,
   unpackLesson,
+  versionsAt,
 } from '../../src/identity/learned.ts'
+import { newConfidence } from '../../src/identity/newcomers.ts'
 import { returningNow, returnsOf } from '../../src/identity/returns.ts'
 import { SHORTLIST_MAX, shortlist } from '../../src/identity/shortlist.ts'
+import { versionRatio } from '../../src/identity/versions.ts'
 import { newVisitor } from '../../src/identity/visitor.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
@@ -33,6 +35,8 @@ const pair: Lesson = {
   alike: 0,
   isPrivate: false,
   hours: 100,
+  major: 150,
+  majorBefore: 149,
 }
 const found: Lesson = { ...pair, blind: 'found', alike: 1 }
 const missed: Lesson = { ...pair, blind: 'new', bin: 5 }
@@ -62,11 +66,53 @@ t.test('chances follow traffic from where the literature has them', async (t) =>
   t.ok(staying(learned, SAME_ADDRESS, 1) < 1)
 })
 
+t.test(
+  'a version that few have says more than the newest, and an update is expected once others have it',
+  async (t) => {
+    const day = 86_400_000
+    const learned = newLearned()
+    for (let i = 0; i < 200; i++) learn(learned, { ...fresh, major: i % 20 === 0 ? 140 : 150 })
+    const ratio = (known: number, seen: number, days: number) =>
+      versionRatio(versionsAt(learned, 2), known, seen, days * day)
+    t.ok(ratio(140, 140, 1) > 1 && ratio(140, 140, 1) > ratio(150, 150, 1) + 1, 'of few')
+    t.ok(ratio(150, 150, 60) > -0.5, 'that nobody left is no news')
+    t.ok(ratio(149, 150, 40) > ratio(149, 150, 0.1) + 2, 'after a release, and within the hour')
+    t.ok(ratio(150, 140, 40) < -2, 'backward')
+    t.ok(Number.isFinite(ratio(149, 150, 0)), 'at the same time')
+    t.ok(ratio(149, 190, 1) <= -3, 'faster than releases come')
+    t.equal(versionRatio(versionsAt(learned, 2), null, 150, day), 0)
+    const before = ratio(149, 150, 10)
+    for (let i = 0; i < 400; i++) learn(learned, { ...pair, age: 2, majorBefore: 149 })
+    t.ok(ratio(149, 150, 10) > before, 'as tokens show it')
+  },
+)
+
+t.test('versions that only one client claims push nobody out', async (t) => {
+  const learned = newLearned()
+  for (let i = 0; i < 150; i++) learn(learned, { ...fresh, major: 150 })
+  const before = versionRatio(versionsAt(learned, 1), 140, 140, 0)
+  for (let i = 0; i < 30; i++) learn(learned, { ...fresh, major: 1_000 + i })
+  t.ok(Math.abs(versionRatio(versionsAt(learned, 1), 150, 150, 0)) < 0.5)
+  t.ok(versionRatio(versionsAt(learned, 1), 140, 140, 0) > before - 0.5)
+  t.equal(learned.versions.length, newLearned().versions.length)
+})
+
+t.test('what builds before counted is kept', async (t) => {
+  const learned = newLearned()
+  for (let i = 0; i < 50; i++) learn(learned, i % 2 === 0 ? pair : link)
+  const { versions, updates } = newLearned()
+  const packed = packLearned(learned)
+  const older = packed.slice(0, packed.length - versions.length - updates.length)
+  t.strictSame(unpackLearned(older), { ...learned, versions, updates })
+  t.strictSame(unpackLesson(packLesson(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
+})
+
 t.test('counts stay bounded and old ones fade', async (t) => {
   const learned = newLearned()
   for (let i = 0; i < 60_000; i++) learn(learned, i % 2 === 0 ? found : link)
-  const { returns, ...others } = learned
-  t.ok(packLearned({ ...others, returns: [] }).every((count) => count <= 25_000))
+  const { returns, updates, ...others } = learned
+  t.ok(packLearned({ ...others, returns: [], updates: [] }).every((count) => count <= 25_000))
+  t.ok(updates.every((hundredths) => hundredths <= 25_000 * 100))
   t.ok(returns.every((hours) => hours <= 25_000 * 400 * 24))
   for (let i = 0; i < 60_000; i++) learn(learned, missed)
   t.ok(learned.blindFound < learned.blind / 4, 'what was found long ago')
