@@ -25,7 +25,8 @@ import {
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
-import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
+import { readWebhooksOf } from '../records/webhooks.ts'
+import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, newId, placeOf } from './callers.ts'
@@ -235,11 +236,16 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
   return rule
 }
 
-/** What the conditions and effects of a body are checked against: the plan, and the lists that it names. */
+/** What the conditions and effects of a body are checked against: the plan, and the lists and webhooks that it names. */
 export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
   const { workspace, env } = placeOf(caller)
   const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
-  return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
+  const webhooks = await readWebhooksOf(kv, workspace, env, webhookIdsIn(body))
+  return {
+    plan: caller.workspace.plan,
+    lists: (name) => lists.get(foldListName(name)) ?? null,
+    webhooks: (id) => webhooks.has(id),
+  }
 }
 
 function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
@@ -269,10 +275,16 @@ export function written(outcome: Parameters<typeof accepted>[0]): {
 
 export const etag = ({ version }: Pick<RuleHead, 'version'>): Header => ['ETag', `"${version}"`]
 
-/** The version an If-Match asks for; null when any will do. */
+const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
+/** No object ever has it: what asks for it meets a conflict. */
+const NO_VERSION = 0
+
+/** The version an If-Match asks for; null when any will do. An ETag that is none of ours is one that no object has. */
 export function ifMatch(header: string): number | null {
   if (header === '' || header === '*') return null
-  const version = /^"(\d{1,15})"$/.exec(header)?.[1]
-  if (version === undefined) throw invalid('If-Match', 'Must be an ETag of this rule or *.')
-  return Number(version)
+  const tags = header.split(',').map((tag) => tag.trim())
+  if (!tags.every((tag) => ETAG.test(tag))) throw invalid('If-Match', 'Must be an ETag or *.')
+  const versions = tags.flatMap((tag) => /^"(\d{1,15})"$/.exec(tag)?.[1] ?? [])
+  if (versions.length > 1) throw invalid('If-Match', 'Must name one version.')
+  return Number(versions[0] ?? NO_VERSION)
 }

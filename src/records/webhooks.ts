@@ -26,6 +26,18 @@ export async function readWebhook(kv: Pick<Kv, 'get'>, workspace: string, env: E
   return entry?.value ?? null
 }
 
+/** Those of the ids that there are. */
+export async function readWebhooksOf(
+  kv: Pick<Kv, 'get'>,
+  workspace: string,
+  env: Env,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const found = await kv.get<StoredWebhook>(tenantScope(workspace, env), ids.map(webhookKey))
+  return new Set(found.flatMap((entry) => (entry === null ? [] : [entry.value.id])))
+}
+
 /** All of an environment, oldest first. */
 export async function readWebhooks(kv: Pick<Kv, 'scan'>, workspace: string, env: Env): Promise<StoredWebhook[]> {
   const webhooks: StoredWebhook[] = []

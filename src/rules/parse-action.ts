@@ -10,6 +10,8 @@ import { parseSideEffects } from './parse-effects.ts'
 export interface ActionInput extends Pick<ParseContext, 'plan'> {
   /** Default: there is no list. */
   readonly lists?: ParseContext['lists']
+  /** Default: there is no webhook. */
+  readonly webhooks?: ParseContext['webhooks']
   /** `action` of the body; undefined when the member is absent. */
   readonly action?: unknown
   /** `sideEffects` beside it; undefined when the member is absent. */
@@ -22,8 +24,8 @@ export interface ActionInput extends Pick<ParseContext, 'plan'> {
  * The action a write results in. An action without side effects keeps the current ones, an empty array clears them, and
  * the two places for them must not differ. Throws ApiError validation_error or plan_required.
  */
-export function parseAction({ plan, lists = () => null, action, sideEffects, current }: ActionInput): RuleAction {
-  const context = { plan, lists }
+export function parseAction({ action, sideEffects, current, ...named }: ActionInput): RuleAction {
+  const context: ParseContext = { lists: () => null, webhooks: () => false, ...named }
   const beside = sideEffects === undefined ? null : parseSideEffects(sideEffects, 'sideEffects', context)
   if (action === undefined) {
     if (current === undefined) throw invalid('action', 'This field is required.')

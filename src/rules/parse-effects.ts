@@ -3,6 +3,7 @@
 import { invalid } from '../domain/errors.ts'
 import { type ListType, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
 import type { AddToListEffect, LogEffect, RemoveFromListEffect, SideEffect } from '../domain/rule.ts'
+import { isWebhookId } from '../domain/webhook.ts'
 import { allowedField, boundedText, members, type ParseContext } from './parse.ts'
 import { templatePaths } from './template.ts'
 
@@ -10,7 +11,6 @@ export const SIDE_EFFECTS_MAX = 10
 export const MESSAGE_CHARS_MAX = 1_024
 const URL_CHARS_MAX = 1_024
 const LOG_LEVELS: readonly NonNullable<LogEffect['level']>[] = ['info', 'warn', 'error']
-const WEBHOOK_ID = /^(?:whk|wh)_[0-9A-Za-z]{1,64}$/
 /** What is shown instead of the secret part of an address, and what no address may hold. */
 export const MASK = '****'
 
@@ -82,11 +82,12 @@ function parseAddToList(got: Got, at: string, context: ParseContext): AddToListE
   }
 }
 
-function parseWebhook(got: Got, at: string): SideEffect {
+function parseWebhook(got: Got, at: string, { webhooks }: ParseContext): SideEffect {
   const webhookId = got.get('webhookId')
-  if (typeof webhookId !== 'string' || !WEBHOOK_ID.test(webhookId)) {
+  if (typeof webhookId !== 'string' || !isWebhookId(webhookId)) {
     throw invalid(`${at}.webhookId`, 'Must be the id of a webhook.')
   }
+  if (!webhooks(webhookId)) throw invalid(`${at}.webhookId`, 'No webhook of this id.')
   return { type: 'webhook', webhookId }
 }
 

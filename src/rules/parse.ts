@@ -13,6 +13,7 @@ import {
   type Operator,
   VALUE_CHARS_MAX,
 } from '../domain/rule.ts'
+import { isWebhookId } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
 import { type Field, type FieldType, field, type ListType } from '../events/fields.ts'
 import { scoresVisible } from '../events/present.ts'
@@ -23,6 +24,8 @@ export interface ParseContext {
   readonly plan: Plan
   /** A list by name, case-insensitive; null when there is none. */
   readonly lists: (name: string) => { readonly type: ListType } | null
+  /** Whether there is a webhook of this id. */
+  readonly webhooks: (id: string) => boolean
 }
 
 /** The field at a path, checked against the plan. Throws validation_error or plan_required, both naming `at`. */
@@ -45,22 +48,25 @@ export function members(value: unknown, at: string, known: readonly string[]): M
   return entries
 }
 
-const LIST_NAMES_MAX = 200
-const LIST_NAME_MEMBERS: readonly string[] = ['value', 'list']
+const NAMED_MAX = 200
 
 /** Every text in a rule's JSON that may name a list, checked or not: what parsing will ask for. */
-export function listNamesIn(json: unknown): string[] {
-  const names = new Set<string>()
+export const listNamesIn = (json: unknown): string[] => textsIn(json, ['value', 'list'], isListName)
+/** And what may be the id of a webhook. */
+export const webhookIdsIn = (json: unknown): string[] => textsIn(json, ['webhookId'], isWebhookId)
+
+function textsIn(json: unknown, members: readonly string[], fits: (text: string) => boolean): string[] {
+  const texts = new Set<string>()
   const waiting: unknown[] = [json]
-  while (waiting.length > 0 && names.size < LIST_NAMES_MAX) {
+  while (waiting.length > 0 && texts.size < NAMED_MAX) {
     const value = waiting.pop()
     if (typeof value !== 'object' || value === null) continue
     for (const [name, inner] of Object.entries(value)) {
       if (typeof inner === 'object') waiting.push(inner)
-      else if (typeof inner === 'string' && LIST_NAME_MEMBERS.includes(name) && isListName(inner)) names.add(inner)
+      else if (typeof inner === 'string' && members.includes(name) && fits(inner)) texts.add(inner)
     }
   }
-  return [...names]
+  return [...texts]
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u

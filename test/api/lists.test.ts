@@ -407,6 +407,32 @@ t.test('keys need the scope of lists, and see the lists of their workspace alone
   t.equal((await send('GET', `/v1/lists/${id}`, { key })).status, 200)
 })
 
+t.test('every write of a list is in the audit log, and no entry of it', async (t) => {
+  const { send, key, make, patch } = await open(t)
+  const made = await make('Devices', 'visitor')
+  await patch(made.id, { add: ['pv_secret'] })
+  const { body: changed } = await send('PUT', `/v1/lists/${made.id}`, { key, body: { description: 'seen twice' } })
+  await send('PUT', `/v1/lists/${made.id}`, { key, body: {} })
+  await send('DELETE', `/v1/lists/${made.id}`, { key })
+  const { status, body } = await send('GET', `/v1/audit?resource=list&id=${made.id}`, { key })
+  t.equal(status, 200)
+  const entry = { actor: key.slice(-4), resource: 'list', id: made.id }
+  t.same(
+    body.data.map(({ at: _, ...one }: { at: string }) => one),
+    [
+      { ...entry, action: 'delete', before: changed, after: null },
+      {
+        ...entry,
+        action: 'update',
+        before: { ...changed, description: null, updatedAt: body.data[1].before.updatedAt },
+        after: changed,
+      },
+      { ...entry, action: 'create', before: null, after: made },
+    ],
+  )
+  t.notMatch(JSON.stringify(body), /pv_secret/)
+})
+
 t.test('rules name lists that exist and suit the field, and a list knows its rules', async (t) => {
   const { send, key, make } = await open(t)
   const visitors = await make('Devices', 'visitor')
@@ -465,6 +491,9 @@ t.test('rules name lists that exist and suit the field, and a list knows its rul
     [effects({ type: 'removeFromList', list: 'devices', ttl: 5 }), `${at}.ttl`],
     [effects({ type: 'webhook', url: 'https://shop.example/hook' }), `${at}.url`],
     [effects({ type: 'webhook', webhookId: 'https://shop.example' }), `${at}.webhookId`],
+    [effects({ type: 'webhook', webhookId: 'wh_short' }), `${at}.webhookId`],
+    [effects({ type: 'webhook', webhookId: `wh_${'0'.repeat(20)}` }), `${at}.webhookId`],
+    [{ ...effects(), sideEffects: [{ type: 'webhook', webhookId: 'wh_short' }] }, 'sideEffects[0].webhookId'],
     [effects({ type: 'slack', url: 'http://hooks.slack.com/x' }), `${at}.url`],
     [effects({ type: 'slack', url: 'https://user:pw@hooks.slack.com/x' }), `${at}.url`],
     [effects({ type: 'slack', url: 'https://127.0.0.1/x' }), `${at}.url`],
@@ -482,8 +511,9 @@ t.test('rules name lists that exist and suit the field, and a list knows its rul
       JSON.stringify(body),
     )
   }
+  const webhook = await send('POST', '/v1/webhooks', { key, body: { url: 'https://hooks.shop.example/' } })
   const noted = await put(
-    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: 'whk_abc' }),
+    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: webhook.body.id }),
   )
   t.equal(noted.status, 201, JSON.stringify(noted.body))
   const { body: read } = await send('GET', `/v1/rules/${noted.body.id}`, { key })

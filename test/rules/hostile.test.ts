@@ -44,7 +44,7 @@ const HOSTILE: readonly string[] = [
 /** Printable anywhere: raw control characters would end a line of the report. */
 const shown = encodeURIComponent
 
-const context = { plan: 'pro', lists: () => null } as const
+const context = { plan: 'pro', lists: () => null, webhooks: () => false } as const
 const parse = (input: unknown): Group => parseConditions(input, context)
 const workspace = { id: 'ws', plan: 'pro', settings: { clientResult: 'id' }, tokenSecret: '', apiVersion: '' } as const
 

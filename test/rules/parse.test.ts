@@ -14,7 +14,7 @@ const LISTS = new Map<string, { type: ListType }>([
   ['mails', { type: 'email' }],
 ])
 const parse = (input: unknown, plan: Plan = 'pro') =>
-  parseConditions(input, { plan, lists: (name) => LISTS.get(name.toLowerCase()) ?? null })
+  parseConditions(input, { plan, lists: (name) => LISTS.get(name.toLowerCase()) ?? null, webhooks: () => true })
 
 const leaf = (field: unknown, operator: unknown, value: unknown) => ({ field, operator, value })
 const all = (...rules: unknown[]) => ({ operator: 'AND', rules })
