@@ -156,7 +156,7 @@ t.test('If-Match protects every write, and what cannot be rolled back is refused
   t.same(refused(await rollback(id, { version }, { 'If-Match': old })), [409, 'conflict'])
   t.same(refused(await send('DELETE', `/v1/rules/${id}`, { key, headers: { 'If-Match': old } })), [409, 'conflict'])
   t.same(refused(await put(id, { name: 'x' }, { 'If-Match': 'W/"1"' })), [409, 'conflict'])
-  t.same(refused(await rollback(id, { version }, { 'If-Match': '"of another"' })), [409, 'conflict'])
+  t.same(refused(await rollback(id, { version }, { 'If-Match': '"another"' })), [409, 'conflict'])
   t.same(refused(await rollback(id, { version }, { 'If-Match': '1' })), [400, 'validation_error', 'If-Match'])
   t.equal((await rollback(id, { version }, { 'If-Match': newest })).status, 200)
   t.equal((await put(id, { name: 'Any' }, { 'If-Match': '*' })).status, 200)
