@@ -119,9 +119,9 @@ function serve(route: Route, needs: ApiNeeds) {
       aborted: request.aborted,
       whenAborted: request.whenAborted,
     }
-    const key = once === undefined ? '' : request.header(IDEMPOTENCY_KEY)
+    const key = once !== undefined && request.hasHeader(IDEMPOTENCY_KEY) ? request.header(IDEMPOTENCY_KEY) : null
     const reply =
-      once === undefined || key === ''
+      once === undefined || key === null
         ? await handle(call)
         : await idempotency.once(
             { owner: ownerOf(call.caller), method: request.method, path: request.path, key, body: bytes },

@@ -269,10 +269,16 @@ export function written(outcome: Parameters<typeof accepted>[0]): {
 
 export const etag = ({ version }: Pick<RuleHead, 'version'>): Header => ['ETag', `"${version}"`]
 
-/** The version an If-Match asks for; null when any will do. */
+const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
+/** No object ever has it: what asks for it meets a conflict. */
+const NO_VERSION = 0
+
+/** The version an If-Match asks for; null when any will do. An ETag that is none of ours is one that no object has. */
 export function ifMatch(header: string): number | null {
   if (header === '' || header === '*') return null
-  const version = /^"(\d{1,15})"$/.exec(header)?.[1]
-  if (version === undefined) throw invalid('If-Match', 'Must be an ETag of this rule or *.')
-  return Number(version)
+  const tags = header.split(',').map((tag) => tag.trim())
+  if (!tags.every((tag) => ETAG.test(tag))) throw invalid('If-Match', 'Must be an ETag or *.')
+  const versions = tags.flatMap((tag) => /^"(\d{1,15})"$/.exec(tag)?.[1] ?? [])
+  if (versions.length > 1) throw invalid('If-Match', 'Must name one version.')
+  return Number(versions[0] ?? NO_VERSION)
 }

@@ -199,7 +199,7 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
         const webhook = await existingWebhook(kv, caller, params.webhookId)
         const type = typeFor(webhook, body.eventType)
         const at = clock.now()
-        const occurrence = sampleOf(type, at, ulid(at, random))
+        const occurrence = sampleOf(type, at, ulid(at, random), caller.workspace.plan)
         const { eventId } = occurrence
         const payload = renderPayload(occurrence, caller.workspace.apiVersion, new Set([webhook.shape]))
         const sent = must(bodyFor(webhook, payload), 'a body')

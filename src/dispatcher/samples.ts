@@ -1,18 +1,24 @@
 // Made-up occurrences of every type, for tests of a receiver: marked as tests, about nobody.
 
 import type { EventType } from '../domain/webhook.ts'
-import { isoTime } from '../events/present.ts'
+import type { Plan } from '../domain/workspace.ts'
+import { isoTime, scoresVisible } from '../events/present.ts'
 import { derivedUlid } from '../records/deliveries.ts'
 import type { Occurrence } from './envelope.ts'
 
 const SIGNALS = { bot: { detected: false, type: null }, vpn: { detected: false, provider: null } }
 const SIGNALS_OFF = { tor: false, incognito: false, tampered: false, emulator: false, rootedDevice: false }
+const PLAIN_SIGNALS = {
+  ...{ bot: { detected: false }, vpn: { detected: false, provider: null }, incognito: false, tampered: false },
+  ...{ emulator: false, proxy: false, tor: false, rootedDevice: false, clonedApp: false },
+}
+const SCORES = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
 const VISITOR = 'pv_00000000000000000000'
 const RULE = { id: 'rul_00000000000000000000', name: 'Sample rule', priority: 10 }
 const LIST = { listId: 'lst_00000000000000000000', listName: 'sample_list', value: VISITOR }
 
-/** `unique` sets it apart from other tests. */
-export function sampleOf(type: EventType, at: number, unique: string): Occurrence {
+/** `unique` sets it apart from other tests. Without scores where the plan has none. */
+export function sampleOf(type: EventType, at: number, unique: string, plan: Plan = 'enterprise'): Occurrence {
   const time = isoTime(at)
   const requestId = `req_${derivedUlid(at, unique)}`
   const head = { requestId, visitorId: VISITOR }
@@ -25,19 +31,23 @@ export function sampleOf(type: EventType, at: number, unique: string): Occurrenc
         entry: LIST.value,
         change: list.change,
       }
-    : { ...head, verdict: 'allow', signals: { bot: { detected: false }, vpn: { detected: false, provider: null } } }
+    : { ...head, verdict: 'allow', signals: PLAIN_SIGNALS }
   return {
     eventId: `evt_${derivedUlid(at, `test/${unique}`)}`,
     type,
     at,
-    data: { ...dataOf(type, head, time), test: true },
+    data: { ...dataOf(type, head, time, scoresVisible(plan) ? { scores: SCORES } : {}), test: true },
     plainData: { ...plain, test: true },
   }
 }
 
-function dataOf(type: EventType, head: { readonly requestId: string; readonly visitorId: string }, time: string) {
+interface Head {
+  readonly requestId: string
+  readonly visitorId: string
+}
+
+function dataOf(type: EventType, head: Head, time: string, scores: { readonly scores?: typeof SCORES }) {
   const ip = '203.0.113.*'
-  const scores = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
   const system = { platform: 'Linux', browser: 'Firefox 140', gpu: null, type: 'desktop' }
   const device = { ...system, screenRes: '1920x1080', language: 'en' }
   const place = { city: null, region: null, country: null, latitude: null, longitude: null, timezone: null }
@@ -49,14 +59,15 @@ function dataOf(type: EventType, head: { readonly requestId: string; readonly vi
         ...{ visitorFound: false, confidence: 1, firstSeenAt, lastSeenAt: time, visitCount: 1, ip, geo: place },
         device,
         signals: { ...SIGNALS, proxy: { detected: false, type: null }, ...SIGNALS_OFF },
-        ...{ scores, verdict: 'allow', matchedRules: [] },
+        ...scores,
+        ...{ verdict: 'allow', matchedRules: [] },
       }
     case 'verdict.allow':
     case 'verdict.block':
     case 'verdict.challenge': {
       const verdict = type.slice('verdict.'.length)
       const challenge = verdict === 'challenge' ? { challengeType: 'captcha' } : {}
-      return { ...head, linkedId: null, verdict, matchedRule: RULE, scores, ip, timestamp: time, ...challenge }
+      return { ...head, linkedId: null, verdict, matchedRule: RULE, ...scores, ip, timestamp: time, ...challenge }
     }
     case 'rule.matched':
       return { ...head, rule: { ...RULE, verdict: 'allow' }, deciding: true, timestamp: time }

@@ -94,6 +94,7 @@ export function openExchanges(config: ExchangeConfig) {
       context: undefined as unknown,
       answerHeaders: [] as readonly Header[],
       header: (name: string) => values[route.wanted.slots.get(name) ?? -1] ?? '',
+      hasHeader: (name: string) => values[route.wanted.slots.get(name) ?? -1] !== undefined,
       headers: () => headers.pairs,
       aborted: () => decided || over,
       whenAborted: (listener: () => void) => {

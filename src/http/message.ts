@@ -21,6 +21,8 @@ export interface HttpRequest {
   answerHeaders: readonly Header[]
   /** The value of a header the route lists (lower case); repeated ones are joined as HTTP says; '' when absent. */
   header(name: string): string
+  /** Whether a listed header was sent at all: one that is no text arrives as ''. */
+  hasHeader(name: string): boolean
   /** All headers in order of arrival, for routes with `headers: 'all'`; else those captured. */
   headers(): readonly Header[]
   /**

@@ -27,7 +27,10 @@ function describe(error: ErrorObject): { field: string; message: string } {
     case 'required':
       return { field: inside(error.params.missingProperty), message: 'This field is required.' }
     case 'enum':
-      return { field: at, message: `Must be one of: ${(error.params.allowedValues as unknown[]).join(', ')}.` }
+      return {
+        field: at,
+        message: `Must be one of: ${(error.params.allowedValues as unknown[]).map(String).join(', ')}.`,
+      }
     default:
       return { field: at === '' ? 'body' : at, message: `This field ${error.message ?? 'is not valid'}.` }
   }

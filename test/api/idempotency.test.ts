@@ -79,6 +79,10 @@ t.test('a repetition is answered as the first was, and does nothing', async (t) 
 t.test('a key is 1 to 255 printable characters, and what is refused is not kept', async (t) => {
   const { post, calls, behave, secret, send } = await open(t)
   t.equal((await post('x'.repeat(255))).status, 201)
+  for (const none of ['', '\u00e9', 'k\u00e9y']) {
+    const { status, body } = await post(none)
+    t.match({ status, body }, { status: 400, body: { error: { field: 'Idempotency-Key' } } }, JSON.stringify(none))
+  }
   const long = await post('x'.repeat(256))
   t.equal(long.status, 400)
   t.match(long.body.error, { code: 'validation_error', field: 'Idempotency-Key' })

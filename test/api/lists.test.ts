@@ -417,6 +417,32 @@ t.test('keys need the scope of lists, and see the lists of their workspace alone
   t.equal((await send('GET', `/v1/lists/${id}`, { key })).status, 200)
 })
 
+t.test('every write of a list is in the audit log, and no entry of it', async (t) => {
+  const { send, key, make, patch } = await open(t)
+  const made = await make('Devices', 'visitor')
+  await patch(made.id, { add: ['pv_secret'] })
+  const { body: changed } = await send('PUT', `/v1/lists/${made.id}`, { key, body: { description: 'seen twice' } })
+  await send('PUT', `/v1/lists/${made.id}`, { key, body: {} })
+  await send('DELETE', `/v1/lists/${made.id}`, { key })
+  const { status, body } = await send('GET', `/v1/audit?resource=list&id=${made.id}`, { key })
+  t.equal(status, 200)
+  const entry = { actor: key.slice(-4), resource: 'list', id: made.id }
+  t.same(
+    body.data.map(({ at: _, ...one }: { at: string }) => one),
+    [
+      { ...entry, action: 'delete', before: changed, after: null },
+      {
+        ...entry,
+        action: 'update',
+        before: { ...changed, description: null, updatedAt: body.data[1].before.updatedAt },
+        after: changed,
+      },
+      { ...entry, action: 'create', before: null, after: made },
+    ],
+  )
+  t.notMatch(JSON.stringify(body), /pv_secret/)
+})
+
 t.test('rules name lists that exist and suit the field, and a list knows its rules', async (t) => {
   const { send, key, make } = await open(t)
   const visitors = await make('Devices', 'visitor')

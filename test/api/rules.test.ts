@@ -154,10 +154,19 @@ t.test('an ETag names one state of a rule, and If-Match writes to that state onl
   t.match(await send('PUT', path, { key, body: { name: 'y' }, headers: { 'If-Match': etag } }), conflict)
   t.match(await send('PUT', path, { key, body: {}, headers: { 'If-Match': etag } }), conflict)
   t.match(await send('DELETE', path, { key, headers: { 'If-Match': etag } }), conflict)
-  t.match(await send('PUT', path, { key, body: { name: 'y' }, headers: { 'If-Match': 'yesterday' } }), {
-    status: 400,
-    body: { error: { field: 'If-Match' } },
-  })
+  for (const other of ['"yesterday"', `W/${first.headers.get('etag')}`, '"a", "b"', '""']) {
+    t.match(await send('PUT', path, { key, body: { name: 'y' }, headers: { 'If-Match': other } }), conflict, other)
+    t.match(await send('DELETE', path, { key, headers: { 'If-Match': other } }), conflict, other)
+  }
+  for (const none of ['yesterday', '"open', '"a" "b"', ',', '"1", "2"']) {
+    t.match(
+      await send('PUT', path, { key, body: { name: 'y' }, headers: { 'If-Match': none } }),
+      { status: 400, body: { error: { code: 'validation_error', field: 'If-Match' } } },
+      none,
+    )
+  }
+  const among = `"a", ${first.headers.get('etag')}`
+  t.equal((await send('PUT', path, { key, body: { name: 'z' }, headers: { 'If-Match': among } })).status, 200)
   t.equal((await send('PUT', path, { key, body: { name: 'y' }, headers: { 'If-Match': '*' } })).status, 200)
   const racers = await Promise.all(
     ['a', 'b', 'c'].map(async (name) => {

@@ -120,6 +120,27 @@ t.test('so has the sample that a test sends', async (t) => {
   t.same(faultsOf(bodies.map(({ body }) => body)), [])
 })
 
+t.test('a sample shows no scores where the plan has none', async (t) => {
+  const url = `https://localhost:${receiver.port}/starter`
+  const workspace = await client.send('POST', '/admin/v1/workspaces', {
+    key: server.operatorToken,
+    body: { name: 'small', plan: 'starter' },
+  })
+  const made = await client.send('POST', `/admin/v1/workspaces/${workspace.body.id}/keys`, {
+    key: server.operatorToken,
+    body: { kind: 'secret', environment: 'test' },
+  })
+  const { key } = made.body
+  const { body: webhook } = await client.send('POST', '/v1/webhooks', { key, body: { url, events: ['*'] } })
+  for (const eventType of ['identification.complete', 'verdict.block']) {
+    await client.send('POST', `/v1/webhooks/${webhook.id}/test`, { key, body: { eventType } })
+  }
+  const bodies = receiver.hits.filter(({ path }) => path === '/starter').map(({ body }) => body)
+  t.equal(bodies.length, 2)
+  for (const body of bodies) t.notOk('scores' in JSON.parse(body).data, body)
+  t.same(faultsOf(bodies), [])
+})
+
 const another = async (url: string) => (await send('POST', '/v1/webhooks', { url, events: ['alert.triggered'] })).id
 
 t.test('a body that is not as described is found', async (t) => {

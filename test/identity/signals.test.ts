@@ -335,6 +335,13 @@ t.test('noise of privacy tools never raises tampered, however much of it', async
 t.test('a forged token is evidence, not proof', async (t) => {
   t.match(signalsOf(windowsPc(), ['token_forged']).tampered, { state: 'clear', methods: ['token_forged'] })
   t.equal(signalsOf(windowsPc(), ['token_forged', 'token_contradiction']).tampered.state, 'detected')
+  const bare = { ...windowsPc(), body: {} }
+  t.match(signalsOf(bare).tampered, { state: 'undetermined', methods: [] })
+  t.match(
+    signalsOf(bare, ['token_forged']).tampered,
+    { state: 'undetermined', methods: ['token_forged'] },
+    'where nothing else can tell as well',
+  )
 })
 
 const quiet: Omit<ScoreInput, 'signals'> = {

@@ -335,6 +335,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         context: null,
         answerHeaders: [],
         header: (name: string) => sent[name] ?? '',
+        hasHeader: (name: string) => sent[name] !== undefined,
         headers: () => [],
         remoteAddress: () => ip,
         aborted: () => false,

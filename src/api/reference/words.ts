@@ -64,7 +64,7 @@ export const PATH_PARAMETERS: Readonly<Record<string, Fragment>> = {
   ruleId: id('rule', 'rul', 'rul_3fJ8sKd02LqPzX7mNbVt'),
   listId: id('list', 'lst', 'lst_9aQw3eRt5yUi7oPl1kJh'),
   webhookId: id('webhook', 'wh', 'wh_8uJm0kIo2lPq4aSd6fGh'),
-  deliveryId: id('delivery', 'dlv', 'dlv_6yHn8uJm0kIo2lPq4aSd'),
+  deliveryId: id('delivery', 'dlv', 'dlv_01KAJ6Q3ZV8M4T9XW2C5E7G1HN'),
   alertId: id('alert', 'alr', 'alr_1qAz3wSx5eDc7rFv9tGb'),
   erasureId: id('erasure', 'era', 'era_5tGb7yHn9uJm1kIo3lPq'),
   workspaceId: id('workspace', 'ws', 'ws_5tGb7yHn9uJm1kIo3lPq'),
@@ -72,7 +72,10 @@ export const PATH_PARAMETERS: Readonly<Record<string, Fragment>> = {
 }
 
 export const HEADER_PARAMETERS: Readonly<Record<string, readonly [name: string, description: string]>> = {
-  'if-match': ['If-Match', 'The `ETag` of the object as it was read.'],
+  'if-match': [
+    'If-Match',
+    'The `ETag` of the object as it was read; one it does not have is a `conflict`. `*` is any.',
+  ],
   'if-none-match': ['If-None-Match', 'The `ETag` of what you have.'],
   'idempotency-key': [
     'Idempotency-Key',

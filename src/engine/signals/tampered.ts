@@ -200,14 +200,16 @@ function osCpuDiffers({ claims, ua }: Attributes): boolean {
   }
 }
 
-/** Without components nothing can be compared: undetermined. */
+/** Without components nothing can be compared but the token with ours: undetermined, and a forged one is named. */
 export function detectTampered({ attributes, evidence }: SignalInput): Signal {
   const { claims, ua, os } = attributes
   const tally = newTally()
   nativeContradictions(tally, attributes)
+  const appSays = attributes.native?.hooked !== undefined || tally.methods.length > 0
+  if (evidence.includes('token_forged')) raise(tally, 'token_forged', TAMPERED.token_forged)
   if (claims.components === 0) {
-    const says = attributes.native?.hooked !== undefined || tally.methods.length > 0
-    return says ? verdictOf(tally, DETECTED_MIN.tampered, CLEAR_MAX, 'native') : undetermined()
+    if (appSays) return verdictOf(tally, DETECTED_MIN.tampered, CLEAR_MAX, 'native')
+    return tally.methods.length === 0 ? undetermined() : { ...undetermined(), methods: tally.methods }
   }
   workerChecks(tally, attributes)
   hintChecks(tally, attributes)
@@ -228,6 +230,5 @@ export function detectTampered({ attributes, evidence }: SignalInput): Signal {
   const phone = ua.type === 'mobile' && (os === 'Android' || os === 'iOS')
   if (phone && attributes.touchPoints === 0) raise(tally, 'mobile_without_touch', TAMPERED.mobile_without_touch)
   if (evidence.includes('token_contradiction')) raise(tally, 'token_contradiction', TAMPERED.token_contradiction)
-  if (evidence.includes('token_forged')) raise(tally, 'token_forged', TAMPERED.token_forged)
   return verdictOf(tally, DETECTED_MIN.tampered, CLEAR_MAX, 'client')
 }
