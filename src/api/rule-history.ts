@@ -21,11 +21,13 @@ import {
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
 import { keyKey } from '../records/keys.ts'
+import type { StoredList } from '../records/lists.ts'
 import type { StoredRule } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { presentAlert } from './alerts.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, placeOf } from './callers.ts'
+import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
@@ -169,6 +171,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
 function shown(object: unknown, resource: Audited) {
   if (object === null) return null
   if (resource === 'rule') return presentDefinition(object as StoredRule)
+  if (resource === 'list') return presentList(object as StoredList)
   if (resource === 'alert') return presentAlert(object as StoredAlert)
   return resource === 'webhook' ? presentAuditedWebhook(object as WebhookHead) : object
 }

@@ -5,6 +5,7 @@ import { foldListName, normaliseEntry } from '../domain/list.ts'
 import type { Key, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKeysOf } from '../records/aliases.ts'
+import type { AuditDraft } from '../records/audit.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
 import type { ListCommandData, ListEffect } from '../records/list-commands.ts'
 import {
@@ -69,7 +70,14 @@ export async function applyListCreate(command: CommandOf<'list.create'>, seq: nu
   const times = { createdAt: command.at, updatedAt: command.at }
   const list: StoredList = { id, name, type, description, ttl, entryCount: 0, ...times, version: seq }
   const put = [{ key: listNameKey(name), value: { id, type } satisfies NamedList }]
-  return changed(command, seq, read, { lists: [list], put, changes: [changeOf(list)], made: 1, outcome: { list } })
+  return changed(command, seq, read, {
+    lists: [list],
+    put,
+    changes: [changeOf(list)],
+    made: 1,
+    outcome: { list },
+    audit: { resource: 'list', id, action: 'create', before: null, after: list },
+  })
 }
 
 export async function applyListUpdate(command: CommandOf<'list.update'>, seq: number, read: Read): Promise<Change> {
@@ -77,7 +85,8 @@ export async function applyListUpdate(command: CommandOf<'list.update'>, seq: nu
   const old = await readStored(read, tenantOf(command), id)
   if (old === null) return refuse(seq, 'not_found')
   const list: StoredList = { ...old, ...changes, updatedAt: Math.max(old.updatedAt, command.at) }
-  return changed(command, seq, read, { lists: [list], changes: [], outcome: { list } })
+  const audit: AuditDraft = { resource: 'list', id, action: 'update', before: old, after: list }
+  return changed(command, seq, read, { lists: [list], changes: [], outcome: { list }, audit })
 }
 
 /** Its entries are out of sight from now on; removing what may be millions of them is left to a job. */
@@ -91,6 +100,7 @@ export async function applyListDelete(command: CommandOf<'list.delete'>, seq: nu
     changes: [changeOf(list, { gone: true })],
     made: -1,
     outcome: { list },
+    audit: { resource: 'list', id: list.id, action: 'delete', before: list, after: null },
   })
 }
 
@@ -270,6 +280,8 @@ interface Written {
   /** How many lists there are more. */
   readonly made?: number
   readonly outcome: { readonly list?: StoredList; readonly entries?: EntriesOutcome }
+  /** Of the list itself: entries say of themselves who added them, and go when a person asks to be forgotten. */
+  readonly audit?: AuditDraft
 }
 
 async function changed(command: ListCommand, seq: number, read: Read, what: Written): Promise<Change> {
@@ -293,6 +305,7 @@ async function changed(command: ListCommand, seq: number, read: Read, what: Writ
     outcome: { ok: true, seq, at: command.at, ...what.outcome },
     effects: [{ scope, put, drop }],
     lists: what.changes.length > 0 ? [{ workspace, env }] : [],
+    ...(what.audit === undefined ? {} : { audit: what.audit }),
   }
 }
 

@@ -7,7 +7,7 @@ import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
-export const AUDITED = ['rule', 'visitor', 'webhook', 'alert'] as const
+export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert'] as const
 export type Audited = (typeof AUDITED)[number]
 
 /** What a change says of itself. Objects are stored whole: what must not be read back is left out when they are presented. */

@@ -62,6 +62,18 @@ t.test('a list is made, read, changed, listed and deleted', async (t) => {
 
   const gone = await send('DELETE', `/v1/lists/${id}`, { key })
   t.same(gone.body, { deleted: true, listId: id, affectedRules: [] })
+  const audit = (await send('GET', `/v1/audit?resource=list&id=${id}`, { key })).body.data
+  t.match(
+    audit,
+    [
+      { action: 'delete', before: { name: 'bad_devices', ttl: null }, after: null },
+      { action: 'update', before: { ttl: 3600 }, after: { description: 'Bots', ttl: null } },
+      { action: 'update', before: { description: null, ttl: null }, after: { ttl: 3600 } },
+      { action: 'create', before: null, after: { id, name: 'bad_devices', createdAt: TIME } },
+    ],
+    'entries are not in the audit log: who added one stands in the entry, and goes with it',
+  )
+  t.equal(audit.length, 4)
   for (const [method, path, body] of [
     ['GET', `/v1/lists/${id}`, undefined],
     ['DELETE', `/v1/lists/${id}`, undefined],
