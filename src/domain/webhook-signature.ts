@@ -41,7 +41,7 @@ export interface VerifyOptions {
 
 /**
  * Whether a delivery was signed with the webhook's secret and is fresh. `rawBody` must be the bytes as they arrived: parsed and
- * written again they may differ.
+ * written again they may differ. Throws without a secret: under an empty key anybody can sign.
  */
 export function verifyWebhook(
   rawBody: Uint8Array | string,
@@ -49,6 +49,7 @@ export function verifyWebhook(
   secret: string,
   { toleranceSeconds = TOLERANCE_SECONDS, now = Date.now() }: VerifyOptions = {},
 ): boolean {
+  if (typeof secret !== 'string' || secret === '') throw new TypeError('verifyWebhook needs the secret of the webhook.')
   const header = readerOf(headers)
   const timestamp = header('x-service-timestamp')
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now / 1_000 - Number(timestamp)) > toleranceSeconds) return false

@@ -2,8 +2,7 @@
 
 import type { DecidedErasure } from '../events/record.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
-import type { EventEffects } from '../records/effects.ts'
-import type { RuleLog } from './judge.ts'
+import type { EventEffects, RuleLog } from '../records/effects.ts'
 import type { MatchCount } from './match-counts.ts'
 import type { Dirty } from './state.ts'
 

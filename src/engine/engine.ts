@@ -8,6 +8,7 @@ import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'
 import { annotatingPuts } from '../records/annotations.ts'
+import type { RuleLog } from '../records/effects.ts'
 import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import { appendDead, appendFenced, persist } from './append.ts'
@@ -15,7 +16,7 @@ import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from '.
 import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
 import type { Decider } from './decider.ts'
 import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
-import type { RuleLog } from './judge.ts'
+import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
 import { flattenItems } from './velocity/counted.ts'
@@ -229,6 +230,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       continue
     }
     const effects: RecordEffects[] = []
+    const lines: RuleLog[] = []
     const unapplied = records.filter((r) => r.seq > checkpointed)
     adopted += unapplied.length
     if (unapplied.length > 0) {
@@ -248,6 +250,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       const { items, to, erasure, annotation } = decoded
       if (record.seq > checkpointed) {
         effects.push(effectsOf(record.seq, decoded))
+        lines.push(...items.flatMap(ruleLogsOf))
         needs.counters.decided(partition, seq, record.seq, flattenItems(items))
       }
       if (record.seq > sunk && record.seq > checkpointed) {
@@ -263,7 +266,8 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
-    // Whether the last owner came to append them is not known.
+    // Whether the last owner came to write and append them is not known.
+    if (lines.length > 0) needs.report.ruleLogs(lines)
     await appendEffects({ ...needs.effects, log, clock: needs.clock }, partition, effects)
   }
   // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.

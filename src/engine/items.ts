@@ -3,7 +3,7 @@
 import type { StoredEvent } from '../domain/event.ts'
 import type { DecidedItem } from '../events/record.ts'
 import { type Lesson, packLesson } from '../identity/learned.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
 import type { Case } from './case.ts'
 
 /** What a decision leaves besides its row. */
@@ -16,14 +16,18 @@ export interface Outcome {
   readonly lesson: Lesson | null
   /** What it adds to the counters of its address and account. */
   readonly counted: readonly (number | null)[] | null
+  readonly lines: readonly LogLine[]
 }
+
+/** More than any sensible set of rules asks for; together they stay far below the limit of a record. */
+const LINES_CARRIED_MAX = 50
 
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 
 /** `row`: with the newline behind it. */
 export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Outcome): DecidedItem {
   const { requestId, workspace, env } = event
-  const { visitorId, state, indexed, effects, lesson, counted } = outcome
+  const { visitorId, state, indexed, effects, lesson, counted, lines } = outcome
   const matches: (readonly [string, number])[] = []
   for (const { id } of event.matchedRules) matches.push([id, 1])
   for (const { id } of event.monitorMatches) matches.push([id, 0])
@@ -47,5 +51,10 @@ export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Ou
   if (effects.length > 0) item.effects = effects
   if (lesson !== null) item.lesson = [c.familyId, packLesson(lesson)]
   if (counted !== null) item.counted = counted
+  if (lines.length > 0) item.logs = lines.slice(0, LINES_CARRIED_MAX)
   return item
 }
+
+/** The lines of an event that is adopted, which may have been written already: each is known by request, rule and place. */
+export const ruleLogsOf = ({ requestId, logs = [] }: DecidedItem): RuleLog[] =>
+  logs.map((line) => ({ requestId, ...line }))

@@ -14,7 +14,7 @@ import { type RecogniseInput, recognise } from '../identity/matcher.ts'
 import { recogniseNative, sameHardware } from '../identity/native.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import type { HeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import { lookBlindly } from './blind.ts'
@@ -52,20 +52,11 @@ export interface Judgement {
   readonly counters: Uint8Array
   /** What it adds to those of its address and account. */
   readonly counted: Counted
-  readonly logs: readonly RuleLog[]
+  readonly logs: readonly LogLine[]
   readonly effects: readonly DecidedEffect[]
   readonly effectsSkipped: number
   /** What the visit teaches, if anything. */
   readonly lesson: Lesson | null
-}
-
-/** A `log` side effect of the deciding rule, or of a monitored one. */
-export interface RuleLog {
-  readonly requestId: string
-  readonly ruleId: string
-  readonly index: number
-  readonly level: 'info' | 'warn' | 'error'
-  readonly message: string
 }
 
 type Draft = { -readonly [Field in keyof StoredEvent]: StoredEvent[Field] }
@@ -243,8 +234,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     linkedId,
   })
   recordVerdict(visitor, outcome.verdict)
-  const { effects, effectsSkipped } = outcome
-  const logs = outcome.logs.map((log) => ({ requestId: meta.requestId, ...log }))
+  const { effects, effectsSkipped, logs } = outcome
   const { counters, counted } = tally.finish(place)
   return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, lesson }
 }

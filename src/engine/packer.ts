@@ -47,7 +47,7 @@ export function createPacker(from: number, to: number) {
   return {
     /** `row`: with the newline behind it. */
     add(item: DecidedItem, row: Uint8Array): void {
-      const effectBytes = (item.effects?.length ?? 0) * EFFECT_BYTES
+      const effectBytes = ((item.effects?.length ?? 0) + (item.logs?.length ?? 0)) * EFFECT_BYTES
       const size = item.rowBytes + item.state.length + effectBytes + ITEM_OVERHEAD_BYTES
       if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
       items.push(item)

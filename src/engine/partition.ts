@@ -18,7 +18,7 @@ import { packVisitor } from '../identity/visitor.ts'
 import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
@@ -26,7 +26,7 @@ import type { Checkpoint, Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
 import { itemOf } from './items.ts'
-import { type JudgeNeeds, judge, type RuleLog } from './judge.ts'
+import { type JudgeNeeds, judge } from './judge.ts'
 import { createKin, KIN, type StoredKin } from './kin.ts'
 import { createLookup, isOrder, type Opened } from './lookup.ts'
 import { createMatchCounts } from './match-counts.ts'
@@ -206,6 +206,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       let held: Uint8Array = NO_STATE
       let indexed: readonly string[] = []
       let effects: readonly DecidedEffect[] = []
+      let lines: readonly LogLine[] = []
       let lesson: Lesson | null = null
       let counted: readonly (number | null)[] | null = null
       try {
@@ -213,7 +214,6 @@ export function createPartition(needs: PartitionNeeds): Partition {
         const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
         event = judged.event
         visitorId = judged.visitor.id
-        logs.push(...judged.logs)
         effectsSkipped += judged.effectsSkipped
         const before = judged.held
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
@@ -222,6 +222,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
+        lines = judged.logs
         lesson = judged.lesson
       } catch (error) {
         const reason = poisoned.has(c.seq) ? 'repeated_failure' : 'evaluation_failed'
@@ -232,7 +233,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
         indexed = []
       }
       const row = Buffer.from(`${toRow(event, partition, c.seq)}\n`)
-      const item = itemOf(c, event, row, { visitorId, state: held, indexed, effects, lesson, counted })
+      const item = itemOf(c, event, row, { visitorId, state: held, indexed, effects, lesson, counted, lines })
+      for (const line of lines) logs.push({ requestId: meta.requestId, ...line })
       apply(item)
       pack.add(item, row)
       if (ruleset !== null) {

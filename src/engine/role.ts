@@ -11,6 +11,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
 import type { Log } from '../log/log.ts'
+import type { RuleLog } from '../records/effects.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import type { Replay, Reply } from './decided.ts'
@@ -147,8 +148,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
         logger.error({ partition, error }, 'a partition is taken over again')
       },
       effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
-      ruleLogs(lines: readonly { readonly level: 'info' | 'warn' | 'error' }[]) {
-        for (const line of lines) logger[line.level](line, 'rule')
+      ruleLogs(lines: readonly RuleLog[]) {
+        for (const { level, message, ...place } of lines) logger[level]({ ...place, message }, 'rule')
       },
     },
   }

@@ -6,7 +6,7 @@ import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import type { Erasure } from '../records/erasures.ts'
 import type { Splitting } from '../records/splits.ts'
 
@@ -37,6 +37,8 @@ export interface DecidedItem {
   readonly lesson?: readonly [family: string, lesson: readonly number[]]
   /** What the event adds to counters of its address and account, as numbers; absent when it could not be decided. */
   readonly counted?: readonly (number | null)[]
+  /** Lines that rules asked for: whoever adopts the event writes them again. */
+  readonly logs?: readonly LogLine[]
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
@@ -94,8 +96,13 @@ const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
 /** What many items have not, at the end of their lists. */
-function extrasOf({ effects, lesson, counted }: DecidedItem): unknown[] {
-  const extras = [effects === undefined || effects.length === 0 ? null : effects, lesson ?? null, counted ?? null]
+function extrasOf({ effects, lesson, counted, logs }: DecidedItem): unknown[] {
+  const extras = [
+    effects === undefined || effects.length === 0 ? null : effects,
+    lesson ?? null,
+    counted ?? null,
+    logs ?? null,
+  ]
   while (extras.at(-1) === null) extras.pop()
   return extras
 }
@@ -158,6 +165,7 @@ type PackedItem = [
   (readonly DecidedEffect[] | null)?,
   (readonly [string, readonly number[]] | null)?,
   (readonly (number | null)[] | null)?,
+  (readonly LogLine[] | null)?,
 ]
 
 const lengthOf = (bytes: Uint8Array): number =>
@@ -203,6 +211,7 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     ...(i[14] == null ? {} : { effects: i[14] }),
     ...(i[15] == null ? {} : { lesson: i[15] }),
     ...(i[16] == null ? {} : { counted: i[16] }),
+    ...(i[17] == null ? {} : { logs: i[17] }),
   }))
   return { from, to, items, ...ofCommand(command), rows: bytes.subarray(4 + headerBytes) }
 }

@@ -25,6 +25,17 @@ export type DecidedEffect = Place &
     | { readonly type: 'slack'; readonly url: string; readonly message: string }
   )
 
+/** What a `log` side effect of the deciding rule, or of a monitored one, is to write. */
+export interface LogLine extends Place {
+  readonly level: 'info' | 'warn' | 'error'
+  /** At most RENDERED_BYTES_MAX bytes of UTF-8. */
+  readonly message: string
+}
+
+export interface RuleLog extends LogLine {
+  readonly requestId: string
+}
+
 /** Those of one event. */
 export interface EventEffects {
   readonly workspace: string

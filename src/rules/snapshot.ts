@@ -2,10 +2,10 @@
 // revision by each thread that sees it, asked for every event.
 
 import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from '../domain/event.ts'
-import type { LogEffect, Rule } from '../domain/rule.ts'
+import type { Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import { type Blockable, compileBlocked } from './blocked.ts'
 import { compileRules, type Mode } from './codegen.ts'
 import { type MakeEffect, prepareEffects } from './effects.ts'
@@ -30,15 +30,6 @@ export interface SnapshotInput {
   readonly revision: number
   /** Any rules of the environment; those neither live nor monitor are left out. */
   readonly rules: readonly Rule[]
-}
-
-export interface LogLine {
-  readonly ruleId: string
-  /** Place of the effect in the rule's sideEffects. */
-  readonly index: number
-  readonly level: NonNullable<LogEffect['level']>
-  /** At most RENDERED_BYTES_MAX bytes of UTF-8. */
-  readonly message: string
 }
 
 export interface Outcome {

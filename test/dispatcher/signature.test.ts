@@ -6,7 +6,7 @@ import t from 'tap'
 import { bodyFor, deliveryHeaders, renderPayload, secretsAt } from '../../src/dispatcher/envelope.ts'
 import { sampleOf } from '../../src/dispatcher/samples.ts'
 import { EVENT_TYPES, PAYLOAD_BYTES_MAX } from '../../src/domain/webhook.ts'
-import { signBody, signBodyAlone, signStandard } from '../../src/domain/webhook-signature.ts'
+import { signBody, signBodyAlone, signStandard, verifyWebhook } from '../../src/domain/webhook-signature.ts'
 import { must } from '../../src/lib/must.ts'
 
 const SECRET = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`
@@ -108,5 +108,31 @@ t.test('every type has a sample, and data that is too long shrinks to what it is
     const { data } = JSON.parse(body.toString('utf8'))
     t.equal(data.truncated, truncated)
     t.equal(data.requestId, sample.data.requestId)
+  }
+})
+
+t.test('the verifier believes only what is fresh and signed with the secret', async (t) => {
+  const [secret, body, now] = ['whsec_dGVzdA==', Buffer.from('{"a":"ü"}'), 1_700_000_000_000]
+  const signed = (seconds: number, key = secret) => ({
+    'X-Service-Timestamp': String(seconds),
+    'X-Service-Signature': signBody(key, seconds, body),
+  })
+  const at = now / 1_000
+  for (const offset of [-300, 0, 300]) t.ok(verifyWebhook(body, signed(at + offset), secret, { now }), `${offset} s`)
+  for (const offset of [-301, 301]) t.notOk(verifyWebhook(body, signed(at + offset), secret, { now }), `${offset} s`)
+  t.ok(verifyWebhook(body.toString(), new Headers(signed(at)), secret, { now }), 'as text, and with Headers')
+  t.notOk(verifyWebhook(Buffer.from('{"a":"u"}'), signed(at), secret, { now }))
+  t.notOk(verifyWebhook(body, signed(at, 'whsec_other'), secret, { now }))
+  t.notOk(verifyWebhook(body, {}, secret, { now }))
+  t.notOk(verifyWebhook(body, { ...signed(at), 'X-Service-Signature': 'sha256=' }, secret, { now }))
+})
+
+t.test('a verifier without a secret is a mistake, not one that anybody can sign for', async (t) => {
+  const body = Buffer.from('{}')
+  const forged = { 'x-service-timestamp': '1700000000', 'x-service-signature': signBody('', 1_700_000_000, body) }
+  const now = 1_700_000_000_000
+  for (const secret of ['', undefined as unknown as string]) {
+    t.throws(() => verifyWebhook(body, forged, secret, { now }), /secret/)
+    t.throws(() => verifyWebhook(body, {}, secret, { now }), /secret/, 'before anything of the request is looked at')
   }
 })

@@ -1,5 +1,5 @@
-// What rules did to lists, when everything is quiet: each side effect that was decided happened once, and neither an erased
-// visitor nor one who became another's alias is on a list.
+// What rules did, when everything is quiet: each change of a list that was decided happened once, each line was logged, and
+// neither an erased visitor nor one who became another's alias is on a list.
 
 import { aliasKey } from '../../src/records/aliases.ts'
 import { LIST_DELTA, type ListDelta } from '../../src/records/list-deltas.ts'
@@ -11,7 +11,7 @@ import { peek } from './model-kv.ts'
 
 const SCOPE = tenantScope('ws_model', 'live')
 
-export async function checkLists({ raw, kv, changes, decided, problem, lostPartition }: Facts): Promise<void> {
+export async function checkLists({ raw, kv, changes, decided, logged, problem, lostPartition }: Facts): Promise<void> {
   const happened = new Map<string, number>()
   for await (const { value } of scanAll<ListDelta>(raw.kv, SCOPE, LIST_DELTA)) {
     for (const { added, removed } of value.changes) {
@@ -46,6 +46,9 @@ export async function checkLists({ raw, kv, changes, decided, problem, lostParti
   for (const event of withEffects) {
     if (event.partition === lostPartition || spokenFor.has(placeOf(event))) continue
     problem('no side effect is lost', `${event.item.requestId} did not put ${event.item.visitorId} on the list`)
+  }
+  for (const { partition, item } of withEffects) {
+    if (partition !== lostPartition && !logged.has(item.requestId)) problem('no line of a rule is lost', item.requestId)
   }
   for (const id of listed) {
     if (survivorOf(id) !== id) problem('an alias is on no list', id)

@@ -42,6 +42,8 @@ export interface Facts extends Deployment {
   readonly changes: readonly Changed[]
   readonly erased: readonly Erased[]
   readonly decided: DecidedSoFar
+  /** Requests of which a line that a rule asked for was written. */
+  readonly logged: ReadonlySet<string>
   readonly exempt: Exemptions
   readonly processes: readonly ModelProcess[]
   /** The partition whose records in the kv were lost, or null. */

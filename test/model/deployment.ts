@@ -117,7 +117,7 @@ const WITH_LISTS: readonly CommandDraft[] = [
     actor: 'model',
     data: {
       id: 'rul_live',
-      changes: { sideEffects: [{ type: 'addToList', list: 'seen', value: 'visitorId' }] },
+      changes: { sideEffects: [{ type: 'addToList', list: 'seen', value: 'visitorId' }, { type: 'log' }] },
       maxima: MAXIMA,
     },
   },

@@ -27,6 +27,7 @@ import { type EventReads, openEventReads } from '../../src/reads/events.ts'
 import { awaitSplit } from '../../src/reads/split-progress.ts'
 import { openVisitorReads, type VisitorReads } from '../../src/reads/visitors.ts'
 import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import type { RuleLog } from '../../src/records/effects.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import { runSink } from '../../src/sink/sink.ts'
@@ -63,6 +64,7 @@ export interface ProcessNeeds {
   readonly workspace: Workspace
   /** Answers leave for the ingress; `reads` sees what this process could answer now. */
   readonly onReply: (replies: readonly Reply[], reads: EventReads) => void
+  readonly onRuleLogs: (lines: readonly RuleLog[]) => void
   /** A role ended or raised what it must not. */
   readonly onFailure: (role: string, error: unknown) => void
 }
@@ -225,7 +227,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
           if (error instanceof MissingPosition) missingPositions.add(p)
           if (error instanceof TypeError || error instanceof RangeError) onFailure('engine', error)
         },
-        ruleLogs: () => undefined,
+        ruleLogs: needs.onRuleLogs,
         effectsSkipped: () => undefined,
       }
       const engine = {

@@ -97,6 +97,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const watch = createWatch(deployment, decided, exempt.isRequest, problem)
   watchTrims(deployment, scheduler, keepMs, problem)
 
+  const logged = new Set<string>()
+
   function start(): void {
     const name = `p${processes.length}`
     const skewMs = random.int(2 * CLOCK_SKEW_MS) - CLOCK_SKEW_MS
@@ -121,6 +123,9 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
       workspace,
       onReply([reply], reads) {
         if (reply !== undefined) queueMicrotask(() => void watch.onReply(reply.requestId, reply.body, reads))
+      },
+      onRuleLogs: (lines) => {
+        for (const { requestId } of lines) logged.add(requestId)
       },
       onFailure: (role, error) => problem('no role fails', `${name} ${role}: ${(error as Error).stack}`),
     })
@@ -254,7 +259,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const lostPartition = chaos.lostPartition()
   if (failures.length === 0)
     await checkWorld(
-      { ...deployment, answers, changes, erased, processes, lostPartition, decided, exempt, problem },
+      { ...deployment, answers, changes, erased, processes, lostPartition, decided, logged, exempt, problem },
       scheduler,
     )
   return {
