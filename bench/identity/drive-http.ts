@@ -1,6 +1,7 @@
 // Visits sent to a real embedded server with a public test key, as browsers would: own headers, own address and time by
 // `mock`, many in flight, one at a time per device since each needs the token of the one before.
 
+import { randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { isoTime } from '../../src/events/present.ts'
 import { type Answer, createStorages } from './answer.ts'
@@ -8,6 +9,7 @@ import type { Drive } from './drive-direct.ts'
 import type { Visit } from './population.ts'
 
 const IN_FLIGHT_MAX = 256
+const TRIES_MAX = 5
 /** Visits under way at once lie at most this far apart, so that devices do not overtake each other by much. */
 const SPAN_MS_MAX = 86_400_000
 /** What the server needs: visits of long ago are taken, and decisions waited for. */
@@ -26,9 +28,20 @@ interface Result {
 }
 
 /** One identification over HTTP; rejects when the answer is no 200. */
-export function identify(agent: Agent, { port, key }: Target, visit: Visit, token: string | null): Promise<Result> {
+export async function identify(agent: Agent, target: Target, visit: Visit, token: string | null): Promise<Result> {
   const mock = { at: isoTime(visit.atMs), ip: visit.ip }
-  const body = Buffer.from(JSON.stringify({ ...visit.body, storageToken: token, mock }))
+  const body = Buffer.from(JSON.stringify({ ...visit.body, nonce: randomUUID(), storageToken: token, mock }))
+  for (let tries = 1; ; tries++) {
+    try {
+      return await post(agent, target, visit, body)
+    } catch (error) {
+      // A connection that the server closes as idle may be the one that is used again. With its nonce a visit counts once.
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET' || tries === TRIES_MAX) throw error
+    }
+  }
+}
+
+function post(agent: Agent, { port, key }: Target, visit: Visit, body: Buffer): Promise<Result> {
   const headers = {
     ...visit.headers,
     authorization: `Bearer ${key}`,
