@@ -21,6 +21,7 @@ import type { Log } from '../log/log.ts'
 import { openAnalytics } from '../reads/analytics.ts'
 import { openErasureReads } from '../reads/erasures.ts'
 import type { EventReads } from '../reads/events.ts'
+import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
@@ -110,7 +111,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
   const erase = openErase({ log, kv, clock, random, partitions })
-  const visitors = openVisitorReads(kv, partitions)
+  const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())

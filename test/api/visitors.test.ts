@@ -67,6 +67,17 @@ const visitorWith = (visitorId: string, totalVisits: number) =>
     ({ body }) => body?.totalVisits === totalVisits,
   )
 
+t.test('who was just identified can be read, merged and erased at once', async (t) => {
+  let devices = 100
+  const fresh = async () => (await identify(deviceOf(devices++), { key })).body.visitorId as string
+  for (let n = 0; n < 5; n++) {
+    t.equal((await get(`/v1/visitors/${await fresh()}`, key)).status, 200)
+    const [survivor, visitorId] = [await fresh(), await fresh()]
+    t.equal((await send('POST', `/v1/visitors/${survivor}/merge`, { key, body: { visitorId } })).status, 200)
+    t.equal((await send('DELETE', `/v1/visitors/${await fresh()}`, { key })).status, 200)
+  }
+})
+
 t.test('a visitor is there within a second of the 200', async (t) => {
   const tookMs: number[] = []
   const see = async (device: object) => {

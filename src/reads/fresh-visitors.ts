@@ -1,0 +1,44 @@
+// Visitors as whoever was just told of one expects them: there, although their partition has not made its checkpoint yet.
+
+import { homePartition, isVisitorId } from '../domain/ids.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../log/log.ts'
+import { ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
+import type { VisitorReads } from './visitors.ts'
+
+export interface FreshVisitorsNeeds {
+  readonly visitors: VisitorReads
+  readonly kv: Pick<Kv, 'position'>
+  readonly log: Pick<Log, 'last'>
+  readonly clock: Pick<Clock, 'sleep'>
+  readonly partitions: number
+}
+
+const LOOK_MS = 20
+/** Checkpoints follow decisions within 200 ms; a partition that nobody owns makes none. */
+const WAIT_MS_MAX = 1_000
+
+/**
+ * The same reads, but who is not found is looked for again when the checkpoint has what was decided before the question: an erasure or
+ * a merge right after an identification finds its visitor. Nobody waits where everything decided is in it.
+ */
+export function openFreshVisitors({ visitors, kv, log, clock, partitions }: FreshVisitorsNeeds): VisitorReads {
+  /** Whether there was anything to wait for. */
+  async function settled(partition: number): Promise<boolean> {
+    const decided = await log.last('events', partition)
+    const isBehind = async () => ((await kv.position(partitionScope(partition), ENGINE_POSITION)) ?? 0) < decided
+    if (!(await isBehind())) return false
+    for (let waitedMs = 0; waitedMs < WAIT_MS_MAX && (await isBehind()); waitedMs += LOOK_MS) await clock.sleep(LOOK_MS)
+    return true
+  }
+
+  return {
+    ...visitors,
+    async byId(workspace, env, visitorId) {
+      const found = await visitors.byId(workspace, env, visitorId)
+      if (found !== null || !isVisitorId(visitorId)) return found
+      return (await settled(homePartition(visitorId, partitions))) ? visitors.byId(workspace, env, visitorId) : null
+    },
+  }
+}
