@@ -4,7 +4,7 @@
 import { KEYS_PER_WORKSPACE_MAX, makeTokenSecret, newKey } from '../control/bootstrap.ts'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { type RandomBytes, seededBytes } from '../domain/ids.ts'
 import { makeKey } from '../domain/keys.ts'
 import { type Static, Type } from '../domain/schema.ts'
@@ -50,7 +50,6 @@ const ORIGINS_MAX = 50
 const ORIGIN_CHARS_MAX = 300
 const RETENTION_DAYS_MAX = 3_650
 const KEY_KINDS: readonly KeyKind[] = ['public', 'secret']
-const ENVS: readonly Env[] = ['live', 'test']
 
 const name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })
 /** Only known reasons; an update replaces all of them, with none for the standard weights. */

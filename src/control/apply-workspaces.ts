@@ -1,6 +1,6 @@
 // Commands about workspaces. Each also touches both environments, whose rulesets hold a copy of the workspace.
 
-import type { Env } from '../domain/event.ts'
+import { ENVS } from '../domain/event.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import type { Command } from '../records/commands.ts'
 import { KEYS_VERSION } from '../records/keys.ts'
@@ -8,8 +8,6 @@ import { RULESET, type RulesetMeta } from '../records/rules.ts'
 import { SYSTEM, tenantScope } from '../records/scopes.ts'
 import { readWorkspace, WORKSPACE_COPY, workspaceKey } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Effect, type Read, refuse } from './apply.ts'
-
-const ENVS: readonly Env[] = ['live', 'test']
 
 export async function applyWorkspaceCreate(
   command: CommandOf<'workspace.create'>,

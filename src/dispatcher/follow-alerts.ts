@@ -1,6 +1,6 @@
 // Follows incidents of alerts: each becomes deliveries, and is forgotten here when these are stored.
 
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -22,7 +22,6 @@ export interface FollowAlertsNeeds extends PassOnNeeds {
   readonly report: (error: unknown) => void
 }
 
-const ENVS: readonly Env[] = ['live', 'test']
 const LOOK_MS = 1_000
 const LOOK_MS_PER_TENANT = 2
 const NOTICES_PER_PAGE = 50

@@ -1,7 +1,7 @@
 // Follows what happens to lists: entries that were added or whose time was over become deliveries. How far subscribers were told
 // stands beside the lists, and deltas that they were not told of yet are kept until then.
 
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -29,7 +29,6 @@ export interface FollowListsNeeds extends PassOnNeeds {
   readonly onLost: (workspace: string, env: Env) => void
 }
 
-const ENVS: readonly Env[] = ['live', 'test']
 /** Hints may be lost: every environment is looked at this often, or less often where there are very many. */
 const LOOK_MS = 1_000
 const LOOK_MS_PER_TENANT = 2

@@ -1,7 +1,8 @@
 // The event: what one identification became. StoredEvent is the full private form that rules read and ClickHouse keeps;
 // the masked public form of the contract is made from it in events/present.ts.
 
-export type Env = 'live' | 'test'
+export const ENVS = ['live', 'test'] as const
+export type Env = (typeof ENVS)[number]
 export type Verdict = 'allow' | 'challenge' | 'block'
 export type ChallengeType = 'captcha' | 'otp' | 'email' | 'webauthn' | 'device_check' | 'custom'
 export const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']

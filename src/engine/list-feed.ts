@@ -2,7 +2,7 @@
 // anew where deltas were missed, and handed to the worker with its next step.
 
 import type { Bus } from '../bus/bus.ts'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { rulesetName } from '../records/evaluators.ts'
@@ -60,7 +60,6 @@ interface Tenant {
   refreshing: Promise<void>
 }
 
-const ENVS: readonly Env[] = ['live', 'test']
 const POLL_MS = 1_000
 
 /** Resolves when all lists are read. */

@@ -2,7 +2,7 @@
 // next task, confirmed to whoever waits for the change to be in force.
 
 import type { Bus } from '../bus/bus.ts'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
@@ -33,7 +33,6 @@ export interface Rulesets {
   stop(): Promise<void>
 }
 
-const ENVS: readonly Env[] = ['live', 'test']
 const POLL_MS = 1_000
 const HEARTBEAT_MS = 3_000
 

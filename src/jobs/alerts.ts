@@ -2,7 +2,7 @@
 // processes have a go.
 
 import { type Alert, passes } from '../domain/alert.ts'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -19,8 +19,6 @@ export interface AlertJobNeeds {
   readonly everyMs: number
   readonly onError: (error: unknown) => void
 }
-
-const ENVS: readonly Env[] = ['live', 'test']
 
 /** Runs until `signal` aborts. Nothing is remembered here: when an alert fired last is in the kv. */
 export async function runAlerts(needs: AlertJobNeeds, signal: AbortSignal): Promise<void> {

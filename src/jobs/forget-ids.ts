@@ -3,7 +3,7 @@
 // commands again comes to what it came to.
 
 import { createHash } from 'node:crypto'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { BASE62, homePartition } from '../domain/ids.ts'
 import type { Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -27,7 +27,6 @@ export interface ForgetIdsNeeds {
 export type Rename = (workspace: string, env: Env, text: string) => Promise<string>
 
 const BATCH = { recordsMax: 200, bytesMax: 2_000_000, waitMsMax: 0 }
-const ENVS = ['live', 'test'] as const
 const VISITOR_ID = /pv_[0-9A-Za-z]{20}/g
 
 /** Twice equals once. */

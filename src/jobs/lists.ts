@@ -2,7 +2,7 @@
 // deleted is cleared away. Nothing is remembered here, so whoever holds the lease next goes on.
 
 import type { Bus } from '../bus/bus.ts'
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { type RandomBytes, ulid } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX } from '../domain/list.ts'
 import type { Key, Kv, Scope } from '../kv/kv.ts'
@@ -36,7 +36,6 @@ export interface ListJobNeeds {
   readonly onError: (error: unknown) => void
 }
 
-const ENVS: readonly Env[] = ['live', 'test']
 const ROUND_MS = 250
 /** Hints may be lost: every environment is looked at this often, or less often where there are very many. */
 const LOOK_MS = 1_000

@@ -1,5 +1,6 @@
 // One partition into a backup while it may be working: its log and its state in an order in which nothing can fall between.
 
+import { ENVS } from '../domain/event.ts'
 import { decodeEventsRecord } from '../events/record.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -38,7 +39,6 @@ export interface PartitionWriters {
 
 /** Collections of visitors: what they hold grows with them. */
 const WALKED = ['visitor', 'index', 'learned', ERASED] as const
-const ENVS = ['live', 'test'] as const
 /** Far below what the log keeps at least: nothing is trimmed unseen while the visitors are walked. */
 const FOLLOW_MS = 1_000
 const STEADY_ATTEMPTS_MAX = 200

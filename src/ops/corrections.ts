@@ -1,7 +1,7 @@
 // `fingerpost corrections export`: pairs that were merged or split by hand, with what is kept of both sides, so that recognition
 // can be measured on them. Accounts are left out, and of addresses there are hashes.
 
-import type { Env } from '../domain/event.ts'
+import { ENVS, type Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -24,8 +24,6 @@ export interface ExportedCorrection {
   readonly visitors: Correction['visitors']
   readonly sides: readonly [CorrectionSide, CorrectionSide]
 }
-
-const ENVS = ['live', 'test'] as const
 
 /** Every pair of a deployment, oldest first in each environment. */
 export async function* exportCorrections(

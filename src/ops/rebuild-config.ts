@@ -3,6 +3,7 @@
 
 import { DEFAULT_WORKSPACE } from '../control/bootstrap.ts'
 import { runControl } from '../control/owner.ts'
+import { ENVS } from '../domain/event.ts'
 import type { Key, Kv, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
@@ -17,7 +18,6 @@ const BOOTSTRAP_FINISHED = 1
 const DEPLOYMENT: Key = ['meta', 'deployment']
 
 const WAIT_MS = 1_000
-const ENVS = ['live', 'test'] as const
 
 export interface RefoldConfigNeeds {
   readonly log: Log

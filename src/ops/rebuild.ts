@@ -2,6 +2,7 @@
 // counts come from ClickHouse up to where the log begins, and the engine adopts the decisions that are still in the log.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { ENVS } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import { itemsOf, reindex } from '../engine/refold.ts'
 import { decodeEventsRecord, erasureOf } from '../events/record.ts'
@@ -35,8 +36,6 @@ import { batchesOf, recordsOf } from './rebuild-read.ts'
 import { newestSunk, rebuildSink } from './rebuild-sink.ts'
 import { type Staging, stageVisits } from './rebuild-staging.ts'
 import { rebuildVisitors } from './rebuild-visitors.ts'
-
-const ENVS = ['live', 'test'] as const
 
 export interface RebuildNeeds {
   readonly log: Log

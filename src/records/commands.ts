@@ -1,8 +1,7 @@
 // Commands and outcomes of the control plane: what may stand in the `changes` topic, its encoding and its validation.
 
 import { ApiError, type ErrorCode } from '../domain/errors.ts'
-import type { Env } from '../domain/event.ts'
-import { CHALLENGE_TYPES, VERDICTS } from '../domain/event.ts'
+import { CHALLENGE_TYPES, ENVS, type Env, VERDICTS } from '../domain/event.ts'
 import type { Group, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
 import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
 import { type Static, type TSchema, Type } from '../domain/schema.ts'
@@ -229,7 +228,7 @@ const COMMAND = Type.Object(
     at: count,
     actor: text(200),
     workspace: id,
-    env: nullable(oneOf(['live', 'test'])),
+    env: nullable(oneOf(ENVS)),
     type: oneOf(Object.keys(DATA)),
     data: Type.Object({}),
     expectVersion: Type.Optional(count),

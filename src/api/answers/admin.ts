@@ -1,5 +1,6 @@
 // What the operator's API shows of workspaces and keys, and how its endpoints are described; also `/v1/meta`.
 
+import { ENVS } from '../../domain/event.ts'
 import { Type } from '../../domain/schema.ts'
 import { API_VERSIONS, PLANS, SCOPES } from '../../domain/workspace.ts'
 import { deleted, moment, offsetPage, orNull, PAGE_MEMBERS, type RouteDoc, shared, words } from '../describe.ts'
@@ -20,7 +21,7 @@ export const Workspace = shared(
 const keyMembers = {
   id,
   kind: oneOf(['public', 'secret']),
-  environment: oneOf(['live', 'test']),
+  environment: oneOf(ENVS),
   prefix: words(),
   last4: words(),
   label: orNull(words()),
