@@ -8,7 +8,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { notePurge, readPurge } from '../records/erasure-progress.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
-import { hideAgain } from '../sink/erase.ts'
+import { HIDE, hideAgain } from '../sink/erase.ts'
 import { QUARANTINE_TABLE } from '../sink/insert.ts'
 import { type RewriteNeeds, rewriteStores } from './rewrite.ts'
 
@@ -28,7 +28,6 @@ const DAY_MS = 86_400_000
 /** ClickHouse may have been away for so long when an erasure was to be executed. */
 const LATE_MS = 2 * DAY_MS
 const ROUNDS_MAX = 5
-const HIDE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"
 /** What is kept of an address: /24 of IPv4 (as it is mapped into IPv6), /48 of IPv6. */
 const NETWORK = `if(startsWith(IPv6NumToString(ip), '::ffff:'),
   tupleElement(IPv6CIDRToRange(ip, 120), 1), tupleElement(IPv6CIDRToRange(ip, 48), 1))`

@@ -9,7 +9,7 @@ import { QUARANTINE_TABLE } from './insert.ts'
 export const ERASURES_TABLE = 'erasures'
 const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_partition'] as const
 /** Patches hide rows in milliseconds, where a mutation rewrites the parts they are in. */
-const HIDE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"
+export const HIDE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"
 
 const RECENT = `FROM ${ERASURES_TABLE} WHERE at >= fromUnixTimestamp64Milli({since:Int64})`
 /** As `erasedId` makes it. */
