@@ -31,7 +31,7 @@ export function openPatching(clickhouse: Pick<ClickHouse, 'query'>, waitMsMax: n
   }
 
   return async (table: string, write: () => Promise<void>): Promise<void> => {
-    let before = seen.get(table)
+    let before = seen.get(table) ?? (await look(table)).newest
     for (;;) {
       await write()
       const { newest } = await look(table)
