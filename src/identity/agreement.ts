@@ -14,6 +14,7 @@ import {
   RATIO,
   SCREEN,
   screenCode,
+  TIMEZONE,
   VALUE_NAMES,
 } from './profile.ts'
 
@@ -43,7 +44,12 @@ const WEIGHTS: Readonly<Record<(typeof VALUE_NAMES)[number], Weight>> = {
 }
 
 /** Chance of agreement for values that so many devices share that they say little. */
-const Q_COMMON = { gpu: 0.6, screen: 0.28, fonts: 0.5, languages: 0.4 } as const
+const Q_COMMON: readonly (readonly [position: number, q: number])[] = [
+  [GPU, 0.6],
+  [SCREEN, 0.28],
+  [FONTS, 0.5],
+  [LANGUAGES, 0.4],
+]
 const COMMON_SCREENS = new Set([screenCode(1920, 1080), screenCode(1366, 768), screenCode(1536, 864)])
 
 // A phone's model fixes all hardware: once it agrees, the rest adds little. iPhones are alike but for screen and language.
@@ -66,17 +72,46 @@ const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [FONTS]: 0.95,
 }
 
-/** m and q of one observation, by position of the profile's values. */
+/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
+export type NetworkMatch = 0 | 1 | 2
+export const SAME_ADDRESS = 0
+export const SAME_NETWORK = 1
+export const ELSEWHERE = 2
+export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE] as const
+
+/** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
+export const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
+  0: { languages: 0.85, timezone: 0.97 },
+  1: { languages: 0.6, timezone: 0.95 },
+  2: { languages: 0, timezone: 0 },
+}
+/** Chances of one observation, by position of the profile's values. */
 export interface Chances {
   readonly m: readonly number[]
-  readonly q: readonly number[]
+  /** log(1 - q). */
+  readonly unlike: readonly number[]
+  /** Log of the chance that another device agrees, by where that one is: those in one place speak alike. */
+  readonly alike: readonly (readonly number[])[]
 }
 
 const ALL = VALUE_NAMES.map((name) => WEIGHTS[name])
 export const VALUE_PRIORS: readonly number[] = ALL.map(({ m }) => m)
 
-function chancesOf(special: Readonly<Record<number, number>>, m: readonly number[] = VALUE_PRIORS): Chances {
-  return { m, q: ALL.map((weight, i) => special[i] ?? weight.q) }
+/** One for every set of values that are common, by the bits of that set in Q_COMMON: logs are costly where every visit is compared. */
+function chancesOf(special: Readonly<Record<number, number>>, m: readonly number[] = VALUE_PRIORS): readonly Chances[] {
+  return Array.from({ length: 1 << Q_COMMON.length }, (_, common) => {
+    const q = ALL.map((weight, i) => special[i] ?? weight.q)
+    Q_COMMON.forEach(([i, least], bit) => {
+      if ((common >> bit) & 1) q[i] = Math.max(q[i] as number, least)
+    })
+    const alike = NETWORK_MATCHES.map((match) => {
+      const { languages, timezone } = TOGETHER[match]
+      return q.map((chance, i) =>
+        Math.log(Math.max(chance, i === LANGUAGES ? languages : i === TIMEZONE ? timezone : 0)),
+      )
+    })
+    return { m, unlike: q.map((chance) => Math.log(1 - chance)), alike }
+  })
 }
 
 const DESKTOP = chancesOf({})
@@ -102,30 +137,21 @@ const sayingLittle = new Set(['software', 'masked', 'virtual', 'apple'])
 /** Chances for one observation: by kind of device, with popular values worth less. */
 export function chancesFor(attributes: Attributes): Chances {
   const { os, gpu, languages } = attributes
-  if (os === 'iOS') return APPLE_PHONE
+  if (os === 'iOS') return APPLE_PHONE[0] as Chances
   const { engine } = attributes.ua
   const desktop = engine === 'Gecko' ? DESKTOP_GECKO : engine === 'WebKit' ? APPLE_DESKTOP : DESKTOP
-  const base = os === 'Android' ? PHONE : desktop
   const screen = attributes.profile.values[SCREEN]
-  const q = base.q.slice()
-  const atLeast = (position: number, common: number) => {
-    q[position] = Math.max(q[position] as number, common)
-  }
-  if (gpu !== null && sayingLittle.has(gpu.class)) atLeast(GPU, Q_COMMON.gpu)
-  if (screen !== null && screen !== undefined && COMMON_SCREENS.has(screen)) atLeast(SCREEN, Q_COMMON.screen)
-  if (attributes.fontCount !== null && attributes.fontCount < 3) atLeast(FONTS, Q_COMMON.fonts)
-  if (languages[0] === 'en-US') atLeast(LANGUAGES, Q_COMMON.languages)
-  return { m: base.m, q }
+  let common = 0
+  if (gpu !== null && sayingLittle.has(gpu.class)) common |= 1
+  if (screen !== null && screen !== undefined && COMMON_SCREENS.has(screen)) common |= 2
+  if (attributes.fontCount !== null && attributes.fontCount < 3) common |= 4
+  if (languages[0] === 'en-US') common |= 8
+  return (os === 'Android' ? PHONE : desktop)[common] as Chances
 }
 
 /** Text drawn at another display scale differs by itself: then another canvas says next to nothing. */
 export const CANVAS_RESCALED = Math.log(0.6 / 0.75)
 
-/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
-export type NetworkMatch = 0 | 1 | 2
-export const SAME_ADDRESS = 0
-export const SAME_NETWORK = 1
-export const ELSEWHERE = 2
 /** By NetworkMatch: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
 export const NETWORK_PRIOR = [0.54, 0.14, 0.32] as const
 
@@ -149,12 +175,6 @@ export const DEVICES_VISITORS = 40
 export const LOOKALIKES_DESKTOP = 0.1
 export const LOOKALIKES_PHONE = 0.3
 
-/** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
-export const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
-  0: { languages: 0.85, timezone: 0.97 },
-  1: { languages: 0.6, timezone: 0.95 },
-  2: { languages: 0, timezone: 0 },
-}
 /** How much likelier a clone of a visitor is once two of its storages were seen alive (assumed). */
 export const CLONED_BEFORE = 30
 

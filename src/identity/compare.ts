@@ -1,20 +1,23 @@
 // How much speaks for one known visitor against a device nobody has seen: every value, the browser's version, the network,
 // how often this visitor comes without a token, and how many other devices would look like that.
 
+import { hash53 } from '../domain/ids.ts'
+import { lineOf, subnetOf } from '../domain/ip.ts'
 import {
   CANVAS_RESCALED,
   type Chances,
+  chancesFor,
   DEVICES_ASSUMED,
   DEVICES_VISITORS,
   ELSEWHERE,
   LOOKALIKES_DESKTOP,
   LOOKALIKES_PHONE,
+  NETWORK_MATCHES,
   type NetworkMatch,
   OTHERS_UNSEEN,
   SAME_ADDRESS,
   SAME_NETWORK,
   SHARED_NETWORK,
-  TOGETHER,
 } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { jointPositions } from './keys.ts'
@@ -28,22 +31,28 @@ import {
   RATIO,
   SCREEN,
   samePanel,
-  TIMEZONE,
+  VALUE_NAMES,
 } from './profile.ts'
-import { type Returns, returningNow } from './returns.ts'
-import { versionRatio } from './versions.ts'
+import { type Returns, returningNow, returnsOf } from './returns.ts'
+import { type VersionsLearned, versionRatio } from './versions.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
-/** One visit, prepared for comparing many visitors with it. */
-export interface Seen {
+/** What a visitor's values weigh that was last seen at some age: logs, by position. */
+interface Weights {
+  readonly same: readonly number[]
+  readonly different: readonly number[]
+  /** By NetworkMatch. */
+  readonly networks: readonly number[]
+  readonly versions: VersionsLearned
+}
+
+/** What is to be compared with visitors. */
+export interface Visited {
   readonly attributes: Attributes
   readonly atMs: number
-  readonly returns: Returns
-  readonly line: number
-  readonly subnet: number
-  readonly chances: Chances
-  /** Of `chances`, by NetworkMatch. */
-  readonly coincidences: readonly (readonly number[])[]
+  /** Canonical. */
+  readonly ip: string
+  readonly isPrivate: boolean
   readonly learned: Learned
   /** Visitors ever seen under each match key, by its letter; what is missing counts as none. */
   readonly totals: Readonly<Record<string, number>>
@@ -51,8 +60,25 @@ export interface Seen {
   readonly partitions: number
 }
 
+/** One visit, prepared for comparing many visitors with it: whatever does not depend on the visitor is made once. */
+export interface Seen extends Visited {
+  readonly returns: Returns
+  readonly line: number
+  readonly subnet: number
+  readonly chances: Chances
+  /** By age of the earlier visit; made when the first visitor of that age is compared. */
+  readonly weights: (Weights | undefined)[]
+  /** Devices of the system and browser to confuse one with, in all partitions. */
+  readonly devices: number
+  /** Devices still unseen that look like one whose look only it has. */
+  readonly lookalikes: number
+  readonly joints: Joints
+}
+
 export interface Compared {
   readonly visitor: VisitorState
+  /** Found under the exact key. */
+  readonly exact: boolean
   readonly nearby: boolean
   /** Screen, languages or model differ. */
   readonly differing: number
@@ -70,13 +96,12 @@ export function networkOf(visitor: VisitorState, line: number, subnet: number): 
   return match
 }
 
-const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE] as const
-
-const alternateOf = new Map(ALTERNATING.map((position, a) => [position as number, a]))
+/** By position of the profile: where its alternates are kept; -1 when they are not. */
+const ALTERNATES_AT = VALUE_NAMES.map((_, position) => (ALTERNATING as readonly number[]).indexOf(position))
 
 export function isAlternate(visitor: VisitorState, position: number, value: number): boolean {
-  const a = alternateOf.get(position)
-  return a !== undefined && visitor.alternates[a]?.includes(value) === true
+  const at = ALTERNATES_AT[position] as number
+  return at >= 0 && visitor.alternates[at]?.includes(value) === true
 }
 
 function rescaled(known: Profile, seen: Profile): boolean {
@@ -86,102 +111,130 @@ function rescaled(known: Profile, seen: Profile): boolean {
   return samePanel(a, ratioA, b, ratioB)
 }
 
-/** Devices of the system and browser to confuse one with, in all partitions. */
-const devicesOf = ({ learned: { visitors }, partitions }: Seen): number =>
-  (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions
+/** The positions that a key joins, and the same as bits. */
+interface Joint {
+  readonly letter: 'a' | 'b' | 'd' | 'e'
+  readonly positions: readonly number[]
+  readonly bits: number
+}
+interface Joints {
+  readonly looks: readonly Joint[]
+  readonly hardware: Joint
+}
 
-/** Logs of the chances that another device agrees by chance, by where it is: those in one place speak alike. */
-export const coincidences = ({ q }: Chances): number[][] =>
-  NETWORK_MATCHES.map((match) => {
-    const together = TOGETHER[match]
-    return q.map((chance, i) => {
-      if (i === LANGUAGES) return Math.log(Math.max(chance, together.languages))
-      return Math.log(i === TIMEZONE ? Math.max(chance, together.timezone) : chance)
-    })
-  })
+function jointsFor(gecko: boolean): Joints {
+  const joint = (letter: Joint['letter']): Joint => {
+    const positions = jointPositions(letter, gecko)
+    return { letter, positions, bits: positions.reduce((bits, i) => bits | (1 << i), 0) }
+  }
+  return { looks: [joint('e'), joint('d'), joint('a')], hardware: joint('b') }
+}
+const JOINTS = jointsFor(false)
+const JOINTS_GECKO = jointsFor(true)
+
+export function prepare(visited: Visited): Seen {
+  const { attributes, ip, isPrivate, learned, partitions } = visited
+  const chances = chancesFor(attributes)
+  const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
+  const { visitors } = learned
+  return {
+    ...visited,
+    returns: returnsOf(learned, isPrivate),
+    line: hash53(lineOf(ip)),
+    subnet: hash53(subnetOf(ip)),
+    chances,
+    weights: [],
+    devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
+    lookalikes: lookalikesUnseen(learned, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
+    joints: attributes.ua.engine === 'Gecko' ? JOINTS_GECKO : JOINTS,
+  }
+}
+
+function weightsAt(seen: Seen, age: number): Weights {
+  const known = seen.weights[age]
+  if (known !== undefined) return known
+  const { chances, learned } = seen
+  const same: number[] = []
+  const different: number[] = []
+  for (let i = 0; i < chances.m.length; i++) {
+    const m = keeping(learned, chances.m[i] as number, i, age)
+    same.push(Math.log(m))
+    different.push(Math.log(1 - m) - (chances.unlike[i] as number))
+  }
+  const networks = NETWORK_MATCHES.map((match) => Math.log(staying(learned, match, age)))
+  const made = { same, different, networks, versions: versionsAt(learned, age) }
+  seen.weights[age] = made
+  return made
+}
 
 /**
- * Log of how many other devices would agree with the visit in all that this visitor agrees in, network included, of all
- * `devices`. Values hang together, so their chances alone would make what is popular look rare: the visitors counted
- * under a key that joins them say how popular it is.
+ * Log of how many other devices would agree with the visit in all that a visitor agrees in, network included. Values hang
+ * together, so their chances alone would make what is popular look rare: the visitors counted under a key that joins them
+ * say how popular it is. `agreed` and `equal`: bits of positions, the latter where both are the same or unknown.
  */
-function logAlike(
-  known: Profile,
-  seen: Seen,
-  agreed: readonly boolean[],
-  match: NetworkMatch,
-  devices: number,
-): number {
-  const { totals, learned } = seen
-  const logs = seen.coincidences[match] as readonly number[]
-  const gecko = seen.attributes.ua.engine === 'Gecko'
-  const { values } = seen.attributes.profile
-  /** Log of the chance of all agreements among positions, and whether known and unknown are equal at every one. */
-  const joined = (positions: readonly number[]): { log: number; whole: boolean } => {
-    let log = 0
-    let whole = true
-    for (const i of positions) {
-      if ((known.values[i] ?? null) !== (values[i] ?? null)) whole = false
-      if (agreed[i] === true) log += logs[i] as number
-    }
-    return { log, whole }
-  }
+function logAlike(seen: Seen, agreed: number, equal: number, match: NetworkMatch): number {
+  const { totals, devices, joints } = seen
+  const logs = seen.chances.alike[match] as readonly number[]
   let product = 0
-  for (let i = 0; i < logs.length; i++) if (agreed[i] === true) product += logs[i] as number
+  for (let i = 0; i < logs.length; i++) if ((agreed >> i) & 1) product += logs[i] as number
+  const isWhole = ({ bits }: Joint): boolean => (equal & bits) === bits
+  const logOf = ({ positions }: Joint): number => {
+    let log = 0
+    for (const i of positions) if ((agreed >> i) & 1) log += logs[i] as number
+    return log
+  }
   const others = (letter: string): number => Math.max(0, (totals[letter] ?? 1) - 1)
 
   // Here: as many as were seen here, of which most agree in what the chances say.
   if (match === SAME_ADDRESS) return Math.log(others('c') + OTHERS_UNSEEN) + product
   if (match === SAME_NETWORK) {
-    const hardware = joined(jointPositions('b', gecko))
-    if (hardware.whole) return Math.log(others('b') + OTHERS_UNSEEN) + product - hardware.log
+    const { hardware } = joints
+    if (isWhole(hardware)) return Math.log(others('b') + OTHERS_UNSEEN) + product - logOf(hardware)
     return Math.log(devices * SHARED_NETWORK) + product
   }
-  const mobile = seen.attributes.deviceType === 'mobile' || seen.attributes.deviceType === 'tablet'
-  const lookalikes = lookalikesUnseen(learned, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP)
   let alike = Math.log(devices) + product
-  for (const letter of ['e', 'd', 'a'] as const) {
-    if (totals[letter] === undefined) continue
-    const { log, whole } = joined(jointPositions(letter, gecko))
-    if (!whole) continue
-    const unseen = Math.min(1, Math.max(lookalikes, devices * Math.exp(log)))
-    alike = Math.max(alike, Math.log(others(letter) + unseen) + product - log)
+  for (const joint of joints.looks) {
+    if (totals[joint.letter] === undefined || !isWhole(joint)) continue
+    const log = logOf(joint)
+    const unseen = Math.min(1, Math.max(seen.lookalikes, devices * Math.exp(log)))
+    alike = Math.max(alike, Math.log(others(joint.letter) + unseen) + product - log)
   }
   return alike
 }
 
 /** Null when they cannot be one device. */
-export function compare(visitor: VisitorState, seen: Seen): Compared | null {
+export function compare(visitor: VisitorState, exact: boolean, seen: Seen): Compared | null {
   const known = visitor.profile
-  const { attributes, learned, chances } = seen
-  const now = attributes.profile
+  const now = seen.attributes.profile
   if (known === null || known.os !== now.os || known.family !== now.family) return null
   const elapsedMs = seen.atMs - visitor.lastSeenAt
-  const age = ageOf(elapsedMs)
+  const weights = weightsAt(seen, ageOf(elapsedMs))
   const sameAtOtherScale = rescaled(known, now)
   // WebKit comes with the system: a newer browser on a changed system is one change, and the version accounts for it.
-  const isOneUpdate = attributes.ua.engine === 'WebKit' && (now.major ?? 0) > (known.major ?? Number.POSITIVE_INFINITY)
-  const agreed: boolean[] = []
+  const isWebKit = seen.attributes.ua.engine === 'WebKit'
+  const isOneUpdate = isWebKit && (now.major ?? 0) > (known.major ?? Number.POSITIVE_INFINITY)
+  let agreed = 0
+  let equal = 0
   let log = 0
   let differing = 0
   for (let i = 0; i < now.values.length; i++) {
-    const a = known.values[i]
-    const b = now.values[i]
-    if (a == null || b == null) continue
-    const m = keeping(learned, chances.m[i] as number, i, age)
+    const a = known.values[i] ?? null
+    const b = now.values[i] ?? null
+    if (a === b) equal |= 1 << i
+    if (a === null || b === null) continue
     if (a === b || isAlternate(visitor, i, b) || (sameAtOtherScale && i === SCREEN)) {
-      agreed[i] = true
-      log += Math.log(m)
+      agreed |= 1 << i
+      log += weights.same[i] as number
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
     else if (!(i === PLATFORM_VERSION && isOneUpdate)) {
-      log += Math.log((1 - m) / (1 - (chances.q[i] as number)))
+      log += weights.different[i] as number
       if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }
   }
   const match = networkOf(visitor, seen.line, seen.subnet)
-  log += Math.log(staying(learned, match, age))
-  log += versionRatio(versionsAt(learned, age), known.major, now.major, elapsedMs)
+  log += weights.networks[match] as number
+  log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
-  log -= logAlike(known, seen, agreed, match, devicesOf(seen))
-  return { visitor, nearby: match !== ELSEWHERE, differing, log }
+  log -= logAlike(seen, agreed, equal, match)
+  return { visitor, exact, nearby: match !== ELSEWHERE, differing, log }
 }

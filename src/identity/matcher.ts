@@ -4,17 +4,14 @@
 import type { IdentityMethod } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
-import { hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
-import { CLONE_SHARE, CLONED_BEFORE, chancesFor } from './agreement.ts'
+import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
-import { type Compared, coincidences, compare } from './compare.ts'
+import { type Compared, compare, prepare } from './compare.ts'
 import { isRefuted } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
 import { type Learned, newLearned } from './learned.ts'
 import { newConfidence } from './newcomers.ts'
 import { CORES, MEMORY, type Profile } from './profile.ts'
-import { returnsOf } from './returns.ts'
 import type { VisitorState } from './visitor.ts'
 
 export interface RecogniseInput {
@@ -101,21 +98,27 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
   return otherMaker && differs(CORES) && differs(MEMORY)
 }
 
-type Scored = Compared & { readonly exact: boolean }
 const NOTHING_LEARNED = newLearned()
 
-function candidatesOf(input: RecogniseInput): { visitor: VisitorState; exact: boolean }[] {
-  const found: { visitor: VisitorState; exact: boolean }[] = []
-  const add = (visitors: readonly VisitorState[], exact: boolean) => {
+/** All candidates that could be the device, the likeliest first. */
+function scoresOf(input: RecogniseInput, learned: Learned): { scored: Compared[]; candidates: number } {
+  const { attributes, atMs, ip, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
+  const seen = prepare({ attributes, atMs, ip, isPrivate, learned, totals, partitions })
+  const ids = new Set<string>()
+  const scored: Compared[] = []
+  const add = (visitors: readonly VisitorState[], isExact: boolean) => {
     for (const visitor of visitors) {
-      if (found.length === CANDIDATES_MAX) return
-      if (found.some((other) => other.visitor.id === visitor.id)) continue
-      found.push({ visitor, exact })
+      if (ids.size === CANDIDATES_MAX) return
+      if (ids.has(visitor.id)) continue
+      ids.add(visitor.id)
+      const one = compare(visitor, isExact, seen)
+      if (one !== null) scored.push(one)
     }
   }
-  add(input.exact, true)
-  add(input.linked, false)
-  return found
+  add(exact, true)
+  add(linked, false)
+  scored.sort((a, b) => b.log - a.log)
+  return { scored, candidates: ids.size }
 }
 
 function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaims, evidence: Evidence[]): Recognition {
@@ -154,20 +157,20 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<Recogniti
 }
 
 /** Whether the winner may be taken: clear enough, and on iOS on a network it was seen on with nothing against it. */
-function acceptable(best: Scored, posterior: number, os: string): boolean {
+function acceptable(best: Compared, posterior: number, os: string): boolean {
   if (posterior < ACCEPT_MIN) return false
   return os !== 'iOS' || (best.nearby && best.differing === 0)
 }
 
 /** Visitors that came after this one and never brought a token back. */
-const copiesOf = (best: Scored, scored: readonly Scored[]): Scored[] =>
+const copiesOf = (best: Compared, scored: readonly Compared[]): Compared[] =>
   scored.filter(
     ({ visitor }) =>
       visitor !== best.visitor && visitor.tokenVisits === 0 && visitor.firstSeenAt > best.visitor.firstSeenAt,
   )
 
 /** Weight of the visitors that ever had this exact look and were too many to be listed: each as those listed from elsewhere. */
-function unlisted({ exact, totals }: RecogniseInput, scored: readonly Scored[]): number {
+function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]): number {
   const more = (totals?.e ?? 0) - exact.length
   const far = scored.filter((one) => one.exact && !one.nearby)
   if (more <= 0 || far.length === 0) return 0
@@ -191,28 +194,9 @@ export function recognise(input: RecogniseInput): Recognition {
     return asNew(SPARSE_CONFIDENCE, evidence)
   }
 
-  const found = candidatesOf(input)
   const learned = input.learned ?? NOTHING_LEARNED
-  const chances = chancesFor(attributes)
-  const seen = {
-    attributes,
-    atMs: input.atMs,
-    returns: returnsOf(learned, input.incognito),
-    line: hash53(lineOf(input.ip)),
-    subnet: hash53(subnetOf(input.ip)),
-    chances,
-    coincidences: coincidences(chances),
-    learned,
-    totals: input.totals ?? {},
-    partitions: input.partitions ?? 1,
-  }
-  const scored: Scored[] = []
-  for (const { visitor, exact } of found) {
-    const one = compare(visitor, seen)
-    if (one !== null) scored.push({ ...one, exact })
-  }
-  const candidates = found.length
-  const best = scored.sort((a, b) => b.log - a.log)[0]
+  const { scored, candidates } = scoresOf(input, learned)
+  const best = scored[0]
   if (best === undefined) return asNew(newConfidence(learned, 1), evidence, { candidates })
 
   // Relative to max(best, new) so that no exponent overflows.
@@ -222,7 +206,7 @@ export function recognise(input: RecogniseInput): Recognition {
   let total = asUnseen
   for (const one of scored) total += Math.exp(one.log - top)
   total += unlisted(input, scored) * Math.exp(-top)
-  const posteriorOf = (one: Scored) => Math.exp(one.log - top) / total
+  const posteriorOf = (one: Compared) => Math.exp(one.log - top) / total
   const scores = scored.slice(0, SCORES_MAX).map((one) => ({
     visitorId: one.visitor.id,
     posterior: quantise4(posteriorOf(one)),

@@ -78,9 +78,12 @@ function ratesOf(learned: Learned, isPrivate: boolean): number[] {
   const count = overSpans(countIn)
   const exposure = overSpans((span) => hoursIn(learned, span))
   const usual = count === 0 || exposure === 0 ? 0 : count / exposure
-  return Array.from({ length: SPANS }, (_, span) =>
-    usual === 0 ? 1 : (countIn(span) + RATE_VISITS) / (hoursIn(learned, span) + RATE_VISITS / usual) / usual,
-  )
+  const rates: number[] = []
+  for (let span = 0; span < SPANS; span++) {
+    const rate = (countIn(span) + RATE_VISITS) / (hoursIn(learned, span) + RATE_VISITS / usual) / usual
+    rates.push(usual === 0 ? 1 : rate)
+  }
+  return rates
 }
 
 /** How much likelier it is this visitor that comes back like that now than any one visitor on average. */

@@ -41,6 +41,24 @@ export function shortlist(keys: readonly string[], entries: readonly (KeyEntry |
       if (letter === 'e') exact.add(id)
     }
   }
-  const ids = [...worth].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, SHORTLIST_MAX)
-  return { ids: ids.map(([id]) => id), exact, totals }
+  return { ids: mostWorth(worth), exact, totals }
+}
+
+/** The ids of the most worth, in order; equal ones by id. Many share a popular key, and few are wanted: no need to sort them all. */
+function mostWorth(worth: ReadonlyMap<string, number>): string[] {
+  const ids: string[] = []
+  const worths: number[] = []
+  for (const [id, own] of worth) {
+    let at = ids.length
+    while (at > 0 && (own > (worths[at - 1] as number) || (own === worths[at - 1] && id < (ids[at - 1] as string))))
+      at--
+    if (at === SHORTLIST_MAX) continue
+    ids.splice(at, 0, id)
+    worths.splice(at, 0, own)
+    if (ids.length > SHORTLIST_MAX) {
+      ids.pop()
+      worths.pop()
+    }
+  }
+  return ids
 }
