@@ -11,6 +11,7 @@ import { createDirectDrive, type Drive } from './identity/drive-direct.ts'
 import { createHttpDrive, SERVER_ENV } from './identity/drive-http.ts'
 import { createExactHash } from './identity/exact-hash.ts'
 import { createFpStalker } from './identity/fp-stalker.ts'
+import { PARAMETERS, type Rates } from './identity/parameters.ts'
 import { openPopulation, type Visit } from './identity/population.ts'
 import {
   calibrationTable,
@@ -27,6 +28,7 @@ const USAGE = `bench identity [options]
   --days 180         length of its life
   --seed 1           another seed is another population of the same kind
   --perturb SEED     multiplies every rate by its own factor from U[0.5, 2]
+  --rates A=1,B=2    sets rates of bench/identity/parameters.ts
   --values even      which half of the rarer values: even, or odd for what was never looked at while building
   --driver direct    the decider in this process, or http: a real server
   --alone            without the references
@@ -42,6 +44,7 @@ const { values: options } = parseArgs({
     days: { type: 'string', default: '180' },
     seed: { type: 'string', default: '1' },
     perturb: { type: 'string' },
+    rates: { type: 'string', default: '' },
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
     alone: { type: 'boolean', default: false },
@@ -56,6 +59,17 @@ const whole = (text: string, name: string): number => {
   const value = Number(text)
   if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`)
   return value
+}
+
+function ratesIn(text: string): Partial<Rates> {
+  const given: Record<string, number> = {}
+  for (const part of text.split(',').filter((one) => one !== '')) {
+    const [name = '', value = ''] = part.split('=')
+    const rate = Number(value)
+    if (!(name in PARAMETERS) || value === '' || !(rate >= 0)) throw new Error(`--rates: no rate in "${part}"`)
+    given[name] = rate
+  }
+  return given
 }
 
 async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
@@ -78,6 +92,7 @@ async function main(): Promise<void> {
     days: whole(options.days, 'days'),
     seed,
     perturb: options.perturb === undefined ? null : whole(options.perturb, 'perturb'),
+    given: ratesIn(options.rates),
     half,
   } as const
   const population = openPopulation(setup)
@@ -119,7 +134,8 @@ async function main(): Promise<void> {
     )
     return
   }
-  const perturbed = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
+  const tabled = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
+  const perturbed = options.rates === '' ? tabled : `${tabled}, ${options.rates}`
   console.log(
     `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}, ${seconds.toFixed(0)} s\n`,
   )

@@ -6,7 +6,7 @@ import type { Browser, Device, World } from './devices.ts'
 import { makeDevices } from './devices.ts'
 import { openModels, type Platform } from './hardware.ts'
 import { type Moment, visitsOf } from './life.ts'
-import { ratesOf } from './parameters.ts'
+import { type Rates, ratesOf } from './parameters.ts'
 import { openRendering } from './releases.ts'
 import { type Half, openValues } from './values.ts'
 
@@ -16,6 +16,8 @@ export interface PopulationOptions {
   readonly seed: number
   /** Perturbs every rate; null for the table as it stands. */
   readonly perturb: number | null
+  /** Rates that are given, as they stand. */
+  readonly given?: Partial<Rates>
   /** Which half of the rarer values is used. */
   readonly half: Half
 }
@@ -94,7 +96,7 @@ function createQueue() {
 
 export function openPopulation(options: PopulationOptions): Population {
   const { seed } = options
-  const rates = ratesOf(options.perturb)
+  const rates = { ...ratesOf(options.perturb), ...options.given }
   const values = openValues(options.half)
   const world: World = {
     rates,

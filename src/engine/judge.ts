@@ -231,6 +231,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     method: event.identity.method,
     token: event.identity.method === 'token' ? token : null,
     generation,
+    confidence: event.confidence,
     linkedId,
   })
   recordVerdict(visitor, outcome.verdict)

@@ -35,10 +35,25 @@ export function recordReturn(state: VisitorState, token: TokenClaims, atMs: numb
   if (token.generation < state.generation) state.olderAt = Math.max(state.olderAt, atMs)
 }
 
-/** A token of this generation is given out; changes the given state. */
-export function recordIssue(state: VisitorState, generation: number, atMs: number): void {
+/** A token of this generation is given out with an answer that is so sure; changes the given state. */
+export function recordIssue(
+  state: VisitorState,
+  { generation, confidence }: { readonly generation: number; readonly confidence: number },
+  atMs: number,
+): void {
   if (generation <= state.generation) return
   state.generation = generation
   state.generationAt = atMs
+  state.generationChance = confidence
   state.olderAt = 0
+}
+
+/**
+ * How likely a token is still with the device it was given to first. One that was given out with a guess proves no more than
+ * that guess, until the storage before it could have come back: devices return once in `gapMs` on average.
+ */
+export function tokenChance(state: VisitorState, token: TokenClaims, atMs: number, gapMs: number): number {
+  if (token.generation < state.generation) return 1
+  const doubt = 1 - state.generationChance
+  return 1 - doubt * Math.exp(-Math.max(0, atMs - state.generationAt) / gapMs)
 }

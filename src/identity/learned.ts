@@ -297,5 +297,39 @@ export const versionsAt = ({ versions, updates }: Learned, age: number): Version
 export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
   (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
 
-/** Share of the devices that come back without a token which are found, as hidden tokens show. */
-export const recallOf = ({ blind, blindFound }: Learned): number => (blindFound + 4) / (blind + 5)
+/** How long devices stay away on average (assumed until traffic tells; FP-Stalker saw most of them weekly). */
+const GAP_HOURS = 10 * 24
+/** What that weighs, in visits. */
+const GAP_VISITS = 20
+
+/** Milliseconds from one visit of a device to its next, on average. */
+export function gapMsOf({ returns }: Learned): number {
+  let visits = GAP_VISITS
+  let hours = GAP_VISITS * GAP_HOURS
+  for (let span = 0; span < SPANS; span++) {
+    visits += (returns[span * 3] as number) + (returns[span * 3 + 1] as number)
+    hours += returns[span * 3 + 2] as number
+  }
+  return (hours / visits) * HOUR_MS
+}
+
+/** Bins of chances that speak for a known device, whether one was taken or not. */
+const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
+
+function inBins(counts: readonly number[], from: number, to: number): number {
+  let sum = 0
+  for (let bin = from; bin < to; bin++) sum += counts[bin] as number
+  return sum
+}
+
+/**
+ * How many of `links` and `news`, visits without a token that were linked and told new, were those of known devices: as many as
+ * hidden tokens show to be recognisable, and as many times more as they show to be missed. Not by links alone: where few are
+ * accepted, nobody would seem to return, and fewer would be accepted from then on.
+ */
+export function returningOf({ news, blind, blindNews }: Learned, links: number, fresh: number): number {
+  const told = inBins(news, 0, BINS)
+  const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told
+  const recall = (blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5)
+  return (links + known) / recall
+}

@@ -7,9 +7,9 @@ import type { TokenClaims } from '../domain/identify.ts'
 import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { type Compared, compare, prepare } from './compare.ts'
-import { isRefuted } from './generations.ts'
+import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
-import { type Learned, newLearned } from './learned.ts'
+import { gapMsOf, type Learned, newLearned } from './learned.ts'
 import { newConfidence } from './newcomers.ts'
 import { CORES, MEMORY, type Profile } from './profile.ts'
 import type { VisitorState } from './visitor.ts'
@@ -78,8 +78,10 @@ const COPIES = 0.5
 const NEW_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
 const CONTRADICTED_CONFIDENCE = 0.5
-/** Without a shared network even a rare profile may belong to a second device. */
-const ELSEWHERE_CONFIDENCE_MAX = 0.9
+/** Without a shared network even a rare profile may belong to a second device; and iPhones of one model are all alike. */
+const LIKENESS_CONFIDENCE_MAX = 0.9
+/** Visitors of one system and browser at an address (assumed). */
+const HOUSEHOLD_MAX = 6
 const SPARSE_CONFIDENCE = 0.3
 /** A device whose token was given to it for another's: it is not that one, so it is one we had no visitor for. */
 const REFUTED_CONFIDENCE = 0.9
@@ -125,7 +127,8 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
   const contradiction = contradicts(visitor.profile, input.attributes.profile)
   if (contradiction) evidence.push('token_contradiction')
   if (token.generation < visitor.generation) evidence.push('token_older_storage')
-  const confidence = contradiction ? CONTRADICTED_CONFIDENCE : TOKEN_CONFIDENCE
+  const chance = tokenChance(visitor, token, input.atMs, gapMsOf(input.learned ?? NOTHING_LEARNED))
+  const confidence = contradiction ? CONTRADICTED_CONFIDENCE : quantise4(Math.min(chance, TOKEN_CONFIDENCE))
   return {
     visitor,
     method: 'token',
@@ -177,6 +180,9 @@ function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]
   return (more * far.reduce((sum, one) => sum + Math.exp(one.log), 0)) / far.length
 }
 
+/** Whether the look is known of more than one visitor, at an address with more of them than a household has: an office's, or a carrier's. */
+const isCrowd = ({ totals }: RecogniseInput): boolean => (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
+
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
 export function recognise(input: RecogniseInput): Recognition {
   const { attributes, token, tokenVisitor } = input
@@ -221,7 +227,8 @@ export function recognise(input: RecogniseInput): Recognition {
     const confidence = newConfidence(learned, newChance)
     return asNew(confidence, evidence, { candidates, scores, newChance, anonymitySet: 1 + plausible })
   }
-  const confidence = best.nearby ? posterior : Math.min(posterior, ELSEWHERE_CONFIDENCE_MAX)
+  const isTold = best.nearby && attributes.os !== 'iOS' && !isCrowd(input)
+  const confidence = isTold ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
   return {
     visitor: best.visitor,
     method: best.exact ? 'exact' : 'linked',

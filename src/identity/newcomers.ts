@@ -1,6 +1,6 @@
 // How sure an answer "new" is: what traffic with hidden tokens tells of devices that come back and are not found.
 
-import { BIN_BOUNDS, BINS, binOf, type Learned, recallOf } from './learned.ts'
+import { BIN_BOUNDS, BINS, binOf, type Learned, returningOf } from './learned.ts'
 
 /** What the chance found for a visit weighs against what was learned of such chances, in visits. */
 const CHANCE_VISITS = 2
@@ -11,7 +11,8 @@ const CHANCE_VISITS = 2
  */
 export function newConfidence(learned: Learned, chance: number): number {
   const { links, blind, blindNews, news } = learned
-  const returning = links / recallOf(learned)
+  const all = news.reduce((sum, n) => sum + n, 0)
+  const returning = Math.min(links + all, returningOf(learned, links, all))
   // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
   const right: number[] = []
   const weight: number[] = []
@@ -21,7 +22,9 @@ export function newConfidence(learned: Learned, chance: number): number {
     const missed = blind === 0 ? 0 : (returning * (blindNews[bin] as number)) / blind
     const middle = bin === 0 ? 0.15 : ((BIN_BOUNDS[bin - 1] as number) + (BIN_BOUNDS[bin] ?? 1)) / 2
     const n = told + CHANCE_VISITS
-    right.push((Math.max(0, told - missed) + CHANCE_VISITS * middle) / n)
+    // Where hardly any looks new, those thought to be missed can be more than all there were; then the chance itself tells.
+    const least = bin === 0 ? told * middle : 0
+    right.push((Math.max(least, told - missed) + CHANCE_VISITS * middle) / n)
     weight.push(n)
     size.push(1)
     while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {

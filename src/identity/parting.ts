@@ -13,7 +13,10 @@ import { GPU, MODEL, PLATFORM_VERSION, type Profile, SCREEN, screenCode, TIMEZON
 import { ALTERNATING, newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
 
 /** What is read of an event to part visitors. */
-export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict'> & {
+export type PartedEvent = Pick<
+  StoredEvent,
+  'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict' | 'confidence'
+> & {
   readonly identity: Pick<StoredEvent['identity'], 'method' | 'generation'>
 }
 
@@ -43,12 +46,13 @@ export function lookOfEvent({ device, ip }: Pick<PartedEvent, 'device' | 'ip'>):
 export function visitorOfEvents(id: string, events: readonly PartedEvent[], look: Look | null): VisitorState {
   let state = newVisitor(id, events[0]?.timestamp ?? 0)
   for (const event of events) {
-    const { timestamp: atMs, device, identity, ip, linkedId } = event
-    const { method, generation } = identity
+    const { timestamp: atMs, confidence, device, ip, linkedId } = event
+    const { method, generation } = event.identity
     // Of all attributes a visit leaves its profile alone, unless the browser hides.
     const attributes = { ...lookOfEvent(event), incognito: false, privacyNoise: false } as unknown as Attributes
     const token = method === 'token' ? { visitorId: id, generation, issuedAt: atMs } : null
-    state = recordVisit(state, { atMs, ip: ip.address, attributes, device, method, token, generation, linkedId })
+    const told = { method, token, generation, confidence, linkedId }
+    state = recordVisit(state, { atMs, ip: ip.address, attributes, device, ...told })
     recordVerdict(state, event.verdict)
   }
   if (look !== null) state.profile = look.profile

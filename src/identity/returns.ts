@@ -2,7 +2,7 @@
 // traffic, and of one visitor against them. In a private window nobody has a token, so that says nothing about lost storage.
 
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
-import { hoursOf, type Learned, recallOf, SPANS, spanOf } from './learned.ts'
+import { hoursOf, type Learned, returningOf, SPANS, spanOf } from './learned.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */
@@ -39,16 +39,14 @@ function shares(learned: Learned): { readonly lost: number; readonly isPrivate: 
 /** Of visits without a token (in private windows, or outside them) those of known devices against those of new ones. */
 function returningOdds(learned: Learned, isPrivate: boolean): number {
   const { links, news, privateLinks, privateNews } = learned
-  const found = recallOf(learned)
-  const missed = (linked: number) => (linked * (1 - found)) / found
   const told = news.reduce((sum, n) => sum + n, 0)
-  // Newcomers come in private windows as often as others.
-  const firstsOfAll = Math.max(0, told - missed(links))
   const linked = isPrivate ? privateLinks : links - privateLinks
   const fresh = isPrivate ? privateNews : told - privateNews
+  // Newcomers come in private windows as often as others.
+  const firstsOfAll = Math.max(0, links + told - returningOf(learned, links, told))
   const most = isPrivate ? firstsOfAll * shares(learned).isPrivate : fresh
-  const firsts = Math.min(most, Math.max(0, fresh - missed(linked)))
-  const returning = Math.max(linked + fresh - firsts, linked + missed(linked))
+  const firsts = Math.min(most, Math.max(0, linked + fresh - returningOf(learned, linked, fresh)))
+  const returning = linked + fresh - firsts
   return Math.min(ODDS_MAX, Math.max(1 / ODDS_MAX, (returning + ODDS_VISITS) / (firsts + ODDS_VISITS)))
 }
 

@@ -52,6 +52,8 @@ export interface VisitorState {
   /** When the newest generation was given out, and when an older one last came back after that; 0 when it did not. */
   generationAt: number
   olderAt: number
+  /** How sure it was that the newest generation went to this visitor: that of the link it was given out with, 1 for the first. */
+  generationChance: number
   privateVisits: number
   profile: Profile | null
   /** Newest first, one list per position of ALTERNATING. */
@@ -81,6 +83,7 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     refutedTo: 0,
     generationAt: atMs,
     olderAt: 0,
+    generationChance: 1,
     privateVisits: 0,
     profile: null,
     alternates: ALTERNATING.map(() => []),
@@ -104,6 +107,8 @@ export interface Visit {
   readonly token: TokenClaims | null
   /** The generation the answer's token carries (Recognition.generation). */
   readonly generation: number
+  /** How sure the answer is. */
+  readonly confidence: number
   readonly linkedId: string | null
 }
 
@@ -185,7 +190,7 @@ export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
     state.tokenVisits++
     recordReturn(state, token, atMs)
   }
-  recordIssue(state, visit.generation, atMs)
+  recordIssue(state, visit, atMs)
   if (latest || state.profile === null) recordProfile(state, visit.attributes)
   recordNetwork(state, visit.ip, atMs)
   recordDevice(state, visit.device, latest)
@@ -205,6 +210,8 @@ export function recordVerdict(state: VisitorState, verdict: Verdict | null): voi
 export const linkedAccountsOf = (state: VisitorState): number => countAccounts(state.accounts)
 
 const LAYOUT = 1
+/** Chances are kept as whole parts of this. */
+const PARTS = 1_000
 const packr = new Packr({ useRecords: false })
 
 /** The stored form: a positional msgpack array, in memory of its own (the packer's buffer is shared by many results). */
@@ -233,6 +240,7 @@ export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
     s.generationAt - s.firstSeenAt,
     s.olderAt === 0 ? null : s.olderAt - s.firstSeenAt,
     s.privateVisits,
+    Math.round(s.generationChance * PARTS),
   ])
   return new Uint8Array(packed)
 }
@@ -262,6 +270,7 @@ type Packed = [
   generationMs?: number,
   olderMs?: number | null,
   privateVisits?: number,
+  generationParts?: number,
 ]
 
 /** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -296,6 +305,7 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     refutedTo: packed[9],
     generationAt: firstSeenAt + (packed[19] ?? 0),
     olderAt: olderMs === null ? 0 : firstSeenAt + olderMs,
+    generationChance: (packed[22] ?? PARTS) / PARTS,
     privateVisits: packed[21] ?? 0,
     profile: p === null ? null : unpackProfile(p),
     alternates: packed[11],

@@ -214,6 +214,7 @@ export function openStore() {
         method: recognition.method,
         token: recognition.method === 'token' ? token : null,
         generation: recognition.generation,
+        confidence: recognition.confidence,
         linkedId: null,
       })
       visitors.set(visitor.id, visitor)

@@ -21,7 +21,7 @@ function walk(body: IdentifyBody, headers: Record<string, string>, ua: string): 
   const attributes = readAttributes(body, headers, ua)
   const keys = matchKeys(attributes, IP)
   const known = newVisitor('pv_00000000000000000000', 0)
-  const base = { atMs: 1, ip: IP, method: 'new', token: null, generation: 1, linkedId: null } as const
+  const base = { atMs: 1, ip: IP, method: 'new', token: null, generation: 1, confidence: 1, linkedId: null } as const
   const device = deviceOf(attributes, body)
   recordVisit(known, { ...base, attributes: attributesOf(windowsPc()), device })
   const { confidence } = recognise({

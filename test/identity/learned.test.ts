@@ -136,6 +136,35 @@ t.test('a newcomer is certain as long as nobody was missed, and not beyond what 
   t.ok(odds > 0.5 && odds < 2, `${odds}`)
 })
 
+t.test(
+  'where few are accepted, devices still return: those left likelier known than new are counted too',
+  async (t) => {
+    const learned = newLearned()
+    const unsure: Lesson = { ...fresh, bin: 1 }
+    for (let i = 0; i < 100; i++) {
+      learn(learned, { ...missed, bin: 1 })
+      learn(learned, unsure)
+      if (i % 2 === 0) learn(learned, fresh)
+    }
+    const { odds } = returnsOf(learned, false)
+    t.ok(odds > 1 && odds < 3, `nobody was linked, two of three came back: ${odds}`)
+  },
+)
+
+t.test(
+  'visits that hardly look new are told new with what the chance says, even if more seem to be missed',
+  async (t) => {
+    const learned = newLearned()
+    for (let i = 0; i < 200; i++) {
+      learn(learned, { ...missed, bin: 0 })
+      learn(learned, link)
+      if (i % 4 === 0) learn(learned, { ...fresh, bin: 0 })
+    }
+    const confidence = newConfidence(learned, 0.1)
+    t.ok(confidence > 0.1 && confidence < 0.2, `${confidence}`)
+  },
+)
+
 t.test('who lost a storage before does so again, and whoever opens private windows opens them again', async (t) => {
   const learned = newLearned()
   const hour = 3_600_000
@@ -164,6 +193,27 @@ t.test('nearly everybody seen in a private window was seen before, if newcomers 
     if (i % 10 === 0) learn(learned, { ...fresh, isPrivate: true })
   }
   t.ok(returnsOf(learned, true).odds > 2 * returnsOf(learned, false).odds)
+})
+
+t.test('the shortlist is the head of all in order of worth', async (t) => {
+  const r = rng(SEED)
+  const worths = { a: 2, b: 3, c: 4, d: 2, e: 3 }
+  for (let round = 0; round < 200; round++) {
+    const keys = ['e1', 'a1', 'b1', 'c1', 'd1'].filter(() => r.chance(0.8))
+    const entries = keys.map(() => {
+      const ids = Array.from({ length: 40 }, (_, i) => `v${i}`).filter(() => r.chance(0.3))
+      return { ids, total: ids.length }
+    })
+    const worthOf = (id: string) =>
+      keys.reduce((sum, key, k) => {
+        const { ids } = entries[k] as { ids: string[] }
+        const at = ids.indexOf(id)
+        return at < 0 ? sum : sum + worths[key[0] as 'a'] + (at + 1) / ids.length / 16
+      }, 0)
+    const all = [...new Set(entries.flatMap(({ ids }) => ids))]
+    const sorted = all.sort((a, b) => worthOf(b) - worthOf(a) || (a < b ? -1 : 1))
+    t.strictSame(shortlist(keys, entries).ids, sorted.slice(0, SHORTLIST_MAX)) || t.bailout()
+  }
 })
 
 t.test('whoever shares an address comes before a crowd that shares looks, and the list is bounded', async (t) => {

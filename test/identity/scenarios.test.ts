@@ -1,6 +1,7 @@
 // What a person may do to a browser, and what must come of it: the same visitor, another one, or an honest "not sure".
 
 import t from 'tap'
+import { recognise } from '../../src/identity/matcher.ts'
 import { samePanel, screenCode } from '../../src/identity/profile.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import {
@@ -79,6 +80,43 @@ t.test('a cleared machine with rare hardware is found again on another network, 
   const moved = store.visit(windowsPc(), ELSEWHERE)
   t.equal(moved.visitor.id, visitor.id)
   t.ok(moved.recognition.confidence <= 0.9)
+})
+
+t.test(
+  'a token that was given on a guess proves no more than the guess, until the one before it had time to come back',
+  async (t) => {
+    const store = openStore()
+    store.visit(windowsPc(), HOME)
+    const guessed = store.visit(windowsPc(), ELSEWHERE)
+    const { confidence } = guessed.recognition
+    t.equal(guessed.recognition.generation, 2)
+    const next = store.visit(windowsPc(), ELSEWHERE, guessed.token)
+    t.equal(next.recognition.method, 'token')
+    t.ok(
+      Math.abs(next.recognition.confidence - confidence) < 0.01,
+      `${next.recognition.confidence} after ${confidence}`,
+    )
+    store.wait(90 * 86_400_000)
+    t.ok(store.visit(windowsPc(), ELSEWHERE, guessed.token).recognition.confidence >= 0.99)
+  },
+)
+
+t.test('iPhones, and offices full of one machine, are linked with no more than 0.9', async (t) => {
+  const phones = openStore()
+  const { visitor } = phones.visit(iphone(), HOME)
+  const cleared = phones.visit(iphone(), HOME)
+  t.equal(cleared.visitor.id, visitor.id)
+  t.ok(cleared.recognition.confidence <= 0.9)
+  const office = openStore()
+  const { attributes, visit } = { attributes: attributesOf(windowsPc()), visit: office.visit(windowsPc(), HOME) }
+  const asked = (totals: Readonly<Record<string, number>>) =>
+    recognise({
+      ...{ attributes, ip: HOME, atMs: visit.visitor.lastSeenAt + 60_000, token: null, tokenVisitor: null },
+      ...{ exact: [visit.visitor], linked: [], incognito: false, totals },
+    }).confidence
+  t.ok(asked({ c: 7, e: 1 }) > 0.9, 'many at the address, nobody else of that look')
+  t.ok(asked({ c: 2, e: 2 }) > 0.9, 'a household')
+  t.ok(asked({ c: 7, e: 2 }) <= 0.9)
 })
 
 t.test('a machine that looks like any other is not claimed on another network', async (t) => {

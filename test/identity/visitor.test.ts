@@ -24,7 +24,8 @@ const DAY = 86_400_000
 function visit(atMs: number, ip: string, more: Partial<Visit> = {}, request = windowsPc()): Visit {
   const attributes = attributesOf(request)
   const device = deviceOf(attributes, request.body)
-  return { atMs, ip, attributes, device, method: 'exact', token: null, generation: 1, linkedId: null, ...more }
+  const told = { method: 'exact', token: null, generation: 1, confidence: 0.95, linkedId: null } as const
+  return { atMs, ip, attributes, device, ...told, ...more }
 }
 
 function randomVisitor(random: Rng): VisitorState {
