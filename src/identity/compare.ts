@@ -20,8 +20,9 @@ import {
   SHARED_NETWORK,
 } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
+import { keeping, lookalikesUnseen, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
-import { ageOf, keeping, type Learned, lookalikesUnseen, staying, versionsAt } from './learned.ts'
+import { ageOf, type Learned } from './learned.ts'
 import {
   CANVAS,
   LANGUAGES,

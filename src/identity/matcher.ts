@@ -7,9 +7,10 @@ import type { TokenClaims } from '../domain/identify.ts'
 import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { type Compared, compare, prepare } from './compare.ts'
+import { gapMsOf, linkPrecision } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
-import { gapMsOf, type Learned, newLearned } from './learned.ts'
+import { type Learned, newLearned } from './learned.ts'
 import { newConfidence } from './newcomers.ts'
 import { CORES, MEMORY, type Profile } from './profile.ts'
 import type { VisitorState } from './visitor.ts'
@@ -78,8 +79,10 @@ const COPIES = 0.5
 const NEW_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
 const CONTRADICTED_CONFIDENCE = 0.5
-/** Without a shared network even a rare profile may belong to a second device; and iPhones of one model are all alike. */
+/** Without a shared network even a rare profile may belong to a second device; iPhones of one model are all alike. */
 const LIKENESS_CONFIDENCE_MAX = 0.9
+/** What confidences above that promise. */
+const HIGH_PRECISION_MIN = 0.98
 /** Visitors of one system and browser at an address (assumed). */
 const HOUSEHOLD_MAX = 6
 const SPARSE_CONFIDENCE = 0.3
@@ -180,8 +183,13 @@ function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]
   return (more * far.reduce((sum, one) => sum + Math.exp(one.log), 0)) / far.length
 }
 
-/** Whether the look is known of more than one visitor, at an address with more of them than a household has: an office's, or a carrier's. */
-const isCrowd = ({ totals }: RecogniseInput): boolean => (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
+/** Whether a look tells devices apart well enough for a confidence that is called high: there, and of that system and browser. */
+function isTelling({ attributes, totals }: RecogniseInput, best: Compared, learned: Learned): boolean {
+  if (!best.nearby || attributes.os === 'iOS') return false
+  // An office's machines, or phones behind a carrier's address.
+  const isCrowd = (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
+  return !isCrowd && linkPrecision(learned) >= HIGH_PRECISION_MIN
+}
 
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
 export function recognise(input: RecogniseInput): Recognition {
@@ -227,8 +235,7 @@ export function recognise(input: RecogniseInput): Recognition {
     const confidence = newConfidence(learned, newChance)
     return asNew(confidence, evidence, { candidates, scores, newChance, anonymitySet: 1 + plausible })
   }
-  const isTold = best.nearby && attributes.os !== 'iOS' && !isCrowd(input)
-  const confidence = isTold ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
+  const confidence = isTelling(input, best, learned) ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
   return {
     visitor: best.visitor,
     method: best.exact ? 'exact' : 'linked',

@@ -1,6 +1,7 @@
 // How sure an answer "new" is: what traffic with hidden tokens tells of devices that come back and are not found.
 
-import { BIN_BOUNDS, BINS, binOf, type Learned, returningOf } from './learned.ts'
+import { returningOf } from './estimates.ts'
+import { BIN_BOUNDS, BINS, binOf, type Learned } from './learned.ts'
 
 /** What the chance found for a visit weighs against what was learned of such chances, in visits. */
 const CHANCE_VISITS = 2

@@ -2,7 +2,8 @@
 // traffic, and of one visitor against them. In a private window nobody has a token, so that says nothing about lost storage.
 
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
-import { hoursOf, type Learned, returningOf, SPANS, spanOf } from './learned.ts'
+import { returningOf } from './estimates.ts'
+import { hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */

@@ -2,17 +2,15 @@
 
 import t from 'tap'
 import { SAME_ADDRESS } from '../../src/identity/agreement.ts'
+import { keeping, staying, versionsAt } from '../../src/identity/estimates.ts'
 import {
-  keeping,
   type Lesson,
   learn,
   newLearned,
   packLearned,
   packLesson,
-  staying,
   unpackLearned,
   unpackLesson,
-  versionsAt,
 } from '../../src/identity/learned.ts'
 import { newConfidence } from '../../src/identity/newcomers.ts'
 import { returningNow, returnsOf } from '../../src/identity/returns.ts'

@@ -1,0 +1,81 @@
+// What the counts that traffic taught say: chances and shares, each starting from what is assumed until there are counts.
+
+import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
+import { BIN_BOUNDS, BINS, HOUR_MS, type Learned, SPANS, VALUES } from './learned.ts'
+import type { VersionsLearned } from './versions.ts'
+
+/** What the priors weigh, in visits. */
+const PRIOR_VISITS = 40
+
+/** Chance that a value is equal at the next visit of the same device; between 0 and 1, both excluded. */
+export function keeping(learned: Learned, prior: number, position: number, age: number): number {
+  const at = (age * VALUES + position) * 2
+  const equal = (learned.pairs[at] as number) + PRIOR_VISITS * prior
+  return equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS)
+}
+
+/** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
+export function staying(learned: Learned, match: NetworkMatch, age: number): number {
+  const at = age * 3
+  const { networks } = learned
+  const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
+  return ((networks[at + match] as number) + PRIOR_VISITS * NETWORK_PRIOR[match]) / (seen + PRIOR_VISITS)
+}
+
+/** What is known of versions, for a visitor last seen at that age. */
+export const versionsAt = ({ versions, updates }: Learned, age: number): VersionsLearned => ({
+  versions,
+  could: updates[age * 2] as number,
+  moved: updates[age * 2 + 1] as number,
+})
+
+/** Devices still unseen that look like one whose look only it has. */
+export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
+  (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
+
+/** How long devices stay away on average (assumed until traffic tells; FP-Stalker saw most of them weekly). */
+const GAP_HOURS = 10 * 24
+/** What that weighs, in visits. */
+const GAP_VISITS = 20
+
+/** Milliseconds from one visit of a device to its next, on average. */
+export function gapMsOf({ returns }: Learned): number {
+  let visits = GAP_VISITS
+  let hours = GAP_VISITS * GAP_HOURS
+  for (let span = 0; span < SPANS; span++) {
+    visits += (returns[span * 3] as number) + (returns[span * 3 + 1] as number)
+    hours += returns[span * 3 + 2] as number
+  }
+  return (hours / visits) * HOUR_MS
+}
+
+function inBins(counts: readonly number[], from: number, to: number): number {
+  let sum = 0
+  for (let bin = from; bin < to; bin++) sum += counts[bin] as number
+  return sum
+}
+
+/** Share of links that are right, until hidden tokens tell, and what that weighs, in visits (assumed). */
+const RIGHT_ASSUMED = 0.99
+const RIGHT_VISITS = 40
+
+/** Share of those who were linked with their token hidden that were linked to the visitor it names. */
+export function linkPrecision({ blind, blindFound, blindNews }: Learned): number {
+  const linked = blind - inBins(blindNews, 0, BINS)
+  return (blindFound + RIGHT_VISITS * RIGHT_ASSUMED) / (linked + RIGHT_VISITS)
+}
+
+/** Bins of chances that speak for a known device, whether one was taken or not. */
+const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
+
+/**
+ * How many of `links` and `news`, visits without a token that were linked and told new, were those of known devices: as many as
+ * hidden tokens show to be recognisable, and as many times more as they show to be missed. Not by links alone: where few are
+ * accepted, nobody would seem to return, and fewer would be accepted from then on.
+ */
+export function returningOf({ news, blind, blindNews }: Learned, links: number, fresh: number): number {
+  const told = inBins(news, 0, BINS)
+  const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told
+  const recall = (blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5)
+  return (links + known) / recall
+}
