@@ -33,7 +33,7 @@ export const versionsAt = ({ versions, updates }: Learned, age: number): Version
 export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
   (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
 
-/** How long devices stay away on average (assumed until traffic tells; FP-Stalker saw most of them weekly). */
+/** How long devices stay away on average (assumed until traffic tells). */
 const GAP_HOURS = 10 * 24
 /** What that weighs, in visits. */
 const GAP_VISITS = 20
