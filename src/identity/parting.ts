@@ -13,10 +13,7 @@ import { GPU, MODEL, PLATFORM_VERSION, type Profile, SCREEN, screenCode, TIMEZON
 import { ALTERNATING, newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
 
 /** What is read of an event to part visitors. */
-export type PartedEvent = Pick<
-  StoredEvent,
-  'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict' | 'confidence'
-> & {
+export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict'> & {
   readonly identity: Pick<StoredEvent['identity'], 'method' | 'generation'>
 }
 
@@ -46,12 +43,13 @@ export function lookOfEvent({ device, ip }: Pick<PartedEvent, 'device' | 'ip'>):
 export function visitorOfEvents(id: string, events: readonly PartedEvent[], look: Look | null): VisitorState {
   let state = newVisitor(id, events[0]?.timestamp ?? 0)
   for (const event of events) {
-    const { timestamp: atMs, confidence, device, ip, linkedId } = event
+    const { timestamp: atMs, device, ip, linkedId } = event
     const { method, generation } = event.identity
     // Of all attributes a visit leaves its profile alone, unless the browser hides.
     const attributes = { ...lookOfEvent(event), incognito: false, privacyNoise: false } as unknown as Attributes
     const token = method === 'token' ? { visitorId: id, generation, issuedAt: atMs } : null
-    const told = { method, token, generation, confidence, linkedId }
+    // Whose they are was said by people: what the link to the other visitor was told with is of no account.
+    const told = { method, token, generation, confidence: 1, linkedId }
     state = recordVisit(state, { atMs, ip: ip.address, attributes, device, ...told })
     recordVerdict(state, event.verdict)
   }
@@ -140,6 +138,7 @@ export function withoutVisits(state: VisitorState, leaving: Leaving): VisitorSta
     lastVerdict: wasLatest ? rest.lastVerdict : state.lastVerdict,
     generation,
     confirmedGeneration: Math.min(state.confirmedGeneration, generation),
+    generationChance: generation < state.generation ? 1 : state.generationChance,
     ...(state.refutedTo > generation ? { refutedFrom: 0, refutedTo: 0, olderAt: 0 } : {}),
     ...(wasLatest ? { profile: rest.look?.profile ?? null } : {}),
     alternates: state.alternates.map((list, a) => {
