@@ -43,14 +43,22 @@ const WEIGHTS: Readonly<Record<(typeof VALUE_NAMES)[number], Weight>> = {
   platformVersion: { m: 0.96, q: 0.3, source: 'F 3.12 bits, given system and hardware' },
 }
 
-/** Chance of agreement for values that so many devices share that they say little. */
-const Q_COMMON: readonly (readonly [position: number, q: number])[] = [
-  [GPU, 0.6],
-  [SCREEN, 0.28],
-  [FONTS, 0.5],
-  [LANGUAGES, 0.4],
-]
 const COMMON_SCREENS = new Set([screenCode(1920, 1080), screenCode(1366, 768), screenCode(1536, 864)])
+const SAYING_LITTLE = new Set(['software', 'masked', 'virtual', 'apple'])
+
+interface CommonValue {
+  readonly position: number
+  readonly q: number
+  readonly isIn: (attributes: Attributes) => boolean
+}
+
+/** Values that so many devices share that they say little, with their chance of agreement. */
+const COMMON: readonly CommonValue[] = [
+  { position: GPU, q: 0.6, isIn: ({ gpu }) => gpu !== null && SAYING_LITTLE.has(gpu.class) },
+  { position: SCREEN, q: 0.28, isIn: ({ profile }) => COMMON_SCREENS.has(profile.values[SCREEN] ?? 0) },
+  { position: FONTS, q: 0.5, isIn: ({ fontCount }) => fontCount !== null && fontCount < 3 },
+  { position: LANGUAGES, q: 0.4, isIn: ({ languages }) => languages[0] === 'en-US' },
+]
 
 // A phone's model fixes all hardware: once it agrees, the rest adds little. iPhones are alike but for screen and language.
 const Q_PHONE: Readonly<Record<number, number>> = {
@@ -80,11 +88,12 @@ export const ELSEWHERE = 2
 export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE] as const
 
 /** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
-export const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
+const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
   0: { languages: 0.85, timezone: 0.97 },
   1: { languages: 0.6, timezone: 0.95 },
   2: { languages: 0, timezone: 0 },
 }
+
 /** Chances of one observation, by position of the profile's values. */
 export interface Chances {
   readonly m: readonly number[]
@@ -97,12 +106,12 @@ export interface Chances {
 const ALL = VALUE_NAMES.map((name) => WEIGHTS[name])
 export const VALUE_PRIORS: readonly number[] = ALL.map(({ m }) => m)
 
-/** One for every set of values that are common, by the bits of that set in Q_COMMON: logs are costly where every visit is compared. */
+/** One for every set of values that are common, by its bits in COMMON: logs are costly where every visit is compared. */
 function chancesOf(special: Readonly<Record<number, number>>, m: readonly number[] = VALUE_PRIORS): readonly Chances[] {
-  return Array.from({ length: 1 << Q_COMMON.length }, (_, common) => {
+  return Array.from({ length: 1 << COMMON.length }, (_, common) => {
     const q = ALL.map((weight, i) => special[i] ?? weight.q)
-    Q_COMMON.forEach(([i, least], bit) => {
-      if ((common >> bit) & 1) q[i] = Math.max(q[i] as number, least)
+    COMMON.forEach(({ position, q: least }, bit) => {
+      if ((common >> bit) & 1) q[position] = Math.max(q[position] as number, least)
     })
     const alike = NETWORK_MATCHES.map((match) => {
       const { languages, timezone } = TOGETHER[match]
@@ -132,20 +141,13 @@ const APPLE_DESKTOP = chancesOf(Q_APPLE_DESKTOP)
 const PHONE = chancesOf(Q_PHONE)
 const APPLE_PHONE = chancesOf(Q_APPLE_PHONE)
 
-const sayingLittle = new Set(['software', 'masked', 'virtual', 'apple'])
-
 /** Chances for one observation: by kind of device, with popular values worth less. */
 export function chancesFor(attributes: Attributes): Chances {
-  const { os, gpu, languages } = attributes
+  const { os, ua } = attributes
   if (os === 'iOS') return APPLE_PHONE[0] as Chances
-  const { engine } = attributes.ua
-  const desktop = engine === 'Gecko' ? DESKTOP_GECKO : engine === 'WebKit' ? APPLE_DESKTOP : DESKTOP
-  const screen = attributes.profile.values[SCREEN]
+  const desktop = ua.engine === 'Gecko' ? DESKTOP_GECKO : ua.engine === 'WebKit' ? APPLE_DESKTOP : DESKTOP
   let common = 0
-  if (gpu !== null && sayingLittle.has(gpu.class)) common |= 1
-  if (screen !== null && screen !== undefined && COMMON_SCREENS.has(screen)) common |= 2
-  if (attributes.fontCount !== null && attributes.fontCount < 3) common |= 4
-  if (languages[0] === 'en-US') common |= 8
+  for (let bit = 0; bit < COMMON.length; bit++) if (COMMON[bit]?.isIn(attributes)) common |= 1 << bit
   return (os === 'Android' ? PHONE : desktop)[common] as Chances
 }
 

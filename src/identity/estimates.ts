@@ -1,7 +1,7 @@
 // What the counts that traffic taught say: chances and shares, each starting from what is assumed until there are counts.
 
 import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
-import { BIN_BOUNDS, BINS, HOUR_MS, type Learned, SPANS, VALUES } from './learned.ts'
+import { BIN_BOUNDS, BINS, type Learned, VALUES } from './learned.ts'
 import type { VersionsLearned } from './versions.ts'
 
 /** What the priors weigh, in visits. */
@@ -33,27 +33,14 @@ export const versionsAt = ({ versions, updates }: Learned, age: number): Version
 export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
   (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
 
-/** How long devices stay away on average (assumed until traffic tells). */
-const GAP_HOURS = 10 * 24
-/** What that weighs, in visits. */
-const GAP_VISITS = 20
-
-/** Milliseconds from one visit of a device to its next, on average. */
-export function gapMsOf({ returns }: Learned): number {
-  let visits = GAP_VISITS
-  let hours = GAP_VISITS * GAP_HOURS
-  for (let span = 0; span < SPANS; span++) {
-    visits += (returns[span * 3] as number) + (returns[span * 3 + 1] as number)
-    hours += returns[span * 3 + 2] as number
-  }
-  return (hours / visits) * HOUR_MS
-}
-
 function inBins(counts: readonly number[], from: number, to: number): number {
   let sum = 0
   for (let bin = from; bin < to; bin++) sum += counts[bin] as number
   return sum
 }
+
+/** Visits that were told new. */
+export const toldNew = ({ news }: Learned): number => inBins(news, 0, BINS)
 
 /** Share of links that are right, until hidden tokens tell, and what that weighs, in visits (assumed). */
 const RIGHT_ASSUMED = 0.99
@@ -73,8 +60,9 @@ const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
  * hidden tokens show to be recognisable, and as many times more as they show to be missed. Not by links alone: where few are
  * accepted, nobody would seem to return, and fewer would be accepted from then on.
  */
-export function returningOf({ news, blind, blindNews }: Learned, links: number, fresh: number): number {
-  const told = inBins(news, 0, BINS)
+export function returningOf(learned: Learned, links: number, fresh: number): number {
+  const { news, blind, blindNews } = learned
+  const told = toldNew(learned)
   const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told
   const recall = (blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5)
   return (links + known) / recall

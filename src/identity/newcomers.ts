@@ -1,6 +1,6 @@
 // How sure an answer "new" is: what traffic with hidden tokens tells of devices that come back and are not found.
 
-import { returningOf } from './estimates.ts'
+import { returningOf, toldNew } from './estimates.ts'
 import { BIN_BOUNDS, BINS, binOf, type Learned } from './learned.ts'
 
 /** What the chance found for a visit weighs against what was learned of such chances, in visits. */
@@ -12,7 +12,7 @@ const CHANCE_VISITS = 2
  */
 export function newConfidence(learned: Learned, chance: number): number {
   const { links, blind, blindNews, news } = learned
-  const all = news.reduce((sum, n) => sum + n, 0)
+  const all = toldNew(learned)
   const returning = Math.min(links + all, returningOf(learned, links, all))
   // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
   const right: number[] = []

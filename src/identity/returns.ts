@@ -2,8 +2,8 @@
 // traffic, and of one visitor against them. In a private window nobody has a token, so that says nothing about lost storage.
 
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
-import { returningOf } from './estimates.ts'
-import { hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
+import { returningOf, toldNew } from './estimates.ts'
+import { HOUR_MS, hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */
@@ -27,6 +27,18 @@ function overSpans(of: (span: number) => number): number {
   return sum
 }
 
+/** How long devices stay away on average (assumed until traffic tells). */
+const GAP_HOURS = 10 * 24
+/** What that weighs, in visits. */
+const GAP_VISITS = 20
+
+/** Milliseconds from one visit of a device to its next, on average. */
+export function gapMsOf(learned: Learned): number {
+  const visits = overSpans((span) => lostIn(learned, span) + otherIn(learned, span)) + GAP_VISITS
+  const hours = overSpans((span) => hoursIn(learned, span)) + GAP_VISITS * GAP_HOURS
+  return (hours / visits) * HOUR_MS
+}
+
 /** Shares of returning visits: without a token outside private windows, and in private windows. */
 function shares(learned: Learned): { readonly lost: number; readonly isPrivate: number } {
   const lost = overSpans((span) => lostIn(learned, span))
@@ -39,8 +51,8 @@ function shares(learned: Learned): { readonly lost: number; readonly isPrivate: 
 
 /** Of visits without a token (in private windows, or outside them) those of known devices against those of new ones. */
 function returningOdds(learned: Learned, isPrivate: boolean): number {
-  const { links, news, privateLinks, privateNews } = learned
-  const told = news.reduce((sum, n) => sum + n, 0)
+  const { links, privateLinks, privateNews } = learned
+  const told = toldNew(learned)
   const linked = isPrivate ? privateLinks : links - privateLinks
   const fresh = isPrivate ? privateNews : told - privateNews
   // Newcomers come in private windows as often as others.
