@@ -156,7 +156,7 @@ export const SETTINGS = [
   {
     name: 'engine.visitorsMax',
     kind: 'integer',
-    standard: 50_000,
+    standard: 75_000,
     min: 100,
     max: 10_000_000,
     sentence: 'Visitors kept in memory per partition.',

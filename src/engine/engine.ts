@@ -58,6 +58,9 @@ const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
 const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
 const CHECKPOINT_MS = 200
+/** When more than a few events wait for it: larger checkpoints share more of the pages they change. */
+const CHECKPOINT_BUSY_MS = 500
+const FEW_EVENTS = 8
 const CHECKPOINT_EVENTS = 1_000
 const IDLE_WAIT_MS = 1_000
 const RETRY_MS = 200
@@ -95,6 +98,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   let settling: Promise<void> = Promise.resolve()
   let undurable = adopted
   let checkpointAt = clock.monotonic()
+  const dueAt = () => checkpointAt + (undurable > FEW_EVENTS ? CHECKPOINT_BUSY_MS : CHECKPOINT_MS)
 
   async function settle(
     decided: Decided,
@@ -136,7 +140,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
 
   try {
     while (!signal.aborted) {
-      const due = Math.max(0, checkpointAt + CHECKPOINT_MS - clock.monotonic())
+      const due = Math.max(0, dueAt() - clock.monotonic())
       const batch = await log.read(
         'identifications',
         partition,
@@ -160,7 +164,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
           decided.erased.length > 0 ||
           undurable >= CHECKPOINT_EVENTS ||
           dirtyCount >= 4 * CHECKPOINT_EVENTS ||
-          clock.monotonic() >= checkpointAt + CHECKPOINT_MS
+          clock.monotonic() >= dueAt()
         settling = settle(decided, batch, withCheckpoint, decidedTo)
         settling.catch(() => undefined)
         if (withCheckpoint) {

@@ -38,7 +38,7 @@ export interface Kin {
 const NOBODY: Relatives = { visitors: [], counters: [] }
 
 export function createKin(
-  state: Pick<PartitionState, 'visitor' | 'missing'>,
+  state: Pick<PartitionState, 'visitor' | 'glance' | 'missing'>,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): Kin {
   const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
@@ -46,7 +46,7 @@ export function createKin(
 
   function groupIdOf({ tenant }: At, visitorId: string): string | null {
     const id = tenant + visitorId
-    const survivor = coming.get(id) ?? state.visitor(id)?.survivor ?? null
+    const survivor = coming.get(id) ?? state.glance(id)?.survivor ?? null
     return survivor === null ? null : tenant + survivor
   }
 

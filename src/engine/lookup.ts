@@ -11,7 +11,7 @@ import type { Case } from './case.ts'
 import type { Candidates } from './judge.ts'
 import type { Kin } from './kin.ts'
 import type { Order, Orders } from './orders.ts'
-import type { IndexEntry, Loadable, PartitionState, Wanted } from './state.ts'
+import { type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
 /** One in so many visits with a token is also looked at without it, to learn how well that goes; until enough were, all. */
@@ -31,7 +31,7 @@ interface Listing {
   readonly keys: readonly string[]
   readonly ids: readonly string[]
   /** As they were when the list was made. */
-  readonly entries: (IndexEntry | null | undefined)[]
+  readonly entries: (string | null | undefined)[]
   made: Shortlist | null
 }
 
@@ -76,14 +76,18 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       if (entry !== entries[i]) listing.made = null
       entries[i] = entry
     }
-    listing.made ??= shortlist(keys, entries)
+    listing.made ??= shortlist(
+      keys,
+      entries.map((text) => (text ? readIndex(text) : null)),
+    )
     return listing.made
   }
 
   /** Found by the id an app sent, newest first. */
   function nativeIds({ tenant, nativeKey }: Case): readonly string[] {
     if (nativeKey === null) return []
-    return [...(state.index(tenant + nativeKey)?.ids ?? [])].reverse().slice(0, NATIVE_CANDIDATES_MAX)
+    const text = state.index(tenant + nativeKey)
+    return text ? readIndex(text).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
   }
 
   const tombstoneOf = ({ workspace, env }: Pick<Case['meta'], 'workspace' | 'env'>, visitorId: string) =>
@@ -143,7 +147,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
   }
 
   function held(id: string): VisitorState | null {
-    const visitor = state.visitor(id)
+    const visitor = state.glance(id)
     const known = visitor ? unpackVisitor(visitor.state) : null
     // All of its visits were another's.
     return known === null || known.totalVisits === 0 ? null : known

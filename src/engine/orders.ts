@@ -6,7 +6,7 @@ import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
-import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import { packHeldVisitor } from '../records/visitors.ts'
 import { decideSplit } from './splitting.ts'
 import type { Loadable, PartitionState, Wanted } from './state.ts'
 
@@ -90,12 +90,12 @@ export function createOrders(state: PartitionState): Orders {
       state.erase(scopedId(erasure, visitorId), keys, erasedId(workspace, env, visitorId), { erasureId, at })
     }
     if (aliasing !== undefined) {
-      state.putVisitor(scopedId(aliasing, aliasing.visitorId), unpackHeldVisitor(aliasing.state))
+      state.putVisitor(scopedId(aliasing, aliasing.visitorId), aliasing.state)
     }
     if (split !== undefined) {
       const { visitorId, to } = split
-      state.putVisitor(scopedId(split, visitorId), unpackHeldVisitor(split.state))
-      if (split.toState.length > 0) state.putVisitor(scopedId(split, to), unpackHeldVisitor(split.toState))
+      state.putVisitor(scopedId(split, visitorId), split.state)
+      if (split.toState.length > 0) state.putVisitor(scopedId(split, to), split.toState)
       for (const key of split.dropped) state.dropFromIndex(scopedId(split, key), visitorId)
       for (const key of split.indexed) state.addToIndex(scopedId(split, key), visitorId)
       for (const key of split.toIndexed) state.addToIndex(scopedId(split, key), to)
@@ -119,8 +119,8 @@ export function createOrders(state: PartitionState): Orders {
     const held = state.visitor(scopedId(aliasing, aliasing.visitorId))
     // Erased, or told twice.
     if (!held || held.survivor === aliasing.survivor) return null
-    const { packed } = holdVisitor(held.keys, held.state, { ...held, survivor: aliasing.survivor })
-    return { aliasing: { ...aliasing, state: packed } }
+    const joined = packHeldVisitor(held.keys, held.state, { ...held, survivor: aliasing.survivor })
+    return { aliasing: { ...aliasing, state: joined } }
   }
 
   return {

@@ -20,7 +20,7 @@ import { must } from '../lib/must.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
 import { VELOCITY } from '../records/partitions.ts'
-import { holdVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import { packHeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Checkpoint, Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
@@ -116,7 +116,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   function apply(item: DecidedItem): void {
     const prefix = `${item.workspace}/${item.env}/`
     if (item.state.length > 0) {
-      state.putVisitor(prefix + item.visitorId, unpackHeldVisitor(item.state))
+      state.putVisitor(prefix + item.visitorId, item.state)
       for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
     }
     if (item.lesson !== undefined) state.teach(item.lesson[0], item.lesson[1])
@@ -218,7 +218,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
         const before = judged.held
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
         const { survivor = null, parted = [] } = before ?? {}
-        held = holdVisitor(c.keys, packVisitor(judged.visitor), { counters: judged.counters, survivor, parted }).packed
+        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { counters: judged.counters, survivor, parted })
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
@@ -246,6 +246,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       }
     }
     opened = []
+    state.rest()
     return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased, annotated }
   }
 
@@ -283,6 +284,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       })
     }
     adopting = []
+    state.rest()
     return replies
   }
 

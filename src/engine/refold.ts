@@ -9,7 +9,7 @@ import { partitionScope, VELOCITY } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { readCounters, readEntries, withStoredMatches, writesOf } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
-import { createState, type Loaded, type Wanted } from './state.ts'
+import { createState, type Loaded, readIndex, type Wanted } from './state.ts'
 
 const COMMIT_KEYS = 1_000
 const DIRTY_MAX = 2_000
@@ -93,7 +93,8 @@ export async function reindex(
   const wanted = [...new Set(places.map(({ id }) => id))].map((id) => ({ kind: 'index' as const, id }))
   held.load(await loadAll(kv, partition, wanted))
   for (const { id, visitorId } of places) {
-    if (!held.index(id)?.ids.includes(visitorId)) held.addToIndex(id, visitorId)
+    const text = held.index(id)
+    if (!text || !readIndex(text).ids.includes(visitorId)) held.addToIndex(id, visitorId)
   }
   const put = held.takeDirty().map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
   await putAll(kv, partitionScope(partition), put)

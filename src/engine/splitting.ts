@@ -4,7 +4,7 @@ import type { DecidedSplit } from '../events/record.ts'
 import { withoutVisits } from '../identity/parting.ts'
 import { newVisitor, packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import { type Splitting, timeOf } from '../records/splits.ts'
-import { type HeldVisitor, holdVisitor, PARTED_MAX } from '../records/visitors.ts'
+import { type HeldVisitor, PARTED_MAX, packHeldVisitor } from '../records/visitors.ts'
 
 const NO_STATE = new Uint8Array(0)
 
@@ -19,8 +19,8 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const none = { indexed: [], toIndexed: [], dropped: [], toState: NO_STATE }
   if (order.isRebuilt === true) {
     // Who has no visits left still tells whose its tokens are.
-    const state = held ?? holdVisitor([], packVisitor(newVisitor(order.visitorId, firstAt)))
-    return { ...what, ...none, state: holdVisitor(state.keys, state.state, { ...state, parted }).packed }
+    const state = held?.state ?? packVisitor(newVisitor(order.visitorId, firstAt))
+    return { ...what, ...none, state: packHeldVisitor(held?.keys ?? [], state, { ...held, parted }) }
   }
   if (held === null) return null
   const before = unpackVisitor(held.state)
@@ -35,8 +35,8 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const survivor = order.survivor
   return {
     ...what,
-    state: holdVisitor(keys, packVisitor(after), { counters: held.counters, survivor: held.survivor, parted }).packed,
-    toState: holdVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }).packed,
+    state: packHeldVisitor(keys, packVisitor(after), { counters: held.counters, survivor: held.survivor, parted }),
+    toState: packHeldVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }),
     indexed: keys.filter((key) => !held.keys.includes(key)),
     toIndexed: look.keys,
     dropped: held.keys.filter((key) => !keys.includes(key)),

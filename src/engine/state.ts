@@ -1,5 +1,6 @@
 // What a partition's owner holds of its visitors in memory: packed states and the match index. A bounded cache over the kv
-// checkpoint plus what has changed since.
+// checkpoint plus what has changed since. Hundreds of thousands of both are held as texts, a byte to a character: one object for
+// the garbage collector to mark, which leads to no other.
 
 import {
   type Learned,
@@ -10,12 +11,11 @@ import {
   unpackLearned,
   unpackLesson,
 } from '../identity/learned.ts'
-import { must } from '../lib/must.ts'
-import { evictUnused } from '../lib/second-chance.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
-import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import { type Glance, glanceAtVisitor, type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import type { KIN } from './kin.ts'
+import { createTable } from './table.ts'
 
 /** Ids that share a match key, newest last, and how many there ever were. */
 export interface IndexEntry {
@@ -46,68 +46,13 @@ export interface Dirty {
   readonly value: unknown
 }
 
-interface Table<T> {
-  get(id: string): T | null | undefined
-  has(id: string): boolean
-  set(id: string, value: T | null): void
-  load(id: string, value: T | null): void
-  takeDirty(): [string, T | null][]
-  evict(): void
-  readonly dirtyCount: number
-}
-
-interface Kept<T> {
-  value: T | null
-  /** Since it was last a candidate for eviction. */
-  used: boolean
-}
-
-/**
- * undefined: not loaded. null: known to be absent. Dirty entries are never evicted; of the others, those not used since the
- * last look.
- */
-function createTable<T>(entriesMax: number): Table<T> {
-  const entries = new Map<string, Kept<T>>()
-  const dirty = new Set<string>()
-  return {
-    get(id) {
-      const kept = entries.get(id)
-      if (kept === undefined) return undefined
-      kept.used = true
-      return kept.value
-    },
-    has: (id) => entries.has(id),
-    set(id, value) {
-      const kept = entries.get(id)
-      if (kept === undefined) entries.set(id, { value, used: true })
-      else {
-        kept.value = value
-        kept.used = true
-      }
-      dirty.add(id)
-    },
-    load(id, value) {
-      if (!entries.has(id)) entries.set(id, { value, used: false })
-    },
-    takeDirty() {
-      const taken: [string, T | null][] = []
-      for (const id of dirty) taken.push([id, must(entries.get(id), 'a changed entry').value])
-      dirty.clear()
-      return taken
-    },
-    evict() {
-      evictUnused(entries, entriesMax, (id) => dirty.has(id))
-    },
-    get dirtyCount() {
-      return dirty.size
-    },
-  }
-}
-
 export interface PartitionState {
   visitor(id: string): HeldVisitor | null | undefined
-  putVisitor(id: string, visitor: HeldVisitor): void
-  index(id: string): IndexEntry | null | undefined
+  /** The same, as far as others are compared with it. */
+  glance(id: string): Glance | null | undefined
+  putVisitor(id: string, packed: Uint8Array): void
+  /** The same text as long as the entry does not change; see `readIndex`. */
+  index(id: string): string | null | undefined
   /** Makes `visitorId` the newest of an index entry. */
   addToIndex(id: string, visitorId: string): void
   /** Takes a visitor out of an index entry that is loaded. */
@@ -125,40 +70,82 @@ export interface PartitionState {
   dirtyCount(): number
   /** Everything changed since the last call; afterwards the cache shrinks to its bound. */
   takeDirty(): Dirty[]
+  /** Lets go of what was unpacked to be looked at. */
+  rest(): void
 }
 
-const asIndex = (value: unknown): IndexEntry => {
-  const [total, ...ids] = value as [number, ...string[]]
-  return { total, ids }
+/** Ids are letters, digits and underscores. */
+const indexText = (total: number, ids: readonly string[]): string => `${total} ${ids.join(' ')}`
+
+const EMPTY: IndexEntry = { ids: [], total: 0 }
+
+export function readIndex(text: string): IndexEntry {
+  const [total, ...ids] = text.split(' ')
+  return { total: Number(total), ids }
+}
+
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+
+/** Of its own memory, to be sent to another thread alone. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length)
+  Buffer.from(bytes.buffer).write(text, 'latin1')
+  return bytes
 }
 
 /** `visitorsMax` bounds the clean entries kept of visitors; index entries are bounded at four times as many. */
 export function createState(visitorsMax: number): PartitionState {
-  const visitors = createTable<HeldVisitor>(visitorsMax)
-  const indexes = createTable<IndexEntry>(visitorsMax * 4)
+  const visitors = createTable<string>(visitorsMax)
+  const indexes = createTable<string>(visitorsMax * 4)
   const tombstones = createTable<Tombstone>(visitorsMax)
   const learned = createTable<Learned>(visitorsMax)
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
+  /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
+  const unpacked = new Map<string, HeldVisitor>()
+  const glanced = new Map<string, Glance>()
+
+  function look<T>(id: string, looked: Map<string, T>, read: (packed: Uint8Array) => T): T | null | undefined {
+    const known = looked.get(id)
+    if (known !== undefined) return known
+    const text = visitors.get(id)
+    if (text === undefined || text === null) return text
+    const found = read(Buffer.from(text, 'latin1'))
+    looked.set(id, found)
+    return found
+  }
+
+  function setVisitor(id: string, text: string | null): void {
+    visitors.set(id, text)
+    unpacked.delete(id)
+    glanced.delete(id)
+  }
+
+  function addToIndex(id: string, visitorId: string): void {
+    const text = indexes.get(id)
+    const { ids: all, total } = text ? readIndex(text) : EMPTY
+    const ids = all.filter((other) => other !== visitorId)
+    const isNew = ids.length === all.length
+    ids.push(visitorId)
+    if (ids.length > INDEX_IDS_MAX) ids.shift()
+    indexes.set(id, indexText(total + (isNew ? 1 : 0), ids))
+  }
 
   function dropFromIndex(id: string, visitorId: string): void {
-    const entry = indexes.get(id)
-    if (!entry?.ids.includes(visitorId)) return
-    const ids = entry.ids.filter((other) => other !== visitorId)
-    indexes.set(id, ids.length === 0 ? null : { ids, total: Math.max(ids.length, entry.total - 1) })
+    const text = indexes.get(id)
+    if (!text) return
+    const { ids: all, total } = readIndex(text)
+    const ids = all.filter((other) => other !== visitorId)
+    if (ids.length === all.length) return
+    indexes.set(id, ids.length === 0 ? null : indexText(Math.max(ids.length, total - 1), ids))
   }
 
   return {
-    visitor: visitors.get,
-    putVisitor: visitors.set,
+    visitor: (id) => look(id, unpacked, unpackHeldVisitor),
+    glance: (id) => unpacked.get(id) ?? look(id, glanced, glanceAtVisitor),
+    putVisitor: (id, packed) => setVisitor(id, textOf(packed)),
     index: indexes.get,
-    addToIndex(id, visitorId) {
-      const entry = indexes.get(id) ?? { ids: [], total: 0 }
-      const known = entry.ids.includes(visitorId)
-      const ids = entry.ids.filter((other) => other !== visitorId)
-      ids.push(visitorId)
-      if (ids.length > INDEX_IDS_MAX) ids.shift()
-      indexes.set(id, { ids, total: entry.total + (known ? 0 : 1) })
-    },
+    addToIndex,
     dropFromIndex,
     learned: learned.get,
     teach(id, lesson) {
@@ -169,7 +156,7 @@ export function createState(visitorsMax: number): PartitionState {
     tombstone: tombstones.get,
     erase(id, indexIds, tombstoneId, tombstone) {
       const visitorId = id.slice(id.lastIndexOf('/') + 1)
-      visitors.set(id, null)
+      setVisitor(id, null)
       for (const indexId of indexIds) dropFromIndex(indexId, visitorId)
       // The first erasure is the one that was answered.
       if (!tombstones.get(tombstoneId)) tombstones.set(tombstoneId, tombstone)
@@ -177,24 +164,29 @@ export function createState(visitorsMax: number): PartitionState {
     missing: (kind, id) => !tables[kind].has(id),
     load(entries) {
       for (const { kind, id, value } of entries) {
-        if (kind === 'visitor') visitors.load(id, value === null ? null : unpackHeldVisitor(value as Uint8Array))
-        else if (kind === 'index') indexes.load(id, value === null ? null : asIndex(value))
-        else if (kind === 'learned') learned.load(id, value === null ? null : unpackLearned(value as number[]))
+        if (kind === 'visitor') visitors.load(id, value === null ? null : textOf(value as Uint8Array))
+        else if (kind === 'index') {
+          const [total, ...ids] = (value ?? [0]) as [number, ...string[]]
+          indexes.load(id, value === null ? null : indexText(total, ids))
+        } else if (kind === 'learned') learned.load(id, value === null ? null : unpackLearned(value as number[]))
         else if (kind === ERASED) tombstones.load(id, value as Tombstone | null)
       }
     },
     dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + learned.dirtyCount + tombstones.dirtyCount,
     takeDirty() {
       const dirty: Dirty[] = []
-      for (const [id, v] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: v?.packed ?? null })
-      for (const [id, e] of indexes.takeDirty()) dirty.push({ kind: 'index', id, value: e && [e.total, ...e.ids] })
+      for (const [id, text] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: text && bytesOf(text) })
+      for (const [id, text] of indexes.takeDirty()) {
+        const entry = text === null ? null : readIndex(text)
+        dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
+      }
       for (const [id, t] of tombstones.takeDirty()) dirty.push({ kind: ERASED, id, value: t })
       for (const [id, l] of learned.takeDirty()) dirty.push({ kind: 'learned', id, value: l && packLearned(l) })
-      learned.evict()
-      visitors.evict()
-      indexes.evict()
-      tombstones.evict()
       return dirty
+    },
+    rest() {
+      unpacked.clear()
+      glanced.clear()
     },
   }
 }

@@ -11,7 +11,7 @@ import { DEVICES_MAX, IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor, type Visit
 import type { Kv } from '../kv/kv.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { partitionScope, visitorKey } from '../records/partitions.ts'
-import { holdVisitor } from '../records/visitors.ts'
+import { packHeldVisitor } from '../records/visitors.ts'
 import type { Progress } from './progress.ts'
 import { SCAN } from './rebuild-read.ts'
 
@@ -137,8 +137,8 @@ async function rebuildShare(
     const name = nameOf(row)
     const state = await toState(row, addresses.get(name) ?? [], devices.get(name) ?? [], accounts)
     // Without keys the next visit puts the visitor under all of its own.
-    const held = holdVisitor([], packVisitor(state))
-    put.push({ key: visitorKey(row.workspace_id, row.env, row.visitor_id), value: held.packed })
+    const value = packHeldVisitor([], packVisitor(state))
+    put.push({ key: visitorKey(row.workspace_id, row.env, row.visitor_id), value })
   }
   await putAll(kv, scope, put)
   progress.advance(put.length)

@@ -8,7 +8,7 @@ import { addAccount } from '../identity/linked-accounts.ts'
 import { IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor } from '../identity/visitor.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
 import { partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
-import { holdVisitor } from '../records/visitors.ts'
+import { packHeldVisitor } from '../records/visitors.ts'
 import type { SeedVisitor } from './seed-visits.ts'
 import { DEVICES } from './seed-world.ts'
 
@@ -146,5 +146,5 @@ function packed(visitor: SeedVisitor): Uint8Array {
   for (const [at, number] of visitor.accounts.entries()) {
     if ((visitor.accountsSeen & (1 << at)) !== 0) addAccount(state.accounts, `user_${number}`)
   }
-  return holdVisitor([], packVisitor(state)).packed
+  return packHeldVisitor([], packVisitor(state))
 }

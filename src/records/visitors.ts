@@ -13,9 +13,10 @@ export interface HeldVisitor {
   readonly counters: Uint8Array
   /** Who was split off, newest last. */
   readonly parted: readonly Parted[]
-  /** All of it, as the kv and the events log carry them. */
-  readonly packed: Uint8Array
 }
+
+/** What comparing a visitor with a visit needs of its record. */
+export type Glance = Pick<HeldVisitor, 'state' | 'survivor'>
 
 /** Tokens of a visitor that are another's since a split. Generations as far as they were given out before `upTo`, milliseconds. */
 export interface Parted {
@@ -41,7 +42,8 @@ type Parts = [
 
 const NONE = new Uint8Array(0)
 
-export function holdVisitor(
+/** As the kv and the events log carry it. */
+export function packHeldVisitor(
   keys: readonly string[],
   state: Uint8Array,
   {
@@ -49,18 +51,48 @@ export function holdVisitor(
     survivor = null,
     parted = [],
   }: Partial<Pick<HeldVisitor, 'counters' | 'survivor' | 'parted'>> = {},
-): HeldVisitor {
+): Uint8Array {
   const parts: unknown[] = [keys, state]
   if (counters.length > 0 || survivor !== null || parted.length > 0) parts.push(counters)
   if (survivor !== null || parted.length > 0) parts.push(survivor)
   if (parted.length > 0) parts.push(parted.map((one) => [one.to, one.upTo, one.issued, one.generations]))
-  return { keys, state, counters, survivor, parted, packed: new Uint8Array(packr.pack(parts)) }
+  return new Uint8Array(packr.pack(parts))
 }
 
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
   const [keys, state, counters = NONE, survivor = null, some = []] = packr.unpack(packed) as Parts
   const parted = some.map(([to, upTo, issued, generations]) => ({ to, upTo, issued, generations }))
-  return { keys, state, counters, survivor, parted, packed }
+  return { keys, state, counters, survivor, parted }
+}
+
+// Forms of MessagePack that a record without a survivor begins with: an array of two or three, in it one of texts, and bytes.
+const ARRAY_OF_2 = 0x92
+const ARRAY_OF_3 = 0x93
+const FIX_ARRAY = 0x90
+const FIX_ARRAY_MAX = 0x9f
+const FIX_STR = 0xa0
+const FIX_STR_MAX = 0xbf
+const STR_8 = 0xd9
+const BIN_8 = 0xc4
+const BIN_16 = 0xc5
+
+/** Steps over the keys: making texts of them takes longer than all the rest, and a visit is compared with several visitors. */
+export function glanceAtVisitor(packed: Uint8Array): Glance {
+  const byteAt = (at: number) => packed[at] ?? 0
+  const keys = byteAt(1)
+  const isPlain = packed[0] === ARRAY_OF_2 || packed[0] === ARRAY_OF_3
+  if (!isPlain || keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return unpackHeldVisitor(packed)
+  let at = 2
+  for (let left = keys - FIX_ARRAY; left > 0; left--) {
+    const form = byteAt(at)
+    if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR
+    else if (form === STR_8) at += 2 + byteAt(at + 1)
+    else return unpackHeldVisitor(packed)
+  }
+  if (packed[at] === BIN_8) return { state: packed.subarray(at + 2, at + 2 + byteAt(at + 1)), survivor: null }
+  if (packed[at] !== BIN_16) return unpackHeldVisitor(packed)
+  const length = byteAt(at + 1) * 256 + byteAt(at + 2)
+  return { state: packed.subarray(at + 3, at + 3 + length), survivor: null }
 }
 
 /** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off. */

@@ -1,42 +1,66 @@
 // What a partition keeps in memory of its visitors, and what it lets go.
 
 import t from 'tap'
-import { createState, type Loaded } from '../../src/engine/state.ts'
+import { createState, INDEX_IDS_MAX, type Loaded, readIndex } from '../../src/engine/state.ts'
 
-const MAX = 3
-const index = (id: string): Loaded => ({ kind: 'index', id, value: [1, `visitor of ${id}`] })
+const MAX = 8
+const index = (id: string): Loaded => ({ kind: 'index', id, value: [1, `of_${id}`] })
 const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `k${from + i}`)
 
 t.test('what is used stays in memory, what is not goes first, and the bound holds', async (t) => {
   // Four index entries to a visitor.
   const state = createState(MAX / 4)
-  state.load(ids(0, 3).map(index))
+  state.load(ids(0, MAX).map(index))
   state.takeDirty()
   t.same(
-    ids(0, 3).filter((id) => state.missing('index', id)),
+    ids(0, MAX).filter((id) => state.missing('index', id)),
     [],
     'within the bound all stay',
   )
-  state.load(ids(3, 4).map(index))
-  state.takeDirty()
-  t.equal(ids(0, 4).filter((id) => !state.missing('index', id)).length, MAX)
-  for (const id of ids(4, 20)) {
-    t.match(state.index('k3'), { total: 1 }, 'used before each')
+  for (const id of ids(MAX, 50)) {
+    t.same(readIndex(state.index('k3') ?? ''), { total: 1, ids: ['of_k3'] }, 'used before each')
     state.load([index(id)])
     state.takeDirty()
     t.notOk(state.missing('index', 'k3'), `beside ${id}`)
-    t.equal(ids(0, 20).filter((other) => !state.missing('index', other)).length, MAX)
+    t.ok(ids(0, 50).filter((other) => !state.missing('index', other)).length <= MAX + MAX / 2)
   }
+  t.ok(ids(0, 50).filter((other) => !state.missing('index', other)).length <= MAX)
 })
 
-t.test('what no checkpoint has written yet is never let go', async (t) => {
-  const state = createState(MAX / 4)
-  for (const id of ids(0, 10)) state.addToIndex(id, 'pv_1')
-  t.same(
-    ids(0, 10).filter((id) => state.missing('index', id)),
-    [],
-  )
-  t.equal(state.takeDirty().length, 10)
-  t.equal(ids(0, 10).filter((id) => !state.missing('index', id)).length, MAX)
-  t.equal(state.dirtyCount(), 0)
+t.test('what no checkpoint has written yet is never let go, nor what the last one may still be writing', async (t) => {
+  const state = createState(1)
+  for (let round = 0; round < 10; round++) {
+    const some = ids(round * 10, round * 10 + 10)
+    for (const id of some) state.addToIndex(id, 'pv_1')
+    t.same(
+      some.filter((id) => state.missing('index', id)),
+      [],
+    )
+    t.equal(state.takeDirty().length, 10)
+    t.same(
+      some.filter((id) => state.missing('index', id)),
+      [],
+    )
+    t.equal(state.dirtyCount(), 0)
+  }
+  t.ok(state.missing('index', 'k0'))
+})
+
+t.test('an entry of the index has the latest visitors, the newest last, and how many there ever were', async (t) => {
+  const state = createState(100)
+  for (let i = 0; i < INDEX_IDS_MAX + 3; i++) state.addToIndex('k', `pv_${i}`)
+  state.addToIndex('k', 'pv_9')
+  const entry = readIndex(state.index('k') ?? '')
+  t.equal(entry.total, INDEX_IDS_MAX + 3)
+  t.same([entry.ids.length, entry.ids[0], entry.ids.at(-1)], [INDEX_IDS_MAX, 'pv_3', 'pv_9'])
+  state.dropFromIndex('k', 'pv_20')
+  state.dropFromIndex('k', 'pv_20')
+  const after = readIndex(state.index('k') ?? '')
+  t.same([after.total, after.ids.includes('pv_20')], [INDEX_IDS_MAX + 2, false])
+  const [dirty] = state.takeDirty()
+  t.same(dirty, { kind: 'index', id: 'k', value: [after.total, ...after.ids] }, 'as it is stored')
+  const other = createState(100)
+  other.load([{ kind: 'index', id: 'k', value: [1, 'pv_1'] }])
+  other.dropFromIndex('k', 'pv_1')
+  t.equal(other.index('k'), null, 'nobody is left')
 })

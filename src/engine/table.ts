@@ -1,0 +1,56 @@
+// A bounded cache of entries of the kv, with what has changed since they were read. It forgets by generations: keeping entries in
+// order of use would cost each use two changes of a map.
+
+export interface Table<T> {
+  /** undefined: not loaded. null: known to be absent. */
+  get(id: string): T | null | undefined
+  /** Whether it is loaded; counts as no use. */
+  has(id: string): boolean
+  set(id: string, value: T | null): void
+  /** What the kv has, unless something is known already. */
+  load(id: string, value: T | null): void
+  /** What was set since the last call, to be in the kv before the next one; then the table makes room. */
+  takeDirty(): [string, T | null][]
+  readonly dirtyCount: number
+}
+
+/** After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay. */
+export function createTable<T>(entriesMax: number): Table<T> {
+  let young = new Map<string, T | null>()
+  let old = new Map<string, T | null>()
+  let dirty = new Set<string>()
+
+  return {
+    get(id) {
+      const value = young.get(id)
+      if (value !== undefined) return value
+      const older = old.get(id)
+      if (older === undefined) return undefined
+      old.delete(id)
+      young.set(id, older)
+      return older
+    },
+    has: (id) => young.has(id) || old.has(id),
+    set(id, value) {
+      // An older value is found by nobody any more.
+      young.set(id, value)
+      dirty.add(id)
+    },
+    load(id, value) {
+      if (!young.has(id) && !old.has(id)) young.set(id, value)
+    },
+    takeDirty() {
+      // Taken entries are among the young. They stay until the next call at least, and are in the kv by then.
+      const taken = Array.from(dirty, (id): [string, T | null] => [id, young.get(id) ?? null])
+      dirty = new Set()
+      if (young.size > entriesMax / 2) {
+        old = young.size > entriesMax ? new Map(taken) : young
+        young = new Map()
+      }
+      return taken
+    },
+    get dirtyCount() {
+      return dirty.size
+    },
+  }
+}
