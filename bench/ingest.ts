@@ -81,7 +81,7 @@ async function enrol(server: Subject, agent: Agent): Promise<(string | null)[]> 
       if (i % 20_000 === 0) log(`  enrolled ${i}`)
     }
   }
-  await Promise.all(Array.from({ length: 64 }, worker))
+  await Promise.all(Array.from({ length: Number(options.connections) }, worker))
   return tokens
 }
 
@@ -241,7 +241,7 @@ async function main(): Promise<void> {
     ? await openClusterSubject(options.roles, nodeArgs)
     : await openEmbeddedSubject(nodeArgs)
   const bare = await startBare()
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+  const agent = new Agent({ keepAlive: true, maxSockets: Number(options.connections) })
   try {
     await createRules(server)
     log(`enrolling ${known} devices`)

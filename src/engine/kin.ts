@@ -29,8 +29,8 @@ type At = Pick<Case, 'tenant'>
 export interface Kin {
   /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
   begin(joining: ReadonlyMap<string, string>): void
-  /** What is missing to know the relatives of these. */
-  wanted(at: At, visitorIds: readonly string[]): Wanted[]
+  /** What is missing to know the relatives of these, named as the state names visitors. */
+  wanted(at: At, ids: readonly string[]): Wanted[]
   load(id: string, stored: StoredKin): void
   of(at: At, visitorId: string): Relatives
 }
@@ -38,15 +38,14 @@ export interface Kin {
 const NOBODY: Relatives = { visitors: [], counters: [] }
 
 export function createKin(
-  state: Pick<PartitionState, 'visitor' | 'glance' | 'missing'>,
+  state: Pick<PartitionState, 'visitor' | 'survivor' | 'missing'>,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): Kin {
   const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
   let coming: ReadonlyMap<string, string> = new Map()
 
-  function groupIdOf({ tenant }: At, visitorId: string): string | null {
-    const id = tenant + visitorId
-    const survivor = coming.get(id) ?? state.glance(id)?.survivor ?? null
+  function groupIdOf({ tenant }: At, id: string): string | null {
+    const survivor = coming.get(id) ?? state.survivor(id) ?? null
     return survivor === null ? null : tenant + survivor
   }
 
@@ -55,10 +54,10 @@ export function createKin(
       groups.clear()
       coming = joining
     },
-    wanted(at, visitorIds) {
+    wanted(at, ids) {
       const wanted: Wanted[] = []
-      for (const visitorId of visitorIds) {
-        const groupId = groupIdOf(at, visitorId)
+      for (const one of ids) {
+        const groupId = groupIdOf(at, one)
         if (groupId === null) continue
         const group = groups.get(groupId)
         if (group === undefined) wanted.push({ kind: KIN, id: groupId })
@@ -74,7 +73,7 @@ export function createKin(
       groups.set(id, { ids, elsewhere: new Map(elsewhere.map(([one, packed]) => [one, unpackHeldVisitor(packed)])) })
     },
     of(at, visitorId) {
-      const groupId = groupIdOf(at, visitorId)
+      const groupId = groupIdOf(at, at.tenant + visitorId)
       const group = groupId === null ? undefined : groups.get(groupId)
       if (group === undefined) return NOBODY
       const visitors: VisitorState[] = []

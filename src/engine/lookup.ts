@@ -3,7 +3,7 @@
 import { hash32 } from '../domain/ids.ts'
 import { newLearned } from '../identity/learned.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { ownerOfToken } from '../records/visitors.ts'
@@ -11,7 +11,7 @@ import type { Case } from './case.ts'
 import type { Candidates } from './judge.ts'
 import type { Kin } from './kin.ts'
 import type { Order, Orders } from './orders.ts'
-import { type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
+import { type HeldIndex, type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
 /** One in so many visits with a token is also looked at without it, to learn how well that goes; until enough were, all. */
@@ -31,8 +31,13 @@ interface Listing {
   readonly keys: readonly string[]
   readonly ids: readonly string[]
   /** As they were when the list was made. */
-  readonly entries: (string | null | undefined)[]
-  made: Shortlist | null
+  readonly entries: (HeldIndex | null | undefined)[]
+  made: Listed | null
+}
+
+interface Listed extends Shortlist {
+  /** Where the state has its visitors: to look a text up by, once its hash is known, is not making one anew. */
+  readonly visitors: readonly string[]
 }
 
 export interface Lookup {
@@ -63,7 +68,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
   const listings = new WeakMap<Case, Listing>()
 
   /** Asked for more than once per visit: made again only when an entry has changed meanwhile. */
-  function candidatesOf(c: Case): Shortlist {
+  function candidatesOf(c: Case): Listed {
     let listing = listings.get(c)
     if (listing === undefined) {
       const keys = c.keys.filter((key) => key !== c.nativeKey)
@@ -76,18 +81,19 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       if (entry !== entries[i]) listing.made = null
       entries[i] = entry
     }
-    listing.made ??= shortlist(
-      keys,
-      entries.map((text) => (text ? readIndex(text) : null)),
-    )
+    if (listing.made === null) {
+      const read = entries.map((entry) => (entry ? readIndex(entry) : null))
+      const { ids: found, exact, totals } = shortlist(keys, read)
+      listing.made = { ids: found, exact, totals, visitors: found.map((id) => c.tenant + id) }
+    }
     return listing.made
   }
 
   /** Found by the id an app sent, newest first. */
   function nativeIds({ tenant, nativeKey }: Case): readonly string[] {
     if (nativeKey === null) return []
-    const text = state.index(tenant + nativeKey)
-    return text ? readIndex(text).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
+    const entry = state.index(tenant + nativeKey)
+    return entry ? readIndex(entry).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
   }
 
   const tombstoneOf = ({ workspace, env }: Pick<Case['meta'], 'workspace' | 'env'>, visitorId: string) =>
@@ -131,12 +137,12 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       tokenCounts = !named && !tokenErased(c)
     }
     if (wanted.length > 0) return wanted
-    const named = token === null ? [] : [token.visitorId]
+    const named = token === null ? [] : [c.tenant + token.visitorId]
     if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
-    const found = [...candidatesOf(c).ids, ...nativeIds(c)]
-    for (const id of found) want('visitor', c.tenant + id)
+    const found = [...candidatesOf(c).visitors, ...nativeIds(c).map((id) => c.tenant + id)]
+    for (const id of found) want('visitor', id)
     return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
   }
 
@@ -146,11 +152,10 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     return Boolean(state.tombstone(tombstoneOf(c.meta, token.visitorId)))
   }
 
-  function held(id: string): VisitorState | null {
-    const visitor = state.glance(id)
-    const known = visitor ? unpackVisitor(visitor.state) : null
+  function known(id: string): VisitorState | null {
+    const visitor = state.known(id)
     // All of its visits were another's.
-    return known === null || known.totalVisits === 0 ? null : known
+    return !visitor || visitor.totalVisits === 0 ? null : visitor
   }
 
   return {
@@ -171,18 +176,18 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     candidates(c) {
       const { token } = c.meta
       const learned = state.learned(c.familyId) ?? newLearned()
-      const tokenVisitor = token === null ? null : held(c.tenant + token.visitorId)
+      const tokenVisitor = token === null ? null : known(c.tenant + token.visitorId)
       const blind = isBlind(c)
       if (token !== null && !blind) {
         return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, learned, blind }
       }
-      const { ids, exact, totals } = candidatesOf(c)
-      const states = (some: readonly string[]) => some.map((id) => held(c.tenant + id)).filter((v) => v !== null)
+      const { ids, visitors, exact, totals } = candidatesOf(c)
+      const states = (some: readonly string[]) => some.map(known).filter((v) => v !== null)
       return {
         tokenVisitor,
-        exact: states(ids.filter((id) => exact.has(id))),
-        linked: states(ids.filter((id) => !exact.has(id))),
-        native: token === null ? states(nativeIds(c)) : [],
+        exact: states(visitors.filter((_, i) => exact.has(ids[i] as string))),
+        linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
+        native: token === null ? states(nativeIds(c).map((id) => c.tenant + id)) : [],
         totals,
         learned,
         blind,

@@ -93,8 +93,8 @@ export async function reindex(
   const wanted = [...new Set(places.map(({ id }) => id))].map((id) => ({ kind: 'index' as const, id }))
   held.load(await loadAll(kv, partition, wanted))
   for (const { id, visitorId } of places) {
-    const text = held.index(id)
-    if (!text || !readIndex(text).ids.includes(visitorId)) held.addToIndex(id, visitorId)
+    const entry = held.index(id)
+    if (!entry || !readIndex(entry).ids.includes(visitorId)) held.addToIndex(id, visitorId)
   }
   const put = held.takeDirty().map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
   await putAll(kv, partitionScope(partition), put)

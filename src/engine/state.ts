@@ -11,9 +11,10 @@ import {
   unpackLearned,
   unpackLesson,
 } from '../identity/learned.ts'
+import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
-import { type Glance, glanceAtVisitor, type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
+import { type HeldVisitor, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
 import type { KIN } from './kin.ts'
 import { createTable } from './table.ts'
 
@@ -23,6 +24,10 @@ export interface IndexEntry {
   readonly total: number
 }
 export const INDEX_IDS_MAX = 32
+
+/** Of most entries a text: they have one id or few. The others are looked at so often that it would be taken apart all the time. */
+export type HeldIndex = string | IndexEntry
+const TEXT_IDS_MAX = 4
 
 export type Loadable = 'visitor' | 'index' | 'learned' | typeof ERASED
 export interface Wanted {
@@ -48,11 +53,13 @@ export interface Dirty {
 
 export interface PartitionState {
   visitor(id: string): HeldVisitor | null | undefined
-  /** The same, as far as others are compared with it. */
-  glance(id: string): Glance | null | undefined
+  /** What visits are compared with: a fresh copy. */
+  known(id: string): VisitorState | null | undefined
+  /** `HeldVisitor.survivor`. */
+  survivor(id: string): string | null | undefined
   putVisitor(id: string, packed: Uint8Array): void
-  /** The same text as long as the entry does not change; see `readIndex`. */
-  index(id: string): string | null | undefined
+  /** The same one as long as the entry does not change; see `readIndex`. */
+  index(id: string): HeldIndex | null | undefined
   /** Makes `visitorId` the newest of an index entry. */
   addToIndex(id: string, visitorId: string): void
   /** Takes a visitor out of an index entry that is loaded. */
@@ -75,14 +82,16 @@ export interface PartitionState {
 }
 
 /** Ids are letters, digits and underscores. */
-const indexText = (total: number, ids: readonly string[]): string => `${total} ${ids.join(' ')}`
+const holdIndex = (entry: IndexEntry): HeldIndex =>
+  entry.ids.length > TEXT_IDS_MAX ? entry : `${entry.total} ${entry.ids.join(' ')}`
 
-const EMPTY: IndexEntry = { ids: [], total: 0 }
-
-export function readIndex(text: string): IndexEntry {
-  const [total, ...ids] = text.split(' ')
+export function readIndex(held: HeldIndex): IndexEntry {
+  if (typeof held !== 'string') return held
+  const [total, ...ids] = held.split(' ')
   return { total: Number(total), ids }
 }
+
+const EMPTY: IndexEntry = { ids: [], total: 0 }
 
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
@@ -97,52 +106,65 @@ function bytesOf(text: string): Uint8Array {
 /** `visitorsMax` bounds the clean entries kept of visitors; index entries are bounded at four times as many. */
 export function createState(visitorsMax: number): PartitionState {
   const visitors = createTable<string>(visitorsMax)
-  const indexes = createTable<string>(visitorsMax * 4)
+  const indexes = createTable<HeldIndex>(visitorsMax * 4)
   const tombstones = createTable<Tombstone>(visitorsMax)
   const learned = createTable<Learned>(visitorsMax)
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
   /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
   const unpacked = new Map<string, HeldVisitor>()
-  const glanced = new Map<string, Glance>()
+  let scratch = Buffer.alloc(4_096)
 
-  function look<T>(id: string, looked: Map<string, T>, read: (packed: Uint8Array) => T): T | null | undefined {
-    const known = looked.get(id)
+  function visitor(id: string): HeldVisitor | null | undefined {
+    const known = unpacked.get(id)
     if (known !== undefined) return known
     const text = visitors.get(id)
     if (text === undefined || text === null) return text
-    const found = read(Buffer.from(text, 'latin1'))
-    looked.set(id, found)
-    return found
+    const held = unpackHeldVisitor(Buffer.from(text, 'latin1'))
+    unpacked.set(id, held)
+    return held
+  }
+
+  /** In memory that the next call writes over: nothing unpacked from it may be a view. */
+  function lent(text: string): Uint8Array {
+    if (text.length > scratch.length) scratch = Buffer.alloc(2 * text.length)
+    return scratch.subarray(0, scratch.write(text, 'latin1'))
   }
 
   function setVisitor(id: string, text: string | null): void {
     visitors.set(id, text)
     unpacked.delete(id)
-    glanced.delete(id)
   }
 
   function addToIndex(id: string, visitorId: string): void {
-    const text = indexes.get(id)
-    const { ids: all, total } = text ? readIndex(text) : EMPTY
+    const held = indexes.get(id)
+    const { ids: all, total } = held ? readIndex(held) : EMPTY
     const ids = all.filter((other) => other !== visitorId)
     const isNew = ids.length === all.length
     ids.push(visitorId)
     if (ids.length > INDEX_IDS_MAX) ids.shift()
-    indexes.set(id, indexText(total + (isNew ? 1 : 0), ids))
+    indexes.set(id, holdIndex({ ids, total: total + (isNew ? 1 : 0) }))
   }
 
   function dropFromIndex(id: string, visitorId: string): void {
-    const text = indexes.get(id)
-    if (!text) return
-    const { ids: all, total } = readIndex(text)
+    const held = indexes.get(id)
+    if (!held) return
+    const { ids: all, total } = readIndex(held)
     const ids = all.filter((other) => other !== visitorId)
     if (ids.length === all.length) return
-    indexes.set(id, ids.length === 0 ? null : indexText(Math.max(ids.length, total - 1), ids))
+    indexes.set(id, ids.length === 0 ? null : holdIndex({ ids, total: Math.max(ids.length, total - 1) }))
   }
 
   return {
-    visitor: (id) => look(id, unpacked, unpackHeldVisitor),
-    glance: (id) => unpacked.get(id) ?? look(id, glanced, glanceAtVisitor),
+    visitor,
+    known(id) {
+      const text = visitors.get(id)
+      return text === undefined || text === null ? text : unpackVisitor(stateIn(lent(text)))
+    },
+    survivor(id) {
+      const text = visitors.get(id)
+      if (text === undefined || text === null) return text
+      return mayHaveSurvivor(text.charCodeAt(0)) ? visitor(id)?.survivor : null
+    },
     putVisitor: (id, packed) => setVisitor(id, textOf(packed)),
     index: indexes.get,
     addToIndex,
@@ -167,7 +189,7 @@ export function createState(visitorsMax: number): PartitionState {
         if (kind === 'visitor') visitors.load(id, value === null ? null : textOf(value as Uint8Array))
         else if (kind === 'index') {
           const [total, ...ids] = (value ?? [0]) as [number, ...string[]]
-          indexes.load(id, value === null ? null : indexText(total, ids))
+          indexes.load(id, value === null ? null : holdIndex({ total, ids }))
         } else if (kind === 'learned') learned.load(id, value === null ? null : unpackLearned(value as number[]))
         else if (kind === ERASED) tombstones.load(id, value as Tombstone | null)
       }
@@ -176,8 +198,8 @@ export function createState(visitorsMax: number): PartitionState {
     takeDirty() {
       const dirty: Dirty[] = []
       for (const [id, text] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: text && bytesOf(text) })
-      for (const [id, text] of indexes.takeDirty()) {
-        const entry = text === null ? null : readIndex(text)
+      for (const [id, held] of indexes.takeDirty()) {
+        const entry = held === null ? null : readIndex(held)
         dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
       }
       for (const [id, t] of tombstones.takeDirty()) dirty.push({ kind: ERASED, id, value: t })
@@ -186,7 +208,6 @@ export function createState(visitorsMax: number): PartitionState {
     },
     rest() {
       unpacked.clear()
-      glanced.clear()
     },
   }
 }

@@ -15,9 +15,6 @@ export interface HeldVisitor {
   readonly parted: readonly Parted[]
 }
 
-/** What comparing a visitor with a visit needs of its record. */
-export type Glance = Pick<HeldVisitor, 'state' | 'survivor'>
-
 /** Tokens of a visitor that are another's since a split. Generations as far as they were given out before `upTo`, milliseconds. */
 export interface Parted {
   readonly to: string
@@ -65,9 +62,8 @@ export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
   return { keys, state, counters, survivor, parted }
 }
 
-// Forms of MessagePack that a record without a survivor begins with: an array of two or three, in it one of texts, and bytes.
-const ARRAY_OF_2 = 0x92
-const ARRAY_OF_3 = 0x93
+// Forms of MessagePack that a record begins with: an array of parts, in it one of texts, and bytes.
+const ARRAY_OF_4 = 0x94
 const FIX_ARRAY = 0x90
 const FIX_ARRAY_MAX = 0x9f
 const FIX_STR = 0xa0
@@ -76,23 +72,25 @@ const STR_8 = 0xd9
 const BIN_8 = 0xc4
 const BIN_16 = 0xc5
 
-/** Steps over the keys: making texts of them takes longer than all the rest, and a visit is compared with several visitors. */
-export function glanceAtVisitor(packed: Uint8Array): Glance {
+/** By the first byte of a packed record: whether it names a survivor, or says something about others at all. */
+export const mayHaveSurvivor = (firstByte: number): boolean => firstByte >= ARRAY_OF_4
+
+/** The state in a packed record, as a view: making texts of the keys before it takes as long as all else there is to reading it. */
+export function stateIn(packed: Uint8Array): Uint8Array {
   const byteAt = (at: number) => packed[at] ?? 0
   const keys = byteAt(1)
-  const isPlain = packed[0] === ARRAY_OF_2 || packed[0] === ARRAY_OF_3
-  if (!isPlain || keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return unpackHeldVisitor(packed)
+  if (keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return unpackHeldVisitor(packed).state
   let at = 2
   for (let left = keys - FIX_ARRAY; left > 0; left--) {
     const form = byteAt(at)
     if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR
     else if (form === STR_8) at += 2 + byteAt(at + 1)
-    else return unpackHeldVisitor(packed)
+    else return unpackHeldVisitor(packed).state
   }
-  if (packed[at] === BIN_8) return { state: packed.subarray(at + 2, at + 2 + byteAt(at + 1)), survivor: null }
-  if (packed[at] !== BIN_16) return unpackHeldVisitor(packed)
+  if (packed[at] === BIN_8) return packed.subarray(at + 2, at + 2 + byteAt(at + 1))
+  if (packed[at] !== BIN_16) return unpackHeldVisitor(packed).state
   const length = byteAt(at + 1) * 256 + byteAt(at + 2)
-  return { state: packed.subarray(at + 3, at + 3 + length), survivor: null }
+  return packed.subarray(at + 3, at + 3 + length)
 }
 
 /** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off. */
