@@ -107,6 +107,8 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
     const homePosition = await positionOf(kv, home, command)
     if (homePosition !== null && homePosition >= seq) return
     const applied = await apply(command, seq, kv)
+    // What was read while another owner wrote may never have stood there together, and an order cannot be taken back.
+    if (applied.orders.length > 0 && (await positionOf(kv, home, command)) !== homePosition) continue
     for (const { partition, bytes } of applied.orders) await needs.log.append('identifications', partition, [bytes])
     if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
     publish(needs, command, applied)

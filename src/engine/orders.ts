@@ -2,6 +2,7 @@
 // changes the state, fresh or adopted.
 
 import type { EventsRecord } from '../events/record.ts'
+import { newVisitor, packVisitor } from '../identity/visitor.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
@@ -62,7 +63,12 @@ export function createOrders(state: PartitionState): Orders {
   const keysOf = (id: string): readonly string[] => state.visitor(id)?.keys ?? []
 
   function wanted(order: Order): Wanted[] {
-    if ('aliasing' in order) return missing([['visitor', scopedId(order.aliasing, order.aliasing.visitorId)]])
+    if ('aliasing' in order) {
+      const { workspace, env, visitorId } = order.aliasing
+      const id = scopedId(order.aliasing, visitorId)
+      const isGone = state.visitor(id) === null
+      return missing([['visitor', id], ...(isGone ? [[ERASED, erasedId(workspace, env, visitorId)] as const] : [])])
+    }
     const what = 'erasure' in order ? order.erasure : order.splitting
     const at = { workspace: what.workspace, env: what.env }
     const id = scopedId(at, what.visitorId)
@@ -116,11 +122,15 @@ export function createOrders(state: PartitionState): Orders {
       return split === null ? null : { split }
     }
     const { aliasing } = order
-    const held = state.visitor(scopedId(aliasing, aliasing.visitorId))
-    // Erased, or told twice.
-    if (!held || held.survivor === aliasing.survivor) return null
-    const joined = packHeldVisitor(held.keys, held.state, { ...held, survivor: aliasing.survivor })
-    return { aliasing: { ...aliasing, state: joined } }
+    const { workspace, env, visitorId, survivor, at } = aliasing
+    const held = state.visitor(scopedId(aliasing, visitorId))
+    if (held && (held.survivor === survivor || held.former.includes(survivor))) return null
+    if (!held && state.tombstone(erasedId(workspace, env, visitorId))) return null
+    // Whose only visits could not be decided has no record, but a token, with which it may come back.
+    const own = held?.state ?? packVisitor(newVisitor(visitorId, at))
+    const former = held?.survivor ? [...held.former, held.survivor] : []
+    const record = packHeldVisitor(held?.keys ?? [], own, { ...held, survivor, former })
+    return { aliasing: { ...aliasing, state: record } }
   }
 
   return {

@@ -217,8 +217,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
         effectsSkipped += judged.effectsSkipped
         const before = judged.held
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
-        const { survivor = null, parted = [] } = before ?? {}
-        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { counters: judged.counters, survivor, parted })
+        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { ...before, counters: judged.counters })
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects

@@ -35,7 +35,7 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const survivor = order.survivor
   return {
     ...what,
-    state: packHeldVisitor(keys, packVisitor(after), { counters: held.counters, survivor: held.survivor, parted }),
+    state: packHeldVisitor(keys, packVisitor(after), { ...held, parted }),
     toState: packHeldVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }),
     indexed: keys.filter((key) => !held.keys.includes(key)),
     toIndexed: look.keys,

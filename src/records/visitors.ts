@@ -9,6 +9,8 @@ export interface HeldVisitor {
   readonly state: Uint8Array
   /** The visitor it was merged into, whose events its visits are; itself where others were merged into it; null: neither. */
   readonly survivor: string | null
+  /** Survivors it had before, which are aliases by now and for ever: whoever pauses may order one of those merges once more. */
+  readonly former: readonly string[]
   /** What the engine counts of the visitor; empty when nothing. */
   readonly counters: Uint8Array
   /** Who was split off, newest last. */
@@ -35,6 +37,7 @@ type Parts = [
   counters?: Uint8Array,
   survivor?: string | null,
   parted?: readonly PackedParted[],
+  former?: readonly string[],
 ]
 
 const NONE = new Uint8Array(0)
@@ -47,19 +50,20 @@ export function packHeldVisitor(
     counters = NONE,
     survivor = null,
     parted = [],
-  }: Partial<Pick<HeldVisitor, 'counters' | 'survivor' | 'parted'>> = {},
+    former = [],
+  }: Partial<Pick<HeldVisitor, 'counters' | 'survivor' | 'parted' | 'former'>> = {},
 ): Uint8Array {
-  const parts: unknown[] = [keys, state]
-  if (counters.length > 0 || survivor !== null || parted.length > 0) parts.push(counters)
-  if (survivor !== null || parted.length > 0) parts.push(survivor)
-  if (parted.length > 0) parts.push(parted.map((one) => [one.to, one.upTo, one.issued, one.generations]))
-  return new Uint8Array(packr.pack(parts))
+  const apart = parted.map((one) => [one.to, one.upTo, one.issued, one.generations])
+  const parts: unknown[] = [keys, state, counters, survivor, apart, former]
+  // What ends with nothing said is left out.
+  const isSaid = [true, true, counters.length > 0, survivor !== null, parted.length > 0, former.length > 0]
+  return new Uint8Array(packr.pack(parts.slice(0, isSaid.lastIndexOf(true) + 1)))
 }
 
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
-  const [keys, state, counters = NONE, survivor = null, some = []] = packr.unpack(packed) as Parts
+  const [keys, state, counters = NONE, survivor = null, some = [], former = []] = packr.unpack(packed) as Parts
   const parted = some.map(([to, upTo, issued, generations]) => ({ to, upTo, issued, generations }))
-  return { keys, state, counters, survivor, parted }
+  return { keys, state, counters, survivor, parted, former }
 }
 
 // Forms of MessagePack that a record begins with: an array of parts, in it one of texts, and bytes.

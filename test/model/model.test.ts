@@ -12,14 +12,15 @@ const REGRESSIONS = JSON.parse(readFileSync(new URL('./regressions.json', import
   readonly broke: string
   readonly losesStream?: boolean
   readonly erasing?: boolean
+  readonly merging?: boolean
 }[]
 
 // Conflicts and outages are everyday here, and nobody reads where they were made.
 Error.stackTraceLimit = 2
 
 t.test('seeds that once failed pass', async (t) => {
-  for (const { seed, broke, losesStream = false, erasing = false } of REGRESSIONS) {
-    const result = await runWorld(seed, {}, { losesStream, erasing })
+  for (const { seed, broke, losesStream = false, erasing = false, merging = false } of REGRESSIONS) {
+    const result = await runWorld(seed, {}, { losesStream, erasing, merging })
     t.ok(result.failures.length === 0, result.failures.length === 0 ? `seed ${seed}: ${broke}` : tell(result))
   }
 })
