@@ -89,11 +89,12 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     return listing.made
   }
 
-  /** Found by the id an app sent, newest first. */
-  function nativeIds({ tenant, nativeKey }: Case): readonly string[] {
+  /** Found by the id an app sent, newest first, as the state names visitors. */
+  function nativeVisitors({ tenant, nativeKey }: Case): readonly string[] {
     if (nativeKey === null) return []
     const entry = state.index(tenant + nativeKey)
-    return entry ? readIndex(entry).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
+    const ids = entry ? readIndex(entry).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
+    return ids.map((id) => tenant + id)
   }
 
   const tombstoneOf = ({ workspace, env }: Pick<Case['meta'], 'workspace' | 'env'>, visitorId: string) =>
@@ -141,7 +142,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
-    const found = [...candidatesOf(c).visitors, ...nativeIds(c).map((id) => c.tenant + id)]
+    const found = [...candidatesOf(c).visitors, ...nativeVisitors(c)]
     for (const id of found) want('visitor', id)
     return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
   }
@@ -187,7 +188,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
         tokenVisitor,
         exact: states(visitors.filter((_, i) => exact.has(ids[i] as string))),
         linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
-        native: token === null ? states(nativeIds(c).map((id) => c.tenant + id)) : [],
+        native: token === null ? states(nativeVisitors(c)) : [],
         totals,
         learned,
         blind,

@@ -2,13 +2,12 @@
 // changes the state, fresh or adopted.
 
 import type { EventsRecord } from '../events/record.ts'
-import { newVisitor, packVisitor } from '../identity/visitor.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
 import { packHeldVisitor } from '../records/visitors.ts'
-import { decideSplit } from './splitting.ts'
+import { blankVisitor, decideSplit } from './splitting.ts'
 import type { Loadable, PartitionState, Wanted } from './state.ts'
 
 export type Order =
@@ -124,13 +123,13 @@ export function createOrders(state: PartitionState): Orders {
     const { aliasing } = order
     const { workspace, env, visitorId, survivor, at } = aliasing
     const held = state.visitor(scopedId(aliasing, visitorId))
+    // Told twice, or once more behind a later one.
     if (held && (held.survivor === survivor || held.former.includes(survivor))) return null
     if (!held && state.tombstone(erasedId(workspace, env, visitorId))) return null
     // Whose only visits could not be decided has no record, but a token, with which it may come back.
-    const own = held?.state ?? packVisitor(newVisitor(visitorId, at))
-    const former = held?.survivor ? [...held.former, held.survivor] : []
-    const record = packHeldVisitor(held?.keys ?? [], own, { ...held, survivor, former })
-    return { aliasing: { ...aliasing, state: record } }
+    const own = held ?? blankVisitor(visitorId, at)
+    const former = own.survivor === null ? [] : [...own.former, own.survivor]
+    return { aliasing: { ...aliasing, state: packHeldVisitor(own.keys, own.state, { ...own, survivor, former }) } }
   }
 
   return {

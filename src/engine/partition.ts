@@ -217,7 +217,9 @@ export function createPartition(needs: PartitionNeeds): Partition {
         effectsSkipped += judged.effectsSkipped
         const before = judged.held
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
-        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { ...before, counters: judged.counters })
+        const { counters } = judged
+        const { survivor = null, parted = [], former = [] } = before ?? {}
+        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { counters, survivor, parted, former })
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects

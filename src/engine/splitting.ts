@@ -4,9 +4,13 @@ import type { DecidedSplit } from '../events/record.ts'
 import { withoutVisits } from '../identity/parting.ts'
 import { newVisitor, packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import { type Splitting, timeOf } from '../records/splits.ts'
-import { type HeldVisitor, PARTED_MAX, packHeldVisitor } from '../records/visitors.ts'
+import { type HeldVisitor, PARTED_MAX, packHeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 
 const NO_STATE = new Uint8Array(0)
+
+/** Of somebody without visits: who has none left, or none that could be decided, still tells whose its tokens are. */
+export const blankVisitor = (id: string, atMs: number): HeldVisitor =>
+  unpackHeldVisitor(packHeldVisitor([], packVisitor(newVisitor(id, atMs))))
 
 /** null: told twice. `held`: the record the visits are of; null when there is none any more. */
 export function decideSplit(order: Splitting, held: HeldVisitor | null): DecidedSplit | null {
@@ -18,9 +22,8 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const parted = [...(held?.parted ?? []), { to, upTo: at, issued: times, generations }].slice(-PARTED_MAX)
   const none = { indexed: [], toIndexed: [], dropped: [], toState: NO_STATE }
   if (order.isRebuilt === true) {
-    // Who has no visits left still tells whose its tokens are.
-    const state = held?.state ?? packVisitor(newVisitor(order.visitorId, firstAt))
-    return { ...what, ...none, state: packHeldVisitor(held?.keys ?? [], state, { ...held, parted }) }
+    const own = held ?? blankVisitor(order.visitorId, firstAt)
+    return { ...what, ...none, state: packHeldVisitor(own.keys, own.state, { ...own, parted }) }
   }
   if (held === null) return null
   const before = unpackVisitor(held.state)

@@ -103,7 +103,7 @@ function bytesOf(text: string): Uint8Array {
   return bytes
 }
 
-/** `visitorsMax` bounds the clean entries kept of visitors; index entries are bounded at four times as many. */
+/** `visitorsMax` bounds the clean entries kept of visitors, as `createTable` says; index entries are bounded at four times as many. */
 export function createState(visitorsMax: number): PartitionState {
   const visitors = createTable<string>(visitorsMax)
   const indexes = createTable<HeldIndex>(visitorsMax * 4)

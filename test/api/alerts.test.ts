@@ -143,10 +143,12 @@ t.test('a threshold that is passed is one incident per cooldown, and subscribers
     ),
     { data: [{ value: 0.5 }] },
   )
-  await eventually(
+  const late = await eventually(
     () => incidents(lag),
     ({ data }) => data.length > 0,
   )
+  t.equal(late.data.length, 1)
+
   const told = await eventually(
     () => client.get(`/v1/webhooks/${webhook.id}/deliveries`, key),
     ({ body }) => body.data.length >= 3,

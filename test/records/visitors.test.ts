@@ -19,13 +19,15 @@ t.test(
         ...(r.chance(0.5) ? { counters: bytes(r.int(300)) } : {}),
         ...(r.chance(0.3) ? { survivor: r.chance(0.5) ? null : text(20) } : {}),
         ...(r.chance(0.2) ? { parted } : {}),
+        ...(r.chance(0.1) ? { former: [text(20), text(20)] } : {}),
       }
       const packed = packHeldVisitor(keys, state, more)
       const whole = unpackHeldVisitor(packed)
       const isSame =
         Buffer.compare(stateIn(packed), whole.state) === 0 &&
         Buffer.compare(whole.state, state) === 0 &&
-        (whole.survivor === null || mayHaveSurvivor(packed[0] ?? 0))
+        (whole.survivor === null || mayHaveSurvivor(packed[0] ?? 0)) &&
+        whole.former.join() === (more.former ?? []).join()
       if (!isSame) return t.fail(`seed ${seed}, round ${round}: ${keys.length} keys, ${state.length} bytes`)
     }
     t.pass(`seed ${seed}`)
