@@ -35,7 +35,7 @@ export async function benchIngest(events: number): Promise<void> {
   const dataDir = temporaryFolder()
   const keys = makeKeys()
   try {
-    const first = await startServer({ dataDir, keys })
+    const first = await startServer({ asShipped: true, dataDir, keys })
     const tenants: { readonly id: string; readonly key: string }[] = []
     for (let i = 0; i < WORKSPACES; i++) {
       const made = await post(`${first.url}/admin/v1/workspaces`, first.operatorToken, {
@@ -61,7 +61,7 @@ export async function benchIngest(events: number): Promise<void> {
       await fillHistory(clickhouse, id, Math.floor(events / WORKSPACES), Date.now(), () => {})
     await clickhouse.close()
 
-    const server = await startServer({ dataDir, keys })
+    const server = await startServer({ asShipped: true, dataDir, keys })
     const identify = async (n: number): Promise<number> => {
       const startedAt = performance.now()
       const { status } = await post(`${server.url}/v1/identify`, keys.secret, {

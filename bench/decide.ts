@@ -11,9 +11,9 @@ import { openVisits } from '../src/ops/seed-visits.ts'
 import { compileRules, generate } from '../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../src/rules/predicate.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
+import { FACTS, makeRule } from '../test/helpers/facts.ts'
 import { rng } from '../test/helpers/rng.ts'
 import { rowsOf } from '../test/helpers/seed-rows.ts'
-import { FACTS, makeRule } from '../test/rules/sample.ts'
 import { jsonLogicEngine, jsonRulesEngine, zenEngine } from './rule-engines.ts'
 
 const EVENTS = 1_024

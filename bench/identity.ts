@@ -73,7 +73,7 @@ function ratesIn(text: string): Partial<Rates> {
 }
 
 async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
-  const server = await startServer({ env: SERVER_ENV })
+  const server = await startServer({ asShipped: true, env: SERVER_ENV })
   try {
     await run(createHttpDrive({ port: server.port, key: server.keys.testPublic }))
   } finally {

@@ -4,8 +4,8 @@
 
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { clientOf } from '../test/api/client.ts'
-import { makeDevice } from '../test/faults/bodies.ts'
+import { makeDevice } from '../test/helpers/bodies.ts'
+import { clientOf } from '../test/helpers/client.ts'
 import { rng } from '../test/helpers/rng.ts'
 import { cleanUp, startServer, temporaryFolder } from '../test/helpers/server.ts'
 
@@ -20,7 +20,7 @@ const TICK_MS = 10
 const FLUSH_EVERY_MS = 50
 
 const r = rng(1)
-const server = await startServer()
+const server = await startServer({ asShipped: true })
 const client = clientOf(server)
 
 const ruleBody = (i: number) => ({

@@ -57,7 +57,7 @@ async function history(): Promise<{ readonly dataDir: string; readonly keys: Key
   if (existsSync(file)) return { dataDir, keys: JSON.parse(readFileSync(file, 'utf8')) }
   const keys = makeKeys()
   // The first start makes the workspace that the history belongs to.
-  const server = await startServer({ dataDir, keys })
+  const server = await startServer({ asShipped: true, dataDir, keys })
   await server.stop()
   const startedAt = performance.now()
   const args = ['seed', '--events', String(events), '--days', String(days), '--seed', values.seed, '--env', 'live']
@@ -135,7 +135,7 @@ async function sample(server: Server): Promise<Summary[]> {
 
 async function main(): Promise<void> {
   const { dataDir, keys } = await history()
-  const server = await startServer({ dataDir, keys })
+  const server = await startServer({ asShipped: true, dataDir, keys })
   const nowMs = Date.now()
   const range = `from=${new Date(nowMs - days * DAY_MS).toISOString()}&to=${new Date(nowMs).toISOString()}`
   await untilHistoryOpens(server, `/v1/analytics/events?${range}`)

@@ -8,12 +8,12 @@ const ROUNDS = Number(process.argv[3] ?? 5)
 const took: Record<string, number[]> = { empty: [], used: [], killed: [] }
 try {
   for (let round = 0; round < ROUNDS; round++) {
-    const empty = await startServer()
+    const empty = await startServer({ asShipped: true })
     const { dataDir, keys } = empty
     await empty.stop()
-    const used = await startServer({ dataDir, keys })
+    const used = await startServer({ asShipped: true, dataDir, keys })
     await used.kill9()
-    const killed = await startServer({ dataDir, keys })
+    const killed = await startServer({ asShipped: true, dataDir, keys })
     await killed.stop()
     took.empty?.push(empty.readyMs)
     took.used?.push(used.readyMs)

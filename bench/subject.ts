@@ -36,7 +36,7 @@ const silent = { info: () => undefined, warn: () => undefined }
 
 export async function openEmbeddedSubject(nodeArgs: readonly string[]): Promise<Subject> {
   const dataDir = temporaryFolder()
-  const server = await startServer({ dataDir, env: ENV, nodeArgs })
+  const server = await startServer({ asShipped: true, dataDir, env: ENV, nodeArgs })
   return {
     url: server.url,
     port: server.port,
@@ -62,7 +62,14 @@ export async function openEmbeddedSubject(nodeArgs: readonly string[]): Promise<
 
 /** `roles`: one process for each, such as `ingress,api` and `engine,jobs`. */
 export async function openClusterSubject(roles: readonly string[], nodeArgs: readonly string[]): Promise<Subject> {
-  const cluster = await startCluster({ roles, env: ENV, nodeArgs, partitions: 4, redisAof: 'everysec' })
+  const cluster = await startCluster({
+    asShipped: true,
+    roles,
+    env: ENV,
+    nodeArgs,
+    partitions: 4,
+    redisAof: 'everysec',
+  })
   const { nats, redis, clickhouse, members, keys } = cluster
   const memberOf = (role: string) => {
     const [member] = cluster.membersOf(role)

@@ -1,5 +1,6 @@
 // Holds the source tree to its shape: who may import whom, what a worker or child process may load, how long a file may be
-// and that it says what it owns. The rules are functions over a map of files, proven below on planted violations.
+// and that it says what it owns; and that tests share only what is in their folder of helpers. The rules are functions over a
+// map of files, proven below on planted violations.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -158,8 +159,26 @@ function checkOpenings(sources: Sources): string[] {
     .map(([path]) => `${path} does not open with a sentence that says what it owns`)
 }
 
-function readSources(): Sources {
-  const root = fileURLToPath(new URL('../../src', import.meta.url))
+/** Suites that hold any backend to its contract: tests of other folders run them on theirs. */
+const SUITES = 'contract'
+const HELPERS = 'helpers'
+
+/** Files below test that import from a folder beside their own which is neither of helpers nor of suites. */
+function checkTests(tests: Sources): string[] {
+  const found: string[] = []
+  for (const [path, { references }] of parseAll(tests)) {
+    for (const { to } of references) {
+      const place = placeOf(to)
+      if (!to.endsWith('.ts') || to.startsWith('..') || place === placeOf(path) || place === HELPERS) continue
+      if (place !== SUITES || placeOf(path) === HELPERS)
+        found.push(`${path} imports ${to}: what folders share is in ${HELPERS}`)
+    }
+  }
+  return found
+}
+
+function readSources(below = 'src'): Sources {
+  const root = fileURLToPath(new URL(`../../${below}`, import.meta.url))
   return new Map(
     readdirSync(root, { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.tsx?$/.test(name))
@@ -235,6 +254,16 @@ t.test('a worker may use types, a port declaration and the folder it belongs to'
   t.same(entriesOf({ 'clickhouse/c.child.ts': `import { a } from './guard.ts'`, 'clickhouse/guard.ts': '' }), [])
 })
 
+t.test('a test that imports from the folder of another one is reported', async (t) => {
+  const of = (path: string, target: string) =>
+    checkTests(fixture({ [path]: `import { a } from '${target}'`, 'api/a.ts': '' }))
+  t.match(of('ops/x.test.ts', '../api/a.ts'), [/ops\/x\.test\.ts imports api\/a\.ts/])
+  t.match(of('helpers/x.ts', '../contract/a.ts'), [/helpers\/x\.ts imports contract\/a\.ts/])
+  for (const target of ['../helpers/a.ts', './a.ts', '../contract/a.ts', '../../src/kv/a.ts']) {
+    t.same(of('ops/x.test.ts', target), [], target)
+  }
+})
+
 t.test('files that are too long or say nothing of themselves are reported', async (t) => {
   t.match(checkLengths(fixture({ 'a.ts': '\n'.repeat(331) })), [/331 lines/])
   t.same(checkLengths(fixture({ 'a.ts': '\n'.repeat(330) })), [])
@@ -251,4 +280,19 @@ t.test('the source tree follows all of it', async (t) => {
   t.same(checkEntries(modules), [], 'workers and child processes stay clear of ports and http')
   t.same(checkLengths(sources), [], 'files are short')
   t.same(checkOpenings(sources), [], 'every file says what it owns')
+})
+
+t.test('tests share what is in helpers, and each helper has its line', async (t) => {
+  const tests = readSources('test')
+  t.same(checkTests(tests), [])
+  const root = new URL('../../test/helpers/', import.meta.url)
+  const listed = [...readFileSync(new URL('README.md', root), 'utf8').matchAll(/^\| `([^`]+)` \| \S/gm)].map(
+    ([, name]) => name,
+  )
+  t.same(
+    listed,
+    readdirSync(root)
+      .filter((name) => name.endsWith('.ts'))
+      .sort(),
+  )
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { keyForm } from '../../src/domain/keys.ts'
 import { scanAll } from '../../src/records/scopes.ts'
-import { OPERATOR_TOKEN, openServer } from './server.ts'
+import { OPERATOR_TOKEN, openServer } from '../helpers/rest-surface.ts'
 
 t.test('workspaces are created, read, listed and changed', async (t) => {
   const { admin } = await openServer(t)

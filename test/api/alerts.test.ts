@@ -2,9 +2,9 @@
 // cooldown, of which subscribers are told.
 
 import t from 'tap'
+import { CHROME, clientOf, errorOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { CHROME, clientOf, errorOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,9 +1,9 @@
 // /v1/analytics against a real server: every grouping over random ranges, counted again from the events as they were answered.
 
 import t from 'tap'
+import { browserBody, CHROME, errorOf, eventually, IPHONE, openApi } from '../helpers/client.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { browserBody, CHROME, errorOf, eventually, IPHONE, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

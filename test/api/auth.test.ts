@@ -5,10 +5,10 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import { openAuth } from '../../src/records/auth.ts'
 import { openKeyDirectory } from '../../src/records/key-directory.ts'
 import { keyDigest } from '../../src/records/keys.ts'
-import { random } from '../control/deployment.ts'
+import { eventually } from '../helpers/client.ts'
+import { random } from '../helpers/control-plane.ts'
 import { faulty } from '../helpers/faulty.ts'
-import { eventually } from './client.ts'
-import { type Answer, openServer, RULE, type Send } from './server.ts'
+import { type Answer, openServer, RULE, type Send } from '../helpers/rest-surface.ts'
 
 const UNKNOWN_RULE = '/v1/rules/rul_00000000000000000000'
 

@@ -7,8 +7,8 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { BacktestQueueConfig } from '../../src/reads/backtest-queue.ts'
 import { openBacktestQueue, WorkspaceBusy } from '../../src/reads/backtest-queue.ts'
-import { openPorts, PARTITIONS, prepare } from '../control/deployment.ts'
-import { CONDITIONS, openServer } from './server.ts'
+import { openPorts, PARTITIONS, prepare } from '../helpers/control-plane.ts'
+import { CONDITIONS, openServer } from '../helpers/rest-surface.ts'
 
 /** Its questions stay open until answered, refused or given up. */
 function slowStore() {

@@ -1,8 +1,8 @@
 // Backtests against a real server whose test environment was filled with history through the real path.
 
 import t from 'tap'
+import { CHROME, errorOf, eventually, openApi } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { CHROME, errorOf, eventually, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

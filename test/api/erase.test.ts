@@ -2,8 +2,8 @@
 // back, neither its token nor a kill -9.
 
 import t from 'tap'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { browserBody, CHROME, clientOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 

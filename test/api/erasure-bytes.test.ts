@@ -6,11 +6,11 @@ import { join, relative } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { backup } from '../../src/ops/backup.ts'
+import { CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { openOps } from '../helpers/deployment.ts'
+import { deviceOf } from '../helpers/devices.ts'
 import { filesOf } from '../helpers/folder.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { openOps } from '../ops/deployment.ts'
-import { CHROME, clientOf, eventually } from './client.ts'
-import { deviceOf } from './devices.ts'
 
 t.teardown(cleanUp)
 

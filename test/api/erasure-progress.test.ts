@@ -3,11 +3,11 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { type Answer, browserBody, CHROME, clientOf, errorOf, eventually } from '../helpers/client.ts'
+import { openOps } from '../helpers/deployment.ts'
 import { filesOf } from '../helpers/folder.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { openOps } from '../ops/deployment.ts'
-import { type Answer, browserBody, CHROME, clientOf, errorOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -4,7 +4,7 @@ import { keyed, open } from '../../src/api/routes.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../../src/domain/errors.ts'
 import { Type } from '../../src/domain/schema.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
-import { openServer, RULE, type Send } from './server.ts'
+import { openServer, RULE, type Send } from '../helpers/rest-surface.ts'
 
 const CALL = /^call_[0-9A-HJKMNP-TV-Z]{26}$/
 const KIB_256 = 262_144

@@ -2,9 +2,9 @@
 // stays through kill -9, repetition and the erasure of the visitor.
 
 import t from 'tap'
+import { browserBody, CHROME, clientOf, errorOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { browserBody, CHROME, clientOf, errorOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 

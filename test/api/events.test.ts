@@ -1,10 +1,10 @@
 // /v1/events against a real server: one event by id, and every list that can be asked for.
 
 import t from 'tap'
+import { browserBody, CHROME, eventually, FIREFOX, IPHONE, openApi } from '../helpers/client.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { browserBody, CHROME, eventually, FIREFOX, IPHONE, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

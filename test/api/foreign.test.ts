@@ -2,9 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { type Endpoint, endpointsOf } from '../../src/api/reference/openapi.ts'
+import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { fetchDescription } from '../helpers/described.ts'
 import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
-import { browserBody, CHROME, eventually } from './client.ts'
 import { askDescribed, bodyOf, fill, paramsOf, UNKNOWN_IDS } from './endpoints.ts'
 
 t.teardown(cleanUp)

@@ -2,9 +2,9 @@
 // changed and removed in any order, and after each call its answer and what is read back are compared with the model.
 
 import fc from 'fast-check'
+import { type Answer, type Client, clientOf, eventually } from '../helpers/client.ts'
+import { type Device, deviceOf } from '../helpers/devices.ts'
 import type { Server } from '../helpers/server.ts'
-import { type Answer, type Client, clientOf, eventually } from './client.ts'
-import { type Device, deviceOf } from './devices.ts'
 
 interface Rule {
   readonly id: string

@@ -2,10 +2,10 @@
 // back as it was.
 
 import t, { type Test } from 'tap'
+import { type Answer, browserBody, CHROME, eventually, openApi } from '../helpers/client.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { type Answer, browserBody, CHROME, eventually, openApi } from './client.ts'
 import { TEXTS, VALUES } from './hostile-corpus.ts'
 
 t.teardown(cleanUp)

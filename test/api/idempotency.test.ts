@@ -7,7 +7,7 @@ import { keyed } from '../../src/api/routes.ts'
 import { ApiError } from '../../src/domain/errors.ts'
 import { Type } from '../../src/domain/schema.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { openServer, RULE } from './server.ts'
+import { openServer, RULE } from '../helpers/rest-surface.ts'
 
 const DAY_MS = 86_400_000
 const keyOf = (value: string) => ({ headers: { 'Idempotency-Key': value } })

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { IDENTIFY_BODY_BYTES_MAX } from '../../src/domain/identify.ts'
+import { type Answer, browserBody, CHROME, errorOf, openApi } from '../helpers/client.ts'
+import { talk } from '../helpers/http.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { talk } from '../http/harness.ts'
-import { type Answer, browserBody, CHROME, errorOf, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,8 +1,8 @@
 // Identifications per second, by client address and by workspace, where an operator limits them; and what such limits leave alone.
 
 import t from 'tap'
+import { type Answer, CHROME, errorOf, openApi } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { type Answer, CHROME, errorOf, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

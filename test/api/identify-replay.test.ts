@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
+import { browserBody, clientOf, errorOf, eventually, openApi } from '../helpers/client.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { browserBody, clientOf, errorOf, eventually, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

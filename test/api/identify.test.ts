@@ -3,10 +3,10 @@
 import t from 'tap'
 import { IDENTIFY_BODY_BYTES_MAX } from '../../src/domain/identify.ts'
 import { ulidTime } from '../../src/domain/ids.ts'
+import { browserBody, CHROME, errorOf, eventually, openApi } from '../helpers/client.ts'
+import { talk } from '../helpers/http.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { talk } from '../http/harness.ts'
-import { browserBody, CHROME, errorOf, eventually, openApi } from './client.ts'
 import { LIMITS } from './identify-limits.ts'
 
 t.teardown(cleanUp)

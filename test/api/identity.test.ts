@@ -1,9 +1,9 @@
 // GET /v1/events/{id}/identity against a real server: what a recognition rested on, for each way there is to be recognised.
 
 import t from 'tap'
+import { browserBody, CHROME, eventually, openApi } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { browserBody, CHROME, eventually, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,8 +1,8 @@
 // Lists in a running server: what rules decide by them, how soon a change counts, what expires, and what rules put on them.
 
 import t, { type Test } from 'tap'
+import { CHROME, type Client, clientOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { CHROME, type Client, clientOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,8 +1,8 @@
 // Lists as a client sees them: the contract's endpoints over HTTP, on real backends with an owner that applies.
 
 import t, { type Test } from 'tap'
-import { eventually } from './client.ts'
-import { type Options, openServer } from './server.ts'
+import { eventually } from '../helpers/client.ts'
+import { type Options, openServer } from '../helpers/rest-surface.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const LIST_ID = /^lst_[0-9A-Za-z]{20}$/

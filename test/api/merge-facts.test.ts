@@ -3,9 +3,9 @@
 
 import t from 'tap'
 import { homePartition } from '../../src/domain/ids.ts'
+import { eventually, openApi } from '../helpers/client.ts'
+import { type Device, deviceOf } from '../helpers/devices.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { eventually, openApi } from './client.ts'
-import { type Device, deviceOf } from './devices.ts'
 
 t.teardown(cleanUp)
 

@@ -1,10 +1,10 @@
 // POST /v1/visitors/{id}/merge against a real server: one visitor from then on, for reads, visits, lists and erasure.
 
 import t from 'tap'
+import { clientOf, eventually } from '../helpers/client.ts'
+import { type Device, deviceOf } from '../helpers/devices.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { clientOf, eventually } from './client.ts'
-import { type Device, deviceOf } from './devices.ts'
 
 t.teardown(cleanUp)
 

@@ -1,12 +1,13 @@
 // Apps on phones against a real server: the `native` block, what it raises, and being recognised by the id an app sends.
 
 import t from 'tap'
+import { eventually } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { eventually, openApi } from './client.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server, identify, get, send } = await openApi()
+const { server, identify, get, send } = await openTenant()
 const key = server.keys.testSecret
 
 const PHONE = {
@@ -93,8 +94,4 @@ t.test('an erased visitor is not found by its id', async (t) => {
   t.not(again.visitorId, first.visitorId)
   t.equal(again.visitorFound, false)
   t.equal((await visit({ installId })).visitorId, again.visitorId)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -8,7 +8,7 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import { openFallbackLimits } from '../../src/limits/fallback.ts'
 import type { Limits } from '../../src/limits/limits.ts'
 import { openMemoryLimits } from '../../src/limits/memory.ts'
-import { type Answer, OPERATOR_TOKEN, openServer, RULE, type Send } from './server.ts'
+import { type Answer, OPERATOR_TOKEN, openServer, RULE, type Send } from '../helpers/rest-surface.ts'
 
 const MINUTE_MS = 60_000
 /** The beginning of some minute, so that no test crosses one. */

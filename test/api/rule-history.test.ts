@@ -1,8 +1,8 @@
 // The audit log, the versions of a rule and rollback, over HTTP.
 
 import t, { type Test } from 'tap'
-import { errorOf } from './client.ts'
-import { type Answer, CONDITIONS, openServer, RULE } from './server.ts'
+import { errorOf } from '../helpers/client.ts'
+import { type Answer, CONDITIONS, openServer, RULE } from '../helpers/rest-surface.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UNKNOWN = 'rul_00000000000000000000'

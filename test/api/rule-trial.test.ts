@@ -1,8 +1,8 @@
 // Simulation, the report of a monitored rule and the statistics of rules, against a whole server.
 
 import t from 'tap'
+import { type Answer, browserBody, clientOf, errorOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
-import { type Answer, browserBody, clientOf, errorOf, eventually } from './client.ts'
 
 t.teardown(cleanUp)
 let server = await startServer()

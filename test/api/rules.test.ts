@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CONDITIONS, openServer, RULE } from './server.ts'
+import { CONDITIONS, openServer, RULE } from '../helpers/rest-surface.ts'
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 

@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { CHROME, eventually, openApi } from '../helpers/client.ts'
 import { cleanUp, temporaryFolder } from '../helpers/server.ts'
-import { CHROME, eventually, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

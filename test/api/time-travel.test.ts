@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { requestTime } from '../../src/domain/ids.ts'
+import { browserBody, CHROME, eventually, IPHONE, openApi } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { browserBody, CHROME, eventually, IPHONE, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,8 +1,8 @@
 // Velocity end to end: counters in events, in rules and across restarts, with partitions spread over several threads.
 
 import t from 'tap'
+import { CHROME, type Client, clientOf, eventually, openApi } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { CHROME, type Client, clientOf, eventually, openApi } from './client.ts'
 
 t.teardown(cleanUp)
 

@@ -1,10 +1,10 @@
 // /v1/visitors against a real server: what is known of a device, and its events.
 
 import t from 'tap'
+import { browserBody, CHROME, eventually, FIREFOX, openApi } from '../helpers/client.ts'
+import { deviceOf } from '../helpers/devices.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { browserBody, CHROME, eventually, FIREFOX, openApi } from './client.ts'
-import { deviceOf } from './devices.ts'
 
 t.teardown(cleanUp)
 

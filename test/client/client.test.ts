@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { FingerpostError, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
-import { browserBody, CHROME, eventually } from '../api/client.ts'
+import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)

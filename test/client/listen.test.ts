@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { type FingerpostError, type HeardEvent, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
-import { browserBody, CHROME, eventually } from '../api/client.ts'
+import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)

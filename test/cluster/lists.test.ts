@@ -2,9 +2,9 @@
 // whichever engine dies, and what expires leaves.
 
 import t from 'tap'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
-import { pause } from '../faults/processes.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
+import { pause } from '../helpers/processes.ts'
 import { cleanUp } from '../helpers/server.ts'
 
 t.setTimeout(400_000)

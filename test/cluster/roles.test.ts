@@ -2,7 +2,7 @@
 // changes reach all of them within their bounds.
 
 import t, { type Test } from 'tap'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { standStill } from '../helpers/standstill.ts'

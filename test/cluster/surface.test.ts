@@ -3,10 +3,10 @@
 
 import t from 'tap'
 import { verifyWebhook } from '../../src/domain/webhook-signature.ts'
-import { clientOf, eventually } from '../api/client.ts'
-import { type Device, deviceOf } from '../api/devices.ts'
-import { answer, makeAuthority, openReceiver } from '../dispatcher/receiver.ts'
+import { clientOf, eventually } from '../helpers/client.ts'
 import { startCluster } from '../helpers/cluster.ts'
+import { type Device, deviceOf } from '../helpers/devices.ts'
+import { answer, makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { cleanUp } from '../helpers/server.ts'
 
 t.setTimeout(400_000)

@@ -1,9 +1,9 @@
 // Velocity in a cluster: what engines count in processes of their own adds up in all of them, also when one dies.
 
 import t from 'tap'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
-import { pause } from '../faults/processes.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
+import { pause } from '../helpers/processes.ts'
 import { cleanUp } from '../helpers/server.ts'
 
 t.setTimeout(400_000)

@@ -7,8 +7,8 @@ import { openBus } from '../../src/bus/open.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { connectNats } from '../../src/lib/nats.ts'
-import { pause } from '../faults/processes.ts'
 import { startNats } from '../helpers/nats.ts'
+import { pause } from '../helpers/processes.ts'
 
 const server = await startNats({ jetStream: false })
 t.teardown(() => server.remove())

@@ -1,7 +1,7 @@
 // The in-process bus: the common guarantees, and its bound.
 import t from 'tap'
 import { openBus } from '../../src/bus/open.ts'
-import { pause } from '../faults/processes.ts'
+import { pause } from '../helpers/processes.ts'
 import { busContract, until } from './bus.ts'
 
 busContract(t, 'local', async () => {

@@ -4,9 +4,9 @@ import t, { type Test } from 'tap'
 import { type NatsBusConfig, openNatsBus } from '../../src/bus/nats.ts'
 import { openBus } from '../../src/bus/open.ts'
 import { connectNats } from '../../src/lib/nats.ts'
-import { until } from '../faults/processes.ts'
-import { openProxy } from '../faults/proxy.ts'
 import { type NatsServer, startNats } from '../helpers/nats.ts'
+import { until } from '../helpers/processes.ts'
+import { openProxy } from '../helpers/proxy.ts'
 import { busContract } from './bus.ts'
 
 const server: NatsServer = await startNats({ jetStream: false })

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
 import { openNearBus } from '../../src/bus/near.ts'
-import { pause } from '../faults/processes.ts'
+import { pause } from '../helpers/processes.ts'
 import { busContract, until } from './bus.ts'
 
 async function open(own: string) {

@@ -5,7 +5,7 @@ import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { encodeNative, type NativeColumn, openTexts } from '../../src/clickhouse/native.ts'
 import { type Cell, COLUMNS, EVENTS_TABLE, toCells } from '../../src/events/row.ts'
 import { rng } from '../helpers/rng.ts'
-import { HOSTILE, randomEvent } from '../rules/stored-sample.ts'
+import { HOSTILE, randomEvent } from '../helpers/stored-events.ts'
 
 const ROWS = 400
 /** More different texts than places of one byte can tell apart. */

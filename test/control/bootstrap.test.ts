@@ -4,7 +4,7 @@ import { isWellFormed, keyForm, makeKey } from '../../src/domain/keys.ts'
 import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
 import { keyDigest, listKeys } from '../../src/records/keys.ts'
 import { listWorkspaces } from '../../src/records/workspaces.ts'
-import { openPorts, PARTITIONS, prepare, random, SOURCES, startOwner, startSubmit } from './deployment.ts'
+import { openPorts, PARTITIONS, prepare, random, SOURCES, startOwner, startSubmit } from '../helpers/control-plane.ts'
 
 const SEEDS: readonly Seed[] = [
   { kind: 'public', env: 'live' },

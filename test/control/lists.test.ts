@@ -11,8 +11,8 @@ import { LIST_DELTA, readDeltas, readListsMeta } from '../../src/records/list-de
 import { openListSource } from '../../src/records/list-source.ts'
 import { LIST_DUE, LIST_ENTRY, LIST_GONE, listsOfVisitor, readList, readLists } from '../../src/records/lists.ts'
 import { scanAll, tenantScope } from '../../src/records/scopes.ts'
+import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from './deployment.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

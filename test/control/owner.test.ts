@@ -6,8 +6,6 @@ import { unpack } from '../../src/lib/codec.ts'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { type Command, type CommandDraft, encodeCommand, type Outcome } from '../../src/records/commands.ts'
 import { readRule, readRuleSlots, readRuleset } from '../../src/records/rules.ts'
-import { faulty } from '../helpers/faulty.ts'
-import { rng, testSeed } from '../helpers/rng.ts'
 import {
   createRule,
   createWorkspace,
@@ -17,7 +15,9 @@ import {
   prepare,
   startOwner,
   startSubmit,
-} from './deployment.ts'
+} from '../helpers/control-plane.ts'
+import { faulty } from '../helpers/faulty.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
 
 const ruleId = (n: number) => `rul_${String(n).padStart(20, '0')}`
 

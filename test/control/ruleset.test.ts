@@ -5,8 +5,8 @@ import type { RuleStatus } from '../../src/domain/rule.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
 import { type Ruleset, readRuleset } from '../../src/records/rules.ts'
 import { createEncoder, encodeSnapshot, type Snapshot } from '../../src/rules/snapshot.ts'
+import { createRule, createWorkspace, openPorts, prepare, startOwner, startSubmit } from '../helpers/control-plane.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { createRule, createWorkspace, openPorts, prepare, startOwner, startSubmit } from './deployment.ts'
 
 const STEPS = 60
 const STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'paused', 'draft']

@@ -5,7 +5,6 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
 import { register, unregister } from '../../src/records/evaluators.ts'
 import { publishHint } from '../../src/records/hints.ts'
-import { faulty } from '../helpers/faulty.ts'
 import {
   createRule,
   createWorkspace,
@@ -14,7 +13,8 @@ import {
   startEvaluator,
   startOwner,
   startSubmit,
-} from './deployment.ts'
+} from '../helpers/control-plane.ts'
+import { faulty } from '../helpers/faulty.ts'
 
 t.test('an outcome whose hint is lost arrives all the same', async (t) => {
   const ports = await openPorts(t)

@@ -2,10 +2,10 @@
 
 import t from 'tap'
 import { EVENT_TYPES, PAYLOAD_BYTES_MAX, PLAIN_EVENT_NAMES } from '../../src/domain/webhook.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { fetchDescription } from '../helpers/described.ts'
+import { makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
-import { makeAuthority, openReceiver } from './receiver.ts'
 
 t.teardown(cleanUp)
 const authority = makeAuthority(t)

@@ -9,8 +9,8 @@ import { isPublicAddress } from '../../src/domain/public-address.ts'
 import { openCancel } from '../../src/lib/cancel.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
+import { connectionsRest, makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { rng } from '../helpers/rng.ts'
-import { connectionsRest, makeAuthority, openReceiver } from './receiver.ts'
 
 const SPECIAL = [
   ...['0.0.0.0', '0.1.2.3', '10.0.0.1', '100.64.0.1', '100.127.255.255', '127.0.0.1', '127.255.255.254'],

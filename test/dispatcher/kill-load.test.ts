@@ -2,10 +2,10 @@
 // at least once, always under the same id with the same bytes, and hardly anything twice that no kill explains.
 
 import t from 'tap'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { answer, makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, type Server, startServer } from '../helpers/server.ts'
-import { answer, makeAuthority, openReceiver } from './receiver.ts'
 
 t.teardown(cleanUp)
 t.setTimeout(600_000)

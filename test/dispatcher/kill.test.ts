@@ -2,9 +2,9 @@
 // is the same to the byte.
 
 import t from 'tap'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { answer, makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { cleanUp, type Server, startServer } from '../helpers/server.ts'
-import { answer, makeAuthority, openReceiver } from './receiver.ts'
 
 t.teardown(cleanUp)
 t.setTimeout(400_000)

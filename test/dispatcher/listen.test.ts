@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { verifyWebhook } from '../../src/domain/webhook-signature.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)

@@ -13,8 +13,8 @@ import { openMetrics } from '../../src/lib/metrics.ts'
 import { must } from '../../src/lib/must.ts'
 import { readDeliveries } from '../../src/records/deliveries.ts'
 import { publishHint } from '../../src/records/hints.ts'
-import { eventually } from '../api/client.ts'
-import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../control/deployment.ts'
+import { eventually } from '../helpers/client.ts'
+import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
 import { openSmtp } from '../helpers/smtp.ts'
 
 const HOUR = 3_600_000

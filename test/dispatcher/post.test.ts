@@ -9,7 +9,7 @@ import { parseCidr } from '../../src/domain/ip.ts'
 import { type Cancel, openCancel } from '../../src/lib/cancel.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
-import { answer, type Behave, connectionsRest, makeAuthority, openReceiver } from './receiver.ts'
+import { answer, type Behave, connectionsRest, makeAuthority, openReceiver } from '../helpers/receiver.ts'
 
 const authority = makeAuthority(t)
 const leaf = authority.leaf('DNS:hook.example')

@@ -19,8 +19,8 @@ import { openAlertMetrics } from '../../src/reads/alert-metrics.ts'
 import { type Attempt, deliveriesScope, readDeliveries, SHARDS } from '../../src/records/deliveries.ts'
 import { publishHint } from '../../src/records/hints.ts'
 import { readWebhook } from '../../src/records/webhooks.ts'
-import { eventually } from '../api/client.ts'
-import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../control/deployment.ts'
+import { eventually } from '../helpers/client.ts'
+import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
 
 const HOUR = 3_600_000
 const BACKLOG_MAX = 100

@@ -3,9 +3,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { verifyWebhook } from '../../src/domain/webhook-signature.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { answer, makeAuthority, openReceiver, type Receiver } from '../helpers/receiver.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
-import { answer, makeAuthority, openReceiver, type Receiver } from './receiver.ts'
 
 t.teardown(cleanUp)
 const authority = makeAuthority(t)

@@ -6,6 +6,7 @@ import type { Signals } from '../../src/domain/event.ts'
 import { detectSignals } from '../../src/engine/signals/signals.ts'
 import { BOT, DETECTED_MIN, TAMPERED } from '../../src/engine/weights.ts'
 import type { Evidence } from '../../src/identity/matcher.ts'
+import { NO_NETWORK, networkOf } from '../helpers/network.ts'
 import {
   ANDROID,
   attributesOf,
@@ -19,8 +20,7 @@ import {
   request,
   type Values,
   windowsPc,
-} from '../identity/devices.ts'
-import { NO_NETWORK, networkOf } from '../identity/network.ts'
+} from '../helpers/recognition.ts'
 
 const signalsOf = (r: Request, evidence: readonly Evidence[] = [], network = NO_NETWORK): Signals =>
   detectSignals({ attributes: attributesOf(r), evidence, network })

@@ -9,9 +9,9 @@ import { systemClock as clock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { insertRows, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
 import { startClickHouse } from '../helpers/clickhouse.ts'
+import { pause, until } from '../helpers/processes.ts'
+import { type Mode, openProxy } from '../helpers/proxy.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { pause, until } from './processes.ts'
-import { type Mode, openProxy } from './proxy.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

@@ -4,10 +4,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Cluster, type ClusterOptions, type Member, startCluster } from '../helpers/cluster.ts'
+import { pause } from '../helpers/processes.ts'
+import type { Proxy as FaultProxy, Mode } from '../helpers/proxy.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { Load } from './load.ts'
-import { pause } from './processes.ts'
-import type { Proxy as FaultProxy, Mode } from './proxy.ts'
 import { everyPartitionDecides, quiet } from './quiet.ts'
 import type { Injury, Target } from './target.ts'
 

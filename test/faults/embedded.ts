@@ -3,12 +3,12 @@
 import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../helpers/port.ts'
+import { childrenOf, isAlive, pause, until } from '../helpers/processes.ts'
 import type { Rng } from '../helpers/rng.ts'
 import { launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
 import { readJson } from './http.ts'
 import type { Ledger } from './ledger.ts'
 import type { Load } from './load.ts'
-import { childrenOf, isAlive, pause, until } from './processes.ts'
 import { everyPartitionDecides, quiet } from './quiet.ts'
 import type { Injury, Target } from './target.ts'
 

@@ -2,9 +2,9 @@
 // now and then, and repeat what got no answer with the same nonce and the same bytes.
 
 import { Agent } from 'node:http'
+import { type Device, makeDevice } from '../helpers/bodies.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { Keys } from '../helpers/server.ts'
-import { type Device, makeDevice } from './bodies.ts'
 import { call } from './http.ts'
 import type { Answer, Attempt, Ledger } from './ledger.ts'
 

@@ -4,14 +4,14 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { browserBody, CHROME, clientOf } from '../api/client.ts'
+import { browserBody, CHROME, clientOf } from '../helpers/client.ts'
 import { startCluster } from '../helpers/cluster.ts'
+import { pause, stateOf, until } from '../helpers/processes.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, temporaryFolder } from '../helpers/server.ts'
 import { checkAll, checkById } from './checker.ts'
 import { openLedger } from './ledger.ts'
 import { openLoad } from './load.ts'
-import { pause, stateOf, until } from './processes.ts'
 import { createRules, quiet } from './quiet.ts'
 
 /** What the process is about to send when it freezes. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer, connect as dial, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { pause, until } from './processes.ts'
-import { openProxy } from './proxy.ts'
+import { pause, until } from '../helpers/processes.ts'
+import { openProxy } from '../helpers/proxy.ts'
 
 /** A server that answers every line with `re:<line>`; `heard` is all it was sent. */
 async function openEcho(t: Test) {

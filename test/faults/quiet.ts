@@ -1,10 +1,10 @@
 // What a test does to a server besides loading it: the rules before, and the wait until nothing is under way.
 
 import { homePartition } from '../../src/domain/ids.ts'
+import { pause, until } from '../helpers/processes.ts'
 import type { Server } from '../helpers/server.ts'
 import { call, read, readJson } from './http.ts'
 import type { Load } from './load.ts'
-import { pause, until } from './processes.ts'
 import { RULES } from './rules.ts'
 
 const QUIET_MS_MAX = 120_000

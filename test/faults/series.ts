@@ -1,11 +1,11 @@
 // A series: one deployment, a load, and injuries at random moments, again and again, each time held to everything its clients
 // were told. The same seed gives the same devices, moments and victims.
 
+import { pause } from '../helpers/processes.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
 import { checkAll, checkById } from './checker.ts'
 import { type Attempt, type Ledger, openLedger, type Violation } from './ledger.ts'
 import { openLoad } from './load.ts'
-import { pause } from './processes.ts'
 import { createRules } from './quiet.ts'
 import type { Target } from './target.ts'
 

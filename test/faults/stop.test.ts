@@ -1,13 +1,13 @@
 // SIGTERM: what was answered is durable, what was accepted is finished, and the process leaves by itself, in time.
 
 import t from 'tap'
+import { childrenOf, isAlive, pause, until } from '../helpers/processes.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
 import { checkAll, checkById } from './checker.ts'
 import { SERVER_ENV } from './embedded.ts'
 import { openLedger } from './ledger.ts'
 import { openLoad } from './load.ts'
-import { childrenOf, isAlive, pause, until } from './processes.ts'
 import { createRules, quiet } from './quiet.ts'
 
 const EXIT_MS_MAX = 20_000

@@ -2,10 +2,10 @@
 // wanted, and the roles of Fingerpost over them.
 
 import { join } from 'node:path'
-import { type Proxy as FaultProxy, openProxy } from '../faults/proxy.ts'
 import { type ClickHouseServer, startClickHouse } from './clickhouse.ts'
 import { type NatsServer, startNats } from './nats.ts'
 import { freePort } from './port.ts'
+import { type Proxy as FaultProxy, openProxy } from './proxy.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 import {
   type Keys,
@@ -40,6 +40,8 @@ export interface ClusterOptions {
   readonly nodeArgs?: readonly string[]
   /** The entry of another build than this one. */
   readonly main?: string
+  /** As of `startServer`. */
+  readonly asShipped?: boolean
 }
 
 /** Of one process. */
@@ -96,6 +98,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       env: { ...env, FINGERPOST_PROCESS_ROLES: name, ...own.env },
       nodeArgs: [...(options.nodeArgs ?? []), ...(own.nodeArgs ?? [])],
       ...(options.main === undefined ? {} : { main: options.main }),
+      ...(options.asShipped === undefined ? {} : { asShipped: options.asShipped }),
     }
     const member: Member = {
       roles: name,

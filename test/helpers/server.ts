@@ -49,6 +49,8 @@ export interface ServerOptions {
   readonly port?: number
   /** Another built tree than this one, for tests of broken builds. */
   readonly main?: string
+  /** Without the settings that only shorten tests: for benchmarks. */
+  readonly asShipped?: boolean
   /** For node itself, such as --cpu-prof. */
   readonly nodeArgs?: readonly string[]
   /** `/healthz` for a server that is not to become ready. Default `/readyz`. */
@@ -56,8 +58,16 @@ export interface ServerOptions {
 }
 
 const READY_MS_MAX = 120_000
-/** A busy machine decides late; a 202 is for tests that ask for it. */
-const DECISION_WAIT_MS = 8_000
+/** A busy machine decides late, and a 202 is for tests that ask for it. */
+const DECISION_WAIT_MS = 20_000
+/** Lists and figures are asked a moment after the events that they must show. */
+const TEST_ENV = { FINGERPOST_SINK_FLUSH_MS: '100' }
+/** Of the server that a run shares: what several files need, and none of them minds. */
+export const SHARED_ENV: Readonly<Record<string, string>> = {
+  FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8',
+  FINGERPOST_WEBHOOKS_ALLOW_PRIVATE_CIDRS: '127.0.0.0/8',
+  FINGERPOST_ALERTS_EVERY_SECONDS: '1',
+}
 const folders: string[] = []
 const running = new Set<ChildProcess>()
 
@@ -124,6 +134,7 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
       FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
       FINGERPOST_OPERATOR_TOKEN: operatorToken,
       FINGERPOST_DECISION_WAIT_MS: String(DECISION_WAIT_MS),
+      ...(options.asShipped === true ? {} : TEST_ENV),
       ...options.env,
     },
   })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { HttpResponse } from '../../src/http/message.ts'
-import { bodyOf, exchange, openTestServer, pause, talk } from './harness.ts'
+import { bodyOf, exchange, openTestServer, pause, talk } from '../helpers/http.ts'
 
 const get = (path: string, ...headers: string[]) =>
   `GET ${path} HTTP/1.1\r\n${['Host: a', ...headers].join('\r\n')}\r\n\r\n`

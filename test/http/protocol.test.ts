@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exchange, inParallel, openTestServer, pause, type TestServer, talk } from './harness.ts'
+import { exchange, inParallel, openTestServer, pause, type TestServer, talk } from '../helpers/http.ts'
 import { quickCases, slowCases } from './protocol-cases.ts'
 
 const VALID = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello'

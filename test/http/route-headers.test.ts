@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { HttpResponse } from '../../src/http/message.ts'
-import { openTestServer, talk } from './harness.ts'
+import { openTestServer, talk } from '../helpers/http.ts'
 
 const SIGN = 'X-Open-To'
 

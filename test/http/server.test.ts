@@ -1,7 +1,7 @@
 import t from 'tap'
 import { addressText } from '../../src/http/address.ts'
 import { PortBusy } from '../../src/http/errors.ts'
-import { exchange, openTestServer, pause, type TestServer, talk } from './harness.ts'
+import { exchange, openTestServer, pause, type TestServer, talk } from '../helpers/http.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'

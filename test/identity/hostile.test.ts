@@ -8,9 +8,9 @@ import { matchKeys } from '../../src/identity/keys.ts'
 import { recognise } from '../../src/identity/matcher.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import { newVisitor, packVisitor, recordVisit } from '../../src/identity/visitor.ts'
+import { NO_NETWORK } from '../helpers/network.ts'
+import { attributesOf, CHROME_WINDOWS, windowsPc } from '../helpers/recognition.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
-import { attributesOf, CHROME_WINDOWS, windowsPc } from './devices.ts'
-import { NO_NETWORK } from './network.ts'
 
 const IP = '203.0.113.7'
 

@@ -5,8 +5,8 @@ import type { Signal, SignalName } from '../../src/domain/event.ts'
 import type { NetworkEvidence } from '../../src/engine/signals/lists.ts'
 import { detectSignals } from '../../src/engine/signals/signals.ts'
 import type { AddressFacts } from '../../src/ipintel/addresses.ts'
-import { attributesOf, firefox, type Request, request, windowsPc } from './devices.ts'
-import { AT_MS, networkOf } from './network.ts'
+import { AT_MS, networkOf } from '../helpers/network.ts'
+import { attributesOf, firefox, type Request, request, windowsPc } from '../helpers/recognition.ts'
 
 const DAY_MS = 86_400_000
 const FRESH = AT_MS - 3_600_000

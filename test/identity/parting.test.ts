@@ -5,7 +5,7 @@ import { deviceOf } from '../../src/identity/attributes.ts'
 import { tokenChance } from '../../src/identity/generations.ts'
 import { lookOfEvent, type PartedEvent, visitorOfEvents, withoutVisits } from '../../src/identity/parting.ts'
 import { newVisitor, recordVisit } from '../../src/identity/visitor.ts'
-import { attributesOf, windowsPc } from './devices.ts'
+import { attributesOf, windowsPc } from '../helpers/recognition.ts'
 
 const [OWN, NEW] = ['pv_abcdefghijABCDEFGHIJ', 'pv_bcdefghijABCDEFGHIJK']
 const T0 = Date.UTC(2026, 0, 1)

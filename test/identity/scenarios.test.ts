@@ -15,7 +15,7 @@ import {
   openStore,
   request,
   windowsPc,
-} from './devices.ts'
+} from '../helpers/recognition.ts'
 
 const HOME = '203.0.113.7'
 const ELSEWHERE = '198.51.100.20'

@@ -7,6 +7,7 @@ import { applyMock, mockSignals } from '../../src/engine/signals/mock.ts'
 import { detectSignals } from '../../src/engine/signals/signals.ts'
 import { DETECTED_MIN, SUSPECT_CAP } from '../../src/engine/weights.ts'
 import type { Evidence } from '../../src/identity/matcher.ts'
+import { NO_NETWORK } from '../helpers/network.ts'
 import {
   ANDROID,
   attributesOf,
@@ -20,8 +21,7 @@ import {
   type Request,
   request,
   windowsPc,
-} from './devices.ts'
-import { NO_NETWORK } from './network.ts'
+} from '../helpers/recognition.ts'
 
 const signalsOf = (r: Request, evidence: readonly Evidence[] = []): Signals =>
   detectSignals({ attributes: attributesOf(r), evidence, network: NO_NETWORK })

@@ -14,8 +14,8 @@ import {
   type VisitorState,
 } from '../../src/identity/visitor.ts'
 import { Unreadable } from '../../src/lib/failures.ts'
+import { attributesOf, bareLinux, firefox, iphone, windowsPc } from '../helpers/recognition.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
-import { attributesOf, bareLinux, firefox, iphone, windowsPc } from './devices.ts'
 
 const ID = 'pv_abcdefghijABCDEFGHIJ'
 const T0 = Date.UTC(2026, 0, 1)

@@ -9,12 +9,12 @@ import { systemClock as clock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { readPurge } from '../../src/records/erasure-progress.ts'
 import { ERASURES_TABLE, eraseRows } from '../../src/sink/erase.ts'
-import { eventually } from '../api/client.ts'
-import { openPorts, PARTITIONS, prepare, random } from '../control/deployment.ts'
+import { eventually } from '../helpers/client.ts'
+import { openPorts, PARTITIONS, prepare, random } from '../helpers/control-plane.ts'
 import { openEngine } from '../helpers/engine.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { randomEvent } from '../rules/stored-sample.ts'
+import { randomEvent } from '../helpers/stored-events.ts'
 
 const [ERASED, OTHER] = ['a', 'b'].map((char) => `pv_${char.repeat(20)}`) as [string, string]
 const seed = testSeed()

@@ -4,7 +4,7 @@
 import type { Env } from '../../src/domain/event.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
 import { must } from '../../src/lib/must.ts'
-import { bareLinux, firefox, iphone, type Request, windowsPc } from '../identity/devices.ts'
+import { bareLinux, firefox, iphone, type Request, windowsPc } from '../helpers/recognition.ts'
 import { BAD_ROW } from './model-clickhouse.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'

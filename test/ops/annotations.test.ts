@@ -6,10 +6,19 @@ import t, { type Test } from 'tap'
 import { backup } from '../../src/ops/backup.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
 import { checkBackup, restore } from '../../src/ops/restore.ts'
-import { clientOf, eventually } from '../api/client.ts'
+import { clientOf, eventually } from '../helpers/client.ts'
+import {
+  listedAll,
+  makeDevices,
+  openOps,
+  PARTITIONS,
+  quiet,
+  trimAll,
+  type Visit,
+  visitAll,
+} from '../helpers/deployment.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { listedAll, makeDevices, openOps, PARTITIONS, quiet, trimAll, type Visit, visitAll } from './deployment.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

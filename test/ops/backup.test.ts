@@ -12,9 +12,7 @@ import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
 import { recordsOf } from '../../src/ops/rebuild-read.ts'
 import { checkBackup, NotEmpty, restore } from '../../src/ops/restore.ts'
 import { decodeIdentification, encodeIdentification } from '../../src/records/identification.ts'
-import { clientOf } from '../api/client.ts'
-import { rng, testSeed } from '../helpers/rng.ts'
-import { cleanUp, launchServer, startServer, temporaryFolder } from '../helpers/server.ts'
+import { clientOf } from '../helpers/client.ts'
 import {
   checkTotals,
   checkVisitors,
@@ -34,7 +32,9 @@ import {
   type VisitorShown,
   visitAll,
   visitorsOf,
-} from './deployment.ts'
+} from '../helpers/deployment.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, launchServer, startServer, temporaryFolder } from '../helpers/server.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

@@ -5,10 +5,8 @@ import t from 'tap'
 import { backup } from '../../src/ops/backup.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
 import { checkBackup, restore } from '../../src/ops/restore.ts'
-import { type Client, clientOf, eventually } from '../api/client.ts'
+import { type Client, clientOf, eventually } from '../helpers/client.ts'
 import { type Member, startCluster } from '../helpers/cluster.ts'
-import { rng, testSeed } from '../helpers/rng.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import {
   checkTotals,
   listAll,
@@ -22,7 +20,9 @@ import {
   requestIds,
   type Visit,
   visitAll,
-} from './deployment.ts'
+} from '../helpers/deployment.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

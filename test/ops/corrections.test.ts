@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { measureCorrections, readCorrectionsFile } from '../../bench/identity/corrections.ts'
 import type { ExportedCorrection } from '../../src/ops/corrections.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.teardown(cleanUp)

@@ -4,10 +4,10 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { rebuild } from '../../src/ops/rebuild.ts'
-import { clientOf, eventually } from '../api/client.ts'
-import { deviceOf } from '../api/devices.ts'
+import { clientOf, eventually } from '../helpers/client.ts'
+import { openOps } from '../helpers/deployment.ts'
+import { deviceOf } from '../helpers/devices.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { openOps } from './deployment.ts'
 
 t.teardown(cleanUp)
 

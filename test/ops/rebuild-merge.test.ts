@@ -4,9 +4,9 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { rebuild } from '../../src/ops/rebuild.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { openOps, trimAll } from '../helpers/deployment.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { openOps, trimAll } from './deployment.ts'
 
 t.teardown(cleanUp)
 

@@ -7,11 +7,20 @@ import t from 'tap'
 import { decodeEventsRecord } from '../../src/events/record.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
 import { recordsOf } from '../../src/ops/rebuild-read.ts'
-import { clientOf } from '../api/client.ts'
 import { startChild } from '../helpers/child.ts'
+import { clientOf } from '../helpers/client.ts'
+import {
+  checkTotals,
+  listedAll,
+  makeDevices,
+  openOps,
+  requestIds,
+  sorted,
+  type Visit,
+  visitAll,
+} from '../helpers/deployment.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { checkTotals, listedAll, makeDevices, openOps, requestIds, sorted, type Visit, visitAll } from './deployment.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import { backup } from '../../src/ops/backup.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
 import { checkBackup, restore } from '../../src/ops/restore.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../api/client.ts'
+import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { openOps, PARTITIONS, quiet, trimAll } from '../helpers/deployment.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { openOps, PARTITIONS, quiet, trimAll } from './deployment.ts'
 
 t.teardown(cleanUp)
 

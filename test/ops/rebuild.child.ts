@@ -5,7 +5,7 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openProgress } from '../../src/ops/progress.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
-import { openOps } from './deployment.ts'
+import { openOps } from '../helpers/deployment.ts'
 
 const [, , dataDir = '', stage = ''] = process.argv
 const ops = await openOps(dataDir)

@@ -4,9 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
-import { clientOf, eventually } from '../api/client.ts'
-import { rng, testSeed } from '../helpers/rng.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { clientOf, eventually } from '../helpers/client.ts'
 import {
   checkRules,
   checkTotals,
@@ -23,7 +21,9 @@ import {
   type Visit,
   visitAll,
   visitorsOf,
-} from './deployment.ts'
+} from '../helpers/deployment.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
+import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)

@@ -16,10 +16,10 @@ import { openVisits } from '../../src/ops/seed-visits.ts'
 import { RULES } from '../../src/ops/seed-world.ts'
 import { SYSTEM } from '../../src/records/scopes.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
-import { clientOf } from '../api/client.ts'
+import { clientOf } from '../helpers/client.ts'
+import { checkTotals, listEvents, type Ops, openOps, PARTITIONS } from '../helpers/deployment.ts'
 import { rowsOf } from '../helpers/seed-rows.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
-import { checkTotals, listEvents, type Ops, openOps, PARTITIONS } from './deployment.ts'
 
 t.teardown(cleanUp)
 const EVENTS = 2_000

@@ -11,7 +11,7 @@ import { openEventReads } from '../../src/reads/events.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import type { Place } from '../../src/records/sighting.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { randomEvent } from '../rules/stored-sample.ts'
+import { randomEvent } from '../helpers/stored-events.ts'
 
 const PARTITIONS = 16
 const seed = testSeed()

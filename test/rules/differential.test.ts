@@ -6,10 +6,10 @@ import type { Facts } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
+import { member, randomFacts, randomGroup } from '../helpers/facts.ts'
+import { matches } from '../helpers/interpreter.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { reversed, shrink } from './fuzz-rules.ts'
-import { matches } from './reference.ts'
-import { member, randomFacts, randomGroup } from './sample.ts'
 
 const SEED = testSeed()
 const RULESETS = 40

@@ -6,7 +6,7 @@ import type { Rule, SideEffect } from '../../src/domain/rule.ts'
 import { type DecidedItem, decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
 import { maskSideEffect } from '../../src/rules/parse-effects.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
-import { FACTS, makeRule } from './sample.ts'
+import { FACTS, makeRule } from '../helpers/facts.ts'
 
 const ALWAYS: Rule['conditions'] = {
   operator: 'AND',

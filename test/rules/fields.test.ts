@@ -4,7 +4,7 @@
 import t from 'tap'
 import { FIELDS, field, OPERATORS_BY_TYPE } from '../../src/events/fields.ts'
 import { COLUMNS } from '../../src/events/row.ts'
-import { FACTS, signals } from './sample.ts'
+import { FACTS, signals } from '../helpers/facts.ts'
 
 const EXPECTED: Readonly<Record<string, unknown>> = {
   visitorId: 'pv_aaaaaaaaaaaaaaaaaaaa',

@@ -5,10 +5,10 @@ import type { Facts, StoredEvent } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
+import { matches, valueAt } from '../helpers/interpreter.ts'
 import { rng } from '../helpers/rng.ts'
-import { matches, valueAt } from './reference.ts'
+import { member, randomEvent, randomRule } from '../helpers/stored-events.ts'
 import type { SqlEngine } from './sql-engine.ts'
-import { member, randomEvent, randomRule } from './stored-sample.ts'
 
 const EVENTS = 60
 /** As many conditions as one query takes without growing slow. */

@@ -1,9 +1,9 @@
 // `npm run fuzz:rules -- --pairs 1000000 --seed 7`: the differential fuzz for as long as one likes. Ends with 1 on a finding.
 
 import { parseArgs } from 'node:util'
+import { LIST_ENTRIES, listSource } from '../helpers/stored-events.ts'
 import { fuzzRules } from './fuzz-rules.ts'
 import { openSqlEngine } from './sql-engine.ts'
-import { LIST_ENTRIES, listSource } from './stored-sample.ts'
 
 const { values } = parseArgs({ options: { pairs: { type: 'string' }, seed: { type: 'string' } } })
 const pairs = Number(values.pairs ?? 1_000_000)

@@ -11,8 +11,8 @@ import { generationAllowed } from '../../src/rules/generation.ts'
 import { parseConditions } from '../../src/rules/parse.ts'
 import { createLayout } from '../../src/rules/predicate.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { FACTS, makeRule, member, randomGroup } from '../helpers/facts.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { FACTS, makeRule, member, randomGroup } from './sample.ts'
 
 const HOSTILE: readonly string[] = [
   '__proto__',

@@ -4,8 +4,8 @@
 import type { Mode } from '../../src/rules/codegen.ts'
 import { generationAllowed } from '../../src/rules/generation.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { makeRule, member, randomFacts, randomGroup } from '../helpers/facts.ts'
 import { rng } from '../helpers/rng.ts'
-import { makeRule, member, randomFacts, randomGroup } from './sample.ts'
 
 const r = rng(Number(process.argv[2]))
 const mode = process.argv[3] as Mode | undefined

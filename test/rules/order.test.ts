@@ -5,8 +5,8 @@ import type { Facts } from '../../src/domain/event.ts'
 import type { Rule } from '../../src/domain/rule.ts'
 import type { Plan } from '../../src/domain/workspace.ts'
 import { createRulesetCache, encodeSnapshot, openSnapshot, type Snapshot } from '../../src/rules/snapshot.ts'
+import { ALWAYS, FACTS, makeRule, NEVER, signals } from '../helpers/facts.ts'
 import { rng } from '../helpers/rng.ts'
-import { ALWAYS, FACTS, makeRule, NEVER, signals } from './sample.ts'
 
 const workspace = (plan: Plan = 'enterprise', id = 'ws_a') => ({
   id,

@@ -6,11 +6,11 @@ import t from 'tap'
 import type { StoredEvent } from '../../src/domain/event.ts'
 import type { Group, Leaf } from '../../src/domain/rule.ts'
 import { FIELDS } from '../../src/events/fields.ts'
+import { FACTS, UNDECIDED } from '../helpers/facts.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
+import { LIST_ENTRIES, listSource, randomEvent, randomRule } from '../helpers/stored-events.ts'
 import { compiled, fuzzRules, interpreted, reversed } from './fuzz-rules.ts'
-import { FACTS, UNDECIDED } from './sample.ts'
 import { openSqlEngine } from './sql-engine.ts'
-import { LIST_ENTRIES, listSource, randomEvent, randomRule } from './stored-sample.ts'
 
 const PAIRS = 20_000
 const SEED = testSeed()

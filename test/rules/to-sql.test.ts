@@ -8,7 +8,7 @@ import { conditionSql } from '../../src/rules/to-sql.ts'
 import type { ListTable } from '../../src/rules/to-sql-lists.ts'
 import { openSqlParams, wholeBound } from '../../src/rules/to-sql-parts.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
-import { HOSTILE, randomEvent, randomRule } from './stored-sample.ts'
+import { HOSTILE, randomEvent, randomRule } from '../helpers/stored-events.ts'
 
 const TABLE: ListTable = {
   snapshotId: 'MARKER',

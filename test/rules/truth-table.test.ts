@@ -9,8 +9,8 @@ import { must } from '../../src/lib/must.ts'
 import type { ListSource } from '../../src/records/list-source.ts'
 import { compileRules } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
-import { matches } from './reference.ts'
-import { ALWAYS, FACTS, LISTS, member, NEVER, signals, UNDECIDED } from './sample.ts'
+import { ALWAYS, FACTS, LISTS, member, NEVER, signals, UNDECIDED } from '../helpers/facts.ts'
+import { matches } from '../helpers/interpreter.ts'
 import { openSqlEngine } from './sql-engine.ts'
 
 const listSource: ListSource = {

@@ -9,7 +9,7 @@ import { insertLost } from '../../src/sink/lost.ts'
 import { openEngine } from '../helpers/engine.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { randomEvent } from '../rules/stored-sample.ts'
+import { randomEvent } from '../helpers/stored-events.ts'
 
 const TOKEN = 'a range'
 const MONDAY = Date.UTC(2026, 9, 5)

@@ -11,9 +11,9 @@ import { openProgress, type Progress } from '../../src/ops/progress.ts'
 import { openEmbedded } from '../../src/ports.ts'
 import { openCluster } from '../../src/ports-cluster.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
-import { type Answer, type Client, eventually } from '../api/client.ts'
-import { type Device, makeDevice } from '../faults/bodies.ts'
-import type { Rng } from '../helpers/rng.ts'
+import { type Device, makeDevice } from './bodies.ts'
+import { type Answer, type Client, eventually } from './client.ts'
+import type { Rng } from './rng.ts'
 
 export const PARTITIONS = 4
 export const quiet: Progress = openProgress({ write: () => undefined }, systemClock)

@@ -1,8 +1,8 @@
 // The public API as a client sees it: one call per request, with everything an answer has.
 
-import { type Description, fetchDescription } from '../helpers/described.ts'
-import { type Server, startServer } from '../helpers/server.ts'
-import { errorFaults } from '../helpers/shapes.ts'
+import { type Description, fetchDescription } from './described.ts'
+import { type Launched, startServer } from './server.ts'
+import { errorFaults } from './shapes.ts'
 
 export interface Answer {
   readonly status: number
@@ -25,9 +25,12 @@ const HANG_MS = 60_000
 /** The history opens after the port, and answers late on a busy machine. */
 const UNAVAILABLE_MS_MAX = 30_000
 
+/** A server as a client knows it. */
+export type Remote = Pick<Launched, 'url' | 'port' | 'keys' | 'operatorToken' | 'pid'>
+
 export type Client = ReturnType<typeof clientOf>
 
-export function clientOf(server: Server) {
+export function clientOf(server: Remote) {
   let described: Promise<Description | null> | null = null
 
   /**

@@ -2,8 +2,8 @@
 
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
-import { type Rng, rng } from '../helpers/rng.ts'
 import { pause } from './processes.ts'
+import { type Rng, rng } from './rng.ts'
 
 type Direction = 'toServer' | 'toClient'
 

@@ -4,7 +4,7 @@ import type { Facts, Signal, SignalName, StoredEvent } from '../../src/domain/ev
 import { SIGNAL_NAMES } from '../../src/domain/event.ts'
 import type { Group, Leaf, Literal, Operator, Rule } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
-import type { Rng } from '../helpers/rng.ts'
+import type { Rng } from './rng.ts'
 
 const signal = (state: Signal['state']): Signal => ({
   state,

@@ -1,7 +1,7 @@
 // Made-up devices and what their pages send: many unlike each other, in the shapes and sizes of real browsers.
 
-import type { Rng } from '../helpers/rng.ts'
-import { firefox, iphone, type Request, windowsPc } from '../identity/devices.ts'
+import { firefox, iphone, type Request, windowsPc } from './recognition.ts'
+import type { Rng } from './rng.ts'
 
 export interface Device {
   readonly number: number

@@ -7,9 +7,9 @@ import type { Group, Leaf, Literal, Operator } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
 import { must } from '../../src/lib/must.ts'
 import type { ListFacts, ListSource } from '../../src/records/list-source.ts'
-import type { Rng } from '../helpers/rng.ts'
-import { valueAt } from './reference.ts'
-import { FACTS, signals } from './sample.ts'
+import { FACTS, signals } from './facts.ts'
+import { valueAt } from './interpreter.ts'
+import type { Rng } from './rng.ts'
 
 /** Texts that mean something somewhere: to SQL, to a parameter's encoding, to JSON, to a pattern. */
 export const HOSTILE: readonly string[] = [
