@@ -2,19 +2,43 @@
 // its settings. The runner starts that server and names it in TEST_SERVER; a file that is run by itself starts its own.
 
 import { clientOf, type Remote } from './client.ts'
-import { type Keys, type Launched, SHARED_ENV, startServer } from './server.ts'
+import { cleanUp, type Keys, type Launched, SHARED_ENV, startServer } from './server.ts'
 
 export interface Tenant extends Remote {
   readonly workspace: string
 }
 
 /** The shared server as the runner names it. */
-export type Shared = Pick<Launched, 'url' | 'port' | 'operatorToken' | 'pid'>
+type Named = Pick<Launched, 'url' | 'port' | 'operatorToken' | 'pid'>
 
-let shared: Promise<Shared> | null = null
+export interface Shared {
+  /** For TEST_SERVER. */
+  readonly named: string
+  /** Ends it; resolves with what was wrong with that, or null. */
+  stop(): Promise<string | null>
+}
+
+/** Starts the server for a run of several files. */
+export async function startShared(): Promise<Shared> {
+  const server = await startServer({ env: SHARED_ENV })
+  const { url, port, operatorToken, pid } = server
+  const kill = () => server.signal('SIGKILL')
+  process.once('exit', kill)
+  return {
+    named: JSON.stringify({ url, port, operatorToken, pid } satisfies Named),
+    async stop() {
+      const code = await server.stop()
+      process.off('exit', kill)
+      await cleanUp()
+      return code === 0 ? null : `the shared server ended with ${code}:\n${server.logs().slice(-2_000)}`
+    },
+  }
+}
+
+let shared: Promise<Named> | null = null
 
 /** The server of this run. `cleanUp` ends one that was started here. */
-function sharedServer(): Promise<Shared> {
+function sharedServer(): Promise<Named> {
   const { TEST_SERVER } = process.env
   shared ??= TEST_SERVER === undefined ? startServer({ env: SHARED_ENV }) : Promise.resolve(JSON.parse(TEST_SERVER))
   return shared

@@ -1,0 +1,52 @@
+// Runs the test files that its parent names, one after another, each as a test below the root of this process. Its standard
+// output is TAP; after each file it tells its parent what the file has cost.
+import { readFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { divide, roots } from './test-tap.mjs'
+
+/** A hundredth of a second, as Linux counts the time of processes. */
+const TICK_MS = 10
+
+/** CPU of this process, and of its children that have ended and theirs, in milliseconds; of children only on Linux. */
+function cpuMs() {
+  const { user, system } = process.cpuUsage()
+  let children = 0
+  try {
+    const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1).split(' ')
+    children = (Number(fields[13]) + Number(fields[14])) * TICK_MS
+  } catch {
+    // Known on Linux alone.
+  }
+  return { own: (user + system) / 1_000, children }
+}
+
+async function run(all, { name, path }) {
+  const url = pathToFileURL(path).href
+  const from = { at: performance.now(), ...cpuMs() }
+  await all.test(name, async (root) => {
+    roots.set(url, root)
+    await import(url)
+  })
+  const to = { at: performance.now(), ...cpuMs() }
+  const [wallMs, ownCpuMs, childrenCpuMs] = ['at', 'own', 'children'].map((what) => Math.round(to[what] - from[what]))
+  process.send({ cost: { wallMs, ownCpuMs, childrenCpuMs } })
+}
+
+let isDone = false
+divide()
+t.setTimeout(0)
+// Files are tests below this one, which ends when its parent says so: an idle root would end by itself between two files.
+void t.test('files', { timeout: 0 }, (all) => {
+  process.on('message', (message) => {
+    if (message !== 'end') return void run(all, message)
+    isDone = true
+    all.end()
+    process.disconnect()
+  })
+})
+// Whoever started this process and what it has started is gone: so is everybody of its group.
+process.on('disconnect', () => isDone || process.kill(0, 'SIGKILL'))
+// tap lets the process end while its parent is silent.
+process.channel.ref()
+process.send({ ready: true })
