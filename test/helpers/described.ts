@@ -59,18 +59,33 @@ function absolute(value: unknown): unknown {
   )
 }
 
-/** A compiler of schemas of the document. `answers` are held to what they name, requests to what they say. */
-export function openCompiler(document: OpenApiDocument, of: 'answers' | 'requests') {
+type Compile = (schema: Schema) => ValidateFunction
+
+/** By the texts of what the schemas refer to. Compiling takes longer than most of what tests wait for. */
+const compilers = new Map<string, Compile>()
+
+/** The compiler of schemas of the document, one a process. `answers` are held to what they name, requests to what they say. */
+export function openCompiler(document: OpenApiDocument, of: 'answers' | 'requests'): Compile {
+  const { schemas } = document.components
+  const name = `${of} ${JSON.stringify(schemas)}`
+  const known = compilers.get(name) ?? makeCompiler(schemas, of)
+  compilers.set(name, known)
+  return known
+}
+
+function makeCompiler(schemas: object, of: 'answers' | 'requests'): Compile {
   const ajv = new Ajv2020({ strict: false, allErrors: of === 'answers', validateSchema: false })
   ajv.addFormat('date-time', of === 'answers' ? MOMENT : true)
   const prepare = of === 'answers' ? tightened : (schema: unknown) => schema
-  const { schemas } = document.components
   ajv.addSchema({ $id: 'openapi.json', components: { schemas: prepare(schemas) } })
-  const compiled = new Map<Schema, ValidateFunction>()
-  return (schema: Schema): ValidateFunction => {
+  const compiled = new WeakMap<Schema, ValidateFunction>()
+  const byText = new Map<string, ValidateFunction>()
+  return (schema) => {
     const known = compiled.get(schema)
     if (known !== undefined) return known
-    const made = ajv.compile(absolute(prepare(schema)) as object)
+    const text = JSON.stringify(schema)
+    const made = byText.get(text) ?? ajv.compile(absolute(prepare(schema)) as object)
+    byText.set(text, made)
     compiled.set(schema, made)
     return made
   }
@@ -78,15 +93,23 @@ export function openCompiler(document: OpenApiDocument, of: 'answers' | 'request
 
 export function openDescription(document: OpenApiDocument): Description {
   const compile = openCompiler(document, 'answers')
-  const endpoints = [...endpointsOf(document)]
-    .map((endpoint) => ({ endpoint, pattern: new RegExp(`^${endpoint.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  const endpoints = new Map<string, { readonly endpoint: Endpoint; readonly pattern: RegExp }[]>()
+  const shelfOf = (method: string, path: string) => `${method} ${path.split('/').length}`
+  for (const endpoint of endpointsOf(document)) {
+    const { method, path } = endpoint
+    const shelf = endpoints.get(shelfOf(method, path)) ?? []
+    const one = { endpoint, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`) }
     // Literal paths win over patterns.
-    .sort((a, b) => Number(a.endpoint.path.includes('{')) - Number(b.endpoint.path.includes('{')))
+    if (path.includes('{')) shelf.push(one)
+    else shelf.unshift(one)
+    endpoints.set(shelfOf(method, path), shelf)
+  }
 
   function find(method: string, path: string): Endpoint | null {
     // As whoever asks resolves `..` before it sends anything.
     const bare = new URL(`http://server${path}`).pathname
-    return endpoints.find((one) => one.endpoint.method === method && one.pattern.test(bare))?.endpoint ?? null
+    const shelf = endpoints.get(shelfOf(method, bare)) ?? []
+    return shelf.find(({ pattern }) => pattern.test(bare))?.endpoint ?? null
   }
 
   function bodyFaults({ content = {} }: Response, { text, headers }: Given): string[] {
@@ -151,15 +174,24 @@ function codeOf(text: string): string | null {
   return error?.code ?? null
 }
 
-/** By the text of the document: compiling schemas takes longer than most of what tests wait for. */
-const known = new Map<string, Description>()
+/** What servers say of themselves, by the text. */
+const described = new Map<string, Description>()
+/** What was last heard from a server, by its address. */
+const heard = new Map<string, { readonly etag: string; readonly description: Description }>()
 
 /** What the server at `url` says of itself; null when it serves no API. */
 export async function fetchDescription(url: string): Promise<Description | null> {
-  const answer = await fetch(`${url}/openapi.json`)
+  const last = heard.get(url)
+  const answer = await fetch(
+    `${url}/openapi.json`,
+    last === undefined ? {} : { headers: { 'If-None-Match': last.etag } },
+  )
   const text = await answer.text()
+  if (last !== undefined && answer.status === 304) return last.description
   if (answer.status !== 200) return null
-  const description = known.get(text) ?? openDescription(JSON.parse(text))
-  known.set(text, description)
+  const description = described.get(text) ?? openDescription(JSON.parse(text))
+  described.set(text, description)
+  const etag = answer.headers.get('etag')
+  if (etag !== null) heard.set(url, { etag, description })
   return description
 }

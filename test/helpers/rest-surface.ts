@@ -27,7 +27,7 @@ import { openLimits } from '../../src/limits/open.ts'
 import { openAuth } from '../../src/records/auth.ts'
 import { openKeyDirectory } from '../../src/records/key-directory.ts'
 import { openPorts, prepare, random, startEvaluator, startOwner, startSubmit } from './control-plane.ts'
-import { openDescription } from './described.ts'
+import { type Description, openDescription } from './described.ts'
 
 export const OPERATOR_TOKEN = 'operator-token-of-forty-characters-0001!'
 export const PROBE_ADDRESS = '198.51.100.7'
@@ -74,6 +74,16 @@ function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'courier'> {
     guard: openGuard([], resolve),
     courier: { hasRoom: () => true, deliver: nobody, tell: nobody },
   }
+}
+
+/** By what the routes say of themselves: most tests open the same ones. */
+const descriptions = new Map<string, Description>()
+
+function describe(routes: readonly Route[]): Description {
+  const text = JSON.stringify(routes)
+  const known = descriptions.get(text) ?? openDescription(openApiDocument([...OUTSIDE_ROWS, ...routes], '0.0.0-test'))
+  descriptions.set(text, known)
+  return known
 }
 
 const NO_STATS = { matchCount: 0, lastMatchAt: null, monitorMatchCount: 0 }
@@ -154,7 +164,7 @@ export async function openServer(t: Test, options: Options = {}) {
     addressHeaders: ['x-probe-address'],
   })
 
-  const described = openDescription(openApiDocument([...OUTSIDE_ROWS, ...routes], '0.0.0-test'))
+  const described = describe(routes)
   const base = `http://127.0.0.1:${http.port}`
   const keyOf = (kind: KeyKind, env: Env): string => {
     const found = first.generated.find((key) => key.kind === kind && key.env === env)
