@@ -9,18 +9,25 @@ import { type ListReplica, loadReplica } from '../../src/engine/list-replica.ts'
 import { createListViews, type ListNews } from '../../src/engine/list-views.ts'
 import { createDigest } from '../../src/lib/digest.ts'
 import { GONE, makeDigestTable, NEVER_EXPIRES, openDigestTable } from '../../src/lib/digest-table.ts'
+import { sized } from '../helpers/depth.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)
 const KEY = [1, 2, 3, 4]
+const TEXTS = sized({ quick: 2_000, usual: 5_000, long: 20_000 })
+const TABLE_SIZES = [0, 1, 11, 12, 1_000, sized({ quick: 3_000, usual: 20_000, long: 120_000 })]
+const ROUNDS = sized({ usual: 1, long: 3 })
+/** Of how many values entries are drawn: few are met again and again, many fill a table. */
+const SPREADS = [8, 200, sized({ quick: 1_000, usual: 3_000, long: 6_000 })]
+const STEPS = sized({ quick: 20, usual: 40, long: 60 })
 
 t.test('digests of different texts differ, and depend on the key', async (t) => {
   const digest = createDigest(KEY)
   const other = createDigest([1, 2, 3, 5])
   const seen = new Set<string>()
   const texts = ['', '\0', '\0\0', 'a', 'a\0', '\0a', 'ab', 'ba', 'abc', 'aB', 'ä', '\ud800', '\u{1f600}', ' a', 'a ']
-  for (let i = 0; i < 20_000; i++) texts.push(`pv_${i}`)
+  for (let i = 0; i < TEXTS; i++) texts.push(`pv_${i}`)
   for (const text of texts) {
     digest.text(text)
     seen.add([...digest.words].join())
@@ -33,7 +40,7 @@ t.test('digests of different texts differ, and depend on the key', async (t) => 
 
 t.test('a table finds what it holds and nothing else, at every size', async (t) => {
   const random = rng(seed)
-  for (const size of [0, 1, 11, 12, 1_000, 120_000]) {
+  for (const size of TABLE_SIZES) {
     const table = makeDigestTable(size)
     const held = new Map<string, number>()
     const draw = () => [random.int(2 ** 32) | 0, random.int(2 ** 32) | 0, random.int(2 ** 32) | 0] as const
@@ -49,7 +56,7 @@ t.test('a table finds what it holds and nothing else, at every size', async (t) 
       const [a = 0, b = 0, c = 0] = text.split(',').map(Number)
       if (shared.find(a, b, c) !== expiresAt) wrong++
     }
-    for (let i = 0; i < 20_000; i++) {
+    for (let i = 0; i < TEXTS; i++) {
       const words = draw()
       if (shared.find(...words) !== (held.get(words.join()) ?? 0)) wrong++
     }
@@ -111,8 +118,9 @@ function drawValue(random: Rng, type: ListType, spread: number): string {
 for (const type of ['visitor', 'email', 'ip'] as const) {
   t.test(`threads agree with a plain set about a list of type ${type}`, async (t) => {
     const random = rng(seed)
-    for (let round = 0; round < 6; round++) {
-      const spread = random.pick([8, 200, 6_000])
+    for (const [round, spread] of Array.from({ length: ROUNDS }, () => SPREADS)
+      .flat()
+      .entries()) {
       let nowMs = 1_800_000_000_000
       let generation = 0
       const clock = { now: () => nowMs, sleep: () => new Promise<void>((resolve) => setImmediate(resolve)) }
@@ -143,7 +151,7 @@ for (const type of ['visitor', 'email', 'ip'] as const) {
       }
       let tidying: Promise<void> = Promise.resolve()
       let wrong = 0
-      for (let step = 0; step < 60; step++) {
+      for (let step = 0; step < STEPS; step++) {
         const changed = Array.from({ length: random.int(random.pick([3, 300])) }, () => {
           const value = drawValue(random, type, spread)
           return { value, expiresAt: random.chance(0.4) ? ('gone' as const) : expiry() }

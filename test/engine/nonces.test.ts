@@ -3,13 +3,16 @@
 import t from 'tap'
 import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { createNonces, type NonceEntry } from '../../src/engine/nonces.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
+
+const RUNS = sized({ quick: 2, usual: 6, long: 20 })
 
 t.test('what was added within the window is found, and nothing else, also after a restart', (t) => {
   const seed = testSeed()
   t.comment(`seed ${seed}`)
   const random = rng(seed)
-  for (let run = 0; run < 20; run++) {
+  for (let run = 0; run < RUNS; run++) {
     let atMs = 1_700_000_000_000
     let restoredAt = 0
     const monotonic = () => atMs
@@ -39,7 +42,7 @@ t.test('what was added within the window is found, and nothing else, also after 
       }
     }
   }
-  t.pass('20 runs of 1,000 nonces')
+  t.pass(`${RUNS} runs of 1,000 nonces`)
   t.end()
 })
 
