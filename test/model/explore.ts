@@ -5,6 +5,18 @@ import { runWorld, type WorldOptions, type WorldResult } from './world.ts'
 
 const TRACE_LINES = 60
 
+/** Conflicts and outages are everyday here, and nobody reads where they were made. */
+const FRAMES = 2
+
+/** Stacks are short until the tests of a file are over. */
+export function shortStacks(t: Test): void {
+  const before = Error.stackTraceLimit
+  Error.stackTraceLimit = FRAMES
+  t.teardown(() => {
+    Error.stackTraceLimit = before
+  })
+}
+
 /** A failure as its reader needs it: the seed, what failed, and what happened last. */
 export function tell({ seed, failures, trace, virtualMs }: WorldResult): string {
   const what = failures.slice(0, 5).map(({ check, detail }) => `  ${check}: ${detail}`)

@@ -74,8 +74,9 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'a take-over adopts everything but erasures',
-    options,
     seed: 70,
+    from: 70,
+    options,
     tamper: onDecider((decider) => ({
       adopt: (partition, records, load) =>
         decider.adopt(
@@ -88,38 +89,43 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R3',
     what: 'an erasure is answered before the checkpoint without the visitor is stored',
+    seed: 3,
     options,
     tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withTombstones)) })),
   },
   {
     rule: 'R7',
     what: 'the sink deletes nothing of an erased visitor',
+    seed: 3,
     options,
     tamper: {
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, patch: async () => undefined } } : ports,
     },
   },
-  { rule: 'erasures', what: 'they are announced after the append', options, tamper: announcedLate },
+  { rule: 'erasures', what: 'they are announced after the append', seed: 5, options, tamper: announcedLate },
   {
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
-    options,
     seed: 31121,
+    from: 31121,
+    options,
     tamper: unguardedAnnouncements(false),
   },
   {
     rule: 'erasures',
     what: 'those found at a take-over are announced wherever the sink is',
+    seed: 1049,
+    from: 986,
     options,
-    seed: 986,
     tamper: unguardedAnnouncements(true),
   },
   {
     rule: 'erasures',
     what: 'tombstones are not read when an old token comes',
+    seed: 42,
+    from: 28,
     options,
-    seed: 28,
     tamper: onDecider((decider) => ({
       decide: (partition, batch, poisoned, load) =>
         decider.decide(partition, batch, poisoned, async (wanted) =>
@@ -130,6 +136,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'an event is read without looking for a tombstone',
+    seed: 3,
     options,
     tamper: onKv('reads', (kv) => ({
       get: async <T>(...args: Parameters<typeof kv.get>) =>
@@ -139,6 +146,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'lists do not look at what is announced',
+    seed: 3,
     options,
     tamper: onKv('reads', (kv) => ({
       scan: async (scope, collection, range) => (collection === 'erasing' ? [] : kv.scan(scope, collection, range)),

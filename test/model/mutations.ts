@@ -16,8 +16,10 @@ export interface Mutation {
   readonly what: string
   readonly tamper: Tamper
   readonly options?: WorldOptions
-  /** A seed that caught it once; the search begins there. */
-  readonly seed?: number
+  /** Catches it, and takes few steps. */
+  readonly seed: number
+  /** Where a search begins; default 1. */
+  readonly from?: number
 }
 
 export const onLog = (role: Role, change: (log: Log, ports: Ports, raw: Ports) => Partial<Log>): Tamper => ({
@@ -52,6 +54,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'decisions found at a take-over are not applied',
+    seed: 4,
     tamper: onDecider((decider) => ({
       adopt: (partition, _records, load) => decider.adopt(partition, [NOTHING], load),
     })),
@@ -59,6 +62,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'answers leave before the decisions are appended',
+    seed: 4,
     tamper: {
       decider: (decider, reply) => ({
         ...decider,
@@ -73,20 +77,23 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'the append has no fence',
+    seed: 9,
     tamper: onLog('engine', (log) => ({
       append: (topic, partition, records) => log.append(topic, partition, records),
     })),
   },
-  { rule: 'R2', what: 'the checkpoint has no guard', tamper: onKv('engine', unguarded(ENGINE_POSITION)) },
+  { rule: 'R2', what: 'the checkpoint has no guard', seed: 2, tamper: onKv('engine', unguarded(ENGINE_POSITION)) },
   {
     rule: 'R3',
     what: 'a missing position reads as zero',
-    seed: 70,
+    seed: 128,
+    from: 70,
     tamper: onKv('engine', (kv) => ({ position: async (scope, source) => (await kv.position(scope, source)) ?? 0 })),
   },
   {
     rule: 'R3',
     what: 'a checkpoint moves the position and forgets the records',
+    seed: 1,
     tamper: onKv('engine', (kv) => ({
       commit: (commits) => kv.commit(commits.map(({ scope, guard }) => ({ scope, ...(guard ? { guard } : {}) }))),
     })),
@@ -94,6 +101,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R4',
     what: 'the log is trimmed to its end',
+    seed: 3,
     tamper: onLog('trim', (log, _ports, raw) => ({
       trim: async (topic, partition) => log.trim(topic, partition, await raw.log.last(topic, partition)),
     })),
@@ -101,6 +109,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R4',
     what: 'what cannot be decided leaves no dead letter',
+    seed: 18,
     tamper: onLog('engine', (log) => ({
       append: async (topic, ...rest) => (topic === 'dead' ? 1 : log.append(topic, ...rest)),
     })),
@@ -108,7 +117,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R4',
     what: 'failed attempts are not counted',
-    seed: 15,
+    seed: 34,
+    from: 15,
     tamper: onDecider((decider) => ({
       decide: (partition, batch, _poisoned, load) => decider.decide(partition, batch, [], load),
     })),
@@ -116,6 +126,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R5',
     what: 'identifications go to another partition than the home',
+    seed: 1,
     tamper: onLog('ingress', (log) => ({
       append: (topic, partition, records) => log.append(topic, 1 - partition, records),
     })),
@@ -123,11 +134,13 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R6',
     what: 'nonces are forgotten when a partition changes hands',
+    seed: 11,
     tamper: onDecider((decider) => ({ open: (partition) => decider.open(partition, []) })),
   },
   {
     rule: 'R7',
     what: 'no mark is left before an insert',
+    seed: 4,
     tamper: onKv('sink', (kv) => ({
       commit: (commits) => (commits.some(isMark) ? Promise.resolve(commits.map(() => true)) : kv.commit(commits)),
     })),
@@ -135,6 +148,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a mark may be based on a position of the past',
+    seed: 11,
     tamper: onKv('sink', (kv) => ({
       commit: (commits) => kv.commit(commits.map((c) => (isMark(c) ? withoutGuard(c) : c))),
     })),
@@ -142,16 +156,23 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'nobody looks whether the rows of a repeated insert are there',
+    seed: 26,
     tamper: {
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, tokenFirst: false } } : ports,
     },
   },
-  { rule: 'R7', what: 'the position after an insert has no guard', tamper: onKv('sink', unguarded(SINK_POSITION)) },
+  {
+    rule: 'R7',
+    what: 'the position after an insert has no guard',
+    seed: 11,
+    tamper: onKv('sink', unguarded(SINK_POSITION)),
+  },
   {
     rule: 'R8',
     what: 'commands are applied whatever the position of their scope',
-    seed: 19,
+    seed: 38,
+    from: 19,
     tamper: onKv('control', (kv) => ({
       ...unguarded(CHANGES_SOURCE)(kv),
       position: async (scope, source) => {
@@ -163,6 +184,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'a command is answered before it is applied',
+    seed: 4,
     tamper: onLog('submit', (log, { bus }) => ({
       async append(topic, partition, records) {
         const seq = await log.append(topic, partition, records)
@@ -178,6 +200,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R9',
     what: 'every attempt of an insert has a token of its own',
+    seed: 25,
     tamper: {
       ports(of, ports) {
         if (of !== 'sink') return ports

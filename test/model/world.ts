@@ -61,13 +61,16 @@ export interface WorldOptions {
   readonly merging?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
+  /** After as many steps without peace nobody waits for it any more. */
+  readonly stepsMax?: number
   /** How many of the newest lines of what happened are kept. */
   readonly traceLinesMax?: number
 }
 
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
-  const { erasing = false, losesStream = false, lists = false, merging = false, traceLinesMax = 200 } = options
+  const { erasing = false, losesStream = false, lists = false, merging = false } = options
+  const { stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
   const failures: Failure[] = []
@@ -220,7 +223,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
 
   async function settle(): Promise<void> {
     let looks = 0
-    await scheduler.run(() => ++looks % 16 === 0 && unsettled() === null, STEPS_MAX)
+    await scheduler.run(() => ++looks % 16 === 0 && unsettled() === null, stepsMax)
   }
 
   async function live(): Promise<void> {
@@ -243,12 +246,12 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     if (alive().length === 0 && chaos.moving() === 0) start()
     await settle()
     const end = scheduler.now() + (chaos.lostPartition() === null ? AFTERMATH_MS : NOTICE_LOSS_MS)
-    await scheduler.run(() => scheduler.now() >= end, STEPS_MAX)
+    await scheduler.run(() => scheduler.now() >= end, stepsMax)
     await settle()
     let stopped = 0
     const last = alive()
     for (const p of last) void p.stop().then(() => stopped++)
-    await scheduler.run(() => stopped === last.length, STEPS_MAX)
+    await scheduler.run(() => stopped === last.length, stepsMax)
   }
 
   try {
