@@ -1,4 +1,5 @@
-// Builds everything that runs: server, tests and benches into build/{src,test,bench}, the browser SDK into build/sdk.
+// Builds everything that runs: modules, tests and benches into build/{src,test,bench}, of the same sources the server as it is
+// shipped into build/server, the browser SDK into build/sdk.
 // With --if-stale it does nothing when no input changed since the last build. Any number of builds may run at once.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -23,8 +24,9 @@ const BUILD = join(ROOT, 'build')
 const STAMP = join(BUILD, '.stamp')
 const LOCK = join(BUILD, '.lock')
 const INPUTS = ['src', 'test', 'bench', '.scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
-const OUTPUTS = ['src', 'test', 'bench']
-const MAIN = join(BUILD, 'src/main.js')
+const COMPILED = ['src', 'test', 'bench']
+const BUNDLED = 'server'
+const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
 
 const lockBeatMs = 1_000
@@ -132,9 +134,13 @@ async function compile() {
     for (const name of readdirSync(BUILD)) {
       if (name.startsWith('.next-')) rmSync(join(BUILD, name), { recursive: true, force: true })
     }
-    await run('typescript/bin/tsc', ['-p', '.', '--outDir', next])
-    for (const folder of OUTPUTS) {
-      copyAssets(folder, next)
+    // The bundler waits for no types, and what it made is thrown away when the compiler refuses.
+    const compiler = run('typescript/bin/tsc', ['-p', '.', '--outDir', next])
+    const [bundled] = await Promise.all([bundle(), compiler])
+    mkdirSync(join(next, BUNDLED), { recursive: true })
+    for (const [name, content] of bundled) writeFileSync(join(next, BUNDLED, name), content)
+    for (const folder of COMPILED) copyAssets(folder, next)
+    for (const folder of [...COMPILED, BUNDLED]) {
       const fresh = new Set(filesUnder(folder, next))
       for (const file of fresh) replaceIfDifferent(join(next, file), join(BUILD, file))
       for (const file of filesUnder(folder, BUILD)) if (!fresh.has(file)) rmSync(join(BUILD, file), { force: true })
@@ -143,6 +149,11 @@ async function compile() {
     process.off('exit', discard)
     discard()
   }
+}
+
+async function bundle() {
+  const { bundleServer } = await import('./build-server.mjs')
+  return await bundleServer(join(BUILD, BUNDLED))
 }
 
 // SQL, Lua, JSON and fixtures are read with new URL('./x', import.meta.url), so they must lie beside the built module.

@@ -40,7 +40,7 @@ interface Summary {
 }
 
 async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<void> {
-  const main = new URL('../src/main.js', import.meta.url).pathname
+  const main = new URL('../server/main.js', import.meta.url).pathname
   const child = spawn(process.execPath, [main, ...args], {
     stdio: ['ignore', 'ignore', 'inherit'],
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },

@@ -208,14 +208,14 @@ async function main() {
     ),
     { stdio: 'ignore' },
   )
-  const keygen = execFileSync(process.execPath, ['build/src/main.js', 'keygen', '--json'], {
+  const keygen = execFileSync(process.execPath, ['build/server/main.js', 'keygen', '--json'], {
     cwd: ROOT,
     encoding: 'utf8',
   })
   const key = /sk_live_\w+/.exec(keygen)[0]
   const port = await freePort()
   mkdirSync(join(dir, 'data'))
-  const server = start(process.execPath, [join(ROOT, 'build/src/main.js'), 'start'], {
+  const server = start(process.execPath, [join(ROOT, 'build/server/main.js'), 'start'], {
     FINGERPOST_PORT: String(port),
     FINGERPOST_DATA_DIR: join(dir, 'data'),
     FINGERPOST_SECRET_KEY: key,

@@ -13,11 +13,9 @@ COPY tsconfig.json ./
 COPY .scripts .scripts
 COPY src src
 ARG GIT_COMMIT=unknown
-# What the server reads from src at runtime is SQL and Lua; everything else of src has been compiled.
+# What runs is build/server, with its SQL and Lua; the modules it was made of are for the tests.
 RUN GIT_COMMIT="$GIT_COMMIT" node .scripts/build.mjs \
- && find src -type f ! -name '*.sql' ! -name '*.lua' -delete \
- && find src -type d -empty -delete \
- && rm -rf build/test build/bench
+ && rm -rf build/src build/test build/bench build/types
 
 # The official uWebSockets.js is published on GitHub only. v20.69.0 runs on Node 22, 24 and 26; the digest makes the build
 # stop when other bytes come from there.
@@ -51,7 +49,6 @@ COPY package.json LICENSE ./
 COPY config config
 COPY deploy/healthcheck.mjs deploy/healthcheck.mjs
 COPY --from=modules /app/node_modules node_modules
-COPY --from=build /app/src src
 COPY --from=build /app/build build
 # A volume for the master key takes its owner from here.
 RUN mkdir -m 700 /keys && chown node:node /keys
@@ -61,4 +58,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["node", "deploy/healthcheck.mjs", "/healthz"]
 STOPSIGNAL SIGTERM
 # In exec form node is process 1 and gets the signal itself; it drains on SIGTERM and starts no processes it leaves behind.
-CMD ["node", "--max-semi-space-size=32", "build/src/main.js", "start"]
+CMD ["node", "--max-semi-space-size=32", "build/server/main.js", "start"]

@@ -16,8 +16,7 @@ export interface MigrateConfig {
   readonly clock: Clock
 }
 
-/** The build step copies no .sql, so the file is read where it is written, from build/src/clickhouse/. */
-const SCHEMA = new URL('../../../src/clickhouse/schema.sql', import.meta.url)
+const SCHEMA = new URL('./schema.sql', import.meta.url)
 const UNKNOWN_TABLE = 60
 export const UNKNOWN_DATABASE = 81
 /** What a process is told that lost a race to another which migrates at the same time. */

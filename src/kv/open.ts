@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { RedisFacts } from '../lib/redis.ts'
 import type { Kv } from './kv.ts'
 import { type LmdbKvConfig, openLmdbKv } from './lmdb.ts'
-import { openRedisKv, type RedisKvConfig } from './redis.ts'
+import type { RedisKvConfig } from './redis.ts'
 
 export type KvConfig =
   | ({ readonly backend: 'lmdb'; readonly dataDir: string } & Omit<LmdbKvConfig, 'path'>)
@@ -25,6 +25,7 @@ export async function openKv(config: KvConfig): Promise<OpenedKv> {
       return { ...(await openLmdbKv({ ...rest, path: join(dataDir, 'kv') })), facts: async () => null }
     }
     case 'redis':
-      return openRedisKv(config)
+      // Loaded only where it is used: the client would lengthen every start on one machine.
+      return (await import('./redis.ts')).openRedisKv(config)
   }
 }

@@ -40,9 +40,8 @@ const PAGE_KEYS = 1_000
 /** Keys the server looks at per page of a walk through everything it has. */
 const WALK_COUNT = 2_000
 
-// The build copies no scripts, so they are read where they are written, from build/src/kv/.
-const COMMIT = readScript(new URL('../../../src/kv/commit.lua', import.meta.url))
-const WALK = readScript(new URL('../../../src/kv/walk.lua', import.meta.url))
+const COMMIT = readScript(new URL('./commit.lua', import.meta.url))
+const WALK = readScript(new URL('./walk.lua', import.meta.url))
 
 /**
  * Connects. Fails with Unavailable when the server cannot be reached and UnsafeRedis when it would drop or refuse records.

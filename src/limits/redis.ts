@@ -13,8 +13,7 @@ export interface RedisLimitsConfig {
 
 const PREFIX = /^[\w.:/-]{1,64}$/
 
-// The build copies no scripts, so it is read where it is written, from build/src/limits/.
-const TAKE = readScript(new URL('../../../src/limits/take.lua', import.meta.url))
+const TAKE = readScript(new URL('./take.lua', import.meta.url))
 
 /** Connects; fails with Unavailable. */
 export async function openRedisLimits({ redis, prefix }: RedisLimitsConfig): Promise<Limits> {

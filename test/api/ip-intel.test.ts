@@ -176,7 +176,7 @@ t.test('data update fetches before the first start, and a running server takes w
   const { port } = lists.address() as { port: number }
   const dataDir = temporaryFolder()
   const env = { FINGERPOST_IP_TOR_URL: `http://127.0.0.1:${port}/exits`, FINGERPOST_IP_POLL_MS: '150' }
-  const main = new URL('../../src/main.js', import.meta.url).pathname
+  const main = new URL('../../server/main.js', import.meta.url).pathname
   const run = async () =>
     await promisify(execFile)(process.execPath, [main, 'data', 'update'], {
       env: { PATH: process.env.PATH, FINGERPOST_DATA_DIR: dataDir, ...env },

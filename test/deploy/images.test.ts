@@ -11,8 +11,6 @@ import { filesUnder, read, root } from './deploy.ts'
 t.teardown(cleanUp)
 
 const DOCKERFILES = ['deploy/single.Dockerfile', 'deploy/cluster.Dockerfile']
-/** What the build stage leaves of src, and what the last stage takes from the others. */
-const ASSET = /^src\/.*\.(sql|lua)$/
 const manifest = JSON.parse(read('package.json')) as {
   name: string
   dependencies: Record<string, string>
@@ -49,12 +47,14 @@ const allowed = read('.dockerignore')
   .map((line) => line.slice(1))
 const inContext = (path: string): boolean => allowed.some((entry) => path === entry || path.startsWith(`${entry}/`))
 
-/** Every file of src that is read by its place beside a module, seen from the built module. */
-function filesReadBySource(): string[] {
+const bundled = filesUnder('build/server').filter((name) => name.endsWith('.js'))
+
+/** Every file that is read or started by its place beside another one. */
+function filesNamedByPlace(): string[] {
   const found: string[] = []
-  for (const file of filesUnder('src').filter((name) => name.endsWith('.ts') && !name.startsWith('src/sdk/'))) {
+  for (const file of bundled) {
     for (const [, target = ''] of read(file).matchAll(/new URL\(\s*[`'"]([^`'"]+)[`'"],\s*import\.meta\.url/g)) {
-      found.push(normalize(join('build', dirname(file), target.replace(/\$\{[^}]*\}/, '.js'))))
+      found.push(normalize(join(dirname(file), target.replace(/\$\{[^}]*\}/, '.js'))))
     }
   }
   return found
@@ -102,19 +102,20 @@ for (const file of DOCKERFILES) {
     const environment = only(last, 'ENV').join(' ')
     t.notMatch(environment, /ALLOW_PLAIN_HTTP|KEY|PASSWORD|TOKEN/, 'leaves what is unsafe or secret to the operator')
     const taken = last.filter(({ name }) => name === 'COPY').map(({ rest }) => rest)
-    for (const needed of ['--from=build /app/src src', '--from=build /app/build build', 'config config']) {
+    for (const needed of ['--from=build /app/build build', 'config config']) {
       t.ok(taken.includes(needed), needed)
     }
   })
 }
 
 t.test('every file that the server reads at runtime is in the images', async (t) => {
-  const files = filesReadBySource()
-  t.ok(files.includes('src/clickhouse/schema.sql') || files.includes('build/src/clickhouse/schema.sql'))
-  t.ok(files.includes('build/src/engine/decide.worker.js'))
+  const files = filesNamedByPlace()
+  for (const name of ['schema.sql', 'commit.lua', 'chdb.child.js', 'decide.worker.js', 'load.worker.js']) {
+    t.ok(files.includes(`build/server/${name}`), name)
+  }
   for (const file of files) {
     t.ok(existsSync(join(root, file)), `${file} exists`)
-    t.ok(/^build\/(src|sdk|build-info\.json)\b/.test(file) || ASSET.test(file), `${file} is taken along`)
+    t.ok(/^build\/(server|sdk|build-info\.json)\b/.test(file), `${file} is taken along`)
   }
 })
 
@@ -123,10 +124,14 @@ t.test('the server imports nothing that only development has', async (t) => {
   const known = new Set(
     [manifest.name, Object.keys(manifest.dependencies), Object.keys(manifest.peerDependencies)].flat(),
   )
-  const modules = filesUnder('build/src').filter((name) => name.endsWith('.js'))
+  const modules = [...filesUnder('build/src').filter((name) => name.endsWith('.js')), ...bundled]
   t.ok(modules.length > 50)
   for (const file of modules) {
-    for (const [, target = ''] of read(file).matchAll(/(?:\bfrom |\bimport\(|^import )['"]([^.'"][^'"]*)['"]/gm)) {
+    // Comments of bundled packages show imports, too: they are indented.
+    const forms = bundled.includes(file)
+      ? /(?:^import (?:[^'"]* from )?|\bimport\(|\b__require\()['"]([^.'"][^'"]*)['"]/gm
+      : /(?:\bfrom |\bimport\(|^import )['"]([^.'"][^'"]*)['"]/gm
+    for (const [, target = ''] of read(file).matchAll(forms)) {
       const name = target
         .split('/')
         .slice(0, target.startsWith('@') ? 2 : 1)
@@ -136,17 +141,31 @@ t.test('the server imports nothing that only development has', async (t) => {
   }
 })
 
+t.test('what is bundled is named with its licence, and what was bundled of is found by lines', async (t) => {
+  const licences = read('build/server/LICENSES.txt')
+  const packages = new Set<string>()
+  for (const file of bundled) {
+    const { sources } = JSON.parse(read(`${file}.map`)) as { sources: string[] }
+    for (const source of sources) {
+      const [, name] = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(source) ?? []
+      if (name !== undefined) packages.add(name)
+      else t.ok(existsSync(join(root, 'build/server', source)), `${file} is made of ${source}`)
+    }
+  }
+  t.ok(packages.has('ajv') && packages.has('nats'))
+  for (const name of packages) t.match(licences, `\n${name} `, `the licence of ${name}`)
+})
+
 t.test('a server of nothing but the files of the image becomes ready, and its health check says so', async (t) => {
   const image = temporaryFolder()
   const files = ['package.json', 'build/build-info.json', 'deploy/healthcheck.mjs']
-  files.push(...filesUnder('src').filter((name) => ASSET.test(name)))
-  for (const folder of ['build/src', 'build/sdk', 'config']) files.push(...filesUnder(folder))
+  for (const folder of ['build/server', 'build/sdk', 'config']) files.push(...filesUnder(folder))
   for (const file of files) {
     mkdirSync(dirname(join(image, file)), { recursive: true })
     cpSync(join(root, file), join(image, file))
   }
   symlinkSync(relative(image, join(root, 'node_modules')), join(image, 'node_modules'))
-  const server = await startServer({ main: join(image, 'build/src/main.js') })
+  const server = await startServer({ main: join(image, 'build/server/main.js') })
   const check = async (path: string, port: number) => {
     const shell = `FINGERPOST_PORT=${port}; export FINGERPOST_PORT;`
     const { process: child } = startChild(join(image, 'deploy/healthcheck.mjs'), [path], shell)

@@ -39,7 +39,7 @@ t.test('what happens in the test environment arrives, signed, at the address to 
   await once(receiver, 'listening')
   t.teardown(() => receiver.close())
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
-  const main = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../../server/main.js', import.meta.url))
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
   const args = ['webhooks', 'listen', '--forward', url, '--url', service, '--secret', secret]
   const command = spawn(process.execPath, [main, ...args], {

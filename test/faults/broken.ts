@@ -58,13 +58,13 @@ export const FAULTS: readonly Fault[] = [
   },
 ]
 
-const NOT_SERVED = /build\/(test|bench)$/
+const NOT_SERVED = /build\/(server|test|bench)$/
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Copies the built tree into a temporary folder with one text replaced. Returns its entry. Throws when the text is not there once. */
+/** Copies the modules that the server is bundled of into a temporary folder with one text replaced; they run as they are. Returns its entry. Throws when the text is not there once. */
 export function breakBuild({ file, find, replace, promise }: Fault): string {
   const dir = temporaryFolder()
-  for (const shared of ['node_modules', 'src', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
+  for (const shared of ['node_modules', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
   cpSync(join(ROOT, 'build'), join(dir, 'build'), { recursive: true, filter: (path) => !NOT_SERVED.test(path) })
   const path = join(dir, 'build/src', file)
   const text = readFileSync(path, 'utf8')

@@ -100,7 +100,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
 
   /** `fingerpost rebuild`, as an operator runs it. */
   async function rebuild(): Promise<void> {
-    const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
+    const main = options.main ?? new URL('../../server/main.js', import.meta.url).pathname
     const env = { ...process.env, ...cluster.env }
     const child = spawn(process.execPath, [main, 'rebuild'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''

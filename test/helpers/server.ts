@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { makeKey } from '../../src/domain/keys.ts'
 import { freePort } from './port.ts'
 
@@ -56,6 +57,9 @@ export interface ServerOptions {
   /** `/healthz` for a server that is not to become ready. Default `/readyz`. */
   readonly until?: '/readyz' | '/healthz'
 }
+
+/** What `npm start` runs. */
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 
 const READY_MS_MAX = 120_000
 /** A busy machine decides late, and a 202 is for tests that ask for it. */
@@ -119,9 +123,8 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const keys = options.keys ?? makeKeys()
   const port = options.port ?? (await freePort())
   const operatorToken = 'operator-token-for-tests-0123456789abcdef'
-  const main = options.main ?? new URL('../../src/main.js', import.meta.url).pathname
   const startedAt = performance.now()
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), main, 'start'], {
+  const child = spawn(process.execPath, ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH,

@@ -14,7 +14,7 @@ import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 t.teardown(cleanUp)
 
 const run = promisify(execFile)
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const BENCH = fileURLToPath(new URL('../../bench/run.js', import.meta.url))
 
 function newDevice(gpu: number, fonts: number, ip: string) {

@@ -25,7 +25,7 @@ t.teardown(cleanUp)
 const EVENTS = 2_000
 const DAYS = 12
 const DAY_MS = 86_400_000
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname
+const MAIN = new URL('../../server/main.js', import.meta.url).pathname
 
 const run = (dataDir: string, ...args: readonly string[]) =>
   promisify(execFile)(process.execPath, [MAIN, 'seed', ...args], {
