@@ -10,11 +10,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
+/** What a receiver proves with who it is. */
+export interface Leaf {
+  readonly key: string
+  readonly cert: string
+}
+
 export interface Authority {
   /** PEM, and the file it is in. */
   readonly ca: string
   readonly caFile: string
-  leaf(names: string): { readonly key: string; readonly cert: string }
+  leaf(names: string): Leaf
 }
 
 const SUBJECT = '/CN=Fingerpost test'
@@ -22,6 +28,11 @@ const SUBJECT = '/CN=Fingerpost test'
 export function makeAuthority(t: Pick<Test, 'teardown'>): Authority {
   const dir = mkdtempSync(join(tmpdir(), 'fingerpost-ca-'))
   t.teardown(() => rmSync(dir, { recursive: true, force: true }))
+  return authorityIn(dir)
+}
+
+/** An authority whose files lie in a folder that is there and empty. */
+export function authorityIn(dir: string): Authority {
   const file = (name: string) => join(dir, name)
   const run = (...args: string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' })
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
@@ -67,10 +78,7 @@ export const answer =
     response.writeHead(status).end()
 
 /** On loopback, under any name. */
-export async function openReceiver(
-  t: Pick<Test, 'teardown'>,
-  tls: { readonly key: string; readonly cert: string },
-): Promise<Receiver> {
+export async function openReceiver(t: Pick<Test, 'teardown'>, tls: Leaf): Promise<Receiver> {
   const hits: Hit[] = []
   const receiver: { behave: Behave } = { behave: answer(200) }
   const server = createServer(tls, (request, response) => {

@@ -70,6 +70,7 @@ const TEST_ENV = { FINGERPOST_SINK_FLUSH_MS: '100' }
 export const SHARED_ENV: Readonly<Record<string, string>> = {
   FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8',
   FINGERPOST_WEBHOOKS_ALLOW_PRIVATE_CIDRS: '127.0.0.0/8',
+  FINGERPOST_WEBHOOKS_BACKLOG_MAX: '100',
   FINGERPOST_ALERTS_EVERY_SECONDS: '1',
 }
 const folders: string[] = []
@@ -124,23 +125,27 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const port = options.port ?? (await freePort())
   const operatorToken = 'operator-token-for-tests-0123456789abcdef'
   const startedAt = performance.now()
-  const child = spawn(process.execPath, ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      FINGERPOST_PORT: String(port),
-      FINGERPOST_DATA_DIR: dataDir,
-      FINGERPOST_PUBLIC_KEY: keys.public,
-      FINGERPOST_SECRET_KEY: keys.secret,
-      FINGERPOST_TEST_PUBLIC_KEY: keys.testPublic,
-      FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
-      FINGERPOST_OPERATOR_TOKEN: operatorToken,
-      FINGERPOST_DECISION_WAIT_MS: String(DECISION_WAIT_MS),
-      ...(options.asShipped === true ? {} : TEST_ENV),
-      ...options.env,
+  const child = spawn(
+    process.execPath,
+    ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        FINGERPOST_PORT: String(port),
+        FINGERPOST_DATA_DIR: dataDir,
+        FINGERPOST_PUBLIC_KEY: keys.public,
+        FINGERPOST_SECRET_KEY: keys.secret,
+        FINGERPOST_TEST_PUBLIC_KEY: keys.testPublic,
+        FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
+        FINGERPOST_OPERATOR_TOKEN: operatorToken,
+        FINGERPOST_DECISION_WAIT_MS: String(DECISION_WAIT_MS),
+        ...(options.asShipped === true ? {} : TEST_ENV),
+        ...options.env,
+      },
     },
-  })
+  )
   running.add(child)
   let output = ''
   child.stdout?.on('data', (chunk) => (output += chunk))

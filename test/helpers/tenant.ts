@@ -2,30 +2,38 @@
 // its settings. The runner starts that server and names it in TEST_SERVER; a file that is run by itself starts its own.
 
 import { clientOf, type Remote } from './client.ts'
-import { cleanUp, type Keys, type Launched, SHARED_ENV, startServer } from './server.ts'
+import { authorityIn, type Leaf } from './receiver.ts'
+import { cleanUp, type Keys, type Launched, SHARED_ENV, startServer, temporaryFolder } from './server.ts'
 
 export interface Tenant extends Remote {
   readonly workspace: string
+  /** For receivers of webhooks on localhost and 127.0.0.1. */
+  readonly receiverTls: Leaf
 }
 
 /** The shared server as the runner names it. */
-type Named = Pick<Launched, 'url' | 'port' | 'operatorToken' | 'pid'>
+interface Named extends Pick<Launched, 'url' | 'port' | 'operatorToken' | 'pid'> {
+  readonly receiverTls: Leaf
+}
 
-export interface Shared {
+export interface Shared extends Named {
   /** For TEST_SERVER. */
   readonly named: string
   /** Ends it; resolves with what was wrong with that, or null. */
   stop(): Promise<string | null>
 }
 
-/** Starts the server for a run of several files. */
+/** Starts the server that a run shares; it trusts an authority of its own, under which its receivers speak TLS. */
 export async function startShared(): Promise<Shared> {
-  const server = await startServer({ env: SHARED_ENV })
+  const authority = authorityIn(temporaryFolder())
+  const server = await startServer({ env: { ...SHARED_ENV, FINGERPOST_WEBHOOKS_EXTRA_CA_FILE: authority.caFile } })
   const { url, port, operatorToken, pid } = server
+  const named: Named = { url, port, operatorToken, pid, receiverTls: authority.leaf('DNS:localhost,IP:127.0.0.1') }
   const kill = () => server.signal('SIGKILL')
   process.once('exit', kill)
   return {
-    named: JSON.stringify({ url, port, operatorToken, pid } satisfies Named),
+    ...named,
+    named: JSON.stringify(named),
     async stop() {
       const code = await server.stop()
       process.off('exit', kill)
@@ -40,13 +48,13 @@ let shared: Promise<Named> | null = null
 /** The server of this run. `cleanUp` ends one that was started here. */
 function sharedServer(): Promise<Named> {
   const { TEST_SERVER } = process.env
-  shared ??= TEST_SERVER === undefined ? startServer({ env: SHARED_ENV }) : Promise.resolve(JSON.parse(TEST_SERVER))
+  shared ??= TEST_SERVER === undefined ? startShared() : Promise.resolve(JSON.parse(TEST_SERVER))
   return shared
 }
 
 /** Makes a workspace on plan `enterprise` with one key of each kind, the way an operator does. */
 export async function openTenant(name = 'a test'): Promise<{ readonly server: Tenant } & ReturnType<typeof clientOf>> {
-  const { url, port, operatorToken, pid } = await sharedServer()
+  const { url, port, operatorToken, pid, receiverTls } = await sharedServer()
   const none: Keys = { public: '', secret: '', testPublic: '', testSecret: '' }
   const operator = clientOf({ url, port, operatorToken, pid, keys: none })
   async function make(path: string, body: object): Promise<{ readonly id: string; readonly key: string }> {
@@ -63,6 +71,6 @@ export async function openTenant(name = 'a test'): Promise<{ readonly server: Te
     testPublic: await keyOf('public', 'test'),
     testSecret: await keyOf('secret', 'test'),
   }
-  const server: Tenant = { url, port, operatorToken, pid, keys, workspace }
+  const server: Tenant = { url, port, operatorToken, pid, keys, workspace, receiverTls }
   return { server, ...clientOf(server) }
 }
