@@ -1,7 +1,7 @@
 // Bundles the server: the command, its threads and its child process, each into a file of its own with what it always loads,
 // and with files beside it for what only some commands and clusters load. Hundreds of small modules cost more to open than to run.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'

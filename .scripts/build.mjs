@@ -25,6 +25,8 @@ const STAMP = join(BUILD, '.stamp')
 const LOCK = join(BUILD, '.lock')
 const INPUTS = ['src', 'test', 'bench', '.scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
 const COMPILED = ['src', 'test', 'bench']
+/** What the compiler made last, and what it made it of. */
+const LATEST = join(BUILD, '.compiled')
 const BUNDLED = 'server'
 const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
@@ -123,32 +125,37 @@ function run(script, args) {
 class BuildFailed extends Error {}
 
 /**
- * Compiles beside the old output and moves file by file: a process that runs from build/ never reads half a file, and
- * what no longer has a source is removed, so that a deleted test cannot run on.
+ * Writes only files that changed, each at once: a process that runs from build/ never reads half a file. What no longer has a
+ * source is removed, so that a deleted test cannot run on.
  */
 async function compile() {
-  const next = join(BUILD, `.next-${process.pid}`)
-  const discard = () => rmSync(next, { recursive: true, force: true })
-  process.once('exit', discard)
-  try {
-    for (const name of readdirSync(BUILD)) {
-      if (name.startsWith('.next-')) rmSync(join(BUILD, name), { recursive: true, force: true })
-    }
-    // The bundler waits for no types, and what it made is thrown away when the compiler refuses.
-    const compiler = run('typescript/bin/tsc', ['-p', '.', '--outDir', next])
-    const [bundled] = await Promise.all([bundle(), compiler])
-    mkdirSync(join(next, BUNDLED), { recursive: true })
-    for (const [name, content] of bundled) writeFileSync(join(next, BUNDLED, name), content)
-    for (const folder of COMPILED) copyAssets(folder, next)
-    for (const folder of [...COMPILED, BUNDLED]) {
-      const fresh = new Set(filesUnder(folder, next))
-      for (const file of fresh) replaceIfDifferent(join(next, file), join(BUILD, file))
-      for (const file of filesUnder(folder, BUILD)) if (!fresh.has(file)) rmSync(join(BUILD, file), { force: true })
-    }
-  } finally {
-    process.off('exit', discard)
-    discard()
+  // The bundler waits for no types, and what it made is thrown away when the compiler refuses.
+  const [bundled, compiled] = await Promise.all([bundle(), compileModules()])
+  const outputs = new Map([...compiled, ...[...bundled].map(([name, content]) => [join(BUNDLED, name), content])])
+  for (const [file, content] of outputs) writeIfDifferent(join(BUILD, file), content)
+  for (const file of [...COMPILED, BUNDLED].flatMap((folder) => filesUnder(folder, BUILD))) {
+    if (!outputs.has(file)) rmSync(join(BUILD, file), { force: true })
   }
+}
+
+/** Compiles what changed since the last time, and resolves with all files that belong below build/. */
+async function compileModules() {
+  const files = COMPILED.flatMap((folder) => filesUnder(folder)).filter(
+    (file) => !/^src\/(sdk|dashboard)\/|\.(md|d\.ts)$/.test(file),
+  )
+  const sources = files.filter((file) => /\.ts$/.test(file))
+  const results = sources.map((file) => file.replace(/\.ts$/, '.js')).flatMap((file) => [file, `${file}.map`])
+  const isWhole = () => results.every((file) => existsSync(join(LATEST, file)))
+  const args = ['-p', '.', '--incremental', '--tsBuildInfoFile', join(LATEST, '.tsbuildinfo'), '--outDir', LATEST]
+  await run('typescript/bin/tsc', args)
+  if (!isWhole()) {
+    // Somebody took files away, which the compiler believes to be there.
+    rmSync(LATEST, { recursive: true, force: true })
+    await run('typescript/bin/tsc', args)
+  }
+  // SQL, Lua, JSON and fixtures are read with new URL('./x', import.meta.url), so they must lie beside the built module.
+  const assets = files.filter((file) => !sources.includes(file)).map((file) => [file, readFileSync(join(ROOT, file))])
+  return new Map([...results.map((file) => [file, readFileSync(join(LATEST, file))]), ...assets])
 }
 
 async function bundle() {
@@ -156,19 +163,12 @@ async function bundle() {
   return await bundleServer(join(BUILD, BUNDLED))
 }
 
-// SQL, Lua, JSON and fixtures are read with new URL('./x', import.meta.url), so they must lie beside the built module.
-function copyAssets(folder, next) {
-  for (const file of filesUnder(folder)) {
-    if (/\.(ts|tsx|md)$/.test(file) || /^src\/(sdk|dashboard)\//.test(file)) continue
-    mkdirSync(dirname(join(next, file)), { recursive: true })
-    writeFileSync(join(next, file), readFileSync(join(ROOT, file)))
-  }
-}
-
-function replaceIfDifferent(from, to) {
-  if (existsSync(to) && readFileSync(from).equals(readFileSync(to))) return
-  mkdirSync(dirname(to), { recursive: true })
-  renameSync(from, to)
+function writeIfDifferent(path, content) {
+  if (existsSync(path) && readFileSync(path).equals(Buffer.from(content))) return
+  mkdirSync(dirname(path), { recursive: true })
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, content)
+  renameSync(temporary, path)
 }
 
 /** The checked-out commit, read without git so that an image without it can build too; null outside a checkout. */
