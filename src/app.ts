@@ -28,7 +28,7 @@ import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { openRandom } from './lib/random.ts'
 import { together } from './lib/together.ts'
-import { busError, openEmbedded, type Ports } from './ports.ts'
+import { busError, openEmbedded, type Ports, patiently } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openAuth } from './records/auth.ts'
 import { openKeyDirectory } from './records/key-directory.ts'
@@ -87,7 +87,13 @@ async function startRoles(
     : ports.bus
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
-  await prepareDeployment({ log, kv, partitions, sources: [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION] })
+  const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
+  await insist(() => prepareDeployment({ log, kv, partitions, sources }))
+
+  /** A server that answered a moment ago may fail a call, and is waited for like one that does not answer yet. */
+  function insist<T>(call: () => Promise<T>): Promise<T> {
+    return isCluster ? patiently(call, 'a server', logger, lifetime.stopping) : call()
+  }
 
   /** Works on each name: all of them when alone, else this process's share among those of its group. */
   function own(group: string, names: readonly string[], hold: (name: string, signal: AbortSignal) => Promise<void>) {
@@ -104,9 +110,9 @@ async function startRoles(
     : null
   const outgoing =
     roles.has('api') || roles.has('dispatcher')
-      ? await openOutgoing({ ...needs, version: build.version, settings: outgoingSettings(config) })
+      ? await insist(() => openOutgoing({ ...needs, version: build.version, settings: outgoingSettings(config) }))
       : null
-  const booted = control === null ? null : await boot(control.submit)
+  const booted = control === null ? null : await insist(() => boot(control.submit))
 
   async function boot(submit: Submitter['submit']) {
     for (;;) {

@@ -43,10 +43,11 @@ export interface Outgoing {
 export async function openOutgoing(needs: OutgoingNeeds): Promise<Outgoing> {
   const { kv, clock, random, lifetime, version, settings } = needs
   const { extraCaFile } = settings
+  // Before anything that is to be closed: it fails where the kv does, and is tried again.
+  const sealer = await openDeploymentSealer(kv, settings.masterKeyFile, random)
   const guard = openGuard(settings.allowPrivate, openResolve())
   const poster = openPoster({ guard, clock, extraCa: extraCaFile === '' ? '' : readCa(extraCaFile) })
   lifetime.onClose(() => poster.close())
-  const sealer = await openDeploymentSealer(kv, settings.masterKeyFile, random)
   const mailer = openMailer(settings.mail)
   return {
     guard,

@@ -1,6 +1,6 @@
 // Builds that break a promise on purpose. A harness that does not catch them would prove nothing by passing.
 
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../helpers/server.ts'
@@ -11,11 +11,14 @@ export interface Fault {
   readonly file: string
   readonly find: string
   readonly replace: string
+  /** Of visits that can be repeated: what most shows that it is missing. */
+  readonly nonceShare: number
 }
 
 export const FAULTS: readonly Fault[] = [
   {
     promise: 'accepted means durable',
+    nonceShare: 0.5,
     file: 'ingress/accept.js',
     find: '        return store(partition, meta.requestId, record);',
     // The only answer of the ingress itself is 202. Only visits without a nonce get it here, which are never repeated.
@@ -27,6 +30,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     promise: 'a decision is durable before it is told',
+    nonceShare: 1,
     file: 'engine/engine.js',
     find: '        for (const [i, record] of decided.records.entries()) {\n            const after = seq;\n            seq = await appendFenced',
     replace: `        needs.reply(decided.replies, decided.replays);
@@ -37,12 +41,14 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     promise: 'decisions are adopted, never remade',
+    nonceShare: 1,
     file: 'engine/engine.js',
     find: '                decidedTo = to;\n            seq = record.seq;',
     replace: '                void to;\n            seq = record.seq;',
   },
   {
     promise: 'a range is inserted before it counts as inserted',
+    nonceShare: 1,
     file: 'sink/sink.js',
     find: '    const rows = await insertRows(',
     replace: `    await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: mark.after, next: mark.upTo }, drop: [SINK_MARK] }]);
@@ -52,20 +58,36 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     promise: 'a nonce that was decided is remembered across a restart',
+    nonceShare: 1,
     file: 'engine/partition.js',
     find: '        if (item.nonceHash !== 0)\n            nonces.add(item);',
     replace: '        if (item.nonceHash !== 0 && adopting.length === 0)\n            nonces.add(item);',
   },
 ]
 
-const NOT_SERVED = /build\/(server|test|bench)$/
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const NOT_RUN = /\.map$/
 
-/** Copies the modules that the server is bundled of into a temporary folder with one text replaced; they run as they are. Returns its entry. Throws when the text is not there once. */
-export function breakBuild({ file, find, replace, promise }: Fault): string {
+/** A copy of what runs, and how to mend the file that is broken in it. */
+let copy: { readonly dir: string; mend: () => void } | null = null
+
+function copyBuild() {
   const dir = temporaryFolder()
   for (const shared of ['node_modules', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
-  cpSync(join(ROOT, 'build'), join(dir, 'build'), { recursive: true, filter: (path) => !NOT_SERVED.test(path) })
+  mkdirSync(join(dir, 'build'))
+  for (const shared of ['sdk', 'build-info.json']) symlinkSync(join(ROOT, 'build', shared), join(dir, 'build', shared))
+  cpSync(join(ROOT, 'build/src'), join(dir, 'build/src'), { recursive: true, filter: (path) => !NOT_RUN.test(path) })
+  return { dir, mend: () => undefined }
+}
+
+/**
+ * Replaces one text in a copy of the modules that the server is bundled of, which run as they are. There is one copy: what an earlier call broke is whole again. Returns its entry.
+ * Throws when the text is not there once.
+ */
+export function breakBuild({ file, find, replace, promise }: Fault): string {
+  copy ??= copyBuild()
+  const { dir } = copy
+  copy.mend()
   const path = join(dir, 'build/src', file)
   const text = readFileSync(path, 'utf8')
   const parts = text.split(find)
@@ -75,5 +97,6 @@ export function breakBuild({ file, find, replace, promise }: Fault): string {
     )
   }
   writeFileSync(path, parts.join(replace))
+  copy.mend = () => writeFileSync(path, text)
   return join(dir, 'build/src/main.js')
 }

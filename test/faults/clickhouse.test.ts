@@ -9,6 +9,7 @@ import { systemClock as clock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { insertRows, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
 import { startClickHouse } from '../helpers/clickhouse.ts'
+import { sized } from '../helpers/depth.ts'
 import { pause, until } from '../helpers/processes.ts'
 import { type Mode, openProxy } from '../helpers/proxy.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
@@ -21,6 +22,11 @@ const ROWS = 300
 const INSERT_MS_MAX = 1_000
 const PATIENT_MS = 60_000
 const RETRY_MS = 50
+const HOUR_MS = 3_600_000
+/** Longer than an insert waits, or twice that. */
+const FAULT_MS = sized({ usual: 1_200, long: 2_500 })
+const KILLS = sized({ usual: 2, long: 3 })
+const CUTS = sized({ usual: 6, long: 12 })
 
 const server = await startClickHouse()
 const proxy = await openProxy({ target: { port: server.port } })
@@ -189,20 +195,20 @@ t.test('requests that are cut on their way', (t) =>
 )
 
 t.test('a delay of 5 s: given up, repeated, and arriving late', (t) =>
-  sinkUnder(t, passing({ kind: 'delay', ms: 5_000 }, 2_500)),
+  sinkUnder(t, passing({ kind: 'delay', ms: 5_000 }, FAULT_MS)),
 )
 
 t.test('a blackhole, and all that was held arriving at once', (t) =>
-  sinkUnder(t, passing({ kind: 'blackhole' }, 2_500)),
+  sinkUnder(t, passing({ kind: 'blackhole' }, FAULT_MS)),
 )
 
 t.test('a blackhole on the way back only', (t) =>
-  sinkUnder(t, passing({ kind: 'blackhole', direction: 'toClient' }, 2_500)),
+  sinkUnder(t, passing({ kind: 'blackhole', direction: 'toClient' }, FAULT_MS)),
 )
 
 t.test('a server that is killed in the middle of inserts', (t) =>
   sinkUnder(t, async () => {
-    for (let kill = 0; kill < 3; kill += 1) {
+    for (let kill = 0; kill < KILLS; kill += 1) {
       await pause(20 + random.int(120))
       await server.kill9()
       await pause(100)
@@ -215,7 +221,7 @@ t.test('a server that is paused', (t) =>
   sinkUnder(t, async (felt) => {
     await pause(100)
     server.pause()
-    await pause(2_000)
+    await pause(FAULT_MS)
     await felt()
     server.resume()
   }),
@@ -226,7 +232,7 @@ t.test('a cut result is never taken for a shorter one', async (t) => {
   const whole = await through.query(sql)
   t.equal(whole.length, 3_000)
   const length = Buffer.byteLength(whole.map((row) => `${JSON.stringify(row)}\n`).join(''))
-  for (let cut = 0; cut < 12; cut += 1) {
+  for (let cut = 0; cut < CUTS; cut += 1) {
     const bytes = 1 + random.int(length)
     proxy.mode({ kind: 'cutAfter', direction: 'toClient', bytes })
     await t.rejects(through.query(sql), Unavailable, `after ${bytes} bytes`)
@@ -237,14 +243,12 @@ t.test('a cut result is never taken for a shorter one', async (t) => {
 
 t.test('queries and pings in a blackhole end in bounded time', async (t) => {
   proxy.mode({ kind: 'blackhole' })
-  const began = performance.now()
   const [query, ping] = await Promise.all([
     through.query('SELECT 1', {}, { timeoutMsMax: 100 }).catch((error: unknown) => error),
     through.ping(),
   ])
   t.type(query, Unavailable)
   t.equal(ping, false)
-  t.ok(performance.now() - began < 30_000)
   proxy.mode({ kind: 'pass' })
   await until('the next ping', 60_000, () => through.ping())
   t.same(await through.query('SELECT 1 AS one'), [{ one: 1 }])
@@ -252,19 +256,18 @@ t.test('queries and pings in a blackhole end in bounded time', async (t) => {
 
 t.test('closing fails the calls under way at once', async (t) => {
   const url = `http://127.0.0.1:${proxy.port}`
-  const closing = openHttpClickHouse({ url, username, password, database: 'fingerpost' })
+  const closing = openHttpClickHouse({ url, username, password, database: 'fingerpost', insertMsMax: HOUR_MS })
   const table = await newTable()
   proxy.mode({ kind: 'blackhole' })
   const calls = [
     closing.insert(table, ['id', 'text'], linesOf(0), { token: 'closing' }),
     closing.command(`DELETE FROM ${table} WHERE id = 0`),
-    closing.query('SELECT 1'),
+    closing.query('SELECT 1', {}, { timeoutMsMax: HOUR_MS }),
   ].map((call) => call.catch((error: unknown) => error))
   await pause(100)
-  const began = performance.now()
+  // They would wait longer than this test may take.
   await closing.close()
   for (const failed of await Promise.all(calls)) t.type(failed, Unavailable)
-  t.ok(performance.now() - began < 4_000)
   proxy.mode({ kind: 'pass' })
 })
 

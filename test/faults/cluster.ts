@@ -18,9 +18,7 @@ interface Stoppable {
 
 /** Longer than any take-over, so that repeats are not told ids of their own. */
 const ENV = { FINGERPOST_DECISION_WAIT_MS: '25000' }
-const OUTAGE_MS_MAX = 3_000
-const PAUSE_MS_MAX = 8_000
-const NETWORK_MS_MAX = 4_000
+const DURATIONS: Durations = { outageMsMax: 3_000, pauseMsMax: 8_000, networkMsMax: 4_000 }
 
 const KINDS = [
   'kill ingress',
@@ -48,11 +46,22 @@ export type ClusterKind = (typeof KINDS)[number]
 
 export interface ClusterTargetOptions extends Pick<ClusterOptions, 'main' | 'nodeArgs'> {
   readonly kinds?: readonly ClusterKind[]
+  /** Default: those of a cluster. */
+  readonly roles?: readonly string[]
+  /** How long what was hurt stays so, in part or whole. Default: as in the campaign. */
+  readonly durations?: Partial<Durations>
+}
+
+interface Durations {
+  readonly outageMsMax: number
+  readonly pauseMsMax: number
+  readonly networkMsMax: number
 }
 
 export async function openCluster(options: ClusterTargetOptions): Promise<Target> {
-  const { kinds = KINDS } = options
-  const cluster = await startCluster({ ...options, env: ENV, proxied: true, redisAof: 'always' })
+  const { kinds = KINDS, durations, ...shape } = options
+  const { outageMsMax, pauseMsMax, networkMsMax } = { ...DURATIONS, ...durations }
+  const cluster = await startCluster({ ...shape, env: ENV, proxied: true, redisAof: 'always' })
   const { members, nats, redis, clickhouse, partitions } = cluster
   const proxies = cluster.proxies as NonNullable<Cluster['proxies']>
   const [api] = cluster.membersOf('api') as [Member]
@@ -72,7 +81,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
   const killed = (what: Stoppable, random: Rng, restart: () => Promise<void>): Omit<Injury, 'name'> => ({
     async hurt() {
       await what.kill9()
-      await pause(random.int(OUTAGE_MS_MAX))
+      await pause(random.int(outageMsMax))
     },
     async heal() {
       await restart()
@@ -83,7 +92,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
   const paused = (pid: number, random: Rng): Omit<Injury, 'name'> => ({
     async hurt() {
       process.kill(pid, 'SIGSTOP')
-      await pause(500 + random.int(PAUSE_MS_MAX))
+      await pause(500 + random.int(pauseMsMax))
       process.kill(pid, 'SIGCONT')
     },
     heal: decides,
@@ -92,7 +101,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
   const broken = (proxy: FaultProxy, mode: Mode, random: Rng): Omit<Injury, 'name'> => ({
     async hurt() {
       proxy.mode(mode)
-      await pause(500 + random.int(NETWORK_MS_MAX))
+      await pause(500 + random.int(networkMsMax))
       proxy.mode({ kind: 'pass' })
     },
     heal: decides,
@@ -154,7 +163,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
         return {
           async hurt() {
             await (await redis.client()).flushall()
-            await pause(random.int(OUTAGE_MS_MAX))
+            await pause(random.int(outageMsMax))
           },
           async heal() {
             await rebuild()

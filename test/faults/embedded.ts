@@ -37,7 +37,7 @@ const PAUSE_MS_MAX = 5_000
 const FULL_MS = 2_500
 const JUMPED_MS = 1_500
 const END_MS_MAX = 60_000
-const ACCEPTED_MS_MAX = 20_000
+const ACCEPTED_MS_MAX = 60_000
 const BALLAST_CHUNK = Buffer.alloc(1 << 20)
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {

@@ -17,6 +17,17 @@ export interface LoadConfig {
   /** Where identifications go: one of these for each request. Default: `url`. */
   readonly urls?: readonly string[]
   readonly connections: number
+  readonly habits?: Habits
+}
+
+/** How clients behave. What is not given is as in the campaign. */
+export interface Habits {
+  /** Of visits by devices that were never seen. */
+  readonly newShare?: number
+  /** Of visits that can be repeated. */
+  readonly nonceShare?: number
+  /** Between two visits of a client, milliseconds. */
+  readonly thinkMs?: number
 }
 
 export interface Load {
@@ -42,11 +53,14 @@ const NONCE_SHARE = 0.9
 const LATEST_MAX = 40
 const SECRET_SHARE = 0.3
 const PAUSE_MS = 25
+/** Of who asks again and again. */
+const PAUSE_MS_MAX = 200
 const ACTIONS = ['login', 'payment', 'view', 'signup']
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-export function openLoad({ random, ledger, keys, url, urls = [url], connections }: LoadConfig): Load {
+export function openLoad({ random, ledger, keys, url, urls = [url], connections, habits = {} }: LoadConfig): Load {
+  const { newShare = NEW_SHARE, nonceShare = NONCE_SHARE, thinkMs = 0 } = habits
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const devices: Device[] = []
   const byNumber = new Map<number, Device>()
@@ -71,7 +85,7 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections 
     const action = random.pick(ACTIONS)
     const amount = random.int(1_000)
     const number = ledger.attempts.length
-    const nonce = random.chance(NONCE_SHARE) ? makeNonce(number) : null
+    const nonce = random.chance(nonceShare) ? makeNonce(number) : null
     const body = JSON.stringify({
       ...(nonce === null ? {} : { nonce }),
       sdk: { name: 'js', version: '1.0.0' },
@@ -126,7 +140,7 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections 
   }
 
   async function visit(): Promise<void> {
-    const device = devices.length === 0 || random.chance(NEW_SHARE) ? newDevice() : random.pick(devices)
+    const device = devices.length === 0 || random.chance(newShare) ? newDevice() : random.pick(devices)
     const attempt = attemptFor(device, random.chance(TOKEN_SHARE))
     const twice = attempt.nonce !== null && random.chance(REPEAT_SHARE)
     const together = twice && random.chance(0.5)
@@ -137,7 +151,10 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections 
   }
 
   async function work(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && ledger.violation() === null) await visit()
+    while (!signal.aborted && ledger.violation() === null) {
+      await visit()
+      if (thinkMs > 0) await pause(random.int(2 * thinkMs))
+    }
   }
 
   /** What a client does that was told 202: asks for the event. */
@@ -174,9 +191,9 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections 
       unsettled.clear()
       async function askNext(): Promise<void> {
         for (let attempt = open.pop(); attempt !== undefined; attempt = open.pop()) {
-          while (await ask(attempt)) {
+          for (let pauseMs = PAUSE_MS; await ask(attempt); pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
             if (performance.now() > deadline) ledger.violate(ledger.nameOf(attempt), 'no answer', attempt.history)
-            await pause(PAUSE_MS)
+            await pause(pauseMs)
           }
           attempt.body = ''
         }

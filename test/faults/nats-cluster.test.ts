@@ -94,33 +94,35 @@ t.test('servers are killed under load', async (t) => {
   }
   const work = [write(0), write(1), decide(), follow()]
   const resumed = async (since: number) => {
-    while (lastAckAt < since && performance.now() - since < 80_000) await sleep(20)
-    return Math.round(lastAckAt - since)
+    while (lastAckAt < since && performance.now() - since < 120_000) await sleep(20)
+    return lastAckAt >= since
   }
 
-  await sleep(500)
+  const begun = async () => {
+    const enough = acknowledged.length + 20
+    for (const from = performance.now(); acknowledged.length < enough && performance.now() - from < 60_000; )
+      await sleep(20)
+  }
+  await begun()
   const leader = await cluster.leaderOf('test_identifications_0')
   let since = performance.now()
   await leader.kill9()
-  let tookMs = await resumed(since + 300)
-  t.ok(tookMs < 60_000, `without its leader it went on after ${tookMs} ms`)
+  t.ok(await resumed(since + 300), 'without its leader it goes on')
   await leader.restart()
 
   const [one, two, three] = cluster.servers
-  await sleep(500)
+  await begun()
   await Promise.all([must(one).kill9(), must(two).kill9()])
   // What they had acknowledged is heard some turns of the event loop later.
   for (let turn = 0; turn < 5; turn += 1) await sleep(40)
   since = performance.now()
   const alone = await log.append('events', 0, [Buffer.from('x')], { expectLast: 0 }).catch((error: unknown) => error)
   t.ok(alone instanceof Unavailable)
-  t.ok(performance.now() - since < 30_000)
   await sleep(2_000)
   t.ok(lastAckAt < since, 'one server of three acknowledges nothing')
   await Promise.all([must(one).restart(), must(two).restart()])
   since = performance.now()
-  tookMs = await resumed(since)
-  t.ok(tookMs < 60_000, `with all back it went on after ${tookMs} ms`)
+  t.ok(await resumed(since), 'with all back it goes on')
   const isEnough = () => acknowledged.length > 100 && decided.length > 50 && seen.length > 100
   for (since = performance.now(); !isEnough() && performance.now() - since < 60_000; ) await sleep(100)
   stopping = true

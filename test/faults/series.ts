@@ -1,11 +1,11 @@
 // A series: one deployment, a load, and injuries at random moments, again and again, each time held to everything its clients
 // were told. The same seed gives the same devices, moments and victims.
 
-import { pause } from '../helpers/processes.ts'
+import { pause, until } from '../helpers/processes.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
 import { checkAll, checkById } from './checker.ts'
 import { type Attempt, type Ledger, openLedger, type Violation } from './ledger.ts'
-import { openLoad } from './load.ts'
+import { type Habits, openLoad } from './load.ts'
 import { createRules } from './quiet.ts'
 import type { Target } from './target.ts'
 
@@ -13,9 +13,12 @@ export interface SeriesConfig {
   readonly seed: number
   readonly cycles: number
   readonly connections: number
+  readonly habits?: Habits
   readonly open: () => Promise<Target>
   /** Load before an injury, milliseconds; half of it to the whole. Default 2,000. */
   readonly loadMsMax?: number
+  /** Answers before an injury, however long they take. Default 0. */
+  readonly answersMin?: number
   /** How long clients repeat what has no answer. Default 90,000. */
   readonly settleMsMax?: number
   /** Events read by id in one check, half of them the ones answered last. */
@@ -44,6 +47,7 @@ export interface Summary {
 const LOAD_MS_MAX = 2_000
 const LOAD_MS_MIN_SHARE = 0.1
 const SETTLE_MS_MAX = 90_000
+const ANSWERS_MS_MAX = 60_000
 
 /** The last ones answered, and as many others. */
 function sample(random: Rng, attempts: readonly Attempt[], max: number): Attempt[] {
@@ -55,7 +59,7 @@ function sample(random: Rng, attempts: readonly Attempt[], max: number): Attempt
 
 /** Rejects when the harness itself cannot go on, as when the deployment does not start any more. */
 export async function runSeries(config: SeriesConfig): Promise<Summary> {
-  const { seed, cycles, connections, print, loadMsMax = LOAD_MS_MAX } = config
+  const { seed, cycles, connections, print, loadMsMax = LOAD_MS_MAX, answersMin = 0 } = config
   const random = rng(seed)
   const ledger = openLedger()
   const injuries: Record<string, number> = {}
@@ -64,7 +68,7 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
 
   const target = await config.open()
   const { url, urls, keys } = target
-  const load = openLoad({ random, ledger, keys, url, urls, connections })
+  const load = openLoad({ random, ledger, keys, url, urls, connections, habits: config.habits ?? {} })
   const to = { agent: load.agent, url, secret: keys.secret, ledger }
   await createRules(load, target)
   await target.watch(load)
@@ -74,8 +78,14 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
     injuries[injury.name] = (injuries[injury.name] ?? 0) + 1
     const stopped = new AbortController()
     const running = load.run(stopped.signal)
+    const enough = ledger.counts.answered + answersMin
     const msMin = loadMsMax * LOAD_MS_MIN_SHARE
     await pause(msMin + random.int(loadMsMax - msMin))
+    await until(
+      `${answersMin} answers`,
+      ANSWERS_MS_MAX,
+      () => ledger.counts.answered >= enough || ledger.violation() !== null,
+    )
     await injury.hurt()
     ledger.nextEpoch()
     stopped.abort()

@@ -3,6 +3,8 @@
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { BadSetting, readConfig } from '../../src/config.ts'
+import { DEPTH } from '../helpers/depth.ts'
 import { freePort } from '../helpers/port.ts'
 import { cleanUp, launchServer, makeKeys, type ServerOptions, startServer, temporaryFolder } from '../helpers/server.ts'
 
@@ -35,6 +37,17 @@ const format = (value: unknown) => ({ dataDir: folderWith({ 'format.json': JSON.
 const setting = (name: string, value: string) => ({ env: { [`FINGERPOST_${name}`]: value } })
 const createdAt = '2026-11-20T10:00:00.000Z'
 const keys = makeKeys()
+
+/** Cases that the reader of settings refuses, after the first. */
+const SETTINGS = [
+  'a port that is none',
+  'a port out of range',
+  'a key with a typo',
+  'a key of another kind',
+  'a short operator token',
+  'half of a TLS pair',
+  'plain HTTP for everybody',
+]
 
 const CASES: readonly [what: string, options: () => ServerOptions, said: RegExp][] = [
   ['an unknown setting', () => setting('PROT', '8080'), /unknown setting: FINGERPOST_PROT$/],
@@ -72,9 +85,35 @@ const CASES: readonly [what: string, options: () => ServerOptions, said: RegExp]
   ['a folder of something else', () => ({ dataDir: folderWith({ 'holiday.jpg': 'x' }) }), /is not a data folder/],
 ]
 
+/** What the process does with a bad setting is the same for each: the others are asked of the reader of settings. */
+const isReadHere = (what: string) => DEPTH !== 'long' && SETTINGS.includes(what)
+
+/** The sentence of a refusal, from the settings that `launchServer` gives a process. */
+function readingRefusal({ env = {}, keys: given = keys }: ServerOptions): string {
+  try {
+    readConfig({
+      FINGERPOST_PUBLIC_KEY: given.public,
+      FINGERPOST_SECRET_KEY: given.secret,
+      FINGERPOST_TEST_PUBLIC_KEY: given.testPublic,
+      FINGERPOST_TEST_SECRET_KEY: given.testSecret,
+      ...env,
+    })
+    return ''
+  } catch (error) {
+    if (!(error instanceof BadSetting)) throw error
+    return error.message
+  }
+}
+
 for (const [what, options, expected] of CASES) {
   t.test(`${what} is refused in one sentence`, async (t) => {
     const given = options()
+    if (isReadHere(what)) {
+      const said = readingRefusal(given)
+      t.match(said, expected)
+      t.match(said, /^[^\n]+$/, 'one line')
+      return
+    }
     const before = given.dataDir === undefined ? null : readdirSync(given.dataDir)
     const { code, said } = await refusal(given)
     t.equal(code, 1)
@@ -85,7 +124,11 @@ for (const [what, options, expected] of CASES) {
 }
 
 t.test('a folder or a port in use is refused, and its user goes on', async (t) => {
-  const first = await startServer()
+  const [dataDir, port] = [temporaryFolder(), await freePort()]
+  const refused = await refusal({ dataDir, port, env: { FINGERPOST_PROT: '1' } })
+  t.equal(refused.code, 1)
+  const first = await startServer({ dataDir, port })
+  t.pass('the folder of a start that was refused starts once the cause is gone')
   const secondFolder = await refusal({ dataDir: first.dataDir })
   t.equal(secondFolder.code, 1)
   t.match(secondFolder.said, new RegExp(`^fingerpost: .+ is in use by process ${first.pid}: [^\\n]+$`))
@@ -102,12 +145,4 @@ t.test('a folder or a port in use is refused, and its user goes on', async (t) =
   t.equal(answer.status, 200, 'the first still identifies')
   t.equal((await fetch(`${first.url}/readyz`)).status, 200)
   t.equal(await first.stop(), 0)
-})
-
-t.test('the folder of a start that was refused starts once the cause is gone', async (t) => {
-  const [dataDir, port] = [temporaryFolder(), await freePort()]
-  const refused = await refusal({ dataDir, port, env: { FINGERPOST_PROT: '1' } })
-  t.equal(refused.code, 1)
-  const server = await startServer({ dataDir, port })
-  t.equal(await server.stop(), 0)
 })

@@ -53,8 +53,11 @@ function sharedServer(): Promise<Named> {
 }
 
 /** Makes a workspace on plan `enterprise` with one key of each kind, the way an operator does. */
-export async function openTenant(name = 'a test'): Promise<{ readonly server: Tenant } & ReturnType<typeof clientOf>> {
-  const { url, port, operatorToken, pid, receiverTls } = await sharedServer()
+export async function makeWorkspace(
+  on: Omit<Remote, 'keys'>,
+  name: string,
+): Promise<Remote & Pick<Tenant, 'workspace'>> {
+  const { url, port, operatorToken, pid } = on
   const none: Keys = { public: '', secret: '', testPublic: '', testSecret: '' }
   const operator = clientOf({ url, port, operatorToken, pid, keys: none })
   async function make(path: string, body: object): Promise<{ readonly id: string; readonly key: string }> {
@@ -71,6 +74,12 @@ export async function openTenant(name = 'a test'): Promise<{ readonly server: Te
     testPublic: await keyOf('public', 'test'),
     testSecret: await keyOf('secret', 'test'),
   }
-  const server: Tenant = { url, port, operatorToken, pid, keys, workspace, receiverTls }
+  return { url, port, operatorToken, pid, keys, workspace }
+}
+
+/** A workspace of its own on the server of this run. */
+export async function openTenant(name = 'a test'): Promise<{ readonly server: Tenant } & ReturnType<typeof clientOf>> {
+  const shared = await sharedServer()
+  const server: Tenant = { ...(await makeWorkspace(shared, name)), receiverTls: shared.receiverTls }
   return { server, ...clientOf(server) }
 }

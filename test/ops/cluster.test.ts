@@ -21,6 +21,7 @@ import {
   type Visit,
   visitAll,
 } from '../helpers/deployment.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
@@ -30,13 +31,17 @@ t.setTimeout(400_000)
 t.teardown(cleanUp)
 
 const random = rng(seed)
-const cluster = await startCluster({ roles: ['ingress', 'engine,jobs', 'engine', 'api'], partitions: 4 })
+const SIZE = sized({
+  usual: { roles: ['ingress,api', 'engine,jobs', 'engine'], devices: 20, visits: 50, known: 20, strangers: 12 },
+  long: { roles: ['ingress', 'engine,jobs', 'engine', 'api'], devices: 60, visits: 150, known: 60, strangers: 30 },
+})
+const cluster = await startCluster({ roles: SIZE.roles, partitions: 4 })
 t.teardown(() => cluster.stop())
 const [ingress] = cluster.membersOf('ingress').map(({ server }) => clientOf(server)) as [Client]
 const [apiMember] = cluster.membersOf('api') as [Member]
 const api = clientOf(apiMember.server)
 const visits: Visit[] = []
-const devices = makeDevices(random, 60)
+const devices = makeDevices(random, SIZE.devices)
 const saved = `${temporaryFolder()}/backup`
 
 /** Those that an engine has taken over. */
@@ -67,7 +72,7 @@ t.test('a backup under load holds everything accepted before it, once', async (t
   })()
   await eventually(
     async () => visits.length,
-    (count) => count > 150,
+    (count) => count > SIZE.visits,
   )
   const before = visits.map(({ event }) => event.requestId)
   const ops = await openClusterOps(cluster.env)
@@ -120,8 +125,8 @@ t.test('a rebuild after FLUSHALL, with every process running', async (t) => {
   }
   const held = await eventually(heldPartitions, (count) => count === 4)
   t.equal(held, 4, 'every partition has an owner again')
-  const known = visits.slice(0, 60)
-  await visitAll(ingress, random, makeDevices(random, 30), visits)
+  const known = visits.slice(0, SIZE.known)
+  await visitAll(ingress, random, makeDevices(random, SIZE.strangers), visits)
   await redis.flushall()
   const early = known.map(({ event }) => ingress.identify({ storageToken: event.storageToken }))
   const headers = { Authorization: `Bearer ${cluster.keys.secret}` }
