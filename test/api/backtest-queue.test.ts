@@ -3,7 +3,7 @@
 import t from 'tap'
 import { backtestRoutes } from '../../src/api/backtests.ts'
 import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { BacktestQueueConfig } from '../../src/reads/backtest-queue.ts'
 import { openBacktestQueue, WorkspaceBusy } from '../../src/reads/backtest-queue.ts'
@@ -32,6 +32,18 @@ function slowStore() {
   return { query, open, asked: () => asked, givenUp: () => givenUp }
 }
 
+/** Its waits end when the test says so, or with their signal. */
+function heldClock() {
+  const waits: { readonly ms: number; readonly end: () => void }[] = []
+  const sleep: Clock['sleep'] = (ms, signal) =>
+    new Promise((resolve) => {
+      waits.push({ ms, end: resolve })
+      signal?.addEventListener('abort', () => resolve())
+    })
+  const clock: Clock = { ...systemClock, sleep }
+  return { clock, waits }
+}
+
 async function until(holds: () => boolean): Promise<void> {
   for (let i = 0; i < 3_000 && !holds(); i++) await systemClock.sleep(10)
   if (!holds()) throw new Error('it did not come true')
@@ -39,11 +51,12 @@ async function until(holds: () => boolean): Promise<void> {
 
 async function open(t: Parameters<typeof openServer>[0], queue: Omit<BacktestQueueConfig, 'clock'>) {
   const store = slowStore()
+  const { clock, waits } = heldClock()
   const ports = await openPorts(t)
   await prepare(ports)
   const routes = backtestRoutes({
     kv: ports.kv,
-    clock: systemClock,
+    clock,
     clickhouse: store,
     snapshots: { table: async () => null, literals: () => ({ store: () => '', load: async () => {} }) },
     partitions: PARTITIONS,
@@ -53,20 +66,24 @@ async function open(t: Parameters<typeof openServer>[0], queue: Omit<BacktestQue
   const server = await openServer(t, { routes })
   const ask = (key = server.secret) =>
     server.send('POST', '/v1/rules/backtest', { key, body: { conditions: CONDITIONS } })
-  return { store, server, ask }
+  return { store, server, ask, waits }
 }
 
 t.test('a second backtest of a workspace waits for the first, and is refused when that takes too long', async (t) => {
-  const { store, ask } = await open(t, { waitMsMax: 3_000 })
+  const { store, ask, waits } = await open(t, { waitMsMax: 3_000, runMsMax: 7_000 })
+  const turns = () => waits.filter(({ ms }) => ms === 3_000)
   const first = ask()
   await until(() => store.open.size === 1)
   const second = ask()
-  await systemClock.sleep(100)
+  await until(() => turns().length === 2)
   t.equal(store.asked(), 1, 'the second has not begun')
   for (const question of store.open) question.answer()
   t.equal((await first).status, 200)
   await until(() => store.open.size === 1)
-  const third = await ask()
+  const refused = ask()
+  await until(() => turns().length === 3)
+  turns()[2]?.end()
+  const third = await refused
   t.match(third, { status: 429, body: { error: { code: 'rate_limited' } } })
   t.equal(third.headers.get('retry-after'), String(third.body.error.retryAfter))
   for (const question of store.open) question.answer()
@@ -74,7 +91,7 @@ t.test('a second backtest of a workspace waits for the first, and is refused whe
 })
 
 t.test('when the client leaves, its question is given up and the next one runs', async (t) => {
-  const { store, server, ask } = await open(t, {})
+  const { store, server, ask, waits } = await open(t, { waitMsMax: 3_000, runMsMax: 7_000 })
   const leaving = new AbortController()
   const left = fetch(`${server.base}/v1/rules/backtest`, {
     method: 'POST',
@@ -84,7 +101,7 @@ t.test('when the client leaves, its question is given up and the next one runs',
   })
   await until(() => store.open.size === 1)
   const next = ask()
-  await systemClock.sleep(50)
+  await until(() => waits.filter(({ ms }) => ms === 3_000).length === 2)
   leaving.abort()
   await t.rejects(left)
   await until(() => store.givenUp() === 1)
@@ -94,8 +111,11 @@ t.test('when the client leaves, its question is given up and the next one runs',
 })
 
 t.test('one that takes too long, or whose store is gone, is unavailable for now', async (t) => {
-  const { store, ask } = await open(t, { runMsMax: 2_000 })
-  const late = await ask()
+  const { store, ask, waits } = await open(t, { waitMsMax: 3_000, runMsMax: 7_000 })
+  const asked = ask()
+  await until(() => store.open.size === 1)
+  waits.find(({ ms }) => ms === 7_000)?.end()
+  const late = await asked
   t.match(late, { status: 503, body: { error: { code: 'unavailable' } } })
   t.ok(Number(late.headers.get('retry-after')) >= 1)
   t.equal(store.givenUp(), 1)

@@ -1,12 +1,14 @@
 // Backtests against a real server whose test environment was filled with history through the real path.
 
 import t from 'tap'
-import { CHROME, errorOf, eventually, openApi } from '../helpers/client.ts'
+import { CHROME, errorOf, eventually } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
 import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server, send, identify, admin } = await openApi()
+const { server, send, identify, admin } = await openTenant()
 const { keys } = server
 const key = keys.testSecret
 const DAY_MS = 86_400_000
@@ -171,10 +173,18 @@ t.test('what cannot be asked is refused by name', async (t) => {
 })
 
 t.test('hostile texts are compared like any other', async (t) => {
-  for (const text of ["'", '\\', "\\'; DROP TABLE events; --", '{p0:String}', '\u0000', '\n', '%', 'É😀', '`"']) {
-    for (const field of ['linkedId', 'tag.x', 'device.browser', 'ip']) {
-      const operators = ['equals', 'contains', 'not_equals']
+  const texts = ["'", '\\', "\\'; DROP TABLE events; --", '{p0:String}', '\u0000', '\n', '%', 'É😀', '`"']
+  const fields = ['linkedId', 'tag.x', 'device.browser', 'ip']
+  const operators = ['equals', 'contains', 'not_equals']
+  /** One combination in so many, another for every text. */
+  const every = sized({ quick: 4, usual: 2, long: 1 })
+  let n = 0
+  for (const text of texts) {
+    n += 1
+    for (const field of fields) {
       for (const operator of operators) {
+        n += 1
+        if (n % every !== 0) continue
         const { status, body } = await backtest({ conditions: leaf(field, operator, text), days: 30 })
         const all = operator === 'not_equals' && field !== 'tag.x'
         t.equal(status, 200)
@@ -215,8 +225,7 @@ t.test('events of an erased visitor are gone from the next backtest', async (t) 
 t.test('below Pro scores are missing, as they are for the live rules', async (t) => {
   const rule = { name: 'Scores', conditions: leaf('scores.suspect', 'gte', 0), action: block }
   const { body: saved } = await send('POST', '/v1/rules', { key, body: rule })
-  const { body: workspaces } = await admin('GET', '/workspaces')
-  const path = `/workspaces/${workspaces.data[0].id}`
+  const path = `/workspaces/${server.workspace}`
   t.equal((await admin('PATCH', path, { plan: 'starter' })).status, 200)
   const answer = await eventually(
     () => send('POST', `/v1/rules/${saved.id}/backtest`, { key, body: { days: 30 } }),

@@ -1,17 +1,17 @@
 // PATCH /v1/events/{id}: what is said of an event afterwards is shown at once, reaches lists and backtests within two seconds, and
-// stays through kill -9, repetition and the erasure of the visitor.
+// stays through repetition and the erasure of the visitor; `faults/survive.test.ts` kills the server after it.
 
 import t from 'tap'
-import { browserBody, CHROME, clientOf, errorOf, eventually } from '../helpers/client.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { browserBody, CHROME, errorOf, eventually } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
+import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const dataDir = temporaryFolder()
-let server = await startServer({ dataDir })
-let client = clientOf(server)
-const { keys, port } = server
+const { server, ...client } = await openTenant()
+const { keys } = server
 const key = keys.secret
 
 async function visit(storageToken: string | null = null) {
@@ -74,9 +74,9 @@ t.test('the answer is the event with what was said, and every read shows it at o
 t.test('every read after an answer shows it, while it moves into ClickHouse', async (t) => {
   const { requestId } = await visit()
   const labels = ['fraud', null, 'legitimate'] as const
-  const until = performance.now() + 4_000
+  const changes = sized({ quick: 4, usual: 12, long: 28 })
   let asked = 0
-  for (let i = 0; performance.now() < until || asked <= 50; i++) {
+  for (let i = 0; i < changes || asked <= 50; i++) {
     const label = labels[i % labels.length] ?? null
     const answer = await patch(requestId, { label, tag: { i } })
     t.match(answer.body, { label, tag: { i } })
@@ -87,7 +87,6 @@ t.test('every read after an answer shows it, while it moves into ClickHouse', as
       if (body.label !== label || body.tag.i !== i) t.fail(`reads went back: ${JSON.stringify(body.tag)} after ${i}`)
     } while (performance.now() < rest)
   }
-  t.ok(asked > 50)
   t.equal((await patch(requestId, { label: null })).status, 200, 'for the test below')
 })
 
@@ -135,35 +134,6 @@ t.test('what cannot be said is refused with its field', async (t) => {
   t.equal((await patch(requestId, { label: 'fraud' }, keys.public)).status, 403)
 })
 
-t.test('kill -9 right after the answer loses nothing, and the last word stays the last', async (t) => {
-  const first = await visit()
-  const second = await visit()
-  await eventually(
-    () => linked('before'),
-    (ids) => ids.includes(second.requestId),
-  )
-  await patch(first.requestId, { linkedId: 'one', label: 'fraud' })
-  await patch(first.requestId, { linkedId: 'two' })
-  await patch(second.requestId, { tag: { kept: true } })
-  await server.kill9()
-  server = await startServer({ dataDir, keys, port })
-  client = clientOf(server)
-  const shown = await eventually(
-    () => client.get(`/v1/events/${first.requestId}`, key),
-    ({ status }) => status === 200,
-  )
-  t.match(shown.body, { linkedId: 'two', label: 'fraud' })
-  t.match((await client.get(`/v1/events/${second.requestId}`, key)).body.tag, { kept: true })
-  t.same(
-    await eventually(
-      () => linked('two'),
-      (ids) => ids.length > 0,
-    ),
-    [first.requestId],
-  )
-  t.same(await linked('one'), [])
-})
-
 t.test('nothing said brings an erased visitor back', async (t) => {
   const { requestId, visitorId } = await visit()
   await patch(requestId, { linkedId: 'gone', label: 'fraud' })
@@ -173,7 +143,13 @@ t.test('nothing said brings an erased visitor back', async (t) => {
   )
   t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`, { key })).status, 200)
   t.equal((await patch(requestId, { label: 'legitimate' })).status, 404)
-  await new Promise((resolve) => setTimeout(resolve, 2_000))
+  // What is said of one who came later arrives behind it.
+  const later = await visit()
+  await patch(later.requestId, { linkedId: 'behind' })
+  await eventually(
+    () => linked('behind'),
+    (ids) => ids.length > 0,
+  )
   t.same(await linked('gone'), [])
   t.equal((await client.get(`/v1/events/${requestId}`, key)).status, 404)
 })

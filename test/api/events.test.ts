@@ -1,17 +1,20 @@
 // /v1/events against a real server: one event by id, and every list that can be asked for.
 
+import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { browserBody, CHROME, eventually, FIREFOX, IPHONE, openApi } from '../helpers/client.ts'
+import { browserBody, CHROME, eventually, FIREFOX, IPHONE } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)
 const random = rng(seed)
-const { server, identify, get, send, admin } = await openApi()
+const { server, identify, get, send, admin } = await openTenant()
 const { keys } = server
 const key = keys.testSecret
 
@@ -34,20 +37,22 @@ const summaryOf = ({ requestId, visitorId, confidence, verdict, timestamp }: Eve
 })
 const ids = (page: { body: { data: Summary[] } }) => page.body.data.map((event) => event.requestId)
 
-t.test('an event can be read the moment it is answered, a hundred times in a row', async (t) => {
-  for (let i = 0; i < 100; i++) {
+const READS = sized({ quick: 10, usual: 40, long: 100 })
+t.test(`an event can be read the moment it is answered, ${READS} times in a row`, async (t) => {
+  const wrong: unknown[] = []
+  for (let i = 0; i < READS; i++) {
     const made = await identify({ ...browserBody(`GPU ${i % 7}`), linkedId: `user_${i}` })
-    const read = await get(`/v1/events/${made.body.requestId}`)
-    t.equal(read.status, 200, `number ${i}`)
+    const { status, body } = await get(`/v1/events/${made.body.requestId}`)
     const { storageToken: _, ...event } = made.body
-    t.same(read.body, event)
+    if (status !== 200 || !isDeepStrictEqual(body, event)) wrong.push({ i, status, body, event })
   }
+  t.same(wrong, [])
 })
 
 t.test('an event says the same from memory and from ClickHouse', async (t) => {
   const made = await identify({
     ...browserBody(),
-    linkedId: 'user_42',
+    linkedId: 'listed_42',
     email: 'Ann@Shop.example',
     tag: { action: 'login', deep: { a: [1, 'x', null, { b: true }] }, '': 0.1, ünï: '💡\u0000\u2028' },
     native: {
@@ -65,8 +70,8 @@ t.test('an event says the same from memory and from ClickHouse', async (t) => {
   const early = await get(path)
   t.same(shapes.event(early.body), [])
   await eventually(
-    () => get('/v1/events?linkedId=user_42'),
-    ({ body }) => body.data.length === 2,
+    () => get('/v1/events?linkedId=listed_42'),
+    ({ body }) => body.data.length === 1,
   )
   // Once it is listed ClickHouse has it; the memory lets go of it at that moment.
   const late = await get(path)
@@ -77,6 +82,7 @@ t.test('an event says the same from memory and from ClickHouse', async (t) => {
 
 const HOUR_MS = 3_600_000
 const baseMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 48 * HOUR_MS
+/** More than the largest page. */
 const EVENTS = 120
 const COUNTRIES = ['CZ', 'JP', 'US']
 const AGENTS = [CHROME, FIREFOX, IPHONE]
@@ -108,7 +114,7 @@ async function populate(random: Rng): Promise<Event[]> {
       },
       { key },
     )
-    t.equal(status, 200)
+    if (status !== 200) t.fail(`event ${i}: ${status}`)
     token = body.storageToken
     made.push(body)
   }
@@ -134,7 +140,7 @@ async function addRule(name: string, risk: number, verdict: string): Promise<voi
 
 let all: Event[] = []
 
-t.test('a list has every event within two seconds of its 200', async (t) => {
+t.test('a list has every event soon after its 200', async (t) => {
   await addRule('blocked', 1, 'block')
   await addRule('challenged', 2, 'challenge')
   all = await populate(random)
@@ -149,21 +155,6 @@ t.test('a list has every event within two seconds of its 200', async (t) => {
     return total
   }
   t.equal(await eventually(count, (total) => total === EVENTS), EVENTS)
-  const tookMs: number[] = []
-  for (let i = 0; i < 5; i++) {
-    const linkedId = `listed_soon_${i}`
-    await identify({ ...browserBody(), linkedId })
-    const startedAt = performance.now()
-    const { body } = await eventually(
-      () => get(`/v1/events?linkedId=${linkedId}`),
-      (page) => page.body.data.length > 0,
-    )
-    t.equal(body.data.length, 1)
-    tookMs.push(performance.now() - startedAt)
-  }
-  // Other work on the machine may hold up most of them.
-  const secondMs = tookMs.sort((a, b) => a - b)[1] as number
-  t.ok(secondMs < 2_000, `two of five within ${Math.round(secondMs)} ms`)
 })
 
 t.test('a list is newest first and shows summaries only', async (t) => {
@@ -221,7 +212,8 @@ const FILTERS: readonly ((random: Rng) => [Filters, (e: Event) => boolean])[] = 
 
 t.test('every filter, and every combination, keeps exactly what it says', async (t) => {
   const chosen: (typeof FILTERS)[] = FILTERS.map((filter) => [filter])
-  for (let i = 0; i < 50; i++) chosen.push(random.shuffle(FILTERS).slice(0, 2 + random.int(3)))
+  for (let i = 0; i < sized({ quick: 8, usual: 30, long: 50 }); i++)
+    chosen.push(random.shuffle(FILTERS).slice(0, 2 + random.int(3)))
   let kept = 0
   await Promise.all(
     chosen.map(async (filters) => {
@@ -269,8 +261,8 @@ async function pages(query: string, limit: number): Promise<Summary[]> {
       `/v1/events?${query}&limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`,
       key,
     )
-    t.same(shapes.page(shapes.eventSummary)(body), [])
-    t.equal(body.hasMore, body.nextCursor !== null)
+    const faults = shapes.page(shapes.eventSummary)(body)
+    if (faults.length > 0 || body.hasMore !== (body.nextCursor !== null)) t.fail(`${query} by ${limit}: ${faults}`)
     found.push(...body.data)
     cursor = body.nextCursor
   } while (cursor !== null)
@@ -284,7 +276,9 @@ t.test('pages together are the whole list, whatever their size', async (t) => {
     [`country=CZ&after=${all[90].timestamp}`, (e: Event) => e.ip.country === 'CZ' && e.timestamp >= all[90].timestamp],
   ] as const) {
     const expected = all.filter(holds).map(summaryOf)
-    for (const limit of [7, 20, 59, 100]) t.same(await pages(query, limit), expected, `${query} by ${limit}`)
+    for (const limit of sized({ quick: [20, 59], usual: [7, 20, 59, 100], long: [7, 20, 59, 100] })) {
+      t.same(await pages(query, limit), expected, `${query} by ${limit}`)
+    }
   }
   t.same(
     (await pages(`visitorId=${all[0].visitorId}`, 1)).length,
@@ -314,9 +308,9 @@ t.test('a cursor is good for the question it was given for and for nothing else'
     t.same(shapes.errorFaults(400, answer.body), [])
     t.equal(answer.body.error.field, 'cursor')
   }
-  const tampered = [...cursor].map(
-    (c: string, i: number) => cursor.slice(0, i) + (c === 'A' ? 'B' : 'A') + cursor.slice(i + 1),
-  )
+  const every = sized({ quick: 16, usual: 4, long: 1 })
+  const places = [...cursor].map((_, i) => i).filter((i) => i % every === 0)
+  const tampered = places.map((i) => cursor.slice(0, i) + (cursor[i] === 'A' ? 'B' : 'A') + cursor.slice(i + 1))
   const wrong = [
     ...tampered,
     cursor.slice(0, -1),
@@ -426,7 +420,8 @@ t.test('an event of another environment or workspace is as unknown as one that n
 
 t.test('reading events takes the scope', async (t) => {
   const make = async (...scopes: string[]) =>
-    (await admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'test', scopes })).body.key
+    (await admin('POST', `/workspaces/${server.workspace}/keys`, { kind: 'secret', environment: 'test', scopes })).body
+      .key
   const [right, wrong] = [await make('events:read'), await make('visitors:read', 'rules:read', 'identify')]
   for (const path of ['/v1/events', `/v1/events/${all[0].requestId}`, '/v1/events/req_x', '/v1/events?limit=0']) {
     t.not((await get(path, right)).status, 403, path)
@@ -449,14 +444,10 @@ t.test('nothing shows an address or an email whole', async (t) => {
 
 t.test('below Pro events have no scores, wherever they are read from', async (t) => {
   const plan = async (name: string) =>
-    t.equal((await admin('PATCH', '/workspaces/ws_default', { plan: name })).status, 200)
+    t.equal((await admin('PATCH', `/workspaces/${server.workspace}`, { plan: name })).status, 200)
   await plan('starter')
   t.same(shapes.eventWithoutScores((await get(`/v1/events/${all[0].requestId}`, key)).body), [])
   await plan('pro')
   t.same(shapes.event((await get(`/v1/events/${all[0].requestId}`, key)).body), [])
   await plan('enterprise')
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })
