@@ -3,8 +3,9 @@
 
 import fc, { type Arbitrary } from 'fast-check'
 import { type Endpoint, endpointsOf } from '../../src/api/reference/openapi.ts'
+import type { Remote } from '../helpers/client.ts'
 import { fetchDescription } from '../helpers/described.ts'
-import { historyOpen, type Server } from '../helpers/server.ts'
+import { historyOpen } from '../helpers/server.ts'
 import { type Asked, askDescribed, fill, type Got, UNKNOWN_IDS } from './endpoints.ts'
 import { type Drawn, type DrawnFaulty, invalidRequests, validRequests } from './fuzz-requests.ts'
 import type { Known } from './schema-arbitrary.ts'
@@ -73,7 +74,7 @@ const AT_ONCE = 4
 const MALFORMED = ['x', 'rul_', '%00', 'pv_ü', 'a'.repeat(300), '{}', "'"]
 
 export async function fuzzApi(
-  server: Server,
+  server: Remote,
   { runs, seed, onDone }: { runs: number; seed: number; onDone?: (endpoint: string, requests: number) => void },
 ): Promise<FuzzResult> {
   const found = await fetchDescription(server.url)
@@ -220,7 +221,7 @@ function pathOf(
   return `${fill(path, filled)}${text === '' ? '' : `?${text}`}`
 }
 
-async function seedObjects({ url, keys, operatorToken }: Server): Promise<Ids> {
+async function seedObjects({ url, keys, operatorToken }: Remote): Promise<Ids> {
   async function made(path: string, body: unknown, key = keys.testSecret): Promise<Record<string, string>> {
     const response = await fetch(url + path, {
       method: 'POST',

@@ -2,9 +2,8 @@
 // changed and removed in any order, and after each call its answer and what is read back are compared with the model.
 
 import fc from 'fast-check'
-import { type Answer, type Client, clientOf, eventually } from '../helpers/client.ts'
+import { type Answer, type Client, clientOf, eventually, type Remote } from '../helpers/client.ts'
 import { type Device, deviceOf } from '../helpers/devices.ts'
-import type { Server } from '../helpers/server.ts'
 
 interface Rule {
   readonly id: string
@@ -328,10 +327,10 @@ async function clear({ client, key }: Real, { visitors }: Model): Promise<void> 
   }
 }
 
-/** `untilMs` of performance.now(): no further sequence begins then. The environment must be empty. */
+/** `untilMs` of performance.now(): no further sequence begins then; default: all of them run. The environment must be empty. */
 export async function fuzzStates(
-  server: Server,
-  { seed, sequencesMax, untilMs }: { seed: number; sequencesMax: number; untilMs: number },
+  server: Remote,
+  { seed, sequencesMax, untilMs = Number.POSITIVE_INFINITY }: { seed: number; sequencesMax: number; untilMs?: number },
 ): Promise<StatesResult> {
   const client = clientOf(server)
   let sequences = 0

@@ -3,9 +3,11 @@
 
 import t, { type Test } from 'tap'
 import { type Answer, browserBody, CHROME, eventually, openApi } from '../helpers/client.ts'
+import { DEPTH, sized } from '../helpers/depth.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
-import { cleanUp } from '../helpers/server.ts'
+import { cleanUp, type Server } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 import { TEXTS, VALUES } from './hostile-corpus.ts'
 
 t.teardown(cleanUp)
@@ -13,10 +15,21 @@ t.teardown(cleanUp)
 const seed = testSeed()
 t.comment(`SEED=${seed}`)
 const random = rng(seed)
-const { server, send, identify, get } = await openApi()
+/** Counters and logs are those of a whole server: the quick run has none of its own, and leaves them to the others. */
+const own = DEPTH === 'quick' ? null : await openApi()
+const { server, send, identify, get } = own ?? (await openTenant())
 const { keys } = server
 const key = keys.testSecret
-const HANG_MS = 30_000
+/** The corpus is whole in the place that takes every text; elsewhere a short run draws from it. */
+const SIZE = {
+  texts: sized({ quick: 40, usual: TEXTS.length, long: TEXTS.length }),
+  placesOfText: sized({ usual: 1, long: 4 }),
+  values: sized({ quick: 12, usual: VALUES.length, long: VALUES.length }),
+  placesOfValue: sized({ usual: 1, long: 5 }),
+  mutations: sized({ quick: 40, usual: 300, long: 3_000 }),
+  readBack: sized({ quick: 20, usual: 60, long: 300 }),
+}
+const drawn = random.shuffle(TEXTS).slice(0, SIZE.texts)
 const AT_ONCE = 16
 const ADDRESS = '198.18.77.177'
 const EMAIL = 'somebody.private@hostile.example'
@@ -40,17 +53,14 @@ async function forEach<T>(items: readonly T[], work: (item: T, index: number) =>
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
 }
 
-/** Sends and says what is wrong with the answer; null when nothing is. */
+/** Sends and says what is wrong with the answer; null when nothing is. Whoever waits a minute got no answer. */
 async function fault(ask: () => Promise<Answer>): Promise<{ answer: Answer | null; wrong: string | null }> {
-  const startedAt = performance.now()
   let answer: Answer
   try {
     answer = await ask()
   } catch (error) {
     return { answer: null, wrong: `no answer: ${error}` }
   }
-  const tookMs = performance.now() - startedAt
-  if (tookMs > HANG_MS) return { answer, wrong: `took ${tookMs} ms` }
   if (answer.status >= 500) return { answer, wrong: `${answer.status} ${answer.text}` }
   if (!shapes.CALL_ID.test(answer.headers.get('x-request-id') ?? '')) return { answer, wrong: 'no call id' }
   if (answer.status < 300) return { answer, wrong: null }
@@ -155,7 +165,8 @@ t.test('a rule writes hostile texts to the log all the while', async (t) => {
 t.test('every hostile text in every place that takes any text', async (t) => {
   t.ok(TEXTS.length + VALUES.length >= 300, `${TEXTS.length} texts, ${VALUES.length} values`)
   t.ok(new Set(TEXTS).size > 300)
-  await forEach(TEXTS, async (whole) => {
+  const faults: string[] = []
+  await forEach(drawn, async (whole) => {
     const says = { url: whole.slice(0, 2_000), tag: { v: whole.slice(0, 600), [`k${whole.slice(0, 100)}`]: 1 } }
     // There are sixty copies of it in a body of 64 KiB.
     const text = whole.slice(0, 160)
@@ -182,22 +193,24 @@ t.test('every hostile text in every place that takes any text', async (t) => {
       ),
     }
     const { answer, wrong } = await fault(() => identify(body, { key }))
-    t.equal(wrong, null, show(text))
-    t.equal(answer?.status, 200, show(text))
-    if (answer?.status !== 200) return
-    t.same(shapes.secretResult(answer.body), [])
+    if (wrong !== null) faults.push(`${show(text)}: ${wrong}`)
+    if (answer?.status !== 200) return void faults.push(`${show(text)}: ${answer?.status} ${answer?.text}`)
+    faults.push(...shapes.secretResult(answer.body).map((fault) => `${show(text)}: ${fault}`))
     accepted.push({ requestId: answer.body.requestId, says: { ...says, url: says.url === '' ? null : says.url } })
   })
+  t.same(faults, [])
   await stillServes(t)
 })
 
 t.test('every hostile text in members with rules of their own', async (t) => {
   const names = Object.keys(MEMBERS)
-  const cases = TEXTS.flatMap((text) =>
-    random
-      .shuffle(names)
-      .slice(0, 4)
-      .map((name) => ({ name, text })),
+  // Every member in turn, from a random one on.
+  const from = random.int(names.length)
+  const cases = drawn.flatMap((text, i) =>
+    Array.from({ length: SIZE.placesOfText }, (_, place) => ({
+      name: names[(from + i * SIZE.placesOfText + place) % names.length] as string,
+      text,
+    })),
   )
   const statuses = new Map<string, number>()
   await forEach(cases, async ({ name, text }) => {
@@ -211,11 +224,8 @@ t.test('every hostile text in members with rules of their own', async (t) => {
     if (faults.length > 0) t.fail(`${name} = ${show(text)}: ${faults}`)
     accepted.push({ requestId: answer?.body.requestId, says: name === 'linkedId' ? { linkedId: text } : {} })
   })
-  for (const name of names)
-    t.ok(
-      [200, 400].some((status) => statuses.has(`${name} ${status}`)),
-      `${name} was tried`,
-    )
+  const untried = names.filter((name) => ![200, 400].some((status) => statuses.has(`${name} ${status}`)))
+  t.same(untried, [], 'every member was tried')
   await stillServes(t)
 })
 
@@ -238,14 +248,14 @@ t.test('every hostile value in every member', async (t) => {
     'headers',
   ]
   const cases: string[] = []
-  for (const value of VALUES) {
+  for (const value of random.shuffle(VALUES).slice(0, SIZE.values)) {
     cases.push(
       value,
       `{"tag":{"v":${value}}}`,
       `{"automation":{"detectors":{"d":${value}}}}`,
       `{"mock":{"signals":${value},"scores":${value}}}`,
     )
-    for (const name of random.shuffle(members).slice(0, 5)) cases.push(`{${json(name)}:${value}}`)
+    for (const name of random.shuffle(members).slice(0, SIZE.placesOfValue)) cases.push(`{${json(name)}:${value}}`)
     const share = random.shuffle(VOCABULARY).slice(0, Math.max(1, Math.min(12, Math.floor(60_000 / value.length))))
     cases.push(`{"components":{${share.map((name) => `${json(name)}:{"value":${value},"ms":${random.int(9)}}`)}}}`)
   }
@@ -259,7 +269,7 @@ t.test('every hostile value in every member', async (t) => {
     if (faults.length > 0) t.fail(`${show(raw)}: ${faults}`)
     accepted.push({ requestId: answer.body.requestId, says: {} })
   })
-  t.ok(taken > 100, `${taken} of ${cases.length} were accepted`)
+  t.ok(taken > SIZE.values, `${taken} of ${cases.length} were accepted`)
   await stillServes(t)
 })
 
@@ -294,12 +304,12 @@ function mutate(bytes: Uint8Array, r: Rng): Uint8Array {
   }
 }
 
-t.test('three thousand mutations of a valid body', async (t) => {
+t.test('mutations of a valid body', async (t) => {
   const valid = Buffer.from(
     json({ ...browserBody(), linkedId: 'u', email: EMAIL, tag: { a: { b: [1, 'x'] } }, userAgent: CHROME }),
   )
   const statuses: Record<number, number> = {}
-  await forEach(Array.from({ length: 3_000 }), async () => {
+  await forEach(Array.from({ length: SIZE.mutations }), async () => {
     const raw = mutate(valid, random)
     const { answer, wrong } = await fault(() => send('POST', '/v1/identify', { key, raw }))
     if (wrong !== null) t.fail(`${Buffer.from(raw).toString('base64')}: ${wrong}`)
@@ -308,7 +318,8 @@ t.test('three thousand mutations of a valid body', async (t) => {
     if (status === 200) accepted.push({ requestId: answer?.body.requestId, says: {} })
   })
   t.comment(statuses)
-  t.ok((statuses[200] ?? 0) > 300 && (statuses[400] ?? 0) > 300)
+  const [fine = 0, refused = 0] = [statuses[200], statuses[400]]
+  t.ok(Math.min(fine, refused) > SIZE.mutations / 20, `${fine} accepted, ${refused} refused`)
   await stillServes(t)
 })
 
@@ -339,7 +350,7 @@ t.test('every hostile text in addresses, queries and headers', async (t) => {
   ]
   const known = accepted[0]?.requestId
   let asked = 0
-  await forEach(TEXTS, async (text) => {
+  await forEach(drawn, async (text) => {
     // Longer heads are dropped by the server before anything of ours sees them.
     const encoded = encodeURIComponent(text.toWellFormed()).slice(0, 1_500).replace(/%.?$/, '')
     const bytes = Buffer.from(text).toString('latin1').slice(0, 1_500)
@@ -360,18 +371,18 @@ t.test('every hostile text in addresses, queries and headers', async (t) => {
       calls.push(() => send('GET', '/v1/events?limit=1', { key, headers: { [header]: bytes } }))
       if (asked % 8 === 0) calls.push(() => send('GET', '/v1/events', { key: null, headers: { Authorization: bytes } }))
     }
-    for (const call of random.shuffle(calls).slice(0, 4)) {
+    for (const call of random.shuffle(calls).slice(0, SIZE.placesOfText)) {
       asked++
       const { wrong } = await fault(call)
       if (wrong !== null) t.fail(`${show(text)}: ${wrong}`)
     }
   })
-  t.ok(asked > 1_500, `${asked} requests`)
+  t.equal(asked, drawn.length * SIZE.placesOfText)
   await stillServes(t)
 })
 
 t.test('what was accepted can be read back as it was sent, by id and in the list', async (t) => {
-  t.ok(accepted.length > 1_500, `${accepted.length} events`)
+  t.ok(accepted.length > drawn.length * 1.2, `${accepted.length} events`)
   const missing = new Set(accepted.map(({ requestId }) => requestId))
   const list = async () => {
     let cursor = ''
@@ -384,8 +395,8 @@ t.test('what was accepted can be read back as it was sent, by id and in the list
   }
   t.equal(await eventually(list, (left) => left === 0), 0, 'the list has every one of them')
   // Now that ClickHouse has them the memory does not any more: these come from there.
-  const telling = random.shuffle(accepted.filter(({ says }) => 'tag' in says)).slice(0, 250)
-  await forEach([...telling, ...random.shuffle(accepted).slice(0, 50)], async ({ requestId, says }) => {
+  const telling = random.shuffle(accepted.filter(({ says }) => 'tag' in says)).slice(0, SIZE.readBack)
+  await forEach([...telling, ...random.shuffle(accepted).slice(0, SIZE.readBack / 5)], async ({ requestId, says }) => {
     const { status, body } = await get(`/v1/events/${requestId}`, key)
     const faults = status === 200 ? shapes.event(body) : [`${status}`]
     if (faults.length > 0) t.fail(`${requestId}: ${faults}`)
@@ -394,30 +405,46 @@ t.test('what was accepted can be read back as it was sent, by id and in the list
   })
 })
 
-const metric = (text: string, name: string) =>
-  [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
-
-t.test('nothing was put aside, and nobody changed what all objects have', async (t) => {
-  const { text } = await send('GET', '/metrics', { key: null })
-  t.ok(metric(text, 'fingerpost_identifications_decided_total') > 1_500, 'the counters count')
-  t.equal(metric(text, 'fingerpost_sink_quarantined_total'), 0)
-  t.equal(metric(text, 'fingerpost_dead_letters_total'), 0)
+t.test('nobody changed what all objects have', async (t) => {
   const asPublic = await identify({ tag: {} }, { key: keys.testPublic })
   t.same(shapes.publicResult(asPublic.body), [], 'no polluted setting shows')
   t.same((await get('/v1/events?polluted=1', key)).status, 400)
 })
 
-t.test('the log has no key, no email and nothing a terminal would obey', async (t) => {
-  t.equal(await server.stop(), 0)
-  const logs = server.logs()
-  t.match(logs, /s\*\*\*@hostile\.example/, 'the rule wrote')
-  for (const secret of [...Object.values(keys), server.operatorToken]) t.notOk(logs.includes(secret), 'no key')
-  t.notOk(logs.includes(EMAIL), 'no email')
-  t.notOk(logs.includes(ADDRESS), 'no whole address')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.exec(logs)
-  t.equal(raw, null, `no raw control character ${json(logs.slice((raw?.index ?? 40) - 40, (raw?.index ?? 0) + 40))}`)
-  for (const line of logs.split('\n')) {
-    if (line.startsWith('{')) t.doesNotThrow(() => JSON.parse(line))
+const metric = (text: string, name: string) =>
+  [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\d+)`, 'gm'))].reduce((sum, [, n]) => sum + Number(n), 0)
+
+/** What only the owner of the whole server can ask. */
+function ofTheWhole(server: Server): void {
+  t.test('nothing was put aside', async (t) => {
+    const { text } = await send('GET', '/metrics', { key: null })
+    t.ok(metric(text, 'fingerpost_identifications_decided_total') >= accepted.length, 'the counters count')
+    t.equal(metric(text, 'fingerpost_sink_quarantined_total'), 0)
+    t.equal(metric(text, 'fingerpost_dead_letters_total'), 0)
+  })
+
+  t.test('the log has no key, no email and nothing a terminal would obey', async (t) => {
+    t.equal(await server.stop(), 0)
+    const logs = server.logs()
+    t.match(logs, /s\*\*\*@hostile\.example/, 'the rule wrote')
+    for (const secret of [...Object.values(keys), server.operatorToken]) t.notOk(logs.includes(secret), 'no key')
+    t.notOk(logs.includes(EMAIL), 'no email')
+    t.notOk(logs.includes(ADDRESS), 'no whole address')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+    const raw = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/.exec(logs)
+    t.equal(raw, null, `no raw control character ${json(logs.slice((raw?.index ?? 40) - 40, (raw?.index ?? 0) + 40))}`)
+    const broken = logs.split('\n').filter((line) => line.startsWith('{') && !isJson(line))
+    t.same(broken, [], 'every record parses')
+  })
+}
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
   }
-})
+}
+
+if (own !== null) ofTheWhole(own.server)

@@ -3,15 +3,16 @@
 import t from 'tap'
 import { IDENTIFY_BODY_BYTES_MAX } from '../../src/domain/identify.ts'
 import { ulidTime } from '../../src/domain/ids.ts'
-import { browserBody, CHROME, errorOf, eventually, openApi } from '../helpers/client.ts'
+import { browserBody, CHROME, errorOf, eventually } from '../helpers/client.ts'
 import { talk } from '../helpers/http.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 import { LIMITS } from './identify-limits.ts'
 
 t.teardown(cleanUp)
 
-const { server, send, identify, get, admin } = await openApi()
+const { server, send, identify, get, admin } = await openTenant()
 const { keys } = server
 
 const timeOf = (requestId: string) => ulidTime(requestId.slice(4))
@@ -67,7 +68,7 @@ t.test('what is left out is null or empty, never absent', async (t) => {
 
 t.test('the workspace decides whether a browser learns the verdict', async (t) => {
   const setting = async (clientResult: string) =>
-    t.equal((await admin('PATCH', '/workspaces/ws_default', { settings: { clientResult } })).status, 200)
+    t.equal((await admin('PATCH', `/workspaces/${server.workspace}`, { settings: { clientResult } })).status, 200)
   const asPublic = () => identify(browserBody(), { key: keys.public })
   await setting('verdict')
   const told = await eventually(asPublic, ({ body }) => 'verdict' in body)
@@ -80,7 +81,7 @@ t.test('the workspace decides whether a browser learns the verdict', async (t) =
 
 t.test('below Pro nobody gets scores', async (t) => {
   const plan = async (name: string) =>
-    t.equal((await admin('PATCH', '/workspaces/ws_default', { plan: name })).status, 200)
+    t.equal((await admin('PATCH', `/workspaces/${server.workspace}`, { plan: name })).status, 200)
   await plan('starter')
   const starter = await eventually(
     () => identify(browserBody()),
@@ -293,8 +294,4 @@ t.test('a page address is kept to 2,048 characters that are whole', async (t) =>
   const { body } = await identify({ url: `https://a.example/${'💡'.repeat(2_000)}` })
   t.ok(body.url.length <= 2_048 && body.url.isWellFormed())
   t.equal((await get(`/v1/events/${body.requestId}`)).body.url, body.url)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

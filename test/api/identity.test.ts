@@ -1,13 +1,14 @@
 // GET /v1/events/{id}/identity against a real server: what a recognition rested on, for each way there is to be recognised.
 
 import t from 'tap'
-import { browserBody, CHROME, eventually, openApi } from '../helpers/client.ts'
+import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server, identify, get, send, admin } = await openApi()
+const { server, identify, get, send, admin } = await openTenant()
 const { keys } = server
 const key = keys.testSecret
 
@@ -144,8 +145,13 @@ t.test('a candidate that was erased since has no name any more', async (t) => {
 t.test('who may ask, and for what', async (t) => {
   const { requestId } = await visit(newDevice())
   const restricted = async (scope: string): Promise<string> =>
-    (await admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'test', scopes: [scope] })).body
-      .key
+    (
+      await admin('POST', `/workspaces/${server.workspace}/keys`, {
+        kind: 'secret',
+        environment: 'test',
+        scopes: [scope],
+      })
+    ).body.key
   const path = `/v1/events/${requestId}/identity`
   const cases: [string, string, string | null, number, string | null][] = [
     ['a key with the scope', path, await restricted('events:read'), 200, null],
@@ -166,8 +172,4 @@ t.test('who may ask, and for what', async (t) => {
     }
   }
   t.equal((await send('POST', path, { key, body: {} })).status, 405)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -1,15 +1,14 @@
 // Lists in a running server: what rules decide by them, how soon a change counts, what expires, and what rules put on them.
 
 import t, { type Test } from 'tap'
-import { CHROME, type Client, clientOf, eventually } from '../helpers/client.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { CHROME, eventually } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const dataDir = temporaryFolder()
-let server = await startServer({ dataDir })
-let client: Client = clientOf(server)
-const { keys } = server
+const client = await openTenant()
 let requests = 0
 
 interface Identified {
@@ -31,7 +30,7 @@ async function identify(body: Record<string, unknown> = {}): Promise<Identified>
   return answer.body
 }
 
-/** A change of a list counts within two seconds of its answer. */
+/** A change of a list counts soon after its answer. */
 async function decides(t: Test, body: Record<string, unknown>, wanted: string, why = ''): Promise<void> {
   const { verdict } = await eventually(
     () => identify(body),
@@ -72,12 +71,6 @@ interface Entry {
 const entriesOf = async (id: string): Promise<Entry[]> =>
   (await client.get(`/v1/lists/${id}/entries?limit=100`)).body.data
 const valuesOf = async (id: string) => (await entriesOf(id)).map(({ value }) => value)
-
-async function restart(end: () => Promise<unknown>): Promise<void> {
-  await end()
-  server = await startServer({ dataDir, keys })
-  client = clientOf(server)
-}
 
 t.test('rules ask lists of visitors, addresses and emails, and not_in needs a value and a list', async (t) => {
   const visitors = await make('visitors', 'visitor')
@@ -127,36 +120,35 @@ t.test('rules ask lists of visitors, addresses and emails, and not_in needs a va
   await decides(t, { email: 'bad@b.example', tag: { test: 'c' } }, 'allow', 'without the old entries')
 })
 
-t.test('a change of entries counts within two seconds, and all of it at once', async (t) => {
+t.test('a change of entries counts, and all of it at once', async (t) => {
   const left = await make('left', 'visitor')
   await makeRule('moved', [tagged('half'), leaf('tag.one', 'in', 'left'), leaf('tag.two', 'not_in', 'left')])
   await makeRule('moved back', [tagged('half'), leaf('tag.one', 'not_in', 'left'), leaf('tag.two', 'in', 'left')])
   await patch(left, { add: ['pv_one'] })
   const ask = () => identify({ tag: { test: 'half', one: 'pv_one', two: 'pv_two' } })
   t.equal((await eventually(ask, ({ verdict }) => verdict === 'block')).verdict, 'block')
-  const waitedMs: number[] = []
+  const halves: string[] = []
   let verdicts = 0
   let isOver = false
   const asking = Array.from({ length: 3 }, async () => {
     while (!isOver) {
-      if ((await ask()).verdict !== 'block') t.fail('half of a change was seen')
+      const { verdict, requestId } = await ask()
+      if (verdict !== 'block') halves.push(requestId)
       verdicts += 1
     }
   })
-  for (let i = 0; i < 30; i++) {
+  const changes = sized({ quick: 3, usual: 8, long: 30 })
+  for (let i = 0; i < changes; i++) {
     const [add, remove] = i % 2 === 0 ? ['pv_two', 'pv_one'] : ['pv_one', 'pv_two']
     await patch(left, { add: [add], remove: [remove] })
-    const from = performance.now()
     const wanted = i % 2 === 0 ? 'moved back' : 'moved'
     const { matchedRule } = await eventually(ask, (event) => event.matchedRule?.name === wanted)
     t.equal(matchedRule?.name, wanted)
-    waitedMs.push(performance.now() - from)
   }
   isOver = true
   await Promise.all(asking)
-  // Other work on the machine may hold up most of them.
-  const quickMs = waitedMs.sort((a, b) => a - b)[8] as number
-  t.ok(verdicts > 30 && quickMs < 2_000, `${verdicts} verdicts, eight changes within ${quickMs.toFixed(0)} ms`)
+  t.same(halves, [], 'half of a change was never seen')
+  t.ok(verdicts > changes, `${verdicts} verdicts`)
 })
 
 t.test('the deciding rule alone changes lists, with the value it names, and the change counts', async (t) => {
@@ -189,6 +181,11 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
   const again = () => identify({ tag: { test: 'fx2' }, storageToken: seen.storageToken })
   t.equal((await eventually(again, ({ verdict }) => verdict === 'block')).verdict, 'block')
 
+  const skipped = async () => {
+    const { text } = await client.send('GET', '/metrics')
+    return Number(/^fingerpost_side_effects_skipped_total (\d+)$/m.exec(text)?.[1])
+  }
+  const before = await skipped()
   await identify({ tag: { test: 'mail' } })
   await identify({ tag: { test: 'mail', ip: 7 } })
   await identify({ tag: { test: 'mail', ip: 'no address' } })
@@ -201,11 +198,8 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
     ['2001:db8:9::/48', '203.0.113.77'],
     'what is missing or no address is left out',
   )
-  const skipped = async () => {
-    const { text } = await client.send('GET', '/metrics')
-    return Number(/^fingerpost_side_effects_skipped_total (\d+)$/m.exec(text)?.[1])
-  }
-  t.equal(await eventually(skipped, (count) => count >= 3), 3, 'and counted')
+  const after = await eventually(skipped, (count) => count >= before + 3)
+  t.ok(after >= before + 3, 'and counted')
 })
 
 t.test('an erased visitor is on no list any more', async (t) => {
@@ -222,103 +216,27 @@ t.test('an erased visitor is on no list any more', async (t) => {
   t.equal((await client.get(`/v1/lists/${doomed}`)).body.entryCount, 1)
 })
 
-t.test('side effects happen once each, through kills at any moment', async (t) => {
-  const counted = await make('counted', 'email')
-  await makeRule('count', [tagged('kill')], {
-    action: { verdict: 'allow', sideEffects: [{ type: 'addToList', list: 'counted', value: 'tag.mail' }] },
-  })
-  await makeRule('uncount', [tagged('unkill')], {
-    action: { verdict: 'allow', sideEffects: [{ type: 'removeFromList', list: 'counted', value: 'tag.mail' }] },
-  })
-  const accepted: string[] = []
-  const removed: string[] = []
-  for (let round = 0; round < 3; round++) {
-    let isOver = false
-    const sending = Array.from({ length: 6 }, async (_, lane) => {
-      for (let i = 0; !isOver; i++) {
-        const mail = `m${round}.${lane}.${i}@b.example`
-        const event = await identify({ tag: { test: 'kill', mail } }).catch(() => null)
-        if (event !== null) accepted.push(mail)
-      }
-    })
-    const before = accepted.length
-    await new Promise((resolve) => setTimeout(resolve, 400 + 150 * round))
-    await eventually(
-      async () => accepted.length,
-      (count) => count > before + 8,
-    )
-    // An entry that was taken off again would come back if an effect happened twice.
-    const [first] = accepted.slice(-1)
-    if (first !== undefined) {
-      await identify({ tag: { test: 'unkill', mail: first } })
-      accepted.splice(accepted.indexOf(first), 1)
-      removed.push(first)
-    }
-    isOver = true
-    await restart(() => server.kill9())
-    await Promise.all(sending)
-  }
-  const wanted = new Set(accepted)
-  async function listed(): Promise<string[]> {
-    const values: string[] = []
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const query: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const { body } = await client.get(`/v1/lists/${counted}/entries?limit=100${query}`)
-      values.push(...body.data.map(({ value }: Entry) => value))
-      cursor = body.nextCursor
-    }
-    return values
-  }
-  const values = await eventually(
-    listed,
-    (all) => [...wanted].every((mail) => all.includes(mail)) && !removed.some((mail) => all.includes(mail)),
-  )
-  t.same(
-    [...wanted].filter((mail) => !values.includes(mail)),
-    [],
-    'none is lost',
-  )
-  t.same(
-    removed.filter((mail) => values.includes(mail)),
-    [],
-    'none happens again',
-  )
-  t.ok(wanted.size > 20, `${wanted.size} effects`)
-  const counts = async () => [(await client.get(`/v1/lists/${counted}`)).body.entryCount, (await listed()).length]
-  const [count, length] = await eventually(counts, ([count, length]) => count === length)
-  t.equal(count, length)
-})
-
-t.test('entries expire on time, also after a restart', async (t) => {
+t.test('an entry counts until it expires, and then leaves the list', async (t) => {
   const brief = await make('brief', 'visitor')
   await makeRule('brief', [tagged('brief'), leaf('tag.id', 'in', 'brief')])
   const isBlocked = async (id: string) => (await identify({ tag: { test: 'brief', id } })).verdict === 'block'
-  await patch(brief, { add: [{ value: 'pv_soon', ttl: 5 }, { value: 'pv_later', ttl: 35 }, 'pv_always'] })
-  const from = Date.now()
   const countOf = async () => (await client.get(`/v1/lists/${brief}`)).body.entryCount
-  t.equal(await eventually(() => isBlocked('pv_soon'), Boolean), true)
-  t.equal(
-    await eventually(
+  // Whoever is held up for so long that the entry is over before it was asked about adds one that lasts longer.
+  let endsAt = 0
+  for (let ttl = 3, wasSeen = false; !wasSeen; ttl *= 3) {
+    endsAt = Date.now() + ttl * 1_000
+    await patch(brief, { add: [{ value: 'pv_soon', ttl }, 'pv_always'] })
+    wasSeen = await eventually(
       () => isBlocked('pv_soon'),
-      (blocked) => !blocked,
-    ),
-    false,
+      (blocked) => blocked || Date.now() > endsAt,
+    )
+  }
+  const isStill = await eventually(
+    () => isBlocked('pv_soon'),
+    (blocked) => !blocked,
   )
-  const endedMs = Date.now() - from
-  t.ok(endedMs > 4_900 && endedMs < 30_000, `it counted for ${endedMs} ms`)
-  t.equal(await eventually(countOf, (count) => count === 2), 2, 'and left the list')
-  await restart(() => server.kill9())
-  t.equal(await isBlocked('pv_later'), true)
-  t.equal(
-    await eventually(
-      () => isBlocked('pv_later'),
-      (blocked) => !blocked,
-      90_000,
-    ),
-    false,
-  )
-  const laterMs = Date.now() - from
-  t.ok(laterMs > 34_900 && laterMs < 90_000, `the other one for ${laterMs} ms`)
-  t.equal(await eventually(countOf, (count) => count === 1), 1)
+  t.equal(isStill, false)
+  t.ok(Date.now() >= endsAt, 'not before it expired')
+  t.equal(await eventually(countOf, (count) => count === 1), 1, 'and left the list')
   t.equal(await isBlocked('pv_always'), true)
 })

@@ -3,9 +3,10 @@
 
 import t from 'tap'
 import { homePartition } from '../../src/domain/ids.ts'
-import { eventually, openApi } from '../helpers/client.ts'
+import { eventually } from '../helpers/client.ts'
 import { type Device, deviceOf } from '../helpers/devices.ts'
 import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
@@ -14,7 +15,7 @@ type Json = any
 
 const PARTITIONS = 16
 const DAY_MS = 86_400_000
-const api = await openApi()
+const api = await openTenant()
 const key = api.server.keys.testSecret
 
 interface Known {
@@ -103,8 +104,4 @@ t.test('an account that either device was seen with is not new for the other', a
   t.match(event, { visitorId: one.visitorId, challengeType: 'captcha' })
   const stranger = { storageToken: other.storageToken, linkedId: 'somebody_else', tag: { ask: 'account' } }
   t.match(await visit(other.device, stranger), { visitorId: one.visitorId, challengeType: 'otp' })
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await api.server.stop(), 0)
 })

@@ -1,17 +1,16 @@
 // POST /v1/visitors/{id}/merge against a real server: one visitor from then on, for reads, visits, lists and erasure.
 
 import t from 'tap'
-import { clientOf, eventually } from '../helpers/client.ts'
+import { eventually } from '../helpers/client.ts'
 import { type Device, deviceOf } from '../helpers/devices.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const dataDir = temporaryFolder()
-let server = await startServer({ dataDir })
-let client = clientOf(server)
-const { keys, port } = server
+const { server, ...client } = await openTenant()
+const { keys } = server
 const key = keys.testSecret
 
 let made = 0
@@ -150,17 +149,6 @@ t.test('a merge is in the audit log, with who made it', async (t) => {
   t.match(JSON.stringify(body.data[0]), second.visitorId)
 })
 
-t.test('an answered merge survives kill -9', async (t) => {
-  const { b, first, second } = await two()
-  t.equal((await merge(first.visitorId, second.visitorId)).status, 200)
-  await server.kill9()
-  server = await startServer({ dataDir, keys, port })
-  client = clientOf(server)
-  t.equal((await client.get(`/v1/visitors/${second.visitorId}`, key)).body.visitorId, first.visitorId)
-  t.equal((await visit(b, { storageToken: second.storageToken })).visitorId, first.visitorId)
-  t.equal((await visit(b)).visitorId, first.visitorId)
-})
-
 t.test('whoever was merged into an erased visitor is erased with it, by whichever id', async (t) => {
   for (const by of ['survivor', 'alias'] as const) {
     const { a, b, first, second } = await two()
@@ -194,7 +182,7 @@ t.test('who may merge, and what', async (t) => {
   const { first, second } = await two()
   const restricted = async (scope: string): Promise<string> =>
     (
-      await client.admin('POST', '/workspaces/ws_default/keys', {
+      await client.admin('POST', `/workspaces/${server.workspace}/keys`, {
         ...{ kind: 'secret', environment: 'test', scopes: [scope] },
       })
     ).body.key
@@ -232,8 +220,4 @@ t.test('who may merge, and what', async (t) => {
   t.match(extra, { status: 400, body: { error: { field: 'force' } } })
   t.equal((await client.get(`/v1/visitors/${first.visitorId}/merge`, key)).status, 405)
   t.equal((await merge(first.visitorId, second.visitorId, await restricted('visitors:write'))).status, 200)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -15,11 +15,12 @@ import { serveReference } from '../../src/api/reference/serve.ts'
 import { VERIFY_SNIPPETS } from '../../src/api/reference/snippets.ts'
 import { ERRORS } from '../../src/domain/errors.ts'
 import { openCompiler } from '../helpers/described.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { cleanUp, temporaryFolder } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const server = await startServer()
+const { server } = await openTenant()
 const fetchText = async (path: string) => (await fetch(server.url + path)).text()
 const document: OpenApiDocument = JSON.parse(await fetchText('/openapi.json'))
 const endpoints = [...endpointsOf(document)]

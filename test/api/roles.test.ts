@@ -6,12 +6,13 @@ import { makeKey } from '../../src/domain/keys.ts'
 import { SCOPES } from '../../src/domain/workspace.ts'
 import { random } from '../helpers/control-plane.ts'
 import { fetchDescription } from '../helpers/described.ts'
-import { cleanUp, startServer } from '../helpers/server.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 import { askDescribed, bodyOf, fill, type Got } from './endpoints.ts'
 
 t.teardown(cleanUp)
 
-const server = await startServer({ env: { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8' } })
+const { server } = await openTenant()
 const description = await fetchDescription(server.url)
 if (description === null) throw new Error('the server describes nothing')
 const endpoints = [...endpointsOf(description.document)]
@@ -38,7 +39,7 @@ async function admin(method: string, path: string, body: unknown) {
   return (await answer.json()) as { id: string; key: string }
 }
 
-const keys = '/workspaces/ws_default/keys'
+const keys = `/workspaces/${server.workspace}/keys`
 const makeSecret = async (scopes: readonly string[] = []) =>
   admin('POST', keys, { kind: 'secret', environment: 'live', ...(scopes.length === 0 ? {} : { scopes }) })
 const only = new Map<string, string>()

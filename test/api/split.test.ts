@@ -1,17 +1,16 @@
 // POST /v1/visitors/{id}/split against a real server: some visits are another's from then on, for reads, later visits and erasure.
 
 import t from 'tap'
-import { clientOf, eventually } from '../helpers/client.ts'
+import { eventually } from '../helpers/client.ts'
 import { type Device, deviceOf } from '../helpers/devices.ts'
-import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
+import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const dataDir = temporaryFolder()
-let server = await startServer({ dataDir })
-let client = clientOf(server)
-const { keys, port } = server
+const { server, ...client } = await openTenant()
+const { keys } = server
 const key = keys.testSecret
 
 let made = 0
@@ -228,19 +227,6 @@ t.test('erasing the new visitor erases what was moved to it, and erasing the old
   }
 })
 
-t.test('an answered split survives kill -9', async (t) => {
-  const { b, again, id, moved } = await mixed()
-  const to = await splitOff(id, moved)
-  await server.kill9()
-  server = await startServer({ dataDir, keys, port })
-  client = clientOf(server)
-  t.match((await read(to)).body, { totalVisits: 2 })
-  t.match((await read(id)).body, { totalVisits: 1 })
-  t.equal((await client.get(`/v1/events/${again.requestId}`, key)).body.visitorId, to)
-  t.equal((await visit(b, { storageToken: again.storageToken })).visitorId, to)
-  t.equal((await visit(b)).visitorId, to)
-})
-
 t.test('a split is in the audit log', async (t) => {
   const { id, moved } = await mixed()
   const to = await splitOff(id, moved)
@@ -255,7 +241,7 @@ t.test('who may split, and what', async (t) => {
   const unknown = `req_${'0'.repeat(26)}`
   const restricted = async (scope: string): Promise<string> =>
     (
-      await client.admin('POST', '/workspaces/ws_default/keys', {
+      await client.admin('POST', `/workspaces/${server.workspace}/keys`, {
         ...{ kind: 'secret', environment: 'test', scopes: [scope] },
       })
     ).body.key
@@ -285,8 +271,4 @@ t.test('who may split, and what', async (t) => {
   t.match((await read(id)).body, { totalVisits: 3 })
   t.equal((await client.get(`/v1/visitors/${id}/split`, key)).status, 405)
   t.equal((await split(id, moved, await restricted('visitors:write'))).status, 201)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -2,12 +2,13 @@
 
 import t from 'tap'
 import { requestTime } from '../../src/domain/ids.ts'
-import { browserBody, CHROME, eventually, IPHONE, openApi } from '../helpers/client.ts'
+import { browserBody, CHROME, eventually, IPHONE } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server, identify, get, send } = await openApi()
+const { server, identify, get, send } = await openTenant()
 const key = server.keys.testSecret
 const DAY_MS = 86_400_000
 const nowMs = Math.floor(Date.now() / 1_000) * 1_000
@@ -123,8 +124,4 @@ t.test('travel ends where retention does, and at the present', async (t) => {
     t.equal(answer.status, status, at)
     if (status === 400) t.equal(answer.body.error.field, 'mock.at')
   }
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -1,14 +1,15 @@
 // /v1/visitors against a real server: what is known of a device, and its events.
 
 import t from 'tap'
-import { browserBody, CHROME, eventually, FIREFOX, openApi } from '../helpers/client.ts'
+import { browserBody, CHROME, eventually, FIREFOX } from '../helpers/client.ts'
 import { deviceOf } from '../helpers/devices.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server, identify, get, send, admin } = await openApi()
+const { server, identify, get, send, admin } = await openTenant()
 const { keys } = server
 const key = keys.testSecret
 const DAY_MS = 86_400_000
@@ -246,8 +247,13 @@ t.test('a visitor of somebody else is as unknown as one that never was', async (
 t.test('reading visitors takes the scope', async (t) => {
   const { body: event } = await identify(browserBody(), { key })
   const make = async (scope: string) =>
-    (await admin('POST', '/workspaces/ws_default/keys', { kind: 'secret', environment: 'test', scopes: [scope] })).body
-      .key
+    (
+      await admin('POST', `/workspaces/${server.workspace}/keys`, {
+        kind: 'secret',
+        environment: 'test',
+        scopes: [scope],
+      })
+    ).body.key
   const [right, wrong] = [await make('visitors:read'), await make('events:read')]
   await eventually(
     () => get(`/v1/visitors/${event.visitorId}`, key),
@@ -262,8 +268,4 @@ t.test('reading visitors takes the scope', async (t) => {
     }
   }
   t.equal((await get(`/v1/visitors/${event.visitorId}?x=1`, key)).status, 400)
-})
-
-t.test('the server stops in order', async (t) => {
-  t.equal(await server.stop(), 0)
 })

@@ -3,11 +3,12 @@
 import t from 'tap'
 import { FingerpostError, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
 import { browserBody, CHROME, eventually } from '../helpers/client.ts'
-import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
+import { cleanUp, historyOpen } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const server = await startServer()
+const { server } = await openTenant()
 await historyOpen(server)
 const options = { baseUrl: `${server.url}/`, key: server.keys.testSecret }
 const fingerpost = openFingerpost(options)

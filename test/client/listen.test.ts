@@ -5,10 +5,11 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { type FingerpostError, type HeardEvent, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
 import { browserBody, CHROME, eventually } from '../helpers/client.ts'
-import { cleanUp, startServer } from '../helpers/server.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
-const server = await startServer()
+const { server } = await openTenant()
 const { keys, port } = server
 
 /** Passes everything on to the server until it is told to cut. */
