@@ -8,7 +8,9 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import { openFallbackLimits } from '../../src/limits/fallback.ts'
 import type { Limits } from '../../src/limits/limits.ts'
 import { openMemoryLimits } from '../../src/limits/memory.ts'
+import { sized } from '../helpers/depth.ts'
 import { type Answer, OPERATOR_TOKEN, openServer, RULE, type Send } from '../helpers/rest-surface.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
 
 const MINUTE_MS = 60_000
 /** The beginning of some minute, so that no test crosses one. */
@@ -162,7 +164,17 @@ t.test('of several things that are wrong the first in the order of checks is sai
     headers?: Record<string, string>
     raw?: string
   }
-  for (let subset = 1; subset < 1 << faults.length; subset++) {
+  const all = Array.from({ length: (1 << faults.length) - 1 }, (_, i) => i + 1)
+  const bitsOf = (subset: number) => subset.toString(2).replaceAll('0', '').length
+  const seed = testSeed()
+  // Every one and every two of them; of more at once a short run draws some.
+  const more = rng(seed).shuffle(all.filter((subset) => bitsOf(subset) > 2))
+  const subsets = [
+    ...all.filter((subset) => bitsOf(subset) <= 2),
+    ...more.slice(0, sized({ quick: 4, usual: 24, long: all.length })),
+  ]
+  const wrong: string[] = []
+  for (const subset of subsets) {
     const chosen = faults.filter((_, i) => (subset >> i) & 1)
     const probe: Probe = Object.assign({}, ...[...chosen].reverse().map((fault) => fault.with))
     const { path = '/v1/rules', method = 'POST', key = secret, flood = false, headers = {}, raw } = probe
@@ -175,10 +187,10 @@ t.test('of several things that are wrong the first in the order of checks is sai
       headers: { ...headers, 'x-probe-address': `203.0.113.${subset % 250}` },
     })
     if (answer.body.error?.code !== chosen[0]?.code) {
-      t.fail(`${chosen.map(({ code }) => code)}: ${answer.status} ${JSON.stringify(answer.body)}`)
+      wrong.push(`${chosen.map(({ code }) => code)}: ${answer.status} ${JSON.stringify(answer.body)}`)
     }
   }
-  t.pass(`${(1 << faults.length) - 1} combinations`)
+  t.same(wrong, [], `${subsets.length} combinations, seed ${seed}`)
 })
 
 t.test('while the shared counters do not answer, those of the process go on', async (t) => {
@@ -207,9 +219,7 @@ t.test('while the shared counters do not answer, those of the process go on', as
 
   const silent = { ...shared, take: () => new Promise<never>(() => {}) }
   const patient = openFallbackLimits({ shared: silent, local, clock: systemClock })
-  const startedAt = performance.now()
-  t.equal((await patient.take('other', [rule])).allowed, true)
-  t.ok(performance.now() - startedAt < 20_000, 'nor is it waited for')
+  t.equal((await patient.take('other', [rule])).allowed, true, 'nor is it waited for')
   await patient.close()
   t.ok(openRates(limits))
 })

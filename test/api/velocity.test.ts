@@ -49,10 +49,10 @@ t.test('a rule on the events of a visitor fires on the n-th event, and not befor
   const asked = { conditions: rule.conditions, days: 1 }
   const matches = await eventually(
     () => api.send('POST', '/v1/rules/backtest', { key, body: asked }),
-    ({ body }) => body?.matched === 3 || body?.matches === 3,
+    ({ body }) => body?.matchCount === 3,
   )
   t.equal(matches.status, 200, matches.text)
-  t.match(matches.text, /"match\w*":3\b/, 'a backtest counts the same events')
+  t.equal(matches.body.matchCount, 3, 'a backtest counts the same events')
   await api.send('DELETE', `/v1/rules/${created.body.id ?? created.body.ruleId}`, { key })
 })
 
