@@ -3,9 +3,10 @@
 import type { Test } from 'tap'
 import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { sized } from '../helpers/depth.ts'
 
 const ROWS = 1_000
-const REWRITINGS = 12
+const REWRITINGS = sized({ quick: 2, usual: 4, long: 12 })
 /** Patches from one rewriting to the next. */
 const BETWEEN = 3
 const DELETE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"

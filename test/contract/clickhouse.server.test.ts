@@ -16,35 +16,45 @@ import { migrate } from '../../src/clickhouse/migrate.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { Unavailable, Unreadable } from '../../src/lib/failures.ts'
 import { type ClickHouseServer, startClickHouse } from '../helpers/clickhouse.ts'
-import { clickhouseContract } from './clickhouse.ts'
+import { sized } from '../helpers/depth.ts'
+import { clickhouseContract, type Extent } from './clickhouse.ts'
 
 const log = { info() {}, warn() {} }
 const server: ClickHouseServer = await startClickHouse()
 t.teardown(() => server.remove())
 const { url, username, password } = server
+/** The stand-in is the engine of clickhouse.embedded.test.ts. */
+const EXTENT = sized<Extent>({ usual: 'door', long: 'whole' })
 const openAt = (database: string) => openHttpClickHouse({ url, username, password, database })
 
-clickhouseContract(t, 'a server over HTTP', async () => {
-  let clickhouse = openAt('fingerpost')
-  return {
-    clickhouse,
-    async kill() {
-      await server.kill9()
-      await server.restart()
-    },
-    async restart() {
-      await clickhouse.close()
-      await server.stop()
-      await server.restart()
-      clickhouse = openAt('fingerpost')
-      return clickhouse
-    },
-  }
-})
+clickhouseContract(
+  t,
+  'a server over HTTP',
+  async () => {
+    let clickhouse = openAt('fingerpost')
+    return {
+      clickhouse,
+      async kill() {
+        await server.kill9()
+        await server.restart()
+      },
+      async restart() {
+        await clickhouse.close()
+        await server.stop()
+        await server.restart()
+        clickhouse = openAt('fingerpost')
+        return clickhouse
+      },
+    }
+  },
+  EXTENT,
+)
 
 t.test('any number of processes may open the history at once', async (t) => {
   const place = { url, username, password, database: 'raced', retentionDays: 90 }
-  const ports = await Promise.all(Array.from({ length: 8 }, () => openHistory(place, { clock, log })))
+  const ports = await Promise.all(
+    Array.from({ length: sized({ usual: 4, long: 8 }) }, () => openHistory(place, { clock, log })),
+  )
   t.teardown(() => Promise.all(ports.map((port) => port.close())))
   const [port] = ports as [ClickHouse]
   const tables = await port.query<{ name: string }>(

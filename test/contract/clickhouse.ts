@@ -10,6 +10,7 @@ import { migrate } from '../../src/clickhouse/migrate.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
+import { sized } from '../helpers/depth.ts'
 import { nativeContract } from './clickhouse-native.ts'
 import { patchesContract } from './clickhouse-patches.ts'
 
@@ -21,7 +22,13 @@ export interface ClickHouseUnderTest {
   readonly restart?: () => Promise<ClickHouse>
 }
 
+/** `door`: what depends on the way to the engine and on its process, where another file holds the same engine to the rest. */
+export type Extent = 'whole' | 'door'
+
 const DATABASE = 'fingerpost'
+const PARALLEL = sized({ usual: 40, long: 120 })
+/** A crash and a new start of the engine. */
+const CRASHES = sized({ quick: false, usual: true, long: true })
 const COLUMNS = ['id', 'text', 'at']
 const TIMEOUT_EXCEEDED = 159
 const AT = 1_767_225_600_123
@@ -44,7 +51,12 @@ async function insist(call: () => Promise<unknown>): Promise<void> {
 }
 
 /** Runs the suite against what `open` returns; it is opened once and closed at the end. */
-export function clickhouseContract(t: Test, name: string, open: () => Promise<ClickHouseUnderTest>): void {
+export function clickhouseContract(
+  t: Test,
+  name: string,
+  open: () => Promise<ClickHouseUnderTest>,
+  extent: Extent = 'whole',
+): void {
   t.test(name, async (t) => {
     const opened = await open()
     let { clickhouse } = opened
@@ -79,11 +91,13 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
       t.same(rows, [{ id: 7, text: 'a', ms: AT, large: Number.MAX_SAFE_INTEGER }])
     })
 
-    await t.test('a block of Native is what the same rows are as lines', (t) => nativeContract(t, clickhouse, run))
+    if (extent === 'whole') {
+      await t.test('a block of Native is what the same rows are as lines', (t) => nativeContract(t, clickhouse, run))
 
-    await t.test('no patch is lost to a mutation that runs beside it', (t) =>
-      patchesContract(t, clickhouse, `contract_${run}_${++tables}`),
-    )
+      await t.test('no patch is lost to a mutation that runs beside it', (t) =>
+        patchesContract(t, clickhouse, `contract_${run}_${++tables}`),
+      )
+    }
 
     await t.test('the same token twice adds no rows, another token does', async (t) => {
       const table = await newTable()
@@ -275,15 +289,13 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
     await t.test('an aborted query fails at once and leaves its place to others', async (t) => {
       const abort = new AbortController()
       const endless = 'SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1'
-      const began = performance.now()
       const running = Array.from({ length: 8 }, () =>
         clickhouse.query(endless, {}, { timeoutMsMax: 60_000, signal: abort.signal }).catch((error) => error),
       )
-      await systemClock.sleep(300)
+      await systemClock.sleep(100)
       abort.abort()
       for (const result of await Promise.all(running)) t.type(result, Unavailable)
       t.same(await clickhouse.query('SELECT 1 AS one'), [{ one: 1 }])
-      t.ok(performance.now() - began < 30_000)
       await t.rejects(
         clickhouse.query('SELECT 1', {}, { signal: abort.signal }),
         Unavailable,
@@ -293,7 +305,7 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
 
     await t.test('parallel queries see their own parameters and limits only', async (t) => {
       const answers = await Promise.all(
-        Array.from({ length: 120 }, async (_, index) => {
+        Array.from({ length: PARALLEL }, async (_, index) => {
           const timeoutMsMax = 10_000 + (index % 4) * 1_000
           const [row] = await clickhouse.query<{ n: number; seconds: string }>(
             `SELECT {n:UInt32} AS n, toString(getSetting('max_execution_time')) AS seconds`,
@@ -325,7 +337,7 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
       t.equal(await migrate(clickhouse, config), version)
     })
 
-    if (restart) {
+    if (restart && CRASHES) {
       await t.test('a restart keeps rows and remembers tokens', async (t) => {
         const table = await newTable()
         const batch = lines(rowsFrom(0, 50))
@@ -338,18 +350,12 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
       })
     }
 
-    if (kill) {
-      await t.test('the same token twice with a crash between adds no rows', async (t) => {
-        const table = await newTable()
-        const batch = lines(rowsFrom(0, 1_000))
-        await clickhouse.insert(table, COLUMNS, batch, { token: 'crash' })
-        await kill()
-        await insist(() => clickhouse.insert(table, COLUMNS, batch, { token: 'crash' }))
-        t.equal(await count(table), 1_000)
-      })
-
+    if (kill && CRASHES) {
       await t.test('a crash fails the calls in flight, later calls work, no acknowledged row is lost', async (t) => {
         const table = await newTable()
+        const repeatedTable = await newTable()
+        const known = lines(rowsFrom(0, 1_000))
+        await clickhouse.insert(repeatedTable, COLUMNS, known, { token: 'crash' })
         const inFlight = clickhouse.query('SELECT sleep(3)').catch((error) => error)
         const repeated = new Set<number>()
         const inserting = (async () => {
@@ -366,6 +372,8 @@ export function clickhouseContract(t: Test, name: string, open: () => Promise<Cl
         await kill()
         t.type(await inFlight, Unavailable)
         await inserting
+        await insist(() => clickhouse.insert(repeatedTable, COLUMNS, known, { token: 'crash' }))
+        t.equal(await count(repeatedTable), 1_000, 'the same token twice with a crash between adds no rows')
         const found = await clickhouse.query<{ batch: number; n: number }>(
           `SELECT intDiv(id, 100) AS batch, count() AS n FROM ${table} GROUP BY batch ORDER BY batch`,
         )

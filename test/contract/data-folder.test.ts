@@ -9,6 +9,7 @@ import { Unreadable } from '../../src/lib/failures.ts'
 import { FolderInUse } from '../../src/lib/folder-lock.ts'
 import { must } from '../../src/lib/must.ts'
 import { startChild } from '../helpers/child.ts'
+import { sized } from '../helpers/depth.ts'
 
 const CHILD = join(import.meta.dirname, 'storage.child.js')
 
@@ -83,7 +84,7 @@ t.test('a second claim fails while the first lives, from this and any other proc
 
 t.test('killed or stopped: a dead process gives the folder up at once, a stopped one keeps it', async (t) => {
   const dir = tempDir(t)
-  for (let cycle = 0; cycle < 3; cycle += 1) {
+  for (let cycle = 0; cycle < sized({ usual: 1, long: 3 }); cycle += 1) {
     const child = startChild(CHILD, ['claim', dir])
     t.equal(await child.line(() => true), 'held')
     if (cycle === 0) {

@@ -9,8 +9,16 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { startChild } from '../helpers/child.ts'
+import { sized } from '../helpers/depth.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
+const COMPACTED = sized({ usual: 200, long: 600 })
+/** What each life that a kill ends does. */
+const LIVES = sized({
+  quick: ['kv-compacting'],
+  usual: ['kv', 'kv-compacting'],
+  long: Array.from({ length: 10 }, (_, life) => (life < 5 ? 'kv' : 'kv-compacting')),
+})
 const CHILD = join(import.meta.dirname, 'storage.child.js')
 
 function tempDir(t: Test): string {
@@ -126,7 +134,7 @@ t.test(
     const kv = await openKv(configFor(dataDir))
     const canary = 'c4nary-'.repeat(3)
     const put = (id: number, value: string) => ({ key: ['c', `${id}`] as const, value })
-    for (let id = 0; id < 600; id++) {
+    for (let id = 0; id < COMPACTED; id++) {
       const value = `${canary}${'x'.repeat((id * 37) % 3_000)}`
       await kv.commit([{ scope: 'p/0', put: [put(id, value), put(id + 10_000, `stays ${id}`)] }])
     }
@@ -137,9 +145,9 @@ t.test(
         return readFileSync(path).includes(canary) ? [path] : []
       })
     // Keys part pages, and those that expire are in an index.
-    const named = Array.from({ length: 600 }, (_, id) => ['k', `${canary}${id}`] as const)
+    const named = Array.from({ length: COMPACTED }, (_, id) => ['k', `${canary}${id}`] as const)
     await kv.commit([{ scope: 'p/0', put: named.map((key) => ({ key, value: 'x'.repeat(900), ttlMs: 900_000 })) }])
-    for (let id = 0; id < 600; id++) await kv.commit([{ scope: 'p/0', drop: [['c', `${id}`]] }])
+    for (let id = 0; id < COMPACTED; id++) await kv.commit([{ scope: 'p/0', drop: [['c', `${id}`]] }])
     await kv.commit([{ scope: 'p/0', drop: named }])
     t.not(inFolder(dataDir).length, 0, 'dropping leaves bytes behind')
     let over = false
@@ -171,7 +179,7 @@ t.test(
         await values(written),
         written.map((id) => `new ${id}`),
       )
-      const early = Array.from({ length: 600 }, (_, id) => id)
+      const early = Array.from({ length: COMPACTED }, (_, id) => id)
       t.same(
         await values(early.map((id) => id + 10_000)),
         early.map((id) => `stays ${id}`),
@@ -188,32 +196,33 @@ t.test(
   },
 )
 
-for (const role of ['kv', 'kv-compacting']) {
-  t.test(`killed while committing, the kv keeps every acknowledged commit whole (${role})`, async (t) => {
-    const dataDir = tempDir(t)
-    for (let cycle = 0; cycle < 5; cycle += 1) {
-      const child = startChild(CHILD, [role, dataDir])
-      await child.line(() => child.lines.length > 40 + cycle * 31)
-      await child.kill()
-      const acknowledged = new Map(child.lines.map((line) => line.split(' ') as [string, string]))
-      acknowledged.delete('compacted')
-      const kv = await openKv(configFor(dataDir))
-      for (const [name, last] of acknowledged) {
-        const scope = `p/${name}`
-        const position = must(await kv.position(scope, 'source'))
-        t.ok(position >= Number(last), `${name}: acknowledged ${last}, found ${position}`)
-        const found = await kv.get<{ next: number }>(scope, [
-          ['c', 'a'],
-          ['c', 'b'],
-          ['c', 'c'],
-        ])
-        t.same(
-          found.map((entry) => entry?.value.next),
-          [position, position, position],
-        )
-        t.equal(must((await kv.get(scope, [['counters', 'n']]))[0]).value, position)
-      }
-      await kv.close()
+t.test('killed while committing or compacting, the kv keeps every acknowledged commit whole', async (t) => {
+  const dataDir = tempDir(t)
+  const acknowledged = new Map<string, number>()
+  for (const [life, role] of LIVES.entries()) {
+    const child = startChild(CHILD, [role, dataDir])
+    await child.line(() => child.lines.length > 40 + (life % 5) * 31)
+    await child.kill()
+    for (const line of child.lines) {
+      const [name = '', last] = line.split(' ')
+      if (name !== 'compacted') acknowledged.set(name, Number(last))
     }
-  })
-}
+    const kv = await openKv(configFor(dataDir))
+    for (const [name, last] of acknowledged) {
+      const scope = `p/${name}`
+      const position = must(await kv.position(scope, 'source'))
+      t.ok(position >= last, `${name}: acknowledged ${last}, found ${position}`)
+      const found = await kv.get<{ next: number }>(scope, [
+        ['c', 'a'],
+        ['c', 'b'],
+        ['c', 'c'],
+      ])
+      t.same(
+        found.map((entry) => entry?.value.next),
+        [position, position, position],
+      )
+      t.equal(must((await kv.get(scope, [['counters', 'n']]))[0]).value, position)
+    }
+    await kv.close()
+  }
+})

@@ -5,10 +5,12 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { openRandom } from '../../src/lib/random.ts'
 import { UnsafeRedis } from '../../src/lib/redis.ts'
+import { sized } from '../helpers/depth.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
 const random = openRandom()
+const DROPPED = sized({ quick: 1_000, usual: 5_000, long: 5_000 })
 let prefixes = 0
 function freshPrefix(): string {
   prefixes += 1
@@ -48,40 +50,10 @@ async function started(t: Test, options: Parameters<typeof startRedis>[0] = {}):
 
 const single = await started(t)
 const clustered = await started(t, { cluster: true })
+// Beside each other, for they wait.
+t.jobs = 3
 contractOn('redis', single, false)
 contractOn('redis cluster', clustered, true)
-
-t.test('scopes lie in one slot each and keys of different deployments apart', async (t) => {
-  const [one, two] = [await openOn(single, 'a'), await openOn(single, 'a:b')]
-  t.teardown(() => Promise.all([one.close(), two.close()]))
-  const put = (value: string) => [{ scope: 'b/p', put: [{ key: ['c', 'k'] as const, value }] }]
-  await one.commit(put('one'))
-  await two.commit(put('two'))
-  t.equal((await one.get('b/p', [['c', 'k']]))[0]?.value, 'one')
-  t.equal((await two.get('b/p', [['c', 'k']]))[0]?.value, 'two')
-  const client = await single.client()
-  const keys = (await client.keys('a:*')).sort()
-  t.same(keys, ['a:b:{b/p}:i:c', 'a:b:{b/p}:r1:c/k', 'a:{b/p}:i:c', 'a:{b/p}:r1:c/k'])
-  const slots = await Promise.all(keys.map((key) => clusterSlot(key)))
-  t.equal(new Set(slots).size, 1)
-
-  async function clusterSlot(key: string): Promise<unknown> {
-    return (await clustered.client()).call('CLUSTER', 'KEYSLOT', key)
-  }
-})
-
-t.test('a version from before a wipe holds for nothing that was written after it', async (t) => {
-  const kv = await openOn(single, freshPrefix())
-  t.teardown(() => kv.close())
-  const key = ['c', 'k'] as const
-  const put = { scope: 'p/0', put: [{ key, value: 'same' }] }
-  await kv.commit([put])
-  const { version } = must((await kv.get('p/0', [key]))[0])
-  await (await single.client()).flushall()
-  t.same(await kv.get('p/0', [key]), [null])
-  await kv.commit([put])
-  t.same(await kv.commit([{ scope: 'p/0', check: [[key, version]], drop: [key] }]), [false])
-})
 
 t.test('a collection of passing records leaves nothing on the server but its latest', async (t) => {
   const prefix = freshPrefix()
@@ -110,11 +82,44 @@ t.test('a collection of passing records leaves nothing on the server but its lat
   t.same(await scan({ limit: 4 }), alive)
 })
 
+t.test('scopes lie in one slot each and keys of different deployments apart', async (t) => {
+  const [one, two] = [await openOn(single, 'a'), await openOn(single, 'a:b')]
+  t.teardown(() => Promise.all([one.close(), two.close()]))
+  const put = (value: string) => [{ scope: 'b/p', put: [{ key: ['c', 'k'] as const, value }] }]
+  await one.commit(put('one'))
+  await two.commit(put('two'))
+  t.equal((await one.get('b/p', [['c', 'k']]))[0]?.value, 'one')
+  t.equal((await two.get('b/p', [['c', 'k']]))[0]?.value, 'two')
+  const client = await single.client()
+  const keys = (await client.keys('a:*')).sort()
+  t.same(keys, ['a:b:{b/p}:i:c', 'a:b:{b/p}:r1:c/k', 'a:{b/p}:i:c', 'a:{b/p}:r1:c/k'])
+  const slots = await Promise.all(keys.map((key) => clusterSlot(key)))
+  t.equal(new Set(slots).size, 1)
+
+  async function clusterSlot(key: string): Promise<unknown> {
+    return (await clustered.client()).call('CLUSTER', 'KEYSLOT', key)
+  }
+})
+
+t.test('a version from before a wipe holds for nothing that was written after it', async (t) => {
+  const server = await started(t)
+  const kv = await openOn(server, freshPrefix())
+  t.teardown(() => kv.close())
+  const key = ['c', 'k'] as const
+  const put = { scope: 'p/0', put: [{ key, value: 'same' }] }
+  await kv.commit([put])
+  const { version } = must((await kv.get('p/0', [key]))[0])
+  await (await server.client()).flushall()
+  t.same(await kv.get('p/0', [key]), [null])
+  await kv.commit([put])
+  t.same(await kv.commit([{ scope: 'p/0', check: [[key, version]], drop: [key] }]), [false])
+})
+
 t.test('what is dropped leaves nothing on the server', async (t) => {
   const prefix = freshPrefix()
   const kv = await openOn(single, prefix)
   t.teardown(() => kv.close())
-  const keys = Array.from({ length: 5_000 }, (_, id) => ['c', `${id}`] as const)
+  const keys = Array.from({ length: DROPPED }, (_, id) => ['c', `${id}`] as const)
   const passing = [['passing', 'k']] as const
   const counter = [['n', 'k']] as const
   await kv.commit([
@@ -125,7 +130,7 @@ t.test('what is dropped leaves nothing on the server', async (t) => {
     },
   ])
   const client = await single.client()
-  t.equal((await client.keys(`${prefix}:*`)).length, 5_000 + 1 + 2 + 2 + 1, 'records, indexes, an expiry')
+  t.equal((await client.keys(`${prefix}:*`)).length, DROPPED + 1 + 2 + 2 + 1, 'records, indexes, an expiry')
   t.same(await kv.commit([{ scope: 'p/0', drop: [...keys, ...passing, ...counter] }]), [true])
   t.same(await client.keys(`${prefix}:*`), [])
 })

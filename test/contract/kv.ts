@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { COMMIT_KEYS_MAX, type Commit, type Key, type Kv, VALUE_BYTES_MAX, type Version } from '../../src/kv/kv.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 /** What the kv under test must be opened with as unsorted. */
@@ -16,6 +17,9 @@ export interface OpenedKv {
 }
 
 const SCOPE = 'p/0'
+const BRIEF_MS = 300
+const STEPS = sized({ quick: 50, usual: 100, long: 200 })
+const WALKED = sized({ quick: 603, usual: 1_203, long: 1_203 })
 const outcome = async (call: Promise<unknown>): Promise<unknown> => call.catch((error: unknown) => error)
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -35,7 +39,7 @@ async function value(kv: Kv, key: Key, scope = SCOPE): Promise<unknown> {
 const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>): void {
-  t.test(`kv contract: ${name}`, async (t) => {
+  t.test(`kv contract: ${name}`, { buffered: true }, async (t) => {
     const guarantee = (title: string, check: (t: Test, opened: OpenedKv) => Promise<void>) =>
       t.test(title, async (t) => {
         const opened = await open()
@@ -316,7 +320,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
 
     await guarantee('a walk finds every entry of its collection, sorted or not', async (t, { kv }) => {
       const collections = ['c', 'cc', 'heap', 'heaps', ...UNSORTED]
-      const ids = Array.from({ length: 1_203 }, (_, id) => `${id}`).concat('*', '[', 'é', '/', '\\')
+      const ids = Array.from({ length: WALKED }, (_, id) => `${id}`).concat('*', '[', 'é', '/', '\\')
       for (const scope of ['p/1', 'p/11']) {
         for (const collection of collections) {
           await kv.commit([
@@ -354,15 +358,15 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
         {
           scope: SCOPE,
           put: [
-            { key: ['c', 'brief'], value: 1, ttlMs: 5_000 },
-            { key: ['c', 'renewed'], value: 1, ttlMs: 5_000 },
+            { key: ['c', 'brief'], value: 1, ttlMs: BRIEF_MS },
+            { key: ['c', 'renewed'], value: 1, ttlMs: BRIEF_MS },
             { key: ['c', 'long'], value: 1, ttlMs: 600_000 },
           ],
         },
       ])
       await kv.commit([{ scope: SCOPE, put: [{ key: ['c', 'renewed'], value: 2 }] }])
-      t.equal(await value(kv, ['c', 'brief']), 1)
-      await sleep(5_100)
+      t.equal(await value(kv, ['c', 'long']), 1, 'before it expires')
+      await sleep(BRIEF_MS + 20)
       t.equal(await value(kv, ['c', 'brief']), undefined)
       t.same(
         (await kv.scan(SCOPE, 'c', { limit: 10 })).map(({ key }) => key[1]),
@@ -459,7 +463,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
       const names = (scope: string, collection: string, id: string) => `${scope}\n${collection}\n${id}`
       const model = new Map<string, { value: unknown; version: Version }>()
       const positions = new Map<string, number>()
-      for (let step = 0; step < 200; step += 1) {
+      for (let step = 0; step < STEPS; step += 1) {
         if (opened.reopen && random.chance(0.02)) kv = await opened.reopen()
         const commits: Commit[] = []
         const expected: boolean[] = []
@@ -514,7 +518,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
           [...next].some(([name, value]) => JSON.stringify(found.get(name)) !== JSON.stringify(value))
         if (differs) t.same(found, next, `step ${step}`)
       }
-      t.pass('200 steps')
+      t.pass(`${STEPS} steps`)
     })
   })
 }

@@ -7,6 +7,7 @@ import { must } from '../../src/lib/must.ts'
 import { connectNats, UnsafeNats } from '../../src/lib/nats.ts'
 import { type JetStreamLog, type JetStreamLogConfig, type LogFact, openJetStreamLog } from '../../src/log/jetstream.ts'
 import type { Log, LogRecord } from '../../src/log/log.ts'
+import { sized } from '../helpers/depth.ts'
 import { type NatsServer, startNats } from '../helpers/nats.ts'
 import { logContract } from './log.ts'
 
@@ -247,7 +248,7 @@ t.test('readers behind the writer keep one consumer each, and those that stop lo
     return (state as { consumer_count: number }).consumer_count
   }
   let after = 0
-  for (let round = 0; round < 100; round += 1) {
+  for (let round = 0; round < sized({ usual: 40, long: 100 }); round += 1) {
     const reading = reader.log.read('events', 0, after, { ...ALL, waitMsMax: 30_000 })
     await writer.log.append('events', 0, [Buffer.from(`${round}`)])
     const found = await reading

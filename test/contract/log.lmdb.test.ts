@@ -10,8 +10,10 @@ import { must } from '../../src/lib/must.ts'
 import type { Log } from '../../src/log/log.ts'
 import { type LogConfig, openLog } from '../../src/log/open.ts'
 import { startChild } from '../helpers/child.ts'
+import { sized } from '../helpers/depth.ts'
 import { logContract } from './log.ts'
 
+const KILLS = sized({ quick: 1, usual: 2, long: 5 })
 const CHILD = join(import.meta.dirname, 'storage.child.js')
 const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
 
@@ -143,8 +145,12 @@ t.test('a file that lacks only free pages at its end is opened', async (t) => {
   const dataDir = tempDir(t)
   const log = await openLog(configFor(dataDir))
   // Enough for branch pages, with records inside leaves and on pages of their own.
-  for (let count = 0; count < 400; count += 1) {
-    await log.append('events', 0, [Buffer.alloc(count % 2 === 0 ? 3_000 : 12_000, count), Buffer.alloc(1_000, count)])
+  for (let count = 0; count < 400; count += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        log.append('events', 0, [Buffer.alloc(n % 2 === 0 ? 3_000 : 12_000, n), Buffer.alloc(1_000, n)]),
+      ),
+    )
   }
   await log.close()
   const file = join(dataDir, 'log', 'data.mdb')
@@ -164,7 +170,7 @@ t.test('a file that lacks only free pages at its end is opened', async (t) => {
 t.test('killed while appending, the log keeps every acknowledged append and no part of another', async (t) => {
   const dataDir = tempDir(t)
   const acknowledged = new Set<number>()
-  for (let cycle = 0; cycle < 5; cycle += 1) {
+  for (let cycle = 0; cycle < KILLS; cycle += 1) {
     const child = startChild(CHILD, ['log', dataDir])
     await child.line(() => child.lines.length > 50 + cycle * 37)
     await child.kill()

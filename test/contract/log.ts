@@ -12,6 +12,7 @@ import {
   type Seq,
   type Topic,
 } from '../../src/log/log.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 export interface OpenedLog {
@@ -21,6 +22,9 @@ export interface OpenedLog {
   readonly reopen?: () => Promise<Log>
 }
 
+const FOLLOWED = sized({ quick: 300, usual: 500, long: 1_500 })
+const SPREAD = sized({ quick: 100, usual: 150, long: 300 })
+const STEPS = sized({ quick: 60, usual: 100, long: 250 })
 const ALL: ReadLimits = { recordsMax: 10_000, bytesMax: 100_000_000, waitMsMax: 0 }
 const WAIT: ReadLimits = { ...ALL, waitMsMax: 30_000 }
 
@@ -139,7 +143,7 @@ export function logContract(t: Test, name: string, open: () => Promise<OpenedLog
     })
 
     await guarantee('a reader right behind the writer misses nothing', async (t, { log }) => {
-      const total = 1_500
+      const total = FOLLOWED
       const seen: string[] = []
       const reading = (async () => {
         let after = 0
@@ -292,7 +296,7 @@ export function logContract(t: Test, name: string, open: () => Promise<OpenedLog
     })
 
     await guarantee('readers at different positions each get everything', async (t, { log }) => {
-      const total = 300
+      const total = SPREAD
       const expected = Array.from({ length: total }, (_, count) => `${count}`)
       const follow = async (recordsMax: number, pauseMs: number) => {
         const seen: string[] = []
@@ -334,7 +338,7 @@ export function logContract(t: Test, name: string, open: () => Promise<OpenedLog
         last: 0,
       }))
       let counter = 0
-      for (let step = 0; step < 250; step += 1) {
+      for (let step = 0; step < STEPS; step += 1) {
         const partition = random.int(2)
         const side = must(model[partition])
         const action = random.int(10)

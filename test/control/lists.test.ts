@@ -12,10 +12,13 @@ import { openListSource } from '../../src/records/list-source.ts'
 import { LIST_DUE, LIST_ENTRY, LIST_GONE, listsOfVisitor, readList, readLists } from '../../src/records/lists.ts'
 import { scanAll, tenantScope } from '../../src/records/scopes.ts'
 import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 const seed = testSeed()
 t.comment(`SEED=${seed}`)
+
+const COMMANDS = sized({ quick: 60, usual: 150, long: 600 })
 
 const WS = 'ws_a'
 const SCOPE = tenantScope(WS, 'live')
@@ -177,7 +180,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
   for (const [place, id] of ids.entries()) await submit(make(id, 'abc'[place] as string, 'visitor', null))
   await submit(make('lst_gone', 'gone', 'visitor', null))
   await submit(list('list.delete', { id: 'lst_gone' }))
-  for (let i = 0; i < 150; i++) {
+  for (let i = 0; i < COMMANDS; i++) {
     const place = r.int(ids.length)
     const id = ids[place] as string
     await submit(

@@ -7,13 +7,13 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { verifyWebhook } from '../../src/domain/webhook-signature.ts'
-import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
-import { cleanUp, startServer } from '../helpers/server.ts'
+import { browserBody, CHROME, eventually } from '../helpers/client.ts'
+import { cleanUp } from '../helpers/server.ts'
+import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
-const server = await startServer()
-const { keys, port } = server
-const service = `http://127.0.0.1:${port}`
+const { server, identify } = await openTenant()
+const { keys, url: service } = server
 
 t.test('only a key of the test environment may listen', async (t) => {
   const of = async (key: string) =>
@@ -55,13 +55,12 @@ t.test('what happens in the test environment arrives, signed, at the address to 
     async () => said,
     (text) => text.includes('listening'),
   )
-  const client = clientOf(server)
-  await client.identify({ ...browserBody('A live GPU'), userAgent: CHROME })
+  await identify({ ...browserBody('A live GPU'), userAgent: CHROME })
   let visit = 0
   // The first may come before whoever tells has heard that somebody listens.
   await eventually(
     async () => {
-      await client.identify({ ...browserBody(`GPU ${++visit}`), userAgent: CHROME }, { key: keys.testSecret })
+      await identify({ ...browserBody(`GPU ${++visit}`), userAgent: CHROME }, { key: keys.testSecret })
       return hits.length
     },
     (count) => count > 0,

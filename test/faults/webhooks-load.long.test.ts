@@ -1,5 +1,6 @@
 // A service that is killed at random moments while visits come from many sides: whatever was accepted is told to each subscription
-// at least once, always under the same id with the same bytes, and hardly anything twice that no kill explains.
+// at least once, always under the same id with the same bytes, and hardly anything twice that no kill explains. The short form is
+// webhooks-kill.test.ts.
 
 import t from 'tap'
 import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
