@@ -15,7 +15,9 @@ const EVENTS = 60
 const RULES_PER_QUERY = 40
 /** Queries under way while this process compiles and interprets. */
 const QUERIES_AT_ONCE = 2
-const RULES_PER_SET = 2_000
+const RULES_PER_SET_MAX = 2_000
+/** The last of so many sets of events is of a plan without scores. */
+const SETS_OF_ALL_KINDS = 5
 
 export interface Finding {
   readonly who: string
@@ -120,7 +122,7 @@ async function differing(
   return { held: expected.reduce((sum, places) => sum + places.length, 0) }
 }
 
-/** `pairs` rules, each against a set of a hundred events. */
+/** `pairs` rules, each against a set of sixty events. */
 export async function fuzzRules(
   engine: SqlEngine,
   seed: number,
@@ -128,15 +130,16 @@ export async function fuzzRules(
   onProgress: (done: number) => void = () => {},
 ): Promise<FuzzResult> {
   const r = rng(seed)
+  const perSet = Math.min(RULES_PER_SET_MAX, Math.ceil(pairs / SETS_OF_ALL_KINDS))
   let done = 0
   let held = 0
   for (let set = 0; done < pairs; set++) {
     const workspace = `ws_${seed}_${set}`
     const events = Array.from({ length: EVENTS }, (_, i) => randomEvent(r, workspace, i))
     await engine.insert(workspace, events)
-    const count = Math.min(RULES_PER_SET, pairs - done)
+    const count = Math.min(perSet, pairs - done)
     const rules = Array.from({ length: count }, () => randomRule(r, events))
-    const scores = set % 5 !== 4
+    const scores = set % SETS_OF_ALL_KINDS !== SETS_OF_ALL_KINDS - 1
     const result = await differing(engine, workspace, rules, events, scores)
     if ('who' in result) {
       const finding = await smallest(engine, workspace, rules[result.rule] as Group, events, result, scores)
