@@ -32,7 +32,11 @@ export function rng(seed: number): Rng {
       return from[int(from.length)] as (typeof from)[number]
     },
     chance: (p) => float() < p,
-    bytes: (n) => Uint8Array.from({ length: n }, () => int(256)),
+    bytes(n) {
+      const drawn = new Uint8Array(n)
+      for (let i = 0; i < n; i += 1) drawn[i] = int(256)
+      return drawn
+    },
     shuffle(from) {
       const copy = [...from]
       for (let last = copy.length - 1; last > 0; last -= 1) {

@@ -59,7 +59,14 @@ export function openDecided(log: LogStore): DecidedSoFar {
   function add(partition: number, record: StoredRecord, { items, erasure, split, ...rest }: EventsRecord): void {
     if (split !== undefined) splits.push({ partition, split })
     items.forEach((item, index) => {
-      const event = { partition, record, item, cells: () => rowAt({ ...rest, items }, index) }
+      let cells: readonly unknown[] | null = null
+      const event = {
+        ...{ partition, record, item },
+        cells: () => {
+          cells ??= rowAt({ ...rest, items }, index)
+          return cells
+        },
+      }
       events.push(event)
       push(byId, item.requestId, event)
       push(byVisitor, visitorOf(item), event)

@@ -76,8 +76,25 @@ export interface SimHost extends Host {
   note(what: string): void
 }
 
+/** Runs what waits for the end of a signal, in the order it came; one listener serves all. */
+function createAborts() {
+  const waiting = new WeakMap<AbortSignal, Set<() => void>>()
+  return (signal: AbortSignal): Set<() => void> => {
+    let found = waiting.get(signal)
+    if (found !== undefined) return found
+    const those = new Set<() => void>()
+    found = those
+    waiting.set(signal, those)
+    signal.addEventListener('abort', () => {
+      for (const done of those) done()
+    })
+    return those
+  }
+}
+
 export function createSimHost(name: string, scheduler: Scheduler, faults: () => Faults, skewMs: number): SimHost {
   const { random } = scheduler
+  const onAbort = createAborts()
   let alive = true
   let lateEffects = true
   let pausedUntil = 0
@@ -137,16 +154,17 @@ export function createSimHost(name: string, scheduler: Scheduler, faults: () => 
     if (!alive) return new Promise(() => undefined)
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve()
+      const aborts = signal === undefined ? null : onAbort(signal)
       let over = false
       const done = () => {
         if (over) return
         over = true
         timer.run = null
-        signal?.removeEventListener('abort', done)
+        aborts?.delete(done)
         resolve()
       }
       const timer = scheduler.after(ms, () => deliver(done))
-      signal?.addEventListener('abort', done)
+      aborts?.add(done)
       if (waiter === null) return
       waiter.wake = () => {
         if (!waiter.woken) step(latency(), done)

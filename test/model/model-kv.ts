@@ -36,8 +36,13 @@ const TEXT_BYTES_MAX = 512
 const LIMIT_MAX = 10_000
 const ASCII = /^[\x20-\x7e]*$/
 
+/** Few scopes are asked for all the time. */
+const scopes = new Set<Scope>()
+
 function checkScope(scope: Scope): void {
+  if (scopes.has(scope)) return
   if (!SCOPE.test(scope)) throw new RangeError('not a scope')
+  scopes.add(scope)
 }
 
 function checkKey(scope: Scope, [collection, id]: Key): void {
@@ -51,7 +56,7 @@ const byBytes = (a: string, b: string): number =>
   ASCII.test(a) && ASCII.test(b) ? (a < b ? -1 : 1) : Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 function encode(value: unknown): Stored['value'] {
-  const encoded = value instanceof Uint8Array ? Uint8Array.from(value) : { packed: Uint8Array.from(packr.pack(value)) }
+  const encoded = value instanceof Uint8Array ? new Uint8Array(value) : { packed: new Uint8Array(packr.pack(value)) }
   const { length } = encoded instanceof Uint8Array ? encoded : encoded.packed
   if (length > VALUE_BYTES_MAX) throw new RangeError('a value is too long')
   return encoded
@@ -59,7 +64,7 @@ function encode(value: unknown): Stored['value'] {
 
 function decode(value: Stored['value']): unknown {
   if (typeof value === 'number') return value
-  return value instanceof Uint8Array ? Uint8Array.from(value) : packr.unpack(value.packed)
+  return value instanceof Uint8Array ? new Uint8Array(value) : packr.unpack(value.packed)
 }
 
 interface Prepared extends Omit<Commit, 'put'> {
@@ -71,8 +76,10 @@ function prepare(commit: Commit, now: number): Prepared {
   checkScope(scope)
   if (check.length + put.length + drop.length + add.length > COMMIT_KEYS_MAX) throw new RangeError('too many keys')
   if (guard !== undefined && !Number.isSafeInteger(guard.next)) throw new RangeError('not a position')
-  for (const key of [...check.map(([k]) => k), ...put.map((p) => p.key), ...drop, ...add.map(([k]) => k)])
-    checkKey(scope, key)
+  for (const [key] of check) checkKey(scope, key)
+  for (const { key } of put) checkKey(scope, key)
+  for (const key of drop) checkKey(scope, key)
+  for (const [key] of add) checkKey(scope, key)
   for (const [, by] of add) if (!Number.isSafeInteger(by)) throw new RangeError('a counter takes integers')
   return {
     ...commit,

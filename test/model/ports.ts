@@ -90,7 +90,7 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
     async append(topic, partition, records, opts = {}) {
       const side = find(topic, partition)
       checkRecords(records)
-      const copies = records.map((bytes) => Uint8Array.from(bytes))
+      const copies = records.map((bytes) => new Uint8Array(bytes))
       const { expectLast } = opts
       const effect = () => {
         if (expectLast !== undefined && expectLast !== side.last)
