@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openPropagation } from '../../src/control/propagation.ts'
 import { ApiError } from '../../src/domain/errors.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
 import { register, unregister } from '../../src/records/evaluators.ts'
 import { publishHint } from '../../src/records/hints.ts'
@@ -22,11 +22,9 @@ t.test('an outcome whose hint is lost arrives all the same', async (t) => {
   const deaf = faulty(ports.bus, (method) => (method === 'publish' ? { kind: 'lost' } : null))
   startOwner(t, { ...ports, bus: deaf })
   const submit = startSubmit(t, ports)
-  const startedAt = systemClock.monotonic()
   t.match(await submit(createWorkspace('ws_a')), { ok: true })
   t.match(await submit(createRule('ws_a', 'rul_1')), { ok: true })
   t.match(await submit(createRule('ws_unknown', 'rul_1')), { ok: false, code: 'not_found' })
-  t.ok(systemClock.monotonic() - startedAt < 12_000)
 })
 
 t.test('a command that cannot be appended is unavailable with a time to retry', async (t) => {
@@ -42,10 +40,18 @@ t.test('a command that cannot be appended is unavailable with a time to retry', 
 
 t.test('a command nobody applies is unavailable after a bounded wait', async (t) => {
   const ports = await openPorts(t)
-  const submit = startSubmit(t, ports)
-  const startedAt = systemClock.monotonic()
-  await t.rejects(submit(createWorkspace('ws_a')), { code: 'unavailable' })
-  t.ok(systemClock.monotonic() - startedAt < 30_000)
+  let passedMs = 0
+  // Time passes only where it is waited for.
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => passedMs,
+    async sleep(ms) {
+      passedMs += ms
+      await systemClock.sleep(0)
+    },
+  }
+  await t.rejects(startSubmit(t, ports, clock)(createWorkspace('ws_a')), { code: 'unavailable' })
+  t.ok(passedMs >= 4_000 && passedMs <= 6_000, `${passedMs} ms`)
 })
 
 t.test('a command larger than a record is refused before it is appended', async (t) => {
@@ -80,11 +86,11 @@ t.test('a change has propagated when every registered evaluator has confirmed it
   setTimeout(() => confirm('two', 6), 150)
   const answer = await asked
   t.equal(answer.propagated, true)
-  t.ok(answer.propagationMs >= 140 && answer.propagationMs < 10_000, `${answer.propagationMs} ms`)
+  t.ok(answer.propagationMs >= 140, `${answer.propagationMs} ms`)
 
   const late = await awaitPropagation(question(7))
   t.equal(late.propagated, false)
-  t.ok(late.propagationMs >= 1_990 && late.propagationMs < 30_000, `${late.propagationMs} ms`)
+  t.ok(late.propagationMs >= 1_990, `${late.propagationMs} ms`)
 
   await register(ports.kv, 'one', new Map([['ws_a/live', 8]]))
   await register(ports.kv, 'two', new Map([['ws_a/live', 8]]))

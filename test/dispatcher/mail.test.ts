@@ -15,6 +15,7 @@ import { readDeliveries } from '../../src/records/deliveries.ts'
 import { publishHint } from '../../src/records/hints.ts'
 import { eventually } from '../helpers/client.ts'
 import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
+import { sized } from '../helpers/depth.ts'
 import { openSmtp } from '../helpers/smtp.ts'
 
 const HOUR = 3_600_000
@@ -136,7 +137,7 @@ t.test(
     t.ok(ended.every(({ status }) => status === 'failed'))
     await stop()
     stop = start()
-    await systemClock.sleep(3_000)
+    await systemClock.sleep(sized({ usual: 500, long: 3_000 }))
     await stop()
     t.equal(smtp.letters.length, 2, 'nothing is said twice')
     const encoded = Buffer.from(`\0fingerpost\0${PASSWORD}`).toString('base64')

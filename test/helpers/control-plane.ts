@@ -12,7 +12,7 @@ import { type ControlReport, runControl } from '../../src/control/owner.ts'
 import { openSubmit } from '../../src/control/submit.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { openKv } from '../../src/kv/open.ts'
-import { systemClock } from '../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Log } from '../../src/log/log.ts'
 import { openLog } from '../../src/log/open.ts'
 import { AUDIT_COLLECTIONS } from '../../src/records/audit.ts'
@@ -75,8 +75,8 @@ export function startOwner(t: Test, ports: Pick<Ports, 'log' | 'kv' | 'bus'>) {
   return { reports, stop, over }
 }
 
-export function startSubmit(t: Test, { log, kv, bus }: Pick<Ports, 'log' | 'kv' | 'bus'>) {
-  const submitter = openSubmit({ log, kv, bus, clock: systemClock, random })
+export function startSubmit(t: Test, { log, kv, bus }: Pick<Ports, 'log' | 'kv' | 'bus'>, clock: Clock = systemClock) {
+  const submitter = openSubmit({ log, kv, bus, clock, random })
   t.teardown(() => submitter.close())
   return submitter.submit
 }
