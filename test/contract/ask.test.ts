@@ -70,11 +70,13 @@ async function openWorld(t: Test, kind: Kind): Promise<World> {
 
 const never = () => false
 
+// Each has a world of its own, and most of them wait.
+t.jobs = 4
 for (const kind of ['local', 'nats'] as const) {
   const guarantee = (title: string, check: (t: Test, world: World) => Promise<void>) =>
-    t.test(`${kind}: ${title}`, async (t) => check(t, await openWorld(t, kind)))
+    void t.test(`${kind}: ${title}`, async (t) => check(t, await openWorld(t, kind)))
 
-  await guarantee('every process is asked, the asking one too, until enough have answered', async (t, world) => {
+  guarantee('every process is asked, the asking one too, until enough have answered', async (t, world) => {
     const names = ['a', 'b', 'c']
     const processes = await Promise.all(names.map((name) => world.process(name)))
     for (const [index, { answer }] of processes.entries()) {
@@ -103,7 +105,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.same(world.errors, [])
   })
 
-  await guarantee('the first good answer ends a question, and later ones are ignored', async (t, world) => {
+  guarantee('the first good answer ends a question, and later ones are ignored', async (t, world) => {
     const asker = await world.process('asker')
     const [quick, slow] = [await world.process('quick'), await world.process('slow')]
     quick.answer('q', () => 'quick')
@@ -125,7 +127,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.same(world.errors, [])
   })
 
-  await guarantee('time ends a question with what came, and null is no answer', async (t, world) => {
+  guarantee('time ends a question with what came, and null is no answer', async (t, world) => {
     const asker = await world.process('asker')
     asker.answer('q', () => null)
     asker.answer('q', async () => null)
@@ -138,7 +140,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.equal(world.sleeping(), 0)
   })
 
-  await guarantee('answers find their own question, however many are under way', async (t, world) => {
+  guarantee('answers find their own question, however many are under way', async (t, world) => {
     const askers = [await world.process('a'), await world.process('b')] as const
     const answerer = await world.process('answerer')
     answerer.answer('double', async (n) => {
@@ -157,7 +159,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.equal(world.sleeping(), 0)
   })
 
-  await guarantee('more questions than allowed are Unavailable, and room comes back', async (t, world) => {
+  guarantee('more questions than allowed are Unavailable, and room comes back', async (t, world) => {
     const asker = await world.process('asker', { questionsMax: 3 })
     asker.answer('q', () => 'yes')
     await world.settle()
@@ -167,7 +169,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.same(await asker.ask('q', 0, { enough: () => true, timeoutMs: 60_000 }), ['yes'])
   })
 
-  await guarantee('an answerer that fails is reported and harms no question', async (t, world) => {
+  guarantee('an answerer that fails is reported and harms no question', async (t, world) => {
     const asker = await world.process('asker')
     asker.answer('q', () => {
       throw new Error('at once')
@@ -190,7 +192,7 @@ for (const kind of ['local', 'nats'] as const) {
     t.equal(world.sleeping(), 0)
   })
 
-  await guarantee('closing ends its questions and its answers, not those of others', async (t, world) => {
+  guarantee('closing ends its questions and its answers, not those of others', async (t, world) => {
     const [leaving, staying] = [await world.process('leaving'), await world.process('staying')]
     leaving.answer('q', () => 'leaving')
     const stop = staying.answer('q', () => 'gone')

@@ -10,7 +10,7 @@ import { HOSTILE, randomEvent } from '../helpers/stored-events.ts'
 
 const ROWS = 400
 /** An insert costs much, and what its token does is no matter of its form. */
-const REPEATED = sized({ usual: 1, long: 3 })
+const REPEATED = sized({ quick: 0, usual: 1, long: 3 })
 /** More different texts than places of one byte can tell apart. */
 const TEXTS_MANY = 300
 

@@ -10,8 +10,11 @@ import t from 'tap'
 import { type EmbeddedClickHouse, openEmbeddedClickHouse } from '../../src/clickhouse/embedded.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
+import { sized } from '../helpers/depth.ts'
 import { clickhouseContract } from './clickhouse.ts'
 
+/** The quick run kills and restarts no engine. */
+const WHOLE = sized({ quick: false, usual: true, long: true })
 const SOURCES = fileURLToPath(new URL('../../src', import.meta.url))
 const quiet = { info() {}, warn() {} }
 const openAt = (dataDir: string, database: string, lockWaitMsMax = 60_000) =>
@@ -73,29 +76,31 @@ t.test('the engine ignores the signals of its group, keeps its folder to itself,
   t.notOk(alive(pid))
 })
 
-t.test('the engine dies with a killed parent, and the next owner gets the folder', async (t) => {
-  const dataDir = temporary()
-  const module = pathToFileURL(join(SOURCES, 'clickhouse/embedded.js')).href
-  const clock = pathToFileURL(join(SOURCES, 'lib/clock.js')).href
-  const script = `
-    const { openEmbeddedClickHouse } = await import(${JSON.stringify(module)})
-    const { systemClock } = await import(${JSON.stringify(clock)})
-    const log = { info() {}, warn() {} }
-    const engine = await openEmbeddedClickHouse({ dataDir: ${JSON.stringify(dataDir)}, database: 'default', clock: systemClock, log })
-    engine.query('SELECT sleep(3)').catch(() => {})
-    setTimeout(() => console.log(engine.pid()), 200)`
-  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+if (WHOLE) {
+  t.test('the engine dies with a killed parent, and the next owner gets the folder', async (t) => {
+    const dataDir = temporary()
+    const module = pathToFileURL(join(SOURCES, 'clickhouse/embedded.js')).href
+    const clock = pathToFileURL(join(SOURCES, 'lib/clock.js')).href
+    const script = `
+      const { openEmbeddedClickHouse } = await import(${JSON.stringify(module)})
+      const { systemClock } = await import(${JSON.stringify(clock)})
+      const log = { info() {}, warn() {} }
+      const engine = await openEmbeddedClickHouse({ dataDir: ${JSON.stringify(dataDir)}, database: 'default', clock: systemClock, log })
+      engine.query('SELECT sleep(3)').catch(() => {})
+      setTimeout(() => console.log(engine.pid()), 200)`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [output] = await once(parent.stdout, 'data')
+    const pid = Number(output)
+    t.ok(alive(pid))
+    parent.kill('SIGKILL')
+    const engine = await openAt(dataDir, 'default')
+    t.teardown(() => engine.close())
+    t.ok(await gone(pid, 30_000))
+    t.same(await engine.query('SELECT 1 AS one'), [{ one: 1 }])
   })
-  const [output] = await once(parent.stdout, 'data')
-  const pid = Number(output)
-  t.ok(alive(pid))
-  parent.kill('SIGKILL')
-  const engine = await openAt(dataDir, 'default')
-  t.teardown(() => engine.close())
-  t.ok(await gone(pid, 30_000))
-  t.same(await engine.query('SELECT 1 AS one'), [{ one: 1 }])
-})
+}
 
 t.test('without chdb the failure says what to install', async (t) => {
   const folder = temporary()

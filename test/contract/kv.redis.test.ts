@@ -53,7 +53,7 @@ const clustered = await started(t, { cluster: true })
 // Beside each other, for they wait.
 t.jobs = 3
 contractOn('redis', single, false)
-contractOn('redis cluster', clustered, true)
+if (sized({ quick: false, usual: true, long: true })) contractOn('redis cluster', clustered, true)
 
 t.test('a collection of passing records leaves nothing on the server but its latest', async (t) => {
   const prefix = freshPrefix()

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Limits } from '../../src/limits/limits.ts'
 import { openLimits } from '../../src/limits/open.ts'
+import { sized } from '../helpers/depth.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
 import { limitsContract } from './limits.ts'
 
@@ -24,7 +25,7 @@ const clustered = await startRedis({ cluster: true })
 t.teardown(() => clustered.remove())
 
 t.jobs = 3
-for (const cluster of [false, true]) {
+for (const cluster of sized({ quick: [true], usual: [false, true], long: [false, true] })) {
   limitsContract(t, cluster ? 'redis cluster' : 'redis', async () => ({
     limits: await openOn(cluster ? clustered : server, cluster),
     pass: systemClock.sleep,

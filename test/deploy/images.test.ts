@@ -5,11 +5,14 @@ import { builtinModules } from 'node:module'
 import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
 import { startChild } from '../helpers/child.ts'
+import { sized } from '../helpers/depth.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 import { filesUnder, read, root } from './deploy.ts'
 
 t.teardown(cleanUp)
 
+/** The quick run starts no server of its own. */
+const STARTS = sized({ quick: false, usual: true, long: true })
 const DOCKERFILES = ['deploy/single.Dockerfile', 'deploy/cluster.Dockerfile']
 const manifest = JSON.parse(read('package.json')) as {
   name: string
@@ -160,23 +163,25 @@ t.test('what is bundled is named with its licence, and what was bundled of is fo
   for (const name of packages) t.match(licences, `\n${name} `, `the licence of ${name}`)
 })
 
-t.test('a server of nothing but the files of the image becomes ready, and its health check says so', async (t) => {
-  const image = temporaryFolder()
-  const files = ['package.json', 'build/build-info.json', 'deploy/healthcheck.mjs']
-  for (const folder of ['build/server', 'build/sdk', 'config']) files.push(...filesUnder(folder))
-  for (const file of files) {
-    mkdirSync(dirname(join(image, file)), { recursive: true })
-    cpSync(join(root, file), join(image, file))
-  }
-  symlinkSync(relative(image, join(root, 'node_modules')), join(image, 'node_modules'))
-  const server = await startServer({ main: join(image, 'build/server/main.js') })
-  const check = async (path: string, port: number) => {
-    const shell = `FINGERPOST_PORT=${port}; export FINGERPOST_PORT;`
-    const { process: child } = startChild(join(image, 'deploy/healthcheck.mjs'), [path], shell)
-    return await new Promise((resolve) => child.once('exit', resolve))
-  }
-  t.equal(await check('/readyz', server.port), 0)
-  t.equal(await check('/nowhere', server.port), 1)
-  t.equal(await server.stop(), 0)
-  t.equal(await check('/readyz', server.port), 1)
-})
+if (STARTS) {
+  t.test('a server of nothing but the files of the image becomes ready, and its health check says so', async (t) => {
+    const image = temporaryFolder()
+    const files = ['package.json', 'build/build-info.json', 'deploy/healthcheck.mjs']
+    for (const folder of ['build/server', 'build/sdk', 'config']) files.push(...filesUnder(folder))
+    for (const file of files) {
+      mkdirSync(dirname(join(image, file)), { recursive: true })
+      cpSync(join(root, file), join(image, file))
+    }
+    symlinkSync(relative(image, join(root, 'node_modules')), join(image, 'node_modules'))
+    const server = await startServer({ main: join(image, 'build/server/main.js') })
+    const check = async (path: string, port: number) => {
+      const shell = `FINGERPOST_PORT=${port}; export FINGERPOST_PORT;`
+      const { process: child } = startChild(join(image, 'deploy/healthcheck.mjs'), [path], shell)
+      return await new Promise((resolve) => child.once('exit', resolve))
+    }
+    t.equal(await check('/readyz', server.port), 0)
+    t.equal(await check('/nowhere', server.port), 1)
+    t.equal(await server.stop(), 0)
+    t.equal(await check('/readyz', server.port), 1)
+  })
+}
