@@ -18,9 +18,9 @@ export type Recorded = {
   atMs: number
 }
 
-/** `drop` closes the connection without an answer, `hang` never answers. */
+/** `drop` closes the connection without an answer, `hang` never answers; an answer that is held comes after `until`. */
 export type Reply =
-  | { status: number; headers?: Record<string, string>; body?: unknown; delayMs?: number }
+  | { status: number; headers?: Record<string, string>; body?: unknown; until?: Promise<unknown> }
   | 'drop'
   | 'hang'
 
@@ -34,6 +34,8 @@ export type FakeService = {
   /** Answers for the next identifications; when none is left, `defaultReply`. */
   replies: Reply[]
   defaultReply: Reply
+  /** As it was when it began. */
+  forget(): void
   close(): Promise<void>
 }
 
@@ -70,8 +72,11 @@ const pages: Record<string, { html: string; policy?: string }> = {
 }
 
 export async function startFakeService(): Promise<FakeService> {
-  const service = { bodies: [], preflights: [], violations: [], replies: [] } as unknown as FakeService
-  service.defaultReply = found()
+  const service = {} as FakeService
+  service.forget = () => {
+    Object.assign(service, { bodies: [], preflights: [], violations: [], replies: [], defaultReply: found() })
+  }
+  service.forget()
   const server = createServer((request, response) => {
     handle(service, request, response).catch((error: unknown) => response.destroy(error as Error))
   })
@@ -126,7 +131,7 @@ async function identify(service: FakeService, request: IncomingMessage, response
     request.socket.destroy()
     return
   }
-  if (reply.delayMs) await new Promise((resolve) => setTimeout(resolve, reply.delayMs))
+  await reply.until
   response.writeHead(reply.status, {
     'Content-Type': 'application/json',
     'Access-Control-Allow-Origin': '*',

@@ -1,7 +1,8 @@
-// What the SDK tests share: one Chromium per test file, a fresh scripted service per test, and expressions run in its pages.
+// What the SDK tests share: one Chromium, one page and one scripted service per test file, both as new for each test, and
+// expressions run in the page.
 
 import { existsSync } from 'node:fs'
-import type { Page } from 'playwright-core'
+import type { CDPSession, ConsoleMessage, Page } from 'playwright-core'
 import type { TAP, Test } from 'tap'
 import { type Chromium, makeFolder, startChromium } from './chromium.ts'
 import { type FakeService, type Recorded, root, startFakeService } from './fake-service.ts'
@@ -9,12 +10,18 @@ import { type FakeService, type Recorded, root, startFakeService } from './fake-
 export type Scene = { service: FakeService; page: Page; errors: string[] }
 
 export type Stage = {
-  /** A page of a fresh service, hence with empty storage; `before` is script that runs ahead of the page's own. */
+  /**
+   * The page with empty storage, and the service with nothing recorded. `before` is script that runs ahead of the page's own;
+   * it takes a page of its own, since such a script stays.
+   */
   open(test: Test, path: string, before?: string): Promise<Scene>
   openPrivate: Chromium['openPrivate']
   /** Addresses asked for that are not on this machine. */
   foreignRequests: string[]
 }
+
+/** For any one step of a page, on a machine with much else to do. */
+const PATIENCE_MS = 120_000
 
 export const token = `st_${'Ab1-_.'.repeat(20)}`
 
@@ -22,6 +29,9 @@ export const token = `st_${'Ab1-_.'.repeat(20)}`
 export function setStage(t: TAP): Stage {
   const foreignRequests: string[] = []
   let chromium: Chromium
+  let shared: Page
+  let devtools: CDPSession
+  let service: FakeService
   let profile: Awaited<ReturnType<typeof makeFolder>>
 
   t.before(async () => {
@@ -31,16 +41,22 @@ export function setStage(t: TAP): Stage {
     }
     profile = await makeFolder('sdk')
     chromium = await startChromium(profile.path)
+    chromium.context.setDefaultTimeout(PATIENCE_MS)
     chromium.context.on('request', (request) => {
       const { protocol, hostname } = new URL(request.url())
       if (protocol.startsWith('http') && hostname !== '127.0.0.1' && hostname !== 'localhost') {
         foreignRequests.push(request.url())
       }
     })
+    shared = await chromium.context.newPage()
+    devtools = await chromium.context.newCDPSession(shared)
+    // One address for all tests: a new one costs a process of the browser each time.
+    service = await startFakeService()
   })
 
   t.teardown(async () => {
     await chromium.close()
+    await service.close()
     await profile.remove()
   })
 
@@ -48,19 +64,21 @@ export function setStage(t: TAP): Stage {
     foreignRequests,
     openPrivate: () => chromium.openPrivate(),
     async open(test, path, before) {
-      // Cookies do not tell ports apart, so those of the test before would still be there.
+      await devtools.send('Storage.clearDataForOrigin', { origin: service.url, storageTypes: 'all' })
+      // Cookies do not tell ports apart.
       await chromium.context.clearCookies()
-      const service = await startFakeService()
-      const page = await chromium.context.newPage()
+      service.forget()
+      const page = before ? await chromium.context.newPage() : shared
       const errors: string[] = []
-      page.on('pageerror', (error) => errors.push(error.message))
-      page.on('console', (message) => {
+      const onError = (error: Error) => errors.push(error.message)
+      const onMessage = (message: ConsoleMessage) => {
         if (/Content Security Policy/i.test(message.text())) errors.push(message.text())
-      })
+      }
+      page.on('pageerror', onError).on('console', onMessage)
       if (before) await page.addInitScript(before)
       test.teardown(async () => {
-        await page.close()
-        await service.close()
+        page.off('pageerror', onError).off('console', onMessage)
+        if (before) await page.close()
       })
       await page.goto(service.url + path)
       await page.waitForFunction('typeof Fingerpost === "object"')
@@ -69,10 +87,15 @@ export function setStage(t: TAP): Stage {
   }
 }
 
+/** A client that collects as much as it can. */
+export const THOROUGH = 'budgetMs: 30000'
+/** A client that collects as little as it can, where only the sending is of interest. */
+export const HASTY = 'budgetMs: 1'
+
 /** Loads a client in the page and answers an expression about it. */
-export function run<T>(page: Page, expression: string, options = 'budgetMs: 300'): Promise<T> {
+export function run<T>(page: Page, expression: string, options = HASTY): Promise<T> {
   return page.evaluate<T>(`(async () => {
-    const client = Fingerpost.load({ publicKey: 'pk_test_x', ${options} })
+    const client = Fingerpost.load({ publicKey: 'pk_test_x', timeoutMs: 60000, ${options} })
     return ${expression}
   })()`)
 }

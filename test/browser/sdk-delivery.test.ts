@@ -1,11 +1,13 @@
 // How the browser SDK delivers a visit: tokens in three stores, retries of the same bytes, refusals and time limits.
 
 import t from 'tap'
+import { until } from '../helpers/processes.ts'
 import { found } from './fake-service.ts'
-import { only, readStores, run, setStage, token } from './scene.ts'
+import { only, readStores, run, setStage, THOROUGH, token } from './scene.ts'
 
 t.setTimeout(600_000)
 const stage = setStage(t)
+const PATIENCE_MS = 120_000
 
 const forgetCookie = `document.cookie = 'fingerpost_test=; Path=/; Max-Age=0'`
 const forgetLocal = `localStorage.removeItem('fingerpost_test')`
@@ -77,11 +79,20 @@ t.test('a service that stays unavailable rejects after three tries', async (t) =
   t.equal(service.bodies.length, 3)
 })
 
-t.test('a silent service rejects when the time is up', async (t) => {
-  const { service, page } = await stage.open(t, '/plain')
+// Long timers of this page are due when the test says so.
+const ownTime = `
+  const own = window.setTimeout
+  const late = []
+  window.setTimeout = (act, ms, ...rest) => ms < 100000 ? own(act, ms, ...rest) : late.push(act)
+  window.timeIsUp = () => late.splice(0).forEach((act) => act())`
+
+t.test('a silent service rejects when the time is up, and is not asked again', async (t) => {
+  const { service, page } = await stage.open(t, '/plain', ownTime)
   service.defaultReply = 'hang'
-  const outcome = await run(page, caught('client.get()'), 'timeoutMs: 700')
-  t.match(outcome, { code: 'timeout', status: 0 })
+  const outcome = run(page, caught('client.get()'), 'budgetMs: 1, timeoutMs: 700000')
+  await until('the service is asked', PATIENCE_MS, () => service.bodies.length === 1)
+  await page.evaluate('timeIsUp()')
+  t.match(await outcome, { code: 'timeout', status: 0 })
   t.equal(service.bodies.length, 1)
 })
 
@@ -111,15 +122,19 @@ t.test('reset empties all three stores, also while a request is under way', asyn
   await run(page, 'await client.get()')
   await run(page, 'await client.reset()')
   t.same(await run(page, readStores), empty)
-  service.replies = [{ ...(found(token) as object), delayMs: 500 } as never]
-  const late = `await (async () => {
-    const pending = client.get()
-    await client.components()
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    await client.reset()
-    await pending
-  })()`
-  await run(page, late)
+  let answer: (value?: unknown) => void = () => undefined
+  const told = new Promise((resolve) => {
+    answer = resolve
+  })
+  service.replies = [{ ...(found(token) as object), until: told } as never]
+  await page.evaluate(`(() => {
+    window.slow = Fingerpost.load({ publicKey: 'pk_test_x', timeoutMs: 60000, budgetMs: 1 })
+    window.pending = slow.get()
+  })()`)
+  await until('the request is under way', PATIENCE_MS, () => service.bodies.length === 2)
+  await page.evaluate('slow.reset()')
+  answer()
+  await page.evaluate('pending')
   t.equal(service.bodies[1]?.body.storageToken, null)
   t.same(await run(page, readStores), empty)
 })
@@ -135,7 +150,7 @@ t.test('a token of the test environment is not shown to the live one', async (t)
 t.test('denied storage changes nothing but the token', async (t) => {
   const { service, page, errors } = await stage.open(t, '/sandboxed')
   service.replies = [found(token)]
-  const result = await run<Record<string, unknown>>(page, 'await client.get()')
+  const result = await run<Record<string, unknown>>(page, 'await client.get()', THOROUGH)
   t.equal(result.visitorId, 'pv_abcdefghij0123456789')
   const { body } = only(service)
   t.equal(body.storageToken, null)

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { found, root, startFakeService } from './fake-service.ts'
-import { only, readStores, run, setStage, token } from './scene.ts'
+import { HASTY, only, readStores, run, setStage, THOROUGH, token } from './scene.ts'
 import { isNumber, vocabulary } from './vocabulary.ts'
 
 t.setTimeout(600_000)
@@ -15,7 +15,7 @@ t.test('every name of the vocabulary is sent with its shape, from a page under a
   const result = await run<Record<string, unknown>>(
     page,
     `await client.get({ linkedId: 'user_42', email: 'a@b.example', tag: { action: 'login' } })`,
-    'budgetMs: 10000',
+    THOROUGH,
   )
   t.equal(result.visitorId, 'pv_abcdefghij0123456789')
   const { path, contentType, body, text } = only(service)
@@ -45,7 +45,7 @@ t.test('every name of the vocabulary is sent with its shape, from a page under a
 
 t.test('the module build works like the classic one', async (t) => {
   const { service, page, errors } = await stage.open(t, '/module')
-  const result = await run<Record<string, unknown>>(page, 'await client.get()', 'budgetMs: 10000')
+  const result = await run<Record<string, unknown>>(page, 'await client.get()', THOROUGH)
   t.equal(result.visitorId, 'pv_abcdefghij0123456789')
   const { components } = only(service).body
   t.same(Object.keys(components).sort(), Object.keys(vocabulary).sort())
@@ -57,7 +57,7 @@ t.test('an SDK of another origin sends there without a preflight and still asks 
   const host = await startFakeService()
   t.teardown(() => host.close())
   const { service, page } = await stage.open(t, `/other-origin/${host.port}`)
-  await run(page, 'await client.get()', 'budgetMs: 10000')
+  await run(page, 'await client.get()', THOROUGH)
   t.equal(service.bodies.length, 0)
   t.same([...host.preflights, ...service.preflights], [])
   t.ok(vocabulary.worker?.(only(host).body.components.worker.value))
@@ -72,7 +72,7 @@ t.test('a private window is noticed', async (t) => {
   })
   const page = await context.newPage()
   await page.goto(`${service.url}/strict`)
-  await run(page, 'await client.get()', 'budgetMs: 10000')
+  await run(page, 'await client.get()', THOROUGH)
   const { components } = only(service).body
   t.same(components.incognito.value, { isPrivate: true, browserName: 'Chrome' })
   t.same(components.lies.value, [])
@@ -80,31 +80,27 @@ t.test('a private window is noticed', async (t) => {
 
 t.test('a policy without workers costs the worker entry and nothing else', async (t) => {
   const { service, page } = await stage.open(t, '/no-workers')
-  await run(page, 'await client.get()', 'budgetMs: 10000')
+  await run(page, 'await client.get()', THOROUGH)
   const { components } = only(service).body
   t.type(components.worker.error, 'string')
   const failed = Object.keys(components).filter((name) => 'error' in components[name])
   t.same(failed, ['worker'])
 })
 
-t.test('a component that never answers becomes a timeout entry and does not delay the answer', async (t) => {
+// The check of storage never settles here, so whoever waited for it would never answer.
+t.test('a component that never answers becomes a timeout entry and is not waited for', async (t) => {
   const stall = 'StorageManager.prototype.estimate = () => new Promise(() => {})'
   const { service, page } = await stage.open(t, '/plain', stall)
-  const tookMs = await run<number>(
-    page,
-    'await (async () => { const start = performance.now(); await client.get(); return performance.now() - start })()',
-    'budgetMs: 600',
-  )
+  await run(page, 'await client.get()', 'budgetMs: 600')
   const { components } = only(service).body
   t.equal(components.storage.error, 'timeout')
   t.type(components.userAgent.value, 'string')
   t.same(Object.keys(components).sort(), Object.keys(vocabulary).sort())
-  t.ok(tookMs < 10_000, `took ${tookMs} ms`)
 })
 
 t.test('what devices are filed by is sent however short the budget', async (t) => {
   const { service, page } = await stage.open(t, '/plain')
-  await run(page, 'await client.get()', 'budgetMs: 1')
+  await run(page, 'await client.get()', HASTY)
   const { components } = only(service).body
   for (const name of ['userAgent', 'platform', 'languages', 'timezone', 'screenResolution', 'webGlBasics']) {
     t.ok(vocabulary[name]?.(components[name].value), name)
@@ -112,35 +108,35 @@ t.test('what devices are filed by is sent however short the budget', async (t) =
   t.equal(components.fonts.error, 'timeout')
 })
 
-t.test('a component that throws becomes an error entry', async (t) => {
-  const broken = 'HTMLCanvasElement.prototype.toDataURL = () => { throw new Error("no reading") }'
-  const { service, page } = await stage.open(t, '/plain', broken)
-  await run(page, 'await client.get()', 'budgetMs: 10000')
-  const { components } = only(service).body
-  t.equal(components.canvas.error, 'no reading')
-  t.ok(components.lies.value.includes('HTMLCanvasElement.toDataURL:source'), 'and the replacement is noticed')
-})
-
-t.test('spoofed navigator values are reported as lies', async (t) => {
-  const spoof = `
+t.test('a page that replaces what browsers have', async (t) => {
+  const { service, page } = await stage.open(
+    t,
+    '/plain',
+    `HTMLCanvasElement.prototype.toDataURL = () => { throw new Error("no reading") }
     Object.defineProperty(Navigator.prototype, 'platform', { get: () => 'Win32' })
-    Object.defineProperty(navigator, 'hardwareConcurrency', { get: () => 64 })`
-  const { service, page } = await stage.open(t, '/plain', spoof)
-  await run(page, 'await client.get()', 'budgetMs: 10000')
-  const { components } = only(service).body
-  t.ok(components.lies.value.includes('Navigator.platform:source'))
-  t.ok(components.lies.value.includes('Navigator.hardwareConcurrency:shadowed'))
-  t.not(components.worker.value.platform, 'Win32', 'a worker is not reached by the spoof')
-})
-
-t.test('an oversized component is left out so that the body stays below 60 KiB', async (t) => {
-  const large = `Object.defineProperty(Navigator.prototype, 'vendor', { get: () => 'v'.repeat(70000) })`
-  const { service, page } = await stage.open(t, '/plain', large)
-  await run(page, 'await client.get()', 'budgetMs: 10000')
+    Object.defineProperty(navigator, 'hardwareConcurrency', { get: () => 64 })
+    Object.defineProperty(Navigator.prototype, 'vendor', { get: () => 'v'.repeat(70000) })`,
+  )
+  await run(page, 'await client.get()', THOROUGH)
   const { text, body } = only(service)
-  t.ok(Buffer.byteLength(text) <= 60 * 1024)
-  t.same(body.components.vendor, { error: 'too_large' })
-  t.type(body.components.userAgent.value, 'string')
+  const { components } = body
+
+  t.test('a component that throws becomes an error entry', async (t) => {
+    t.equal(components.canvas.error, 'no reading')
+    t.ok(components.lies.value.includes('HTMLCanvasElement.toDataURL:source'), 'and the replacement is noticed')
+  })
+
+  t.test('spoofed navigator values are reported as lies', async (t) => {
+    t.ok(components.lies.value.includes('Navigator.platform:source'))
+    t.ok(components.lies.value.includes('Navigator.hardwareConcurrency:shadowed'))
+    t.not(components.worker.value.platform, 'Win32', 'a worker is not reached by the spoof')
+  })
+
+  t.test('an oversized component is left out so that the body stays below 60 KiB', async (t) => {
+    t.ok(Buffer.byteLength(text) <= 60 * 1024)
+    t.same(components.vendor, { error: 'too_large' })
+    t.type(components.userAgent.value, 'string')
+  })
 })
 
 t.test('the demo page shows the result under its policy', async (t) => {
