@@ -26,16 +26,27 @@ const executables: Readonly<Record<Kind, string>> = {
   chromium: executable,
   firefox: process.env.FIREFOX ?? 'firefox-esr',
 }
-const exitMsMax = 15_000
+/** A browser that is killed may lose what pages stored. */
+const exitMsMax = 120_000
 
 /** The same for Firefox as the flags of Chromium. */
 const firefoxPrefs: Start['prefs'] = {
   'app.update.enabled': false,
+  'app.normandy.enabled': false,
   'browser.aboutwelcome.enabled': false,
+  'browser.newtab.preload': false,
+  'browser.safebrowsing.downloads.enabled': false,
+  'browser.safebrowsing.malware.enabled': false,
+  'browser.safebrowsing.phishing.enabled': false,
   'browser.sessionstore.resume_from_crash': false,
   'browser.shell.checkDefaultBrowser': false,
   'browser.startup.homepage_override.mstone': 'ignore',
+  'browser.topsites.contile.enabled': false,
   'datareporting.policy.dataSubmissionEnabled': false,
+  'dom.ipc.processPrelaunch.enabled': false,
+  'extensions.getAddons.cache.enabled': false,
+  'extensions.systemAddon.update.enabled': false,
+  'media.gmp-manager.updateEnabled': false,
   'network.captive-portal-service.enabled': false,
   'network.connectivity-service.enabled': false,
   // A proxy where nobody listens; loopback addresses never go through one.
@@ -44,6 +55,7 @@ const firefoxPrefs: Start['prefs'] = {
   'network.proxy.http_port': 9,
   'network.proxy.ssl': '127.0.0.1',
   'network.proxy.ssl_port': 9,
+  'services.settings.server': 'data:,',
   'termsofuse.bypassNotification': true,
   'toolkit.telemetry.reportingpolicy.firstRun': false,
 }

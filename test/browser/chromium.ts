@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 
 export const executable = process.env.CHROMIUM ?? '/usr/bin/chromium'
-const startMsMax = 90_000
-const exitMsMax = 10_000
+const startMsMax = 240_000
+const exitMsMax = 120_000
 
 /** No first-run pages, no questions, and nothing but this machine. */
 export const quietFlags = [

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 const executable = process.env.XVFB ?? 'Xvfb'
-const startMsMax = 60_000
+const startMsMax = 240_000
 
 export type Display = {
   /** For the variable DISPLAY. */

@@ -9,7 +9,7 @@ export type Marionette = {
 
 type Waiting = { resolve(value: unknown): void; reject(error: Error): void }
 
-const connectMsMax = 90_000
+const connectMsMax = 240_000
 
 /** Connects as soon as the browser listens, and begins a WebDriver session. */
 export async function openMarionette(port: number): Promise<Marionette> {
