@@ -1,5 +1,5 @@
 // DELETE /v1/visitors/{id} against a real server: from the answer on nothing of the visitor is shown, and its token does not
-// bring it back. `faults/survive.test.ts` has the same of a kill -9.
+// bring it back. `faults/events-survive.test.ts` has the same of a kill -9.
 
 import t from 'tap'
 import { browserBody, CHROME, eventually } from '../helpers/client.ts'

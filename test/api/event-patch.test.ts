@@ -1,5 +1,5 @@
 // PATCH /v1/events/{id}: what is said of an event afterwards is shown at once, reaches lists and backtests within two seconds, and
-// stays through repetition and the erasure of the visitor; `faults/survive.test.ts` kills the server after it.
+// stays through repetition and the erasure of the visitor; `faults/events-survive.test.ts` kills the server after it.
 
 import t from 'tap'
 import { browserBody, CHROME, errorOf, eventually } from '../helpers/client.ts'
