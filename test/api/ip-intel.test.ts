@@ -1,5 +1,5 @@
 // IP intelligence end to end: lists named by settings, `fingerpost data update`, events that say what is known of an address,
-// and lists that change or vanish while the server runs.
+// and lists that change or vanish while the server runs. One server reads one list from what was fetched, all others in place.
 
 import { execFile } from 'node:child_process'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -58,34 +58,51 @@ async function until(t: Test, what: string, holds: () => Promise<boolean>): Prom
   t.ok(held, what)
 }
 
-t.test('events say what lists know of their address, as long as there are lists', async (t) => {
-  const dir = temporaryFolder()
-  const file = (name: string, text: string) => {
-    const path = join(dir, name)
-    writeFileSync(path, text)
-    return path
-  }
-  const tor = file('tor.txt', '198.51.100.66\n')
-  const server = await startServer({
-    env: {
-      FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32,10.0.0.0/8',
-      FINGERPOST_IP_POLL_MS: '150',
-      FINGERPOST_IP_TOR_FILE: tor,
-      FINGERPOST_IP_VPN_FILE: `Example VPN=${file('vpn.txt', '203.0.113.0/25\n')},${file('vpn-asn.txt', 'AS64500 # OtherVPN\n')}`,
-      FINGERPOST_IP_DATACENTER_FILE: file('dc.txt', '192.0.2.0/24\n'),
-      FINGERPOST_IP_RELAY_FILE: file('relay.csv', '192.0.2.128/25,DE,DE-BE,Berlin,\n'),
-      FINGERPOST_IP_BAD_ASN_FILE: file('bad.csv', 'ASN,Entity\n64501,"Bad, Inc."\n'),
-      FINGERPOST_IP_ASN_FILE: file(
-        'asn.csv',
-        '192.0.2.0,192.0.2.255,64502,Hosting GmbH\n198.51.100.0,198.51.100.127,64500,Net\n198.51.100.128,198.51.100.255,64501,Bad\n',
-      ),
-      FINGERPOST_IP_GEO_FILE: file(
-        'geo.csv',
-        '192.0.2.0,192.0.2.255,NA,US,California,Los Angeles,34.05,-118.24\n2001:db8::,2001:db8::ffff,JP\n203.0.113.0,203.0.113.255,CZ\n',
-      ),
-    },
-  })
+const dir = temporaryFolder()
+const file = (name: string, text: string) => {
+  const path = join(dir, name)
+  writeFileSync(path, text)
+  return path
+}
+const tor = file('tor.txt', '198.51.100.66\n')
 
+let fetched = '192.0.2.128/25,DE,DE-BE,Berlin,\n'
+const lists = createServer((_, response) => void response.end(fetched))
+await new Promise<void>((resolve) => lists.listen(0, '127.0.0.1', resolve))
+t.teardown(() => lists.close())
+const dataDir = temporaryFolder()
+const fromUrl = {
+  FINGERPOST_IP_RELAY_URL: `http://127.0.0.1:${(lists.address() as { port: number }).port}/relays`,
+}
+const main = new URL('../../src/main.js', import.meta.url).pathname
+const update = async () =>
+  await promisify(execFile)(process.execPath, [main, 'data', 'update'], {
+    env: { PATH: process.env.PATH, FINGERPOST_DATA_DIR: dataDir, ...fromUrl },
+  })
+const before = await update()
+
+const server = await startServer({
+  dataDir,
+  env: {
+    ...fromUrl,
+    FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32,10.0.0.0/8',
+    FINGERPOST_IP_POLL_MS: '150',
+    FINGERPOST_IP_TOR_FILE: tor,
+    FINGERPOST_IP_VPN_FILE: `Example VPN=${file('vpn.txt', '203.0.113.0/25\n')},${file('vpn-asn.txt', 'AS64500 # OtherVPN\n')}`,
+    FINGERPOST_IP_DATACENTER_FILE: file('dc.txt', '192.0.2.0/24\n'),
+    FINGERPOST_IP_BAD_ASN_FILE: file('bad.csv', 'ASN,Entity\n64501,"Bad, Inc."\n'),
+    FINGERPOST_IP_ASN_FILE: file(
+      'asn.csv',
+      '192.0.2.0,192.0.2.255,64502,Hosting GmbH\n198.51.100.0,198.51.100.127,64500,Net\n198.51.100.128,198.51.100.255,64501,Bad\n',
+    ),
+    FINGERPOST_IP_GEO_FILE: file(
+      'geo.csv',
+      '192.0.2.0,192.0.2.255,NA,US,California,Los Angeles,34.05,-118.24\n2001:db8::,2001:db8::ffff,JP\n203.0.113.0,203.0.113.255,CZ\n',
+    ),
+  },
+})
+
+t.test('events say what lists know of their address, as long as there are lists', async (t) => {
   const hosted = await of(server, '192.0.2.7', { components: { timezone: { value: 'Europe/Prague' } } })
   t.match(hosted.ip, {
     address: '192.0.2.*',
@@ -165,33 +182,19 @@ t.test('events say what lists know of their address, as long as there are lists'
     async () => (await of(server, '198.51.100.67')).signalDetails.tor?.state === 'undetermined',
   )
   t.equal((await fetch(`${server.url}/readyz`)).status, 200)
-  t.equal(await server.stop(), 0)
 })
 
 t.test('data update fetches before the first start, and a running server takes what it fetches', async (t) => {
-  let list = '192.0.2.1\n'
-  const lists = createServer((_, response) => void response.end(list))
-  await new Promise<void>((resolve) => lists.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => lists.close())
-  const { port } = lists.address() as { port: number }
-  const dataDir = temporaryFolder()
-  const env = { FINGERPOST_IP_TOR_URL: `http://127.0.0.1:${port}/exits`, FINGERPOST_IP_POLL_MS: '150' }
-  const main = new URL('../../server/main.js', import.meta.url).pathname
-  const run = async () =>
-    await promisify(execFile)(process.execPath, [main, 'data', 'update'], {
-      env: { PATH: process.env.PATH, FINGERPOST_DATA_DIR: dataDir, ...env },
-    })
-
-  const { stdout, stderr } = await run()
-  t.match(stdout, /^updated: tor$/m)
-  t.match(stderr, /^tor: 1 entries, 0\.0 MB, 0\.0 days old$/m)
-  const server = await startServer({ dataDir, env })
-  t.equal((await of(server, '192.0.2.1')).signals.tor, true)
-  list = '192.0.2.2\n'
-  await run()
-  await until(t, 'the running server takes it', async () => (await of(server, '192.0.2.2')).signals.tor === true)
-  list = '<html>\n'.repeat(30)
-  await t.rejects(run(), { code: 1, stderr: /fingerpost: not refreshed, the old data stays: tor: / })
-  t.equal((await of(server, '192.0.2.2')).signals.tor, true)
+  t.match(before.stdout, /^updated: relay$/m)
+  t.match(before.stderr, /^relay: 1 entries, 0\.0 MB, 0\.0 days old$/m)
+  const isRelayed = async (ip: string) => (await of(server, ip)).signals.vpn.provider === 'iCloud Private Relay'
+  t.equal(await isRelayed('192.0.2.200'), true)
+  fetched = '192.0.2.64/26,DE,DE-BE,Berlin,\n'
+  await update()
+  await until(t, 'the running server takes it', () => isRelayed('192.0.2.70'))
+  t.equal(await isRelayed('192.0.2.200'), false, 'and leaves the old one')
+  fetched = '<html>\n'.repeat(30)
+  await t.rejects(update(), { code: 1, stderr: /fingerpost: not refreshed, the old data stays: relay: / })
+  t.equal(await isRelayed('192.0.2.70'), true)
   t.equal(await server.stop(), 0)
 })

@@ -213,22 +213,24 @@ async function openEffects(round: number) {
   }
 }
 
-const counters = openCounters()
-await t.test('counters count exactly over all threads', counters)
-for (const [round, how] of ENDS.entries()) {
-  const checks: [name: string, check: Check][] = [
-    ['an answered merge', await openMerge()],
-    ['an answered split', await openSplit()],
-    ['every match in the statistics of rules', await openStatistics(round)],
-    ['entries of lists with their ends', await openExpiry(round)],
-  ]
-  const effects = await openEffects(round)
-  if (how === KILL) await server.kill9()
-  else await server.stop()
-  await effects.leave()
-  server = await startServer({ dataDir, keys, port, env })
-  client = clientOf(server)
-  await t.test(`counters lose nothing and count nothing twice over ${how}`, counters)
-  for (const [name, check] of checks) await t.test(`${name} survives ${how}`, check)
-  await t.test(`side effects happen once each over ${how}`, effects.check)
-}
+t.test('what was answered is so after the server was ended', async (t) => {
+  const counters = openCounters()
+  await t.test('counters count exactly over all threads', counters)
+  for (const [round, how] of ENDS.entries()) {
+    const checks: [name: string, check: Check][] = [
+      ['an answered merge', await openMerge()],
+      ['an answered split', await openSplit()],
+      ['every match in the statistics of rules', await openStatistics(round)],
+      ['entries of lists with their ends', await openExpiry(round)],
+    ]
+    const effects = await openEffects(round)
+    if (how === KILL) await server.kill9()
+    else await server.stop()
+    await effects.leave()
+    server = await startServer({ dataDir, keys, port, env })
+    client = clientOf(server)
+    await t.test(`counters lose nothing and count nothing twice over ${how}`, counters)
+    for (const [name, check] of checks) await t.test(`${name} survives ${how}`, check)
+    await t.test(`side effects happen once each over ${how}`, effects.check)
+  }
+})
