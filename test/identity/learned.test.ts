@@ -17,6 +17,7 @@ import { returningNow, returnsOf } from '../../src/identity/returns.ts'
 import { SHORTLIST_MAX, shortlist } from '../../src/identity/shortlist.ts'
 import { versionRatio } from '../../src/identity/versions.ts'
 import { newVisitor } from '../../src/identity/visitor.ts'
+import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 const SEED = testSeed()
@@ -41,10 +42,12 @@ const missed: Lesson = { ...pair, blind: 'new', bin: 5 }
 const link: Lesson = { ...pair, kind: 'link', compared: 0, equal: 0, age: 0 }
 const fresh: Lesson = { ...link, kind: 'new', bin: 5, hours: -1 }
 
+const LESSONS = sized({ quick: 300, usual: 600, long: 2_000 })
+
 t.test('lessons and what they taught are the same after storing', async (t) => {
   const r = rng(SEED)
   const learned = newLearned()
-  for (let i = 0; i < 2_000; i++) {
+  for (let i = 0; i < LESSONS; i++) {
     const lesson = r.pick([pair, found, missed, link, fresh])
     t.strictSame(unpackLesson(packLesson(lesson)), lesson) || t.bailout()
     learn(learned, lesson)

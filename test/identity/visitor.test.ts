@@ -14,6 +14,7 @@ import {
   type VisitorState,
 } from '../../src/identity/visitor.ts'
 import { Unreadable } from '../../src/lib/failures.ts'
+import { sized } from '../helpers/depth.ts'
 import { attributesOf, bareLinux, firefox, iphone, windowsPc } from '../helpers/recognition.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 
@@ -55,11 +56,13 @@ function randomVisitor(random: Rng): VisitorState {
   return state
 }
 
+const VISITORS = sized({ quick: 50, usual: 100, long: 400 })
+
 t.test('what is stored is what is read, for any visitor', async (t) => {
   const seed = testSeed()
   t.comment(`seed ${seed}`)
   const random = rng(seed)
-  for (let i = 0; i < 200; i++) {
+  for (let i = 0; i < VISITORS; i++) {
     const state = randomVisitor(random)
     t.same(unpackVisitor(packVisitor(state)), state)
   }
