@@ -26,7 +26,7 @@ export interface ClickHouseUnderTest {
 export type Extent = 'whole' | 'door'
 
 const DATABASE = 'fingerpost'
-const PARALLEL = sized({ usual: 40, long: 120 })
+const PARALLEL = sized({ quick: 12, usual: 40, long: 120 })
 /** A crash and a new start of the engine. */
 const CRASHES = sized({ quick: false, usual: true, long: true })
 const COLUMNS = ['id', 'text', 'at']

@@ -248,7 +248,7 @@ t.test('readers behind the writer keep one consumer each, and those that stop lo
     return (state as { consumer_count: number }).consumer_count
   }
   let after = 0
-  for (let round = 0; round < sized({ usual: 40, long: 100 }); round += 1) {
+  for (let round = 0; round < sized({ quick: 20, usual: 40, long: 100 }); round += 1) {
     const reading = reader.log.read('events', 0, after, { ...ALL, waitMsMax: 30_000 })
     await writer.log.append('events', 0, [Buffer.from(`${round}`)])
     const found = await reading
