@@ -15,6 +15,8 @@ import { openSqlEngine } from './sql-engine.ts'
 
 const PAIRS = sized({ quick: 120, usual: 2_400, long: 20_000 })
 const FIELDS_PER_QUERY = 12
+/** Every fourth field where time is short. */
+const FIELDS_STEP = sized({ quick: 4, usual: 1, long: 1 })
 const FORMS = sized({ quick: 10, usual: 80, long: 80 })
 const SEED = testSeed()
 /** One find each: the condition, what differs of an event, and the answer. Read where they are written. */
@@ -75,7 +77,9 @@ t.test('the form of a rule means nothing to SQL: order, and not_in as the negati
   const rules = Array.from({ length: FORMS }, () => randomRule(r, events))
   t.same(await engine.matching('forms', rules.map(reversed)), await engine.matching('forms', rules), 'order')
 
-  const fields = FIELDS.filter(({ operators, type }) => operators.includes('not_in') && type !== 'any')
+  const fields = FIELDS.filter(({ operators, type }) => operators.includes('not_in') && type !== 'any').filter(
+    (_, i) => i % FIELDS_STEP === 0,
+  )
   const formsOf = ({ path: field, type }: (typeof fields)[number]): Group[] => {
     const value = type === 'number' ? [0, 1, 0.5] : ['a', 'CZ', '203.0.113.9', 'Windows']
     const leaves: Leaf[] = [
