@@ -211,6 +211,15 @@ const eachSorted = (table: Record<Kind, Shares<number>>): Record<Kind, Shares<nu
 
 /** Reads the network (13 MB of JSON, a quarter of a second). Numbers are sorted, so that a place in them means more or less. */
 export function openValues(half: Half): Values {
+  const known = opened.get(half) ?? readValues(half)
+  opened.set(half, known)
+  return known
+}
+
+/** Nobody changes them, and reading them takes longer than making a small population. */
+const opened = new Map<Half, Values>()
+
+function readValues(half: Half): Values {
   const url = new URL(FILE, import.meta.resolve('fingerprint-generator'))
   const { nodes } = JSON.parse(unzipOne(readFileSync(url)).toString('utf8')) as { nodes: readonly Node[] }
   const node = (name: string): Node => {

@@ -13,7 +13,7 @@ import { NO_NETWORK } from '../helpers/network.ts'
 import { attributesOf, CHROME_WINDOWS, windowsPc } from '../helpers/recognition.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 
-const VISITS = sized({ quick: 150, usual: 500, long: 3_000 })
+const VISITS = sized({ quick: 150, usual: 1_000, long: 10_000 })
 const IP = '203.0.113.7'
 
 const junkText = (random: Rng): string => JSON.stringify(junk(random, 3)).slice(0, 2_048)

@@ -104,10 +104,15 @@ t.test('shares of a population are near its parameters', async (t) => {
   near('android.samsung', phones.filter((d) => d.browser === 'samsung').length, phones.length)
 })
 
+/** The fewer there are, the more chance has its way. */
+const MANY = sized({
+  usual: { devices: 700, iphonesMax: 0.95, audioMin: 0.9 },
+  long: { devices: 1_500, iphonesMax: 0.85, audioMin: 0.95 },
+})
+
 t.test('a population is as unique, as steady and as forgetful as the literature has them', async (t) => {
   const describer = createDescriber()
-  for (const visit of streamOf({ ...SMALL, devices: sized({ quick: 500, usual: 500, long: 1_500 }), days: 120 }))
-    describer.add(visit)
+  for (const visit of streamOf({ ...SMALL, devices: MANY.devices, days: 120 })) describer.add(visit)
   const facts = describer.result()
   for (const [group, { n, share }] of Object.entries(facts.unicity)) {
     t.comment(`unique at first sight: ${group} ${(share * 100).toFixed(1)} % of ${n}`)
@@ -118,12 +123,12 @@ t.test('a population is as unique, as steady and as forgetful as the literature 
   const share = (group: string) => facts.unicity[group]?.share ?? Number.NaN
   t.ok(share('all') > 0.5 && share('all') < 0.97, 'all')
   t.ok(share('windows') > share('ios'), 'iPhones are more alike than PCs')
-  t.ok(share('ios') < 0.85, 'iPhones')
+  t.ok(share('ios') < MANY.iphonesMax, 'iPhones')
   t.ok(share('fleets') < 0.5, 'fleets')
   const { version = 0, screen = 0, canvas = 0, audio = 0, fonts = 0, timezone = 0, ip = 0 } = facts.agreement
   // One who comes often with a browser that adds noise moves canvas and audio of so few.
   t.ok(fonts > 0.97 && timezone > 0.95 && screen > 0.9, 'attributes keep')
-  t.ok(audio > 0.95 && canvas > 0.85, `pixels keep: ${audio}, ${canvas}`)
+  t.ok(audio > MANY.audioMin && canvas > 0.85, `pixels keep: ${audio}, ${canvas}`)
   t.ok(version > 0.6 && version < 0.95, 'versions move')
   t.ok(ip > 0.35 && ip < 0.75, 'addresses change')
   t.ok(facts.tokenlessShare > 0.12 && facts.tokenlessShare < 0.3, `without token: ${facts.tokenlessShare}`)
