@@ -93,13 +93,18 @@ export async function openApi(env: Readonly<Record<string, string>> = {}) {
   return { server, ...clientOf(server) }
 }
 
-/** Asks until `holds`, for at most `waitMs`; the last answer. */
-export async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean, waitMs = 60_000): Promise<T> {
+/** Asks until `holds`, for at most `waitMs`, with pauses of `everyMs`; the last answer. */
+export async function eventually<T>(
+  ask: () => Promise<T>,
+  holds: (answer: T) => boolean,
+  waitMs = 60_000,
+  everyMs = 50,
+): Promise<T> {
   const until = performance.now() + waitMs
   for (;;) {
     const answer = await ask()
     if (holds(answer) || performance.now() > until) return answer
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }
 
