@@ -4,7 +4,9 @@ import t from 'tap'
 import { IDENTIFY_BODY_BYTES_MAX } from '../../src/domain/identify.ts'
 import { ulidTime } from '../../src/domain/ids.ts'
 import { browserBody, CHROME, errorOf, eventually } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
 import { talk } from '../helpers/http.ts'
+import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
 import { openTenant } from '../helpers/tenant.ts'
@@ -116,10 +118,14 @@ t.test('a token leads back to its visitor whatever else changed', async (t) => {
 
 t.test('a token with any character changed, or of another tenant, counts as none', async (t) => {
   const { visitorId, storageToken } = (await identify({})).body
-  const forged: [string, string][] = [...storageToken].map((c, i) => [
-    storageToken.slice(0, i) + (c === 'A' ? 'B' : 'A') + storageToken.slice(i + 1),
-    `character ${i} changed`,
-  ])
+  // From a random one on, so that every character has its turn.
+  const step = sized({ quick: 8, usual: 3, long: 1 })
+  const first = testSeed() % step
+  const forged: [string, string][] = [...storageToken].flatMap((c, i) =>
+    i % step === first
+      ? [[storageToken.slice(0, i) + (c === 'A' ? 'B' : 'A') + storageToken.slice(i + 1), `character ${i} changed`]]
+      : [],
+  )
   forged.push(
     [storageToken.slice(0, -1), 'cut'],
     [`${storageToken}A`, 'longer'],

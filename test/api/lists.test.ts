@@ -348,6 +348,8 @@ t.test('entries live as long as they, or else their list, say', async (t) => {
   first.lives(both, 1, 3_600)
   later.lives(both, 5, null)
 
+  const endsAt = Date.parse(data.find(({ value }: { value: string }) => value === PV(4)).expiresAt)
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, endsAt - Date.now())))
   const isShown = async (n: number) => (await entries(id)).data.some(({ value }: { value: string }) => value === PV(n))
   t.equal(
     await eventually(

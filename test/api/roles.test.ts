@@ -1,10 +1,12 @@
-// Who may call what: every endpoint of the document by every kind of caller, on a whole server.
+// Who may call what: every endpoint of the document by every kind of caller, on a whole server. In the quick run one caller of
+// each kind calls each endpoint, another one the next.
 
 import t from 'tap'
 import { endpointsOf, type Operation } from '../../src/api/reference/openapi.ts'
 import { makeKey } from '../../src/domain/keys.ts'
 import { SCOPES } from '../../src/domain/workspace.ts'
 import { random } from '../helpers/control-plane.ts'
+import { sized } from '../helpers/depth.ts'
 import { fetchDescription } from '../helpers/described.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { openTenant } from '../helpers/tenant.ts'
@@ -57,7 +59,8 @@ const other = await admin('POST', '/workspaces', { name: 'Other' })
 const foreign = await admin('POST', `/workspaces/${other.id}/keys`, { kind: 'secret', environment: 'live' })
 
 const { public: publicLive, secret, testPublic, testSecret } = server.keys
-const NOBODY: readonly (readonly [who: string, key: string | null])[] = [
+type Callers = readonly (readonly [who: string, key: string | null])[]
+const NOBODY: Callers = [
   ['nobody', null],
   ['a revoked key', revoked.key],
   ['an unknown key', makeKey('secret', 'live', random)],
@@ -79,32 +82,37 @@ const TEST_ONLY = new Set(['GET /v1/webhooks/listen'])
 /** Refused for who asks, rather than for what. */
 const isShutOut = ({ status, code }: Got) => status === 401 || code === 'insufficient_permissions'
 
-for (const { method, path, operation } of endpoints) {
+const EACH = sized({ quick: 1, usual: 4, long: 4 })
+const some = <T extends Callers>(callers: T, from: number): T[number][] =>
+  callers.map((_, i) => callers[(from + i) % callers.length] as T[number]).slice(0, EACH)
+
+for (const [n, { method, path, operation }] of endpoints.entries()) {
+  const [nobodies, publics, secrets] = [some(NOBODY, n), some(PUBLIC, n), some(SECRET, n)]
   const name = `${method} ${path}`
   const to = fill(path)
   t.test(name, async (t) => {
     const schemes = new Set(operation.security.flatMap((one) => Object.keys(one)))
     const [scope] = operation.security.flatMap((one) => Object.values(one).flat())
     if (schemes.size === 0) {
-      for (const [who, key] of [...NOBODY, ...PUBLIC, ...SECRET]) {
+      for (const [who, key] of [...nobodies, ...publics, ...secrets]) {
         t.notOk(isShutOut(await call(method, to, operation, key)), `${who} may`)
       }
       return
     }
-    for (const [who, key] of NOBODY) {
+    for (const [who, key] of nobodies) {
       const got = await call(method, to, operation, key)
       t.equal(got.code, 'invalid_api_key', who)
       t.equal(got.headers.get('www-authenticate'), 'Bearer')
     }
     if (schemes.has('operatorToken')) {
-      for (const [who, key] of [...PUBLIC, ...SECRET]) {
+      for (const [who, key] of [...publics, ...secrets]) {
         t.equal((await call(method, to, operation, key)).code, 'insufficient_permissions', who)
       }
       t.notOk(isShutOut(await call(method, to, operation, server.operatorToken)), 'the operator may')
       return
     }
     t.equal((await call(method, to, operation, server.operatorToken)).code, 'invalid_api_key', 'the operator token')
-    for (const [who, key] of PUBLIC) {
+    for (const [who, key] of publics) {
       const got = await call(method, to, operation, key)
       if (schemes.has('publicKey')) t.notOk(isShutOut(got), `${who} may`)
       else {
@@ -113,7 +121,7 @@ for (const { method, path, operation } of endpoints) {
       }
     }
     const isFor = (key: string) => key === testSecret || !TEST_ONLY.has(name)
-    for (const [who, key] of SECRET) {
+    for (const [who, key] of secrets) {
       const got = await call(method, to, operation, key)
       t.equal(isShutOut(got), !isFor(key), `${who} ${isFor(key) ? 'may' : 'may not'}`)
     }

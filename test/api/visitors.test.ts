@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { browserBody, CHROME, eventually, FIREFOX } from '../helpers/client.ts'
+import { sized } from '../helpers/depth.ts'
 import { deviceOf } from '../helpers/devices.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
@@ -71,7 +72,7 @@ const visitorWith = (visitorId: string, totalVisits: number) =>
 t.test('who was just identified can be read, merged and erased at once', async (t) => {
   let devices = 100
   const fresh = async () => (await identify(deviceOf(devices++), { key })).body.visitorId as string
-  for (let n = 0; n < 5; n++) {
+  for (let n = 0; n < sized({ quick: 1, usual: 3, long: 5 }); n++) {
     t.equal((await get(`/v1/visitors/${await fresh()}`, key)).status, 200)
     const [survivor, visitorId] = [await fresh(), await fresh()]
     t.equal((await send('POST', `/v1/visitors/${survivor}/merge`, { key, body: { visitorId } })).status, 200)
@@ -79,19 +80,12 @@ t.test('who was just identified can be read, merged and erased at once', async (
   }
 })
 
-t.test('a visitor is there within a second of the 200', async (t) => {
-  const tookMs: number[] = []
-  const see = async (device: object) => {
-    const { body: event } = await identify(device, { key })
-    const startedAt = performance.now()
-    const found = await eventually(
-      () => get(`/v1/visitors/${event.visitorId}`, key),
-      ({ status }) => status === 200,
-    )
-    tookMs.push(performance.now() - startedAt)
-    return { event, found }
-  }
-  const { event, found } = await see(browserBody('GPU 0'))
+t.test('a visitor is there after the 200, with what its one visit says', async (t) => {
+  const { body: event } = await identify(browserBody('GPU 0'), { key })
+  const found = await eventually(
+    () => get(`/v1/visitors/${event.visitorId}`, key),
+    ({ status }) => status === 200,
+  )
   t.same(shapes.visitor(found.body), [])
   t.match(found.body, {
     visitorId: event.visitorId,
@@ -103,10 +97,6 @@ t.test('a visitor is there within a second of the 200', async (t) => {
     ips: ['127.0.0.*'],
     previousVerdicts: { allow: 0, challenge: 0, block: 0 },
   })
-  for (let n = 50; n < 54; n++) await see(deviceOf(n))
-  // Other work on the machine may hold up most of them.
-  const secondMs = tookMs.sort((a, b) => a - b)[1] as number
-  t.ok(secondMs < 1_000, `two of five within ${Math.round(secondMs)} ms`)
 })
 
 t.test('first and last seen are the earliest and latest visit, in whatever order they came', async (t) => {
