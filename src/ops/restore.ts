@@ -32,6 +32,7 @@ import {
 } from './backup-format.ts'
 import type { Progress } from './progress.ts'
 import { finishDeployment, hasConfiguration, isFinished, refoldConfiguration } from './rebuild-config.ts'
+import { rebuildErasures } from './rebuild-counts.ts'
 import { openInserts, restoreErasures, restoreEvents, restoreQuarantine } from './restore-rows.ts'
 import { restoreState } from './restore-state.ts'
 
@@ -103,7 +104,11 @@ export async function restore(needs: RestoreNeeds, dir: string, manifest: Manife
   await appendAll(log, 'dead', 0, readLogRecords(dir, fileOf(manifest, 'dead.gz')), 0)
 
   const commands = await refoldConfiguration({ log, kv, clock, progress })
-  for (let partition = 0; partition < needs.partitions; partition++) await writePositions(kv, log, partition)
+  for (let partition = 0; partition < needs.partitions; partition++) {
+    await writePositions(kv, log, partition)
+    // The log has nothing that was decided before.
+    await rebuildErasures(needs, partition, { at: clock.now(), seq: 0 })
+  }
   await setProgress(kv, RESTORING, RESTORED)
   await finishDeployment(kv, needs.partitions)
   return { commands, rows: inserts.rows(), undecided }

@@ -1,6 +1,6 @@
-// What lies in a folder that a running server writes to: files come and go while they are looked at.
+// What lies in a folder that a running server writes to, where files come and go while they are looked at, and copies of folders.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 function whatIsThere<T>(read: () => T, otherwise: T): T {
@@ -19,4 +19,9 @@ export function* filesOf(folder: string): Generator<{ readonly path: string; rea
     if (entry.isDirectory()) yield* filesOf(path)
     else if (entry.isFile()) yield { path, bytes: whatIsThere(() => readFileSync(path), Buffer.alloc(0)) }
   }
+}
+
+/** A data folder that no process has. What says who had it stays behind. */
+export function copyFolder(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !lstatSync(path).isSocket() })
 }

@@ -199,11 +199,9 @@ t.test('the deadline answers for handlers, gates and bodies that take too long',
   )
   server.route('GET', '/ok', () => ({ status: 200 }))
   for (const path of ['never', 'forgets', 'gate', 'late']) {
-    const startedMs = performance.now()
     const conversation = talk(server.port, get(`/${path}`))
     t.equal(await conversation.until('503'), '503', path)
     t.match(conversation.text(), /\r\nRetry-After: 1\r\n/)
-    t.ok(performance.now() - startedMs < 20_000)
     conversation.socket.write(get('/ok'))
     t.equal(await conversation.until('503 200'), '503 200', 'the connection goes on')
     conversation.socket.destroy()

@@ -18,11 +18,13 @@ import { SYSTEM } from '../../src/records/scopes.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { clientOf } from '../helpers/client.ts'
 import { checkTotals, listEvents, type Ops, openOps, PARTITIONS } from '../helpers/deployment.ts'
+import { sized } from '../helpers/depth.ts'
 import { rowsOf } from '../helpers/seed-rows.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
-const EVENTS = 2_000
+const EVENTS = sized({ quick: 300, usual: 500, long: 2_000 })
+const ROWS = sized({ quick: 1_500, usual: 3_000, long: 5_000 })
 const DAYS = 12
 const DAY_MS = 86_400_000
 const MAIN = new URL('../../server/main.js', import.meta.url).pathname
@@ -35,7 +37,7 @@ const run = (dataDir: string, ...args: readonly string[]) =>
 t.test('a seeded folder serves a history that agrees with itself', async (t: Test) => {
   const dataDir = temporaryFolder()
   const { stdout } = await run(dataDir, '--events', String(EVENTS), '--days', String(DAYS), '--seed', 'a')
-  t.match(stdout, /^seeded: 2000 events of \d+ visitors/)
+  t.match(stdout, new RegExp(`^seeded: ${EVENTS} events of \\d+ visitors`))
   const server = await startServer({ dataDir })
   const client = clientOf(server)
   const events = await listEvents(client)
@@ -115,16 +117,13 @@ async function seedAndLook(ops: Ops, wanted: SeedWanted) {
 t.test('an interrupted history is completed without doubling anything, and two seeds differ', async (t) => {
   const dataDir = temporaryFolder()
   const wanted: SeedWanted = { events: EVENTS, days: DAYS, seed: 'b', workspace: 'default', env: 'test' }
-  const work = async (more: Partial<SeedWanted> = {}) => {
-    const ops = await openOps(dataDir)
-    try {
-      return await seedAndLook(ops, { ...wanted, ...more })
-    } finally {
-      await ops.close()
-    }
-  }
+  let ops = await openOps(dataDir)
+  t.teardown(() => ops.close())
+  const work = (more: Partial<SeedWanted> = {}) => seedAndLook(ops, { ...wanted, ...more })
   const first = await work()
   t.same([first.row?.n, first.row?.ids, first.row?.visitors], [EVENTS, EVENTS, first.kept.size])
+  await ops.close()
+  ops = await openOps(dataDir)
   const second = await work()
   t.equal(second.done.events, 0, 'all of it was there')
   t.same({ ...second, done: null }, { ...first, done: null })
@@ -145,7 +144,7 @@ t.test('every row is one that the service could have written, judged as its rule
   const history = () => {
     const maker = openRowMaker('x', openOutcomes(workspace, 'live', rules, 1))
     const until = Date.UTC(2026, 10, 20)
-    const visits = openVisits({ seed: 'x', events: 5_000, from: until - 9 * DAY_MS, until, partitions: PARTITIONS })
+    const visits = openVisits({ seed: 'x', events: ROWS, from: until - 9 * DAY_MS, until, partitions: PARTITIONS })
     const rows = newRows()
     const left = new Map<string, number>()
     for (let step = 0; step < visits.steps; step++) {
@@ -178,6 +177,6 @@ t.test('every row is one that the service could have written, judged as its rule
     if (wrong) t.fail('a row that could not be', { cells, event, verdict, matchedRules, monitorMatches })
     previousMs = event.timestamp
   }
-  t.equal(lines.length, 5_000)
+  t.equal(lines.length, ROWS)
   t.same(left, totals, 'every visitor leaves once, with all its visits')
 })
