@@ -24,12 +24,12 @@ const key = keys.testSecret
 const SIZE = {
   texts: sized({ quick: 40, usual: TEXTS.length, long: TEXTS.length }),
   /** Of those, so many are tried elsewhere as well. */
-  textsElsewhere: sized({ quick: 40, usual: 200, long: TEXTS.length }),
+  textsElsewhere: sized({ quick: 40, usual: 120, long: TEXTS.length }),
   placesOfText: sized({ usual: 1, long: 4 }),
   values: sized({ quick: 12, usual: VALUES.length, long: VALUES.length }),
-  placesOfValue: sized({ quick: 3, usual: 5, long: 10 }),
-  mutations: sized({ quick: 40, usual: 200, long: 3_000 }),
-  readBack: sized({ quick: 20, usual: 60, long: 300 }),
+  placesOfValue: sized({ quick: 3, usual: 4, long: 10 }),
+  mutations: sized({ quick: 40, usual: 120, long: 3_000 }),
+  readBack: sized({ quick: 20, usual: 40, long: 300 }),
 }
 const drawn = random.shuffle(TEXTS).slice(0, SIZE.texts)
 const drawnElsewhere = random.shuffle(TEXTS).slice(0, SIZE.textsElsewhere)
