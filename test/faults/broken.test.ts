@@ -9,9 +9,18 @@ import { KILLS, openEmbedded } from './embedded.ts'
 import { runSeries } from './series.ts'
 
 const CYCLES_MAX = 20
-/** What shows a broken promise soonest: many strangers, and a kill as soon as some were answered. */
-const SHORT = { connections: 12, byIdMax: 60, loadMsMax: 100, answersMin: 60, kinds: ['server'] } as const
+/** What shows a broken promise soonest: many strangers, and kills at the moment of an answer. */
+const SHORT = {
+  connections: 12,
+  byIdMax: 60,
+  loadMsMax: 100,
+  answersMin: 60,
+  atAnswer: true,
+  kinds: ['server'],
+} as const
 const NEW_SHARE = 0.5
+/** All work is done by one partition, which has always decided some that no checkpoint has yet. */
+const ENV = sized<Readonly<Record<string, string>>>({ usual: { FINGERPOST_DATA_PARTITIONS: '1' }, long: {} })
 /** As in the campaign. */
 const LONG = { connections: 8, byIdMax: 200, kinds: KILLS } as const
 
@@ -26,7 +35,7 @@ for (const fault of FAULTS) {
     const habits = sized({ usual: { newShare: NEW_SHARE, nonceShare: fault.nonceShare }, long: {} })
     const { violation, cycles } = await runSeries({
       ...{ seed, cycles: CYCLES_MAX, checkEvery: true, habits, ...config },
-      open: () => openEmbedded({ main, kinds, env: { FINGERPOST_DECISION_WAIT_MS: '3000' } }),
+      open: () => openEmbedded({ main, kinds, env: { ...ENV, FINGERPOST_DECISION_WAIT_MS: '3000' } }),
       print: () => undefined,
     })
     t.comment(`seed ${seed}, cycle ${cycles}: ${violation?.id} ${violation?.what}`)

@@ -58,6 +58,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
 
   /** The engine must not outlive its server: it would keep the folder from the next one. */
   async function kill({ pid, kill9 }: Pick<typeof server, 'pid' | 'kill9'>, alsoEngine: boolean): Promise<void> {
+    // It dies as of now: looking for its children takes a while.
+    process.kill(pid, 'SIGSTOP')
     const engines = childrenOf(pid)
     const gone = kill9()
     if (alsoEngine) for (const engine of engines) process.kill(engine, 'SIGKILL')

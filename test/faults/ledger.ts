@@ -52,9 +52,17 @@ export function openLedger() {
   let violation: Violation | null = null
   const counts = { answered: 0, replayed: 0, pending: 0, refused: 0, refusedRepeats: 0, unknown: 0 }
   let epoch = 0
+  let told: (() => void)[] = []
 
   function violate(id: string, what: string, history: readonly string[]): void {
     violation ??= { id, what, history }
+    tellAll()
+  }
+
+  function tellAll(): void {
+    const waiting = told
+    told = []
+    for (const tell of waiting) tell()
   }
 
   function takeId(attempt: Attempt, requestId: string): void {
@@ -90,6 +98,7 @@ export function openLedger() {
     if (replayed) counts.replayed++
     else attempt.firsts++
     takeAnswer(attempt, JSON.parse(text) as Answer, replayed)
+    tellAll()
   }
 
   return {
@@ -100,6 +109,8 @@ export function openLedger() {
     /** The event of an attempt that got no answer, or only 202. */
     found: (attempt: Attempt, event: Answer) => takeAnswer(attempt, event, true),
     violation: () => violation,
+    /** Resolves as soon as a client has its next answer, or a promise is broken. */
+    nextAnswer: () => new Promise<void>((resolve) => told.push(resolve)),
     attemptOf: (requestId: string) => byId.get(requestId) ?? null,
     /** Marks in the histories that the server was started again. */
     nextEpoch() {

@@ -172,6 +172,8 @@ export function openLoad({ random, ledger, keys, url, urls = [url], connections,
 
   /** False when there is nothing more to be learnt. */
   async function ask(attempt: Attempt): Promise<boolean> {
+    // What was answered before is asked for until it is answered again: the ledger compares.
+    if (attempt.answer !== null) return !(await send(attempt)) && ledger.violation() === null
     if (attempt.pendingId !== null) await look(attempt, attempt.pendingId)
     else if (attempt.nonce === null) return false
     else await send(attempt)

@@ -19,6 +19,8 @@ export interface SeriesConfig {
   readonly loadMsMax?: number
   /** Answers before an injury, however long they take. Default 0. */
   readonly answersMin?: number
+  /** Strikes at the moment a client has an answer: what was told before it is durable, or before it is all written, shows. */
+  readonly atAnswer?: boolean
   /** How long clients repeat what has no answer. Default 90,000. */
   readonly settleMsMax?: number
   /** Events read by id in one check, half of them the ones answered last. */
@@ -86,6 +88,7 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
       ANSWERS_MS_MAX,
       () => ledger.counts.answered >= enough || ledger.violation() !== null,
     )
+    if (config.atAnswer === true) await ledger.nextAnswer()
     await injury.hurt()
     ledger.nextEpoch()
     stopped.abort()
