@@ -24,6 +24,16 @@ export type Ops = Awaited<ReturnType<typeof openOps>>
 export const openOps = (dataDir: string, partitions = PARTITIONS) =>
   openWith(openEmbedded, { FINGERPOST_DATA_DIR: dataDir, FINGERPOST_DATA_PARTITIONS: String(partitions) })
 
+/** Does `work` with them, and leaves the folder to the next however it ends. */
+export async function withOps<T>(dataDir: string, work: (ops: Ops) => Promise<T>, partitions = PARTITIONS): Promise<T> {
+  const ops = await openOps(dataDir, partitions)
+  try {
+    return await work(ops)
+  } finally {
+    await ops.close()
+  }
+}
+
 /** The ports of a cluster, whoever else works on it. */
 export const openClusterOps = (env: Readonly<Record<string, string>>) => openWith(openCluster, env)
 

@@ -7,7 +7,7 @@ import { Unreadable } from '../../src/lib/failures.ts'
 import { backup } from '../../src/ops/backup.ts'
 import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
 import { checkBackup, NotEmpty, restore } from '../../src/ops/restore.ts'
-import { type Ops, openOps, quiet } from '../helpers/deployment.ts'
+import { type Ops, quiet, withOps } from '../helpers/deployment.ts'
 import { sized } from '../helpers/depth.ts'
 import type { Rng } from '../helpers/rng.ts'
 import { launchServer, temporaryFolder } from '../helpers/server.ts'
@@ -48,23 +48,24 @@ export async function checkPlaces(t: Test, used: Ops, saved: string): Promise<vo
   for (const name of readdirSync(saved)) t.equal(statSync(join(saved, name)).mode & 0o777, 0o600, name)
   const manifest = await checkBackup(saved, quiet)
   await t.rejects(restore(used, saved, manifest), NotEmpty, 'a place that is used')
+  if (!sized({ quick: false, usual: true, long: true })) return
   const folders = temporaryFolder()
   const [other, half] = [join(folders, 'other'), join(folders, 'half')]
   for (const folder of [other, half]) mkdirSync(folder)
-  const narrow = await openOps(other, 2)
-  await t.rejects(restore(narrow, saved, manifest), NotEmpty, 'other partitions')
-  t.equal(await narrow.log.last('changes', 0), 0)
-  await narrow.close()
+  const refuseNarrow = async (narrow: Ops) => {
+    await t.rejects(restore(narrow, saved, manifest), NotEmpty, 'other partitions')
+    t.equal(await narrow.log.last('changes', 0), 0)
+  }
+  await withOps(other, refuseNarrow, 2)
 
-  const ops = await openOps(half)
   const insert = async () => {
     throw new Error('cut')
   }
-  await t.rejects(restore({ ...ops, clickhouse: { ...ops.clickhouse, insert } }, saved, manifest), /cut/)
-  await t.rejects(restore(ops, saved, manifest), NotEmpty, 'a restore that was cut short')
-  await t.rejects(rebuild(ops), NothingToRebuild)
-  await ops.close()
-  if (!sized({ quick: false, usual: true, long: true })) return
+  await withOps(half, async (ops) => {
+    await t.rejects(restore({ ...ops, clickhouse: { ...ops.clickhouse, insert } }, saved, manifest), /cut/)
+    await t.rejects(restore(ops, saved, manifest), NotEmpty, 'a restore that was cut short')
+    await t.rejects(rebuild(ops), NothingToRebuild)
+  })
   const started = await launchServer({ dataDir: half })
   t.equal(await started.exited, 1, 'nor is it taken for a deployment by a start')
 }

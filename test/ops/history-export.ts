@@ -9,7 +9,6 @@ import type { Test } from 'tap'
 import { measureCorrections, readCorrectionsFile } from '../../bench/identity/corrections.ts'
 import type { ExportedCorrection } from '../../src/ops/corrections.ts'
 import { PARTITIONS } from '../helpers/deployment.ts'
-import { sized } from '../helpers/depth.ts'
 import { temporaryFolder } from '../helpers/server.ts'
 import type { History } from './history.ts'
 
@@ -47,7 +46,6 @@ export async function checkExport(t: Test, { folder, merged, split }: History): 
   t.match(sameAgain, { same: { n: 1, linked: 1 }, precision: { right: 1, n: 1 }, recall: { share: 1 } })
   t.match(measureCorrections([{ ...one(false), sides: [null, copy] }]), { unknown: 1 })
 
-  if (!sized({ quick: false, usual: true, long: true })) return
   const bench = await run(process.execPath, [BENCH, 'identity', '--corrections', file, '--json'])
   t.same(JSON.parse(bench.stdout), JSON.parse(JSON.stringify(result)), 'the bench says the same')
 }

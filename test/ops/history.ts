@@ -12,13 +12,13 @@ import {
   listAll,
   makeDevices,
   type Ops,
-  openOps,
   PARTITIONS,
   type RuleShown,
   type Visit,
   type VisitorShown,
   visitAll,
   visitorsOf,
+  withOps,
 } from '../helpers/deployment.ts'
 import { sized } from '../helpers/depth.ts'
 import { copyFolder } from '../helpers/folder.ts'
@@ -173,9 +173,9 @@ export async function makeHistory(random: Rng): Promise<History> {
 export async function copyBehindSeam({ folder, seamMs }: History): Promise<string> {
   const copy = join(temporaryFolder(), 'copy')
   copyFolder(folder, copy)
-  const ops = await openOps(copy)
-  for (let partition = 0; partition < PARTITIONS; partition++) await trimBefore(ops, partition, seamMs)
-  await ops.close()
+  await withOps(copy, async (ops) => {
+    for (let partition = 0; partition < PARTITIONS; partition++) await trimBefore(ops, partition, seamMs)
+  })
   return copy
 }
 

@@ -14,7 +14,7 @@ import { recordsOf } from '../../src/ops/rebuild-read.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
 import { startChild } from '../helpers/child.ts'
-import { type Ops, openOps, PARTITIONS } from '../helpers/deployment.ts'
+import { type Ops, PARTITIONS, withOps } from '../helpers/deployment.ts'
 import { sized } from '../helpers/depth.ts'
 import { copyFolder } from '../helpers/folder.ts'
 import type { History } from './history.ts'
@@ -31,31 +31,27 @@ export async function rebuildInterrupted(
   { short, straight, folder }: { readonly short: string; readonly straight: string; readonly folder: string },
 ): Promise<string> {
   copyFolder(short, folder)
-  let ops = await openOps(folder)
-  const quarantined = await makeHoles(ops, history)
-  await ops.close()
+  const quarantined = await withOps(folder, (ops) => makeHoles(ops, history))
   rmSync(join(folder, 'kv'), { recursive: true })
 
-  ops = await openOps(folder)
+  const script = new URL('./rebuild.child.js', import.meta.url).pathname
   for (const stage of STAGES) {
-    if (!KILLED.includes(stage)) {
-      await t.rejects(rebuild(cutAfter(ops, stage)), /cut off/, `cut off after ${stage}`)
-      continue
+    if (KILLED.includes(stage)) {
+      const child = startChild(script, [folder, stage])
+      await child.line((line) => line.startsWith(stage))
+      await child.kill()
+    } else {
+      const cutOff = (ops: Ops) => t.rejects(rebuild(cutAfter(ops, stage)), /cut off/, `cut off after ${stage}`)
+      await withOps(folder, cutOff)
     }
-    await ops.close()
-    const child = startChild(new URL('./rebuild.child.js', import.meta.url).pathname, [folder, stage])
-    await child.line((line) => line.startsWith(stage))
-    await child.kill()
-    ops = await openOps(folder)
   }
-  const done = await rebuild(ops)
-  t.match(done, { commands: null, doubled: 0 })
-  t.ok(done.partitions >= 1 && done.partitions < PARTITIONS, `${done.partitions} partitions were left`)
-  const kept = await recordsIn(ops)
-  await ops.close()
-  const other = await openOps(straight)
-  t.same(kept, await recordsIn(other), 'the records of one that was not interrupted')
-  await other.close()
+  const kept = await withOps(folder, async (ops) => {
+    const done = await rebuild(ops)
+    t.match(done, { commands: null, doubled: 0 })
+    t.ok(done.partitions >= 1 && done.partitions < PARTITIONS, `${done.partitions} partitions were left`)
+    return recordsIn(ops)
+  })
+  t.same(kept, await withOps(straight, recordsIn), 'the records of one that was not interrupted')
   return quarantined
 }
 
