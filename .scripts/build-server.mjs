@@ -28,7 +28,7 @@ export async function bundleServer(dir) {
         if (level === 'warn') throw new Error(log.message)
       },
     })
-    const { output } = await bundle.generate({ dir, format: 'esm', minify: false, sourcemap: true })
+    const { output } = await bundle.generate({ dir, format: 'esm', minify: false, comments: false, sourcemap: true })
     await bundle.close()
     for (const file of output) {
       if (file.type === 'asset') files.set(file.fileName, withoutSources(file.source))

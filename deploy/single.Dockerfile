@@ -62,4 +62,4 @@ HEALTHCHECK --interval=10s --timeout=4s --start-period=30s CMD ["node", "deploy/
 STOPSIGNAL SIGTERM
 # In exec form node is process 1 and gets the signal itself; it drains on SIGTERM and ends the process
 # of ClickHouse that it started.
-CMD ["node", "--max-semi-space-size=32", "build/server/main.js", "start"]
+CMD ["node", "--min-semi-space-size=8", "--max-semi-space-size=32", "build/server/main.js", "start"]

@@ -8,7 +8,15 @@ import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
 import { openLocalBus } from './bus/local.ts'
 import { openNearBus } from './bus/near.ts'
-import { type Config, eventsDaysOf, ipSettings, jobSettings, keySeeds, outgoingSettings, webhookIps } from './config.ts'
+import {
+  type Config,
+  engineSettings,
+  eventsDaysOf,
+  jobSettings,
+  keySeeds,
+  outgoingSettings,
+  webhookIps,
+} from './config.ts'
 import { bootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
 import type { Submitter } from './control/submit.ts'
@@ -16,7 +24,7 @@ import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
 import { ApiError } from './domain/errors.ts'
 import { makeObjectId } from './domain/ids.ts'
-import { startEngine } from './engine/role.ts'
+import { startEngine, startEngineThreads } from './engine/role.ts'
 import { type Http, isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
@@ -79,13 +87,15 @@ async function startRoles(
   lifetime: Lifetime,
   ports: Ports,
 ): Promise<App> {
-  const { log, kv, limits, clickhouse, partitions } = ports
+  const { log, kv, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const bus = isCluster
     ? openNearBus({ far: ports.bus, near: openLocalBus({ onError: busError(logger) }), own: replySubject(processId) })
     : ports.bus
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
+  const settings = engineSettings(config)
+  const threads = roles.has('engine') ? startEngineThreads({ partitions, ...settings.workers }, lifetime) : null
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
   await insist(() => prepareDeployment({ log, kv, partitions, sources }))
@@ -126,27 +136,12 @@ async function startRoles(
     }
   }
 
-  const engine = roles.has('engine')
-    ? await startEngine({
-        ...needs,
-        workers: {
-          threads: config['engine.threads'],
-          partitions,
-          visitorsMax: config['engine.visitorsMax'],
-          stepMsMax: config['engine.stepMsMax'],
-          heapMbMax: config['engine.heapMbMax'],
-        },
-        deployment: ports.deployment,
-        entriesMax: config['lists.entriesMax'],
-        recentMax: config['recent.eventsMax'],
-        ip: ipSettings(config),
-      })
-    : null
+  const engine = threads === null ? null : await startEngine({ ...needs, ...settings, threads, deployment })
   if (engine !== null) {
     const runSink = openSinks({
       ...needs,
       clickhouse,
-      deployment: ports.deployment,
+      deployment,
       flushMsMax: config['sink.flushMs'],
       batchRowsMax: config['sink.rowsMax'],
       onSunk: engine.recent.forgetUpTo,

@@ -291,6 +291,18 @@ export function helpText(): string {
 export const eventsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
   Math.min(config['retention.eventsDays'], settings?.retention?.eventsDays ?? config['retention.eventsDays'])
 
+export const engineSettings = (config: Config) => ({
+  workers: {
+    threads: config['engine.threads'],
+    visitorsMax: config['engine.visitorsMax'],
+    stepMsMax: config['engine.stepMsMax'],
+    heapMbMax: config['engine.heapMbMax'],
+  },
+  entriesMax: config['lists.entriesMax'],
+  recentMax: config['recent.eventsMax'],
+  ip: ipSettings(config),
+})
+
 export const jobSettings = (config: Config) => ({
   keepMs: config['log.keepSeconds'] * 1_000,
   alertsEveryMs: config['alerts.everySeconds'] * 1_000,

@@ -72,9 +72,12 @@ export async function prepareDeployment({ log, kv, partitions, sources }: Deploy
 
 /** Writes position 0 of each source in each partition, explicitly; positions that exist stay as they are. */
 export async function initialisePositions(kv: Kv, partitions: number, sources: readonly string[]): Promise<void> {
-  for (let partition = 0; partition < partitions; partition++) {
-    for (const source of sources) await writeFirst(kv, partitionScope(partition), source)
-  }
+  const scopes = Array.from({ length: partitions }, (_, partition) => partitionScope(partition))
+  await Promise.all(
+    scopes.map(async (scope) => {
+      for (const source of sources) await writeFirst(kv, scope, source)
+    }),
+  )
 }
 
 async function writeFirst(kv: Kv, scope: Scope, source: string): Promise<void> {
@@ -121,19 +124,22 @@ export interface Bootstrapped {
 export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): Promise<Bootstrapped> {
   const progress = must(await kv.position(SYSTEM, PROGRESS), 'a prepared deployment')
   if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createDefaultWorkspace(submit, random)
-  const generated = []
-  for (const { kind, env, text } of seeds) {
-    if (text !== undefined) await addSeeded(kv, submit, random, text)
-    else if (progress === BEGUN) {
-      const made = makeKey(kind, env, random)
-      // Rotation, not creation: a start that was killed may have left a key that was never shown.
-      accepted(await submit(keyCommand('key.rotate', made, random)))
-      generated.push({ kind, env, text: made })
-    }
-  }
+  // At once: each waits for two flushes to disk, which they share.
+  const made = await Promise.all(
+    seeds.map(async ({ kind, env, text }) => {
+      if (text !== undefined) await addSeeded(kv, submit, random, text)
+      else if (progress === BEGUN) {
+        const text = makeKey(kind, env, random)
+        // Rotation, not creation: a start that was killed may have left a key that was never shown.
+        accepted(await submit(keyCommand('key.rotate', text, random)))
+        return [{ kind, env, text }]
+      }
+      return []
+    }),
+  )
   return {
     workspace: must(await readWorkspace(kv, DEFAULT_WORKSPACE), 'the default workspace'),
-    generated,
+    generated: made.flat(),
     async finish() {
       if (progress !== BEGUN) return
       await kv.commit([{ scope: SYSTEM, guard: { source: PROGRESS, expect: BEGUN, next: FINISHED } }])

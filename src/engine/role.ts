@@ -20,7 +20,20 @@ import { openListFeed } from './list-feed.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
 import { openCounterFeed } from './velocity/feed.ts'
-import { openWorkers, type WorkersConfig } from './workers.ts'
+import { closeThreads, openWorkers, startThreads, type Threads, type WorkersConfig } from './workers.ts'
+
+export interface EngineThreads {
+  readonly config: WorkersConfig
+  readonly pools: Threads
+}
+
+/** Starts the threads of an engine that is to be started soon: they load while everything else is opened. */
+export function startEngineThreads(config: Omit<WorkersConfig, 'workerUrl' | 'ipData'>, lifetime: Lifetime) {
+  const workerUrl = new URL('./decide.worker.js', import.meta.url).href
+  const threads: EngineThreads = { config: { ...config, workerUrl }, pools: startThreads({ ...config, workerUrl }) }
+  lifetime.onClose(() => closeThreads(threads.pools))
+  return threads
+}
 
 export interface EngineRoleNeeds {
   readonly log: Log
@@ -31,7 +44,7 @@ export interface EngineRoleNeeds {
   readonly lifetime: Lifetime
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly workers: Omit<WorkersConfig, 'workerUrl' | 'ipData'>
+  readonly threads: EngineThreads
   /** Unlike that of any other deployment. */
   readonly deployment: string
   readonly entriesMax: number
@@ -58,7 +71,8 @@ export interface EngineRole {
 /** Resolves when rulesets are loaded. */
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
-  const { partitions } = needs.workers
+  const { config, pools } = needs.threads
+  const { partitions } = config
   const ipOpening = openIpFeed({
     ...needs.ip,
     clock,
@@ -106,14 +120,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     onError: (error) => logger.warn({ error }, 'following counters failed'),
   })
   lifetime.onClose(() => counters.stop())
-  const workerUrl = new URL('./decide.worker.js', import.meta.url).href
   const ip = await ipOpening
-  const workers = openWorkers(
-    { ...needs.workers, workerUrl, ipData: ip.current },
-    rulesets.current,
-    lists.news,
-    counters.news,
-  )
+  const workers = openWorkers({ ...config, ipData: ip.current }, rulesets.current, lists.news, counters.news, pools)
   lifetime.onClose(() => workers.close())
 
   const recent = createRecent(partitions, needs.recentMax)

@@ -21,6 +21,9 @@ export interface WorkersConfig {
   readonly ipData?: () => IpData
 }
 
+/** A pool of one thread for each slot. */
+export type Threads = readonly Piscina<Step, StepResult>[]
+
 export interface Workers {
   readonly decider: Decider
   close(): Promise<void>
@@ -55,18 +58,27 @@ function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
   })
 }
 
+/** The threads load while the caller opens other things. Whoever does not hand them to `openWorkers` closes them. */
+export const startThreads = (config: WorkersConfig): Threads =>
+  Array.from({ length: config.threads }, () => openPool(config))
+
+export const closeThreads = async (threads: Threads): Promise<void> => {
+  await Promise.all(threads.map((pool) => pool.close({ force: true })))
+}
+
 /** `current` gives every ruleset in force; a slot is told only of those, and of what in lists, changed since it was last told. */
 export function openWorkers(
   config: WorkersConfig,
   current: () => readonly Snapshot[],
   listNews: ListFeed['news'] = () => [],
   counterNews: CounterFeed['news'] = () => null,
+  threads: Threads = startThreads(config),
 ): Workers {
-  const fresh = (): Slot => ({
-    ...{ pool: openPool(config), told: new Map(), lists: newToldLists(), toldIpData: null },
+  const fresh = (pool: Threads[number]): Slot => ({
+    ...{ pool, told: new Map(), lists: newToldLists(), toldIpData: null },
     counters: newToldCounters(),
   })
-  const slots: Slot[] = Array.from({ length: config.threads }, fresh)
+  const slots: Slot[] = threads.map(fresh)
   const slotOf = (partition: number) => slots[partition % slots.length] as Slot
   const lastSteps = new Map<number, Promise<unknown>>()
 
@@ -145,7 +157,7 @@ export function openWorkers(
   return {
     decider: createDecider(perform),
     async close() {
-      await Promise.all(slots.map(({ pool }) => pool.close({ force: true })))
+      await closeThreads(slots.map(({ pool }) => pool))
     },
   }
 }

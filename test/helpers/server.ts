@@ -127,7 +127,7 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const startedAt = performance.now()
   const child = spawn(
     process.execPath,
-    ['--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'],
+    ['--min-semi-space-size=8', '--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
