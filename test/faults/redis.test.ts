@@ -81,8 +81,10 @@ async function patiently<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+// While it waits for a slow disk, a server that syncs once a second holds back the latest it has acknowledged; the log has them.
+const KEPT = { always: 'every acknowledged one is there', everysec: 'none is missing before one that is there' }
 for (const aof of ['always', 'everysec'] as const) {
-  t.test(`killed with appendfsync ${aof}, every commit is whole and every acknowledged one is there`, async (t) => {
+  t.test(`killed with appendfsync ${aof}, every commit is whole and ${KEPT[aof]}`, async (t) => {
     const { server, kv } = await opened(t, { aof })
     const acknowledged = new Map<string, number>()
     let stopping = false
@@ -99,7 +101,8 @@ for (const aof of ['always', 'everysec'] as const) {
           unknown += 1
           at = (await patiently(() => kv.position(scope, SOURCE))) ?? 0
           const last = acknowledged.get(scope) ?? 0
-          if (at < last) t.fail(`${scope}: ${last} was acknowledged, ${at} is there`)
+          if (at < last && aof === 'always') t.fail(`${scope}: ${last} was acknowledged, ${at} is there`)
+          acknowledged.set(scope, at)
         }
       }
     }
