@@ -13,7 +13,7 @@ import { temporaryFolder } from '../helpers/server.ts'
 import type { History } from './history.ts'
 
 const run = promisify(execFile)
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const MAIN = fileURLToPath(new URL('../../server/main.js', import.meta.url))
 const BENCH = fileURLToPath(new URL('../../bench/run.js', import.meta.url))
 
 export async function checkExport(t: Test, { folder, merged, split }: History): Promise<void> {
