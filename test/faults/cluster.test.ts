@@ -21,9 +21,10 @@ const KINDS = [
 const SHORT: ClusterTargetOptions = {
   kinds: KINDS,
   roles: ['ingress,api', 'engine,jobs,dispatcher', 'engine,jobs'],
+  partitions: 2,
   durations: { outageMsMax: 500, pauseMsMax: 4_500, networkMsMax: 1_000 },
 }
-const SHORT_LOAD = { ...{ connections: 4, byIdMax: 40, loadMsMax: 500, answersMin: 30 }, habits: { thinkMs: 50 } }
+const SHORT_LOAD = { ...{ connections: 4, byIdMax: 40, loadMsMax: 500, answersMin: 30 }, habits: { thinkMs: 100 } }
 const LONG_LOAD = { connections: 8, byIdMax: 150, answersMin: 70 }
 
 t.setTimeout(800_000)

@@ -3,7 +3,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type Cluster, type ClusterOptions, type Member, startCluster } from '../helpers/cluster.ts'
+import { type Cluster, type ClusterOptions, type Member, type ProxiedServer, startCluster } from '../helpers/cluster.ts'
 import { pause } from '../helpers/processes.ts'
 import type { Proxy as FaultProxy, Mode } from '../helpers/proxy.ts'
 import type { Rng } from '../helpers/rng.ts'
@@ -44,7 +44,14 @@ const KINDS = [
 ] as const
 export type ClusterKind = (typeof KINDS)[number]
 
-export interface ClusterTargetOptions extends Pick<ClusterOptions, 'main' | 'nodeArgs'> {
+/** What needs a proxy before a server. */
+const CUT: Readonly<Record<ProxiedServer, readonly ClusterKind[]>> = {
+  nats: ['cut nats off'],
+  redis: ['cut redis off', 'slow redis'],
+  clickhouse: ['cut replies of clickhouse', 'half of clickhouse fails'],
+}
+
+export interface ClusterTargetOptions extends Pick<ClusterOptions, 'main' | 'nodeArgs' | 'partitions'> {
   readonly kinds?: readonly ClusterKind[]
   /** Default: those of a cluster. */
   readonly roles?: readonly string[]
@@ -61,9 +68,12 @@ interface Durations {
 export async function openCluster(options: ClusterTargetOptions): Promise<Target> {
   const { kinds = KINDS, durations, ...shape } = options
   const { outageMsMax, pauseMsMax, networkMsMax } = { ...DURATIONS, ...durations }
-  const cluster = await startCluster({ ...shape, env: ENV, proxied: true, redisAof: 'always' })
+  const proxied = (Object.keys(CUT) as ProxiedServer[]).filter((server) =>
+    CUT[server].some((kind) => kinds.includes(kind)),
+  )
+  const cluster = await startCluster({ ...shape, env: ENV, proxied, redisAof: 'always' })
   const { members, nats, redis, clickhouse, partitions } = cluster
-  const proxies = cluster.proxies as NonNullable<Cluster['proxies']>
+  const proxies = cluster.proxies as Required<Cluster['proxies']>
   const [api] = cluster.membersOf('api') as [Member]
   const readyMs: number[] = []
   const decidingMs: number[] = []

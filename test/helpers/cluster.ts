@@ -34,8 +34,8 @@ export interface ClusterOptions {
   readonly roles?: readonly string[]
   readonly partitions?: number
   readonly env?: Readonly<Record<string, string>>
-  /** Everything goes through a proxy that can break the network. */
-  readonly proxied?: boolean
+  /** What goes to these servers goes through a proxy that can break the network. */
+  readonly proxied?: readonly ProxiedServer[]
   readonly redisAof?: 'off' | 'everysec' | 'always'
   readonly nodeArgs?: readonly string[]
   /** The entry of another build than this one. */
@@ -43,6 +43,8 @@ export interface ClusterOptions {
   /** As of `startServer`. */
   readonly asShipped?: boolean
 }
+
+export type ProxiedServer = 'nats' | 'redis' | 'clickhouse'
 
 /** Of one process. */
 export type OwnOptions = Pick<ClusterOptions, 'env' | 'nodeArgs'>
@@ -53,8 +55,8 @@ export interface Cluster {
   readonly nats: NatsServer
   readonly redis: RedisServer
   readonly clickhouse: ClickHouseServer
-  /** Between the roles and the servers; null when not asked for. */
-  readonly proxies: { readonly nats: FaultProxy; readonly redis: FaultProxy; readonly clickhouse: FaultProxy } | null
+  /** Between the roles and the servers, where asked for. */
+  readonly proxies: { readonly [server in ProxiedServer]?: FaultProxy }
   readonly members: readonly Member[]
   /** The settings of a process of this cluster, for commands. */
   readonly env: Readonly<Record<string, string>>
@@ -70,18 +72,19 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const { partitions = 4, roles = ROLES, redisAof = 'everysec' } = options
   const [nats, redis, clickhouse] = await Promise.all([startNats(), startRedis({ aof: redisAof }), startClickHouse()])
   const natsPort = Number(new URL(nats.url).port)
-  const through = async (port: number) => openProxy({ target: { host: '127.0.0.1', port } })
-  const proxies = options.proxied
-    ? { nats: await through(natsPort), redis: await through(redis.port), clickhouse: await through(clickhouse.port) }
-    : null
+  const ports = { nats: natsPort, redis: redis.port, clickhouse: clickhouse.port }
+  const proxies: { [server in ProxiedServer]?: FaultProxy } = {}
+  for (const server of options.proxied ?? []) {
+    proxies[server] = await openProxy({ target: { host: '127.0.0.1', port: ports[server] } })
+  }
   const keys = makeKeys()
   const env: Record<string, string> = {
     FINGERPOST_DEPLOYMENT_MODE: 'cluster',
     FINGERPOST_DATA_PARTITIONS: String(partitions),
-    FINGERPOST_NATS_SERVERS: `nats://127.0.0.1:${proxies?.nats.port ?? natsPort}`,
+    FINGERPOST_NATS_SERVERS: `nats://127.0.0.1:${proxies.nats?.port ?? natsPort}`,
     FINGERPOST_NATS_REPLICAS: '1',
-    FINGERPOST_REDIS_URL: `redis://127.0.0.1:${proxies?.redis.port ?? redis.port}`,
-    FINGERPOST_CLICKHOUSE_URL: `http://127.0.0.1:${proxies?.clickhouse.port ?? clickhouse.port}`,
+    FINGERPOST_REDIS_URL: `redis://127.0.0.1:${proxies.redis?.port ?? redis.port}`,
+    FINGERPOST_CLICKHOUSE_URL: `http://127.0.0.1:${proxies.clickhouse?.port ?? clickhouse.port}`,
     FINGERPOST_CLICKHOUSE_USER: clickhouse.username,
     FINGERPOST_CLICKHOUSE_PASSWORD: clickhouse.password,
     FINGERPOST_LOG_BYTES_MAX: '4294967296',
@@ -115,7 +118,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
 
   const members: Member[] = []
   const stopServers = async () => {
-    for (const proxy of Object.values(proxies ?? {})) await proxy.close()
+    for (const proxy of Object.values(proxies)) await proxy.close()
     await Promise.all([nats.remove(), redis.remove(), clickhouse.remove()])
   }
   try {
