@@ -1,25 +1,9 @@
 // Runs the test files that its parent names, one after another, each as a test below the root of this process. Its standard
 // output is TAP; after each file it tells its parent what the file has cost.
-import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { cpuMs } from './test-report.mjs'
 import { divide, roots } from './test-tap.mjs'
-
-/** A hundredth of a second, as Linux counts the time of processes. */
-const TICK_MS = 10
-
-/** CPU of this process, and of its children that have ended and theirs, in milliseconds; of children only on Linux. */
-function cpuMs() {
-  const { user, system } = process.cpuUsage()
-  let children = 0
-  try {
-    const fields = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1).split(' ')
-    children = (Number(fields[13]) + Number(fields[14])) * TICK_MS
-  } catch {
-    // Known on Linux alone.
-  }
-  return { own: (user + system) / 1_000, children }
-}
 
 async function run(all, { name, path }) {
   const url = pathToFileURL(path).href

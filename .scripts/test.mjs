@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from './build.mjs'
 import { provide } from './test-programs.mjs'
-import { openTimes } from './test-report.mjs'
+import { cpuMs, openTimes } from './test-report.mjs'
 import { runFiles } from './test-runner.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -105,9 +105,14 @@ async function runTests(size, patterns, files) {
   const problems = [...(await checking), ...ran.problems]
   let passed = ran.files.reduce((sum, file) => sum + file.passed, 0)
   if (shared !== null) {
+    // Processes count for their parent once they have ended: all that ran files have.
+    const before = cpuMs().children
     const fault = await shared.stop()
+    const childrenCpuMs = Math.round(cpuMs().children - before)
     if (fault === null) passed++
     else problems.push(fault)
+    const wallMs = Math.round(performance.now() - from)
+    ran.files.push({ name: 'the shared server', passed: 0, failed: 0, wallMs, ownCpuMs: 0, childrenCpuMs })
   }
   const wallMs = Math.round(performance.now() - from)
   times.keep({ size, startedAt, wallMs, files: ran.files, isWhole }, print)
