@@ -19,12 +19,13 @@ const RESULTS = join(ROOT, 'build/results.tap')
 const TIMES = join(ROOT, 'build/test-times.json')
 
 /** Most tests wait some of their time. */
-const JOBS = availableParallelism() + 1
+const JOBS = availableParallelism() + 2
 /** They start many processes, take much memory or change what a process is: each has a process of its own, and starts early. */
 const OWN_PROCESS = ['faults/', 'cluster/', 'browser/', 'model/']
 const NOT_QUICK = ['faults/', 'cluster/', 'browser/']
 const FILE_SECONDS_MAX = { quick: 120, usual: 600, long: 7_200 }
 
+const isLong = (file) => file.endsWith('.long.test.js')
 const inFolder = (file, folders) => folders.some((folder) => file.startsWith(`build/test/${folder}`))
 
 /** The built test files of a run of this size, or those of them that the patterns name: a test file or folder, as source or as built. */
@@ -35,10 +36,11 @@ function testFiles(size, patterns) {
     .sort()
   if (patterns.length > 0) {
     const wanted = patterns.map((pattern) => relative(ROOT, join(process.cwd(), pattern)).replace(/\.ts$/, '.js'))
-    return all.filter((file) => wanted.some((part) => file.includes(part)))
+    const isNamed = (file) => wanted.some((part) => file.includes(part) && (!isLong(file) || part.includes('.long')))
+    return all.filter(size === 'long' ? (file) => wanted.some((part) => file.includes(part)) : isNamed)
   }
   if (size === 'long') return all
-  const usual = all.filter((file) => !file.endsWith('.long.test.js'))
+  const usual = all.filter((file) => !isLong(file))
   return size === 'usual' ? usual : usual.filter((file) => !inFolder(file, NOT_QUICK))
 }
 

@@ -5,11 +5,13 @@ import t from 'tap'
 import { CHROME, errorOf, eventually } from '../helpers/client.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
-import { openTenant } from '../helpers/tenant.ts'
-
-t.teardown(cleanUp)
+import { openTenant, removeAlerts } from '../helpers/tenant.ts'
 
 const { server, ...client } = await openTenant()
+t.teardown(async () => {
+  await removeAlerts({ server, send: client.send })
+  await cleanUp()
+})
 const { keys } = server
 
 const send = (method: string, path: string, body?: unknown, key = keys.secret) =>

@@ -6,12 +6,15 @@ import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
 import { fetchDescription } from '../helpers/described.ts'
 import { cleanUp, historyOpen } from '../helpers/server.ts'
-import { openTenant } from '../helpers/tenant.ts'
+import { openTenant, removeAlerts } from '../helpers/tenant.ts'
 import { askDescribed, bodyOf, fill, paramsOf, UNKNOWN_IDS } from './endpoints.ts'
 
-t.teardown(cleanUp)
-
-const { server } = await openTenant()
+const tenant = await openTenant()
+const { server } = tenant
+t.teardown(async () => {
+  await removeAlerts(tenant)
+  await cleanUp()
+})
 const found = await fetchDescription(server.url)
 if (found === null) throw new Error('the server describes nothing')
 await historyOpen(server)

@@ -5,7 +5,7 @@ import t from 'tap'
 import { sized } from '../helpers/depth.ts'
 import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { openTenant } from '../helpers/tenant.ts'
+import { openTenant, removeAlerts } from '../helpers/tenant.ts'
 import { fuzzApi } from './fuzz-api.ts'
 
 t.teardown(cleanUp)
@@ -20,7 +20,8 @@ t.comment(`SEED=${seed}`)
 t.test(
   'requests as the document has them are served, all others refused by name, and nothing fails or hangs',
   async (t) => {
-    const { server } = await openTenant()
+    const { server, send } = await openTenant()
+    t.teardown(() => removeAlerts({ server, send }))
     const { findings, requests, served } = await fuzzApi(server, { runs: RUNS, seed })
     t.same(findings, [], `seed ${seed}`)
     t.ok(requests > RUNS * ENDPOINTS_MIN * 1.6, `${requests} requests`)

@@ -10,10 +10,13 @@ import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { fetchDescription } from '../helpers/described.ts'
 import { openReceiver } from '../helpers/receiver.ts'
 import { cleanUp } from '../helpers/server.ts'
-import { openTenant } from '../helpers/tenant.ts'
+import { openTenant, removeAlerts } from '../helpers/tenant.ts'
 
-t.teardown(cleanUp)
 const { server, ...client } = await openTenant()
+t.teardown(async () => {
+  await removeAlerts({ server, send: client.send })
+  await cleanUp()
+})
 const receiver = await openReceiver(t, server.receiverTls)
 const { testSecret } = server.keys
 const description = await fetchDescription(server.url)

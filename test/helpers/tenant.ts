@@ -83,3 +83,11 @@ export async function openTenant(name = 'a test'): Promise<{ readonly server: Te
   const server: Tenant = { ...(await makeWorkspace(shared, name)), receiverTls: shared.receiverTls }
   return { server, ...clientOf(server) }
 }
+
+/** For t.teardown: an alert that is left would be compared with its figures every second until the run ends. */
+export async function removeAlerts({ server, send }: Pick<Awaited<ReturnType<typeof openTenant>>, 'server' | 'send'>) {
+  for (const key of [server.keys.secret, server.keys.testSecret]) {
+    const { body } = await send('GET', '/v1/alerts?limit=100', { key })
+    for (const { id } of body.data) await send('DELETE', `/v1/alerts/${id}`, { key })
+  }
+}
