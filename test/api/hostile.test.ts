@@ -276,7 +276,7 @@ t.test('every hostile value in every member', async (t) => {
     if (faults.length > 0) t.fail(`${show(raw)}: ${faults}`)
     accepted.push({ requestId: answer.body.requestId, says: {} })
   })
-  t.ok(taken > SIZE.values, `${taken} of ${cases.length} were accepted`)
+  t.ok(taken > SIZE.values / 3, `${taken} of ${cases.length} were accepted`)
   await stillServes(t)
 })
 

@@ -67,6 +67,10 @@ function storm(seed: number): CommandDraft[] {
     ]
     drafts.push(pick(options))
   }
+  // Whatever was drawn, each kind of refusal is among them.
+  const about = { workspace: 'ws_a', env: 'live', actor: 'storm' } as const
+  for (let n = 0; n < 4; n++) drafts.push(createRule('ws_a', ruleId(20 + n), { maxima: { rulesMax: 3, activeMax: 2 } }))
+  drafts.push(createWorkspace('ws_a'), { ...about, type: 'rule.delete', data: { id: ruleId(30) } })
   return drafts
 }
 

@@ -69,7 +69,8 @@ const TEST_ENV = { FINGERPOST_SINK_FLUSH_MS: '100' }
 /** Of the server that a run shares: what several files need, and none of them minds. */
 export const SHARED_ENV: Readonly<Record<string, string>> = {
   FINGERPOST_LOG_DURABILITY: 'relaxed',
-  FINGERPOST_SINK_FLUSH_MS: '200',
+  FINGERPOST_SINK_FLUSH_MS: '300',
+  FINGERPOST_DATA_PARTITIONS: '2',
   FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8',
   FINGERPOST_WEBHOOKS_ALLOW_PRIVATE_CIDRS: '127.0.0.0/8',
   FINGERPOST_WEBHOOKS_BACKLOG_MAX: '100',
