@@ -57,7 +57,8 @@ function openWorker({ env, nodeArgs, onLine }) {
     },
     async end() {
       if (over === null && child.connected) child.send('end', () => {})
-      return closed
+      await closed
+      this.kill()
     },
     kill() {
       try {
@@ -87,9 +88,8 @@ export async function runFiles({ files, jobs, ownsProcess, env, nodeArgs, fileMs
   }
 
   async function endWorker(worker) {
-    const code = await worker.end()
+    await worker.end()
     workers.delete(worker)
-    return code
   }
 
   async function runOne(slot, worker, file) {

@@ -96,6 +96,11 @@ t.test('a file that ends its process, hangs, skips or asserts nothing has failed
   t.match(said, [/^exits its process ended/, /^hangs its process ended/, /^nothing asserted nothing/])
 })
 
+t.test('what a file has left open does not keep the run', async (t) => {
+  const { files, problems } = await run({ open: `setInterval(() => {}, 1_000)\nt.ok(true)`, fine: 't.ok(true)' })
+  t.same([files.map(({ passed }) => passed), problems], [[1, 1], []])
+})
+
 t.test('what a file has started ends with its process', async (t) => {
   const left = join(folder, 'left')
   await run(
