@@ -1,10 +1,9 @@
 // Browsers that programs drive are bots, however they hide; browsers that lie about what they are, are tampered: every way
 // that is known, each in a browser of its own. `automation.test.ts` has one of each kind.
 
-import type { BrowserContext, Page } from 'playwright-core'
 import t from 'tap'
 import { setCast } from './cast.ts'
-import { disguiseAs, LINUX, stealthScript, WINDOWS } from './stealth.ts'
+import { quietly, stealth } from './stealth.ts'
 import type { Seen } from './visits.ts'
 
 t.setTimeout(800_000)
@@ -16,12 +15,6 @@ const DRIVEN = '--remote-debugging-port=0'
 const FIREFOX_WINDOWS = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:153.0) Gecko/20100101 Firefox/153.0'
 const CHROMIUM_WINDOWS =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36'
-
-const stealth = async (page: Page, context: BrowserContext) => {
-  await page.addInitScript(stealthScript)
-  await disguiseAs(WINDOWS, page, context)
-}
-const quietly = (page: Page, context: BrowserContext) => disguiseAs(LINUX, page, context)
 
 type Expected = { bot?: boolean; tampered?: boolean; type?: string; methods?: readonly string[] }
 type Row = readonly [who: string, open: (name: string) => Promise<Seen>, expected: Expected]

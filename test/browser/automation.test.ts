@@ -2,10 +2,9 @@
 // them the people who could be mistaken for either: with privacy settings on, or with developer tools open. One of each kind;
 // `automation.long.test.ts` has all, each in a browser of its own.
 
-import type { BrowserContext, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { setCast } from './cast.ts'
-import { disguiseAs, LINUX, stealthScript, WINDOWS } from './stealth.ts'
+import { quietly, stealth } from './stealth.ts'
 import type { Seen } from './visits.ts'
 
 t.setTimeout(1_200_000)
@@ -15,12 +14,6 @@ const cast = setCast(t)
 const HIDING = { flags: ['--remote-debugging-port=0', '--disable-blink-features=AutomationControlled'] }
 const CHROMIUM_WINDOWS =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36'
-
-const stealth = async (page: Page, context: BrowserContext) => {
-  await page.addInitScript(stealthScript)
-  await disguiseAs(WINDOWS, page, context)
-}
-const quietly = (page: Page, context: BrowserContext) => disguiseAs(LINUX, page, context)
 
 type Bot = { tampered: boolean; type?: string; methods: readonly string[] }
 

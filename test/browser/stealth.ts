@@ -81,3 +81,12 @@ export const stealthScript = `(() => {
     Object.defineProperty(window, 'outerWidth', { get: () => innerWidth })
   }
 })()`
+
+/** Drives a page as stealth tools do: what gives a program away is hidden, and the system is another one. */
+export const stealth = async (page: Page, context: BrowserContext) => {
+  await page.addInitScript(stealthScript)
+  await disguiseAs(WINDOWS, page, context)
+}
+
+/** Disguises a headless browser as one with a window, on Linux. */
+export const quietly = (page: Page, context: BrowserContext) => disguiseAs(LINUX, page, context)
