@@ -4,13 +4,13 @@
 import type { BrowserContext, Page } from 'playwright-core'
 
 /** What a driven Chromium is to be taken for: the system in the User-Agent, in navigator and in client hints. */
-export type Disguise = { system: string; platform: string; hintPlatform: string }
+type Disguise = { system: string; platform: string; hintPlatform: string }
 
-export const WINDOWS: Disguise = { system: 'Windows NT 10.0; Win64; x64', platform: 'Win32', hintPlatform: 'Windows' }
-export const LINUX: Disguise = { system: 'X11; Linux x86_64', platform: 'Linux x86_64', hintPlatform: 'Linux' }
+const WINDOWS: Disguise = { system: 'Windows NT 10.0; Win64; x64', platform: 'Win32', hintPlatform: 'Windows' }
+const LINUX: Disguise = { system: 'X11; Linux x86_64', platform: 'Linux x86_64', hintPlatform: 'Linux' }
 
 /** Makes header, navigator and client hints of a page agree on a genuine version and another system. */
-export async function disguiseAs(disguise: Disguise, page: Page, context: BrowserContext): Promise<void> {
+async function disguiseAs(disguise: Disguise, page: Page, context: BrowserContext): Promise<void> {
   const session = await context.newCDPSession(page)
   const { product } = await session.send('Browser.getVersion')
   const version = product.split('/')[1] ?? ''
@@ -35,7 +35,7 @@ export async function disguiseAs(disguise: Disguise, page: Page, context: Browse
 }
 
 /** Runs before the page's scripts. Self-contained: it travels as text. */
-export const stealthScript = `(() => {
+const stealthScript = `(() => {
   const print = Function.prototype.toString
   const originals = new WeakMap()
   const disguise = (native, handler) => {
