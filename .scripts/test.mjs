@@ -1,7 +1,7 @@
 // What `npm test` runs: build, static checks, the programs that tests need, then the test files. Nothing is skipped: what is
 // missing is installed or named, and a file that asserts nothing has failed. The last line is `N passed, N failed`.
-// `--quick` leaves out what drives browsers, clusters and kills, and makes everything smaller; `--long` runs everything at
-// full size. With file patterns (`npm test -- test/kv`) only those files run, without the static checks.
+// `--quick` leaves out what drives browsers, clusters and their servers, and kills, and makes everything smaller; `--long` runs
+// everything at full size. With file patterns (`npm test -- test/kv`) only those files run, without the static checks.
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -18,11 +18,13 @@ const TESTS = join(ROOT, 'build/test')
 const RESULTS = join(ROOT, 'build/results.tap')
 const TIMES = join(ROOT, 'build/test-times.json')
 
-/** Most tests wait some of their time. */
-const JOBS = availableParallelism() + 2
+/** Files at once. Most tests wait some of their time, those of the quick run two thirds of it. */
+const JOBS = { quick: availableParallelism() + 4, usual: availableParallelism() + 2, long: availableParallelism() + 2 }
 /** They start many processes, take much memory or change what a process is: each has a process of its own, and starts early. */
 const OWN_PROCESS = ['faults/', 'cluster/', 'browser/', 'model/']
 const NOT_QUICK = ['faults/', 'cluster/', 'browser/']
+/** Contracts held by the servers of a cluster: the quick run holds embedded storage to the same. */
+const ON_SERVERS = /contract\/\w+\.(jetstream|nats|redis|server)\.test\.js$/
 const FILE_SECONDS_MAX = { quick: 120, usual: 600, long: 7_200 }
 
 const isLong = (file) => file.endsWith('.long.test.js')
@@ -41,7 +43,7 @@ function testFiles(size, patterns) {
   }
   if (size === 'long') return all
   const usual = all.filter((file) => !isLong(file))
-  return size === 'usual' ? usual : usual.filter((file) => !inFolder(file, NOT_QUICK))
+  return size === 'usual' ? usual : usual.filter((file) => !inFolder(file, NOT_QUICK) && !ON_SERVERS.test(file))
 }
 
 /** Runs a program of node_modules and resolves with its exit code. */
@@ -91,7 +93,7 @@ async function runTests(size, patterns, files) {
   const shared = await openShared(files)
   const ran = await runFiles({
     files: byLength(files, times),
-    jobs: JOBS,
+    jobs: JOBS[size],
     ownsProcess: (file) => inFolder(file, OWN_PROCESS),
     env: {
       TEST_DEPTH: size,

@@ -74,7 +74,7 @@ const dataDir = temporaryFolder()
 const fromUrl = {
   FINGERPOST_IP_RELAY_URL: `http://127.0.0.1:${(lists.address() as { port: number }).port}/relays`,
 }
-const main = new URL('../../src/main.js', import.meta.url).pathname
+const main = new URL('../../server/main.js', import.meta.url).pathname
 const update = async () =>
   await promisify(execFile)(process.execPath, [main, 'data', 'update'], {
     env: { PATH: process.env.PATH, FINGERPOST_DATA_DIR: dataDir, ...fromUrl },

@@ -213,7 +213,10 @@ t.test('of what waits beyond the bound the oldest fail, and say so; the rest goe
   const before = await eventually(counts, ({ pending }) => pending.length === 60)
   t.equal(before.failed.length, 0)
   await enter(60, 70)
-  const after = await eventually(counts, ({ failed }) => failed.length === 30)
+  const after = await eventually(
+    counts,
+    ({ pending, failed }) => failed.length === 30 && pending.length === BACKLOG_MAX,
+  )
   t.equal(after.failed.length, 30)
   t.equal(after.pending.length, BACKLOG_MAX)
   t.ok(after.failed.every(({ lastError, attempts }) => lastError === 'backlog_overflow' && attempts === 0))

@@ -93,7 +93,7 @@ export async function openApi(env: Readonly<Record<string, string>> = {}) {
   return { server, ...clientOf(server) }
 }
 
-/** Asks until `holds`, for at most `waitMs`, with pauses of `everyMs`; the last answer. */
+/** Asks until `holds`, with pauses of `everyMs`. Throws with the last answer when that takes longer than `waitMs`. */
 export async function eventually<T>(
   ask: () => Promise<T>,
   holds: (answer: T) => boolean,
@@ -103,7 +103,10 @@ export async function eventually<T>(
   const until = performance.now() + waitMs
   for (;;) {
     const answer = await ask()
-    if (holds(answer) || performance.now() > until) return answer
+    if (holds(answer)) return answer
+    if (performance.now() > until) {
+      throw new Error(`not within ${waitMs} ms; the last answer: ${(JSON.stringify(answer) ?? 'none').slice(0, 2_000)}`)
+    }
     await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }

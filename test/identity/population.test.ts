@@ -86,7 +86,7 @@ t.test('storage gives back what was written, but not to or from private windows 
 })
 
 t.test('shares of a population are near its parameters', async (t) => {
-  const { devices } = openPopulation({ ...SMALL, devices: sized({ quick: 1_000, usual: 2_000, long: 6_000 }) })
+  const { devices } = openPopulation({ ...SMALL, devices: sized({ quick: 500, usual: 2_000, long: 6_000 }) })
   const rates = ratesOf(null)
   const near = (name: ParameterName, count: number, of: number) => {
     const expected = rates[name]

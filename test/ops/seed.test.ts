@@ -27,7 +27,7 @@ const EVENTS = sized({ quick: 300, usual: 1_000, long: 2_000 })
 const ROWS = sized({ quick: 1_500, usual: 3_000, long: 5_000 })
 const DAYS = 12
 const DAY_MS = 86_400_000
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname
+const MAIN = new URL('../../server/main.js', import.meta.url).pathname
 
 const run = (dataDir: string, ...args: readonly string[]) =>
   promisify(execFile)(process.execPath, [MAIN, 'seed', ...args], {

@@ -13,11 +13,11 @@ import { LIST_ENTRIES, listSource, randomEvent, randomRule } from '../helpers/st
 import { compiled, fuzzRules, interpreted, reversed } from './fuzz-rules.ts'
 import { openSqlEngine } from './sql-engine.ts'
 
-const PAIRS = sized({ quick: 120, usual: 2_400, long: 20_000 })
+const PAIRS = sized({ quick: 60, usual: 2_400, long: 20_000 })
 const FIELDS_PER_QUERY = 12
-/** Every fourth field where time is short. */
-const FIELDS_STEP = sized({ quick: 4, usual: 1, long: 1 })
-const FORMS = sized({ quick: 10, usual: 80, long: 80 })
+/** Every eighth field where time is short. */
+const FIELDS_STEP = sized({ quick: 8, usual: 1, long: 1 })
+const FORMS = sized({ quick: 5, usual: 80, long: 80 })
 const SEED = testSeed()
 /** One find each: the condition, what differs of an event, and the answer. Read where they are written. */
 const REGRESSIONS = new URL('../../../test/rules/regressions/', import.meta.url)
