@@ -5,15 +5,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
 import { register, unregister } from '../../src/records/evaluators.ts'
 import { publishHint } from '../../src/records/hints.ts'
-import {
-  createRule,
-  createWorkspace,
-  openPorts,
-  prepare,
-  startEvaluator,
-  startOwner,
-  startSubmit,
-} from '../helpers/control-plane.ts'
+import { createRule, createWorkspace, openPorts, prepare, startOwner, startSubmit } from '../helpers/control-plane.ts'
 import { faulty } from '../helpers/faulty.ts'
 
 t.test('an outcome whose hint is lost arrives all the same', async (t) => {
@@ -75,8 +67,7 @@ t.test('a change has propagated when every registered evaluator has confirmed it
 
   t.match(await awaitPropagation(question(1)), { propagated: false }, 'nobody is registered')
 
-  await startEvaluator(t, ports, 'one')
-  await register(ports.kv, 'two', new Map())
+  for (const evaluator of ['one', 'two']) await register(ports.kv, evaluator, new Map())
   const confirm = (evaluator: string, revision: number) =>
     publishHint(ports.bus, 'ruleset.confirmed', { evaluator, workspace: 'ws_a', env: 'live', revision })
 

@@ -1,5 +1,6 @@
 // Mails about webhooks that fail: once for each state, over a real mail server, whatever that does meanwhile, and beside deliveries.
 
+import { setMaxListeners } from 'node:events'
 import t, { type Test } from 'tap'
 import type { Courier } from '../../src/dispatcher/courier.ts'
 import { openMailer } from '../../src/dispatcher/mail.ts'
@@ -54,6 +55,7 @@ async function open(t: Test, smtpPort: number) {
   })
   function start() {
     const stopping = new AbortController()
+    setMaxListeners(0, stopping.signal)
     const holds: Promise<void>[] = []
     startDispatcher({
       ...ports,

@@ -76,6 +76,7 @@ export function openCompiler(document: OpenApiDocument, of: 'answers' | 'request
 function makeCompiler(schemas: object, of: 'answers' | 'requests'): Compile {
   const ajv = new Ajv2020({ strict: false, allErrors: of === 'answers', validateSchema: false })
   ajv.addFormat('date-time', of === 'answers' ? MOMENT : true)
+  ajv.addFormat('uri', of === 'answers' ? (text: string) => URL.canParse(text) : true)
   const prepare = of === 'answers' ? tightened : (schema: unknown) => schema
   ajv.addSchema({ $id: 'openapi.json', components: { schemas: prepare(schemas) } })
   const compiled = new WeakMap<Schema, ValidateFunction>()
