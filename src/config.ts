@@ -308,6 +308,7 @@ export const jobSettings = (config: Config) => ({
   alertsEveryMs: config['alerts.everySeconds'] * 1_000,
   purge: {
     everyMs: config['purge.everySeconds'] * 1_000,
+    cluster: config.isCluster ? config['clickhouse.cluster'] : '',
     retention: { eventsDays: config['retention.eventsDays'], fullIpDays: config['retention.fullIpDays'] },
   },
 })

@@ -46,7 +46,10 @@ export function erasureRoutes({ erasure, events, visitors, memberships }: Erasur
         if (found === null) throw new ApiError('not_found')
         const { requestedAt, stores } = found
         const status = stores.every((store) => store.status === 'done') ? 'done' : 'in_progress'
-        return { body: { erasureId, status, requestedAt: isoTime(requestedAt), stores } }
+        const shown = stores.map(({ store, status, expectedBy }) => ({
+          ...{ store, status, expectedBy: expectedBy === null ? null : isoTime(expectedBy) },
+        }))
+        return { body: { erasureId, status, requestedAt: isoTime(requestedAt), stores: shown } }
       },
     }),
 

@@ -231,9 +231,9 @@ export async function moveMemberships(
     const longest = others.reduce((best, entry) => (until(entry) > until(best) ? entry : best), null)
     for (const id of from) draft.remove(id)
     if (longest != null && until(longest) > until(own)) {
-      const { expiresAt, source, ruleId, requestId, reason } = longest
+      const { expiresAt, source, ruleId, reason } = longest
       const ttl = expiresAt === null ? null : Math.max(1, Math.ceil((expiresAt - atMs) / 1_000))
-      draft.add({ value: survivor, ttl, source, ruleId, requestId, ...(reason === null ? {} : { reason }) })
+      draft.add({ value: survivor, ttl, source, ruleId, requestId: null, ...(reason === null ? {} : { reason }) })
     }
     finished.push(draft.finish(seq))
   }

@@ -15,8 +15,10 @@ import {
 } from '../records/lists.ts'
 import type { Read } from './apply.ts'
 
-export interface Addition extends Pick<StoredEntry, 'source' | 'ruleId' | 'requestId'> {
+export interface Addition extends Pick<StoredEntry, 'source' | 'ruleId'> {
   readonly value: string
+  /** The event by which a rule adds it; for those who are told, not stored. */
+  readonly requestId: string | null
   /** Seconds; null: for ever; absent: as the list says. */
   readonly ttl?: number | null
   readonly reason?: string
@@ -83,7 +85,7 @@ export async function draftEntries(
       if (place.now === null) count += 1
       place.now =
         place.now === null
-          ? { addedAt: atMs, expiresAt, source, ruleId, requestId, reason: reason ?? null }
+          ? { addedAt: atMs, expiresAt, source, ruleId, reason: reason ?? null }
           : { ...place.now, expiresAt, reason: reason ?? place.now.reason }
       place.added = { value, expiresAt, isNew: !place.wasThere, source, ruleId, requestId }
       return true

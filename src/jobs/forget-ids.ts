@@ -1,19 +1,26 @@
-// Takes the ids of erased visitors out of what is kept of commands: of `changes`, for good, of the newest deltas of lists, and of answers
-// that may be asked for again. In their place comes a name of the same length that says nothing of the visitor and is always the same, so that applying the
-// commands again comes to what it came to.
+// Takes erased visitors out of what is kept of commands: of `changes`, for good, of the newest deltas of lists, and of answers that may
+// be asked for again. In the place of an id comes a name that says nothing of the visitor and is always the same, so that applying
+// the commands again comes to what it came to; what was written about the visitor and the names of its events go without one.
 
 import { createHash } from 'node:crypto'
 import { ENVS, type Env } from '../domain/event.ts'
-import { BASE62, homePartition } from '../domain/ids.ts'
+import { BASE62, homePartition, makeRequestId } from '../domain/ids.ts'
 import type { Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
-import { decodeCommand, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
+import {
+  type Command,
+  decodeCommand,
+  encodeCommand,
+  OUTCOME,
+  OUTCOME_TTL_MS,
+  type Outcome,
+} from '../records/commands.ts'
 import { erasedId, readTombstone } from '../records/erasures.ts'
 import { IDEMPOTENCY, type Kept, keptUntil } from '../records/idempotency.ts'
 import { LIST_DELTA, type ListDelta } from '../records/list-deltas.ts'
 import { CHANGES_READER, SYSTEM, scanAll, tenantScope } from '../records/scopes.ts'
-import { MOVED, type Moved } from '../records/splits.ts'
+import { MOVED, type Moved, timeOf } from '../records/splits.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 
 export interface ForgetIdsNeeds {
@@ -28,6 +35,8 @@ export type Rename = (workspace: string, env: Env, text: string) => Promise<stri
 
 const BATCH = { recordsMax: 200, bytesMax: 2_000_000, waitMsMax: 0 }
 const VISITOR_ID = /pv_[0-9A-Za-z]{20}/g
+/** In effects on lists: whose event it was is known to nobody once it is erased. */
+const NO_REQUEST = `req_${'0'.repeat(26)}`
 
 /** Twice equals once. */
 export async function forgetIds(needs: ForgetIdsNeeds, signal: AbortSignal): Promise<void> {
@@ -78,15 +87,41 @@ export function openRename({
   }
 }
 
-/** A command without erased visitors; the same bytes where there are none. */
+/** A command without erased visitors, and without requests that only who was told then had to know; the same bytes where there are none. */
 export async function withoutErased(rename: Rename, bytes: Uint8Array): Promise<Uint8Array> {
   const text = Buffer.from(bytes).toString('latin1')
-  if (!text.includes('pv_')) return bytes
+  if (!text.includes('pv_') && !text.includes('req_')) return bytes
   const command = decodeCommand(bytes)
   if (typeof command === 'string' || command.env === null) return bytes
-  const changed = await rename(command.workspace, command.env, text)
-  return changed === text ? bytes : Buffer.from(changed, 'latin1')
+  const { workspace, env } = command
+  const isErased = async (id: string) => (await rename(workspace, env, id)) !== id
+  const before = JSON.stringify(command.data)
+  const after = await rename(workspace, env, JSON.stringify(await blanked(command, isErased)))
+  return after === before ? bytes : encodeCommand({ ...command, data: JSON.parse(after) })
 }
+
+/** What the command says without free text about erased visitors and without the requests that would lead to their events. */
+async function blanked(command: Command, isErased: (id: string) => Promise<boolean>): Promise<Command['data']> {
+  const { type, data } = command
+  const unexplained = async <T extends { readonly value: string; readonly reason?: string }>(entry: T): Promise<T> => {
+    if (entry.reason === undefined || entry.reason === '' || !(await isErased(entry.value))) return entry
+    return { ...entry, reason: '' }
+  }
+  if (type === 'list.entries') return { ...data, add: await Promise.all(data.add.map(unexplained)) }
+  if (type === 'list.effects') {
+    const effects = await Promise.all(data.effects.map(unexplained))
+    return { ...data, effects: effects.map((effect) => ({ ...effect, requestId: NO_REQUEST })) }
+  }
+  if (type !== 'visitor.split') return data
+  const parts = data.parts.map(async (part) =>
+    (await isErased(part.to)) ? { ...part, requestIds: part.requestIds.map(timeAlone) } : part,
+  )
+  return { ...data, parts: await Promise.all(parts) }
+}
+
+/** A request of the same millisecond: when a visitor was first seen is told by its requests. */
+const timeAlone = (requestId: string): string =>
+  makeRequestId(timeOf(requestId), (bytes) => createHash('sha256').update(requestId).digest().subarray(0, bytes))
 
 /** Only of commands that were applied: before, they need the id. */
 async function forgetInChanges({ kv, log }: ForgetIdsNeeds, rename: Rename, signal: AbortSignal): Promise<void> {

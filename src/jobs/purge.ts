@@ -6,14 +6,16 @@ import type { Workspace } from '../domain/workspace.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
-import { notePurge, readPurge } from '../records/erasure-progress.ts'
+import { notePurge, type Purge, readPurge } from '../records/erasure-progress.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { HIDE, hideAgain } from '../sink/erase.ts'
-import { QUARANTINE_TABLE } from '../sink/insert.ts'
+import { applyPatches, areLeft } from './replaced-parts.ts'
 import { type RewriteNeeds, rewriteStores } from './rewrite.ts'
 
 export interface PurgeNeeds extends RewriteNeeds {
   readonly clickhouse: Pick<ClickHouse, 'command' | 'patch' | 'query'>
+  /** Name of the ClickHouse cluster whose replicas hold the tables; empty: a single server. */
+  readonly cluster: string
   readonly clock: Clock
   /** Between the beginnings of two runs. */
   readonly everyMs: number
@@ -47,6 +49,7 @@ export async function runPurge(needs: PurgeNeeds, signal: AbortSignal): Promise<
     let waitMs = Math.min(LOOK_MS_MAX, everyMs)
     await attempt(async () => {
       const last = await readPurge(kv)
+      if (last !== null) await lookForReplaced(needs, last)
       const dueMs = (last === null ? firstAt : last.startedAt + everyMs) - clock.now()
       if (dueMs <= 0) await purge(needs, signal)
       else waitMs = Math.min(waitMs, dueMs)
@@ -65,18 +68,24 @@ async function purge(needs: PurgeNeeds, signal: AbortSignal): Promise<void> {
     await shorten(clickhouse, workspace, retention, startedAt)
   }
   const since = Math.min(startedAt, (await readPurge(kv))?.startedAt ?? startedAt) - LATE_MS
+  const left = new Set<string>()
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    for (const table of [EVENTS_TABLE, QUARANTINE_TABLE]) {
-      for (const what of ['PATCHES', 'DELETED MASK']) {
-        if (signal.aborted) return
-        await clickhouse.command(`ALTER TABLE ${table} APPLY ${what} SETTINGS mutations_sync = 2`)
-      }
-    }
+    for (const name of await applyPatches(needs, signal)) left.add(name)
+    if (signal.aborted) return
     if ((await hideAgain(clickhouse, since)) > 0) continue
-    await notePurge(kv, { startedAt, finishedAt: clock.now() })
+    const finishedAt = clock.now()
+    await notePurge(kv, { startedAt, finishedAt, left: [...left], cleanAt: left.size === 0 ? finishedAt : null })
     return
   }
   throw new Error(`erased visitors are still in ClickHouse after ${ROUNDS_MAX} rounds of a purge`)
+}
+
+/** Notes when nothing is left of what the last purge replaced. */
+async function lookForReplaced(needs: PurgeNeeds, last: Purge): Promise<void> {
+  const { left, cleanAt } = last
+  // Earlier releases did not note what they had replaced; the next purge does.
+  if (left === undefined || cleanAt !== null || (await areLeft(needs, left))) return
+  await notePurge(needs.kv, { ...last, left: [], cleanAt: needs.clock.now() })
 }
 
 async function shorten(

@@ -17,7 +17,7 @@ import { runTrim } from './trim.ts'
 export interface JobsRoleNeeds extends Omit<ListJobNeeds, 'onError'> {
   readonly clickhouse: ClickHouse
   readonly alertsEveryMs: number
-  readonly purge: Pick<PurgeNeeds, 'everyMs' | 'retention'>
+  readonly purge: Pick<PurgeNeeds, 'everyMs' | 'cluster' | 'retention'>
   readonly log: Log
   readonly kv: Kv
   readonly bus: Bus

@@ -15,16 +15,20 @@ import {
 } from '../records/erasure-progress.ts'
 import { DISPATCHER_POSITION, partitionScope } from '../records/partitions.ts'
 
-/**
- * `done`: nothing is left. `hidden`: no read shows it. `deleted`: no query of the store finds it, but its bytes may be on disk.
- * `pending`: not removed yet, and shown to nobody.
- */
-export type StoreStatus = 'done' | 'hidden' | 'deleted' | 'pending'
+/** `done`: no byte of it is left in the store. `pending`: bytes are, though no read shows them. */
+export type StoreStatus = 'done' | 'pending'
+
+export interface StoreProgress {
+  readonly store: string
+  readonly status: StoreStatus
+  /** Milliseconds; null when it is done. */
+  readonly expectedBy: number | null
+}
 
 export interface ErasureProgress {
   /** Milliseconds. */
   readonly requestedAt: number
-  readonly stores: readonly { readonly store: string; readonly status: StoreStatus }[]
+  readonly stores: readonly StoreProgress[]
 }
 
 export interface ErasureReadsNeeds {
@@ -37,6 +41,8 @@ export interface ErasureReadsNeeds {
 /** null: there is no such erasure. */
 export type ReadErasure = (workspace: string, env: Env, erasureId: string) => Promise<ErasureProgress | null>
 
+/** By then everything is gone, unless a store was away. */
+const PROMISED_MS = 86_400_000
 const OLDEST = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
 
 export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): ReadErasure {
@@ -52,15 +58,13 @@ export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): Re
 
   async function eventsStatus(executed: readonly (ExecutedErasure | null)[]): Promise<StoreStatus> {
     const purge = await readPurge(kv)
-    if (executed.some((one) => one === null)) return 'hidden'
-    return purge !== null && executed.every((one) => one !== null && one.at < purge.startedAt) ? 'done' : 'deleted'
+    const isClean = typeof purge?.cleanAt === 'number'
+    return isClean && areBefore(executed, purge.startedAt) ? 'done' : 'pending'
   }
 
   /** What was dropped before the erasure was executed. */
-  function droppedStatus(executed: readonly (ExecutedErasure | null)[], rewrite: Rewrite | null): StoreStatus {
-    if (kv.compact === undefined) return 'done'
-    return rewrite !== null && executed.every((one) => one !== null && one.at < rewrite.startedAt) ? 'done' : 'deleted'
-  }
+  const droppedStatus = (executed: readonly (ExecutedErasure | null)[], rewrite: Rewrite | null): StoreStatus =>
+    kv.compact === undefined || (rewrite !== null && areBefore(executed, rewrite.startedAt)) ? 'done' : 'pending'
 
   /** Followers of `events` may store what they have read of the visitor until they are past the erasure. */
   async function isFollowed({ partition }: ErasurePart, executed: ExecutedErasure | null): Promise<boolean> {
@@ -78,8 +82,8 @@ export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): Re
     if (executed === null) return 'pending'
     if (rewrite !== null && (rewrite.oldest[partition] ?? 0) > executed.seq) return 'done'
     const [oldest] = await log.read('events', partition, 0, OLDEST)
-    if ((oldest?.seq ?? (await log.last('events', partition)) + 1) <= executed.seq) return 'pending'
-    return log.compact === undefined ? 'done' : 'deleted'
+    const isTrimmed = (oldest?.seq ?? (await log.last('events', partition)) + 1) > executed.seq
+    return isTrimmed && log.compact === undefined ? 'done' : 'pending'
   }
 
   return async (workspace, env, erasureId) => {
@@ -92,19 +96,21 @@ export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): Re
     const dropped = droppedStatus(executed, rewrite)
     const followed = await Promise.all(parts.map((part, i) => isFollowed(part, executed[i] ?? null)))
     const logged = await Promise.all(parts.map((part, i) => logStatus(part, executed[i] ?? null, rewrite)))
+    const statuses: readonly (readonly [string, StoreStatus])[] = [
+      // Dropped before the answer to the DELETE.
+      ['profile', dropped],
+      ['lists', dropped],
+      ['webhooks', followed.every((one) => one) ? dropped : 'pending'],
+      ['events', await eventsStatus(executed)],
+      ['log', logged.every((one) => one === 'done') ? 'done' : 'pending'],
+    ]
+    const expectedBy = requested.at + PROMISED_MS
     return {
       requestedAt: requested.at,
-      stores: [
-        // Dropped before the answer to the DELETE.
-        { store: 'profile', status: dropped },
-        { store: 'lists', status: dropped },
-        { store: 'webhooks', status: followed.every((one) => one) ? dropped : 'pending' },
-        { store: 'events', status: await eventsStatus(executed) },
-        { store: 'log', status: slowest(logged) },
-      ],
+      stores: statuses.map(([store, status]) => ({ store, status, expectedBy: status === 'done' ? null : expectedBy })),
     }
   }
 }
 
-const slowest = (all: readonly StoreStatus[]): StoreStatus =>
-  (['pending', 'hidden', 'deleted'] as const).find((status) => all.includes(status)) ?? 'done'
+const areBefore = (executed: readonly (ExecutedErasure | null)[], moment: number): boolean =>
+  executed.every((one) => one !== null && one.at < moment)

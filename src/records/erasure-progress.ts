@@ -28,10 +28,14 @@ export interface ExecutedErasure {
   readonly asked?: Pick<Erasure, 'workspace' | 'env' | 'at'>
 }
 
-/** The last time everything hidden was removed from ClickHouse's disks. Milliseconds. */
+/** The last time ClickHouse rewrote its parts without what was hidden. Milliseconds. */
 export interface Purge {
   readonly startedAt: number
   readonly finishedAt: number
+  /** Parts and patches that were replaced then, and that ClickHouse may still keep: names. */
+  readonly left?: readonly string[]
+  /** When none of them was on a disk any more; null: not yet. */
+  readonly cleanAt?: number | null
 }
 
 /** The last time the embedded stores were rewritten without what had been deleted. */

@@ -54,7 +54,6 @@ export interface StoredEntry {
   readonly expiresAt: number | null
   readonly source: EntrySource
   readonly ruleId: string | null
-  readonly requestId: string | null
   readonly reason: string | null
 }
 
@@ -64,29 +63,29 @@ export type PackedEntry = readonly [
   addedAt: number,
   source: number,
   ruleId: string | null,
-  requestId: string | null,
+  /** Once the request that a rule decided: an entry outlives the visitor that it came from. */
+  none: string | null,
   reason: string | null,
 ]
 
-export const packEntry = ({ expiresAt, addedAt, source, ruleId, requestId, reason }: StoredEntry): PackedEntry => [
+export const packEntry = ({ expiresAt, addedAt, source, ruleId, reason }: StoredEntry): PackedEntry => [
   expiresAt ?? 0,
   addedAt,
   ENTRY_SOURCES.indexOf(source),
   ruleId,
-  requestId,
+  null,
   reason,
 ]
 
 export const entryExpiry = ([expiresAt]: PackedEntry): number | null => expiresAt || null
 
 export function unpackEntry(packed: PackedEntry): StoredEntry {
-  const [, addedAt, source, ruleId, requestId, reason] = packed
+  const [, addedAt, source, ruleId, , reason] = packed
   return {
     addedAt,
     expiresAt: entryExpiry(packed),
     source: must(ENTRY_SOURCES[source], 'a source of entries'),
     ruleId,
-    requestId,
     reason,
   }
 }

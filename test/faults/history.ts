@@ -142,10 +142,11 @@ export async function makeHistory(random: Rng): Promise<History> {
   await say(first, { linkedId: 'said-again' })
   await say(third, { tag: { late: true } })
   await say(events.at(-1), { label: 'fraud', linkedId: 'said-14' })
+  // ClickHouse executes it while the others are waited for.
+  const erasure = await askForErasure(client, keys, deviceOf(40, 40, '198.40.100.7'))
   const newMerged = await makeMerged(client, deviceOf(31, 31, '198.31.100.7'), deviceOf(32, 32, '198.32.100.7'))
   const newSplit = await makeSplit(client, deviceOf(900, 33, '198.33.100.7'), deviceOf(900, 34, '198.34.100.7'))
   events.push(...eventsOfMerged(newMerged), ...eventsOfSplit(newSplit))
-  const erasure = await askForErasure(client, keys, deviceOf(40, 40, '198.40.100.7'))
   await listed()
   await allCounted(client, events)
   const merged = [oldMerged, newMerged]

@@ -13,7 +13,16 @@ import { recordsOf } from '../../src/ops/rebuild-read.ts'
 import { checkBackup, restore } from '../../src/ops/restore.ts'
 import { decodeIdentification, encodeIdentification } from '../../src/records/identification.ts'
 import { clientOf, eventually } from '../helpers/client.ts'
-import { type Ops, PARTITIONS, quiet, sorted, trimAll, visitorsOf, withOps } from '../helpers/deployment.ts'
+import {
+  type Ops,
+  PARTITIONS,
+  quiet,
+  replacePartsSoon,
+  sorted,
+  trimAll,
+  visitorsOf,
+  withOps,
+} from '../helpers/deployment.ts'
 import { sized } from '../helpers/depth.ts'
 import { copyFolder } from '../helpers/folder.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
@@ -58,6 +67,7 @@ t.test('what a rebuild brings back after kill -9, partly from the log and partly
 
   const branch = { ...branchOf(history), quarantined }
   // Erasures come to their end, and what the log has of them goes.
+  await replacePartsSoon(folder)
   const env = { FINGERPOST_PURGE_EVERY_SECONDS: '10', FINGERPOST_LOG_KEEP_SECONDS: '10' }
   server = await startServer({ dataDir: folder, keys, port, env })
   const client = clientOf(server)

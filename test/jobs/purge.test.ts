@@ -57,7 +57,7 @@ t.test(
     const running = runPurge(
       {
         ...ports,
-        ...{ clickhouse, clock, partitions: PARTITIONS, everyMs: 200 },
+        ...{ clickhouse, cluster: '', clock, partitions: PARTITIONS, everyMs: 200 },
         retention: { eventsDays: 90, fullIpDays: 90 },
         onError: (error) => t.fail(String(error)),
       },

@@ -17,9 +17,10 @@ export const Erasure = shared(
     stores: Type.Array(
       Type.Object({
         store: words('Such as profile, lists, webhooks, events or log.'),
-        status: Type.Enum(['pending', 'hidden', 'deleted', 'done'], {
-          description: 'hidden: no read shows it. deleted: no query finds it. done: its bytes are gone.',
+        status: Type.Enum(['pending', 'done'], {
+          description: 'pending: bytes of it may be on a disk, though no read shows it. done: no byte is left.',
         }),
+        expectedBy: orNull(moment('By when the store is expected to be done; null when it is.')),
       }),
     ),
   }),
@@ -60,11 +61,11 @@ export const ERASURE_DOCS = {
         example: {
           ...{ erasureId, status: 'in_progress', requestedAt: '2026-11-20T18:04:05.123Z' },
           stores: [
-            { store: 'profile', status: 'done' },
-            { store: 'lists', status: 'done' },
-            { store: 'webhooks', status: 'done' },
-            { store: 'events', status: 'deleted' },
-            { store: 'log', status: 'pending' },
+            { store: 'profile', status: 'done', expectedBy: null },
+            { store: 'lists', status: 'done', expectedBy: null },
+            { store: 'webhooks', status: 'done', expectedBy: null },
+            { store: 'events', status: 'pending', expectedBy: '2026-11-21T18:04:05.123Z' },
+            { store: 'log', status: 'done', expectedBy: null },
           ],
         },
       },
