@@ -22,11 +22,10 @@ export async function checkErasures(facts: Facts): Promise<void> {
   const { decided, lostPartition } = facts
   checkCommands(facts)
   checkAnswered(facts)
-  const records = [...texts(facts.kv, partitionScope(0).slice(0, -1))]
   for (const one of decided.erasures()) {
     if (one.partition === lostPartition || decided.erasureOf(visitorOf(one.erasure)) !== one) continue
     checkLog(facts, one)
-    checkKv(facts, records, one)
+    checkKv(facts, one)
     checkClickHouse(facts, one)
   }
   for (let partition = 0; partition < PARTITIONS; partition++) {
@@ -78,15 +77,15 @@ function checkLog({ decided, problem }: Facts, { erasure, record }: Decided): vo
   }
 }
 
-function checkKv(
-  { kv, problem }: Facts,
-  records: readonly (readonly [name: string, text: string])[],
-  { partition, erasure }: Decided,
-): void {
+/** The records of partitions that name the visitor. */
+export function* namesOf(kv: Facts['kv'], visitorId: string): Generator<string> {
+  for (const [name, text] of texts(kv, partitionScope(0).slice(0, -1))) if (text.includes(visitorId)) yield name
+}
+
+function checkKv({ kv, problem }: Facts, { partition, erasure }: Decided): void {
   const { workspace, env, visitorId, erasureId, at } = erasure
   const scope = partitionScope(partition)
-  for (const [name, text] of records)
-    if (text.includes(visitorId)) problem('no record names an erased visitor', `${visitorId}: ${name}`)
+  for (const name of namesOf(kv, visitorId)) problem('no record names an erased visitor', `${visitorId}: ${name}`)
   const tombstone = peek(kv, scope, [ERASED, erasedId(workspace, env, visitorId)]) as Tombstone | undefined
   if (tombstone?.erasureId !== erasureId || tombstone.at !== at)
     problem('an erasure leaves its tombstone', `${visitorId}: ${JSON.stringify(tombstone)}`)

@@ -2,7 +2,7 @@
 
 import { erasureOf } from '../../src/events/record.ts'
 import type { Commit, Entry } from '../../src/kv/kv.ts'
-import { ERASED, erasedId } from '../../src/records/erasures.ts'
+import { ERASED } from '../../src/records/erasures.ts'
 import { packHeldVisitor, unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { type Mutation, NOTHING, onDecider, onKv, withoutGuard } from './mutations.ts'
 import type { Ports, Tamper } from './process.ts'
@@ -35,10 +35,10 @@ const withTombstones = (commit: Commit): Commit => ({
   ...commit,
   put: [
     ...(commit.put ?? []),
-    ...announced(commit).map(({ key, value }) => {
-      const [workspace, env, visitorId] = key[1].split('/') as [string, 'live' | 'test', string]
-      return { key: [ERASED, erasedId(workspace, env, visitorId)] as const, value: { erasureId: value, at: 0 } }
-    }),
+    ...announced(commit).map(({ key, value }) => ({
+      key: [ERASED, key[1]] as const,
+      value: { erasureId: value, at: 0 },
+    })),
   ],
 })
 

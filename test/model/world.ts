@@ -5,6 +5,7 @@ import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } 
 import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
 import { rng } from '../helpers/rng.ts'
 import { createChaos, drawFaults } from './chaos.ts'
+import { namesOf } from './check-erasures.ts'
 import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
 import { openDecided } from './decided.ts'
@@ -154,6 +155,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
 
   function onErased(one: Erased): void {
     erased.push(one)
+    for (const name of namesOf(kv, one.visitorId))
+      problem('no record names an erased visitor when that is answered', `${one.visitorId}: ${name}`)
     const readByAll = () => {
       for (const process of ready()) {
         void watch.onErased(one, process.readsNow)
