@@ -76,6 +76,7 @@ export function createOrders(state: PartitionState): Orders {
     const id = scopedId(at, what.visitorId)
     const keys = new Set(keysOf(id))
     if ('erasure' in order) {
+      for (const key of order.erasure.found ?? []) keys.add(key)
       return missing([
         ['visitor', id],
         [ERASED, erasedId(at.workspace, what.env, what.visitorId)],
@@ -115,8 +116,8 @@ export function createOrders(state: PartitionState): Orders {
       const id = scopedId(order.erasure, order.erasure.visitorId)
       const { survivor = null } = state.visitor(id) ?? {}
       const isAlias = survivor !== null && survivor !== order.erasure.visitorId
-      const erasure = { ...order.erasure, indexed: keysOf(id), ...(isAlias ? { survivor } : {}) }
-      return { erasure }
+      const { found = [], ...what } = order.erasure
+      return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...(isAlias ? { survivor } : {}) } }
     }
     if ('splitting' in order) {
       const { splitting } = order

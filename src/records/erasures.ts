@@ -18,6 +18,8 @@ export interface Erasure {
   readonly visitorId: string
   /** Milliseconds. */
   readonly at: number
+  /** Of a visitor that is gone: keys under which the index was found to name it all the same. */
+  readonly found?: readonly string[]
 }
 
 /** What is left of the visitor. */
