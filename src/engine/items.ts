@@ -12,6 +12,7 @@ export interface Outcome {
   readonly visitorId: string
   readonly state: Uint8Array
   readonly indexed: readonly string[]
+  readonly left: readonly string[]
   readonly effects: readonly DecidedEffect[]
   readonly lesson: Lesson | null
   /** What it adds to the counters of its address and account. */
@@ -27,7 +28,7 @@ type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 /** `row`: with the newline behind it. */
 export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Outcome): DecidedItem {
   const { requestId, workspace, env } = event
-  const { visitorId, state, indexed, effects, lesson, counted, lines } = outcome
+  const { visitorId, state, indexed, left, effects, lesson, counted, lines } = outcome
   const matches: (readonly [string, number])[] = []
   for (const { id } of event.matchedRules) matches.push([id, 1])
   for (const { id } of event.monitorMatches) matches.push([id, 0])
@@ -48,6 +49,7 @@ export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Ou
     replyTo: c.meta.replyTo,
     rowBytes: row.length,
   }
+  if (left.length > 0) item.left = left
   if (effects.length > 0) item.effects = effects
   if (lesson !== null) item.lesson = [c.familyId, packLesson(lesson)]
   if (counted !== null) item.counted = counted

@@ -6,7 +6,7 @@ import { type Shortlist, shortlist } from '../identity/shortlist.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
-import { ownerOfToken } from '../records/visitors.ts'
+import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
 import type { Case } from './case.ts'
 import type { Candidates } from './judge.ts'
 import type { Kin } from './kin.ts'
@@ -119,6 +119,10 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       if (state.missing(kind, scoped)) wanted.push({ kind, id: scoped })
     }
     const { token } = c.meta
+    /** Entries it leaves, being found under too many others since. */
+    const wantLeft = (held: HeldVisitor | null | undefined) => {
+      if (held) for (const key of tooEarly(earlierKeysWith(held, c.keys))) want('index', c.tenant + key)
+    }
     let tokenCounts = false
     want('learned', c.familyId)
     if (token !== null) {
@@ -132,6 +136,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
         c.keys.forEach((key, k) => {
           if (!known?.keys.includes(key)) want('index', c.keyIds[k] as string)
         })
+        wantLeft(known)
       }
       const named =
         unsettled.size > 0 && [given.meta.token, token].some((one) => one && unsettled.has(c.tenant + one.visitorId))
@@ -143,7 +148,10 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
     const found = [...candidatesOf(c).visitors, ...nativeVisitors(c)]
-    for (const id of found) want('visitor', id)
+    for (const id of found) {
+      want('visitor', id)
+      if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id))
+    }
     return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
   }
 

@@ -6,7 +6,7 @@ import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
-import { packHeldVisitor } from '../records/visitors.ts'
+import { allKeysOf, packHeldVisitor } from '../records/visitors.ts'
 import { blankVisitor, decideSplit } from './splitting.ts'
 import type { Loadable, PartitionState, Wanted } from './state.ts'
 
@@ -59,7 +59,10 @@ export function createOrders(state: PartitionState): Orders {
   function missing(all: readonly (readonly [Loadable, string])[]): Wanted[] {
     return all.filter(([kind, id]) => state.missing(kind, id)).map(([kind, id]) => ({ kind, id }))
   }
-  const keysOf = (id: string): readonly string[] => state.visitor(id)?.keys ?? []
+  function keysOf(id: string): readonly string[] {
+    const held = state.visitor(id)
+    return held ? allKeysOf(held) : []
+  }
 
   function wanted(order: Order): Wanted[] {
     if ('aliasing' in order) {
@@ -73,6 +76,7 @@ export function createOrders(state: PartitionState): Orders {
     const id = scopedId(at, what.visitorId)
     const keys = new Set(keysOf(id))
     if ('erasure' in order) {
+      for (const key of order.erasure.found ?? []) keys.add(key)
       return missing([
         ['visitor', id],
         [ERASED, erasedId(at.workspace, what.env, what.visitorId)],
@@ -112,8 +116,8 @@ export function createOrders(state: PartitionState): Orders {
       const id = scopedId(order.erasure, order.erasure.visitorId)
       const { survivor = null } = state.visitor(id) ?? {}
       const isAlias = survivor !== null && survivor !== order.erasure.visitorId
-      const erasure = { ...order.erasure, indexed: keysOf(id), ...(isAlias ? { survivor } : {}) }
-      return { erasure }
+      const { found = [], ...what } = order.erasure
+      return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...(isAlias ? { survivor } : {}) } }
     }
     if ('splitting' in order) {
       const { splitting } = order

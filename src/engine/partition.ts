@@ -20,7 +20,7 @@ import { must } from '../lib/must.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
 import { VELOCITY } from '../records/partitions.ts'
-import { packHeldVisitor } from '../records/visitors.ts'
+import { earlierKeysWith, packHeldVisitor, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Checkpoint, Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
@@ -118,6 +118,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     if (item.state.length > 0) {
       state.putVisitor(prefix + item.visitorId, item.state)
       for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
+      for (const key of item.left ?? []) state.dropFromIndex(prefix + key, item.visitorId)
     }
     if (item.lesson !== undefined) state.teach(item.lesson[0], item.lesson[1])
     if (item.counted !== undefined) board.add(partition, unpackCounted(item.counted))
@@ -205,6 +206,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
       let visitorId = ''
       let held: Uint8Array = NO_STATE
       let indexed: readonly string[] = []
+      let left: readonly string[] = []
       let effects: readonly DecidedEffect[] = []
       let lines: readonly LogLine[] = []
       let lesson: Lesson | null = null
@@ -219,7 +221,12 @@ export function createPartition(needs: PartitionNeeds): Partition {
         indexed = c.keys.filter((key) => !before?.keys.includes(key))
         const { counters } = judged
         const { survivor = null, parted = [], former = [] } = before ?? {}
-        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { counters, survivor, parted, former })
+        let earlierKeys = before === null ? [] : earlierKeysWith(before, c.keys)
+        // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
+        left = tooEarly(earlierKeys).filter((key) => !state.missing('index', c.tenant + key))
+        if (left.length > 0) earlierKeys = earlierKeys.filter((key) => !left.includes(key))
+        const more = { counters, survivor, parted, former, earlierKeys }
+        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), more)
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
@@ -232,9 +239,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
         visitorId = event.visitorId
         held = NO_STATE
         indexed = []
+        left = []
       }
       const row = Buffer.from(`${toRow(event, partition, c.seq)}\n`)
-      const item = itemOf(c, event, row, { visitorId, state: held, indexed, effects, lesson, counted, lines })
+      const item = itemOf(c, event, row, { visitorId, state: held, indexed, left, effects, lesson, counted, lines })
       for (const line of lines) logs.push({ requestId: meta.requestId, ...line })
       apply(item)
       pack.add(item, row)
@@ -263,8 +271,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
           if (board.missing(key)) wanted.set(`${VELOCITY} ${key}`, { kind: VELOCITY, id: String(key) })
         }
       }
-      for (const { workspace, env, indexed } of items) {
-        for (const key of indexed) want('index', `${workspace}/${env}/${key}`)
+      for (const { workspace, env, indexed, left = [] } of items) {
+        for (const key of [...indexed, ...left]) want('index', `${workspace}/${env}/${key}`)
       }
       for (const { lesson } of items) if (lesson !== undefined) want('learned', lesson[0])
       for (const one of orders.wantedToApply(record)) wanted.set(`${one.kind} ${one.id}`, one)

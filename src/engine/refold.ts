@@ -6,7 +6,7 @@ import { GET_KEYS_MAX } from '../kv/checks.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { partitionScope, VELOCITY } from '../records/partitions.ts'
-import { unpackHeldVisitor } from '../records/visitors.ts'
+import { allKeysOf, unpackHeldVisitor } from '../records/visitors.ts'
 import { readCounters, readEntries, withStoredMatches, writesOf } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
 import { createState, type Loaded, readIndex, type Wanted } from './state.ts'
@@ -84,7 +84,7 @@ export async function reindex(
   const places: { readonly id: string; readonly visitorId: string }[] = []
   for (const { workspace, env, visitorId, state, indexed } of items) {
     if (state.length === 0) continue
-    for (const key of unpackHeldVisitor(state).keys) {
+    for (const key of allKeysOf(unpackHeldVisitor(state))) {
       if (!indexed.includes(key)) places.push({ id: `${workspace}/${env}/${key}`, visitorId })
     }
   }

@@ -35,10 +35,11 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
     ? { profile: before.profile, keys: held.keys }
     : { profile: moved.profile, keys: parting?.keys ?? [] }
   const keys = wasLatest ? keysLeft(after, parting) : held.keys
+  const earlierKeys = held.earlierKeys.filter((key) => !keys.includes(key))
   const survivor = order.survivor
   return {
     ...what,
-    state: packHeldVisitor(keys, packVisitor(after), { ...held, parted }),
+    state: packHeldVisitor(keys, packVisitor(after), { ...held, parted, earlierKeys }),
     toState: packHeldVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }),
     indexed: keys.filter((key) => !held.keys.includes(key)),
     toIndexed: look.keys,

@@ -14,7 +14,7 @@ import {
 import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
-import { type HeldVisitor, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
+import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
 import type { KIN } from './kin.ts'
 import { createTable } from './table.ts'
 
@@ -57,6 +57,8 @@ export interface PartitionState {
   known(id: string): VisitorState | null | undefined
   /** `HeldVisitor.survivor`. */
   survivor(id: string): string | null | undefined
+  /** `mayHaveManyKeys` of its record. */
+  mayHaveManyKeys(id: string): boolean
   putVisitor(id: string, packed: Uint8Array): void
   /** The same one as long as the entry does not change; see `readIndex`. */
   index(id: string): HeldIndex | null | undefined
@@ -92,6 +94,9 @@ export function readIndex(held: HeldIndex): IndexEntry {
 }
 
 const EMPTY: IndexEntry = { ids: [], total: 0 }
+
+/** Of a packed record so much has its keys, unless there are many. */
+const KEYS_CHARS = 128
 
 const textOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
@@ -164,6 +169,10 @@ export function createState(visitorsMax: number): PartitionState {
       const text = visitors.get(id)
       if (text === undefined || text === null) return text
       return mayHaveSurvivor(text.charCodeAt(0)) ? visitor(id)?.survivor : null
+    },
+    mayHaveManyKeys(id) {
+      const text = visitors.get(id)
+      return text !== undefined && text !== null && mayHaveManyKeys(lent(text.slice(0, KEYS_CHARS)))
     },
     putVisitor: (id, packed) => setVisitor(id, textOf(packed)),
     index: indexes.get,

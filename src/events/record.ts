@@ -39,6 +39,8 @@ export interface DecidedItem {
   readonly counted?: readonly (number | null)[]
   /** Lines that rules asked for: whoever adopts the event writes them again. */
   readonly logs?: readonly LogLine[]
+  /** Match-index keys under which the visitor is not to be found any more. */
+  readonly left?: readonly string[]
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
@@ -96,12 +98,13 @@ const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
 /** What many items have not, at the end of their lists. */
-function extrasOf({ effects, lesson, counted, logs }: DecidedItem): unknown[] {
+function extrasOf({ effects, lesson, counted, logs, left }: DecidedItem): unknown[] {
   const extras = [
     effects === undefined || effects.length === 0 ? null : effects,
     lesson ?? null,
     counted ?? null,
     logs ?? null,
+    left ?? null,
   ]
   while (extras.at(-1) === null) extras.pop()
   return extras
@@ -166,6 +169,7 @@ type PackedItem = [
   (readonly [string, readonly number[]] | null)?,
   (readonly (number | null)[] | null)?,
   (readonly LogLine[] | null)?,
+  (readonly string[] | null)?,
 ]
 
 const lengthOf = (bytes: Uint8Array): number =>
@@ -212,6 +216,7 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     ...(i[15] == null ? {} : { lesson: i[15] }),
     ...(i[16] == null ? {} : { counted: i[16] }),
     ...(i[17] == null ? {} : { logs: i[17] }),
+    ...(i[18] == null ? {} : { left: i[18] }),
   }))
   return { from, to, items, ...ofCommand(command), rows: bytes.subarray(4 + headerBytes) }
 }

@@ -12,6 +12,7 @@ import { DISPATCHER_POSITION } from '../records/partitions.ts'
 import { runAlerts } from './alerts.ts'
 import { type ListJobNeeds, runListJob } from './lists.ts'
 import { type PurgeNeeds, runPurge } from './purge.ts'
+import { runSweep } from './sweep.ts'
 import { runTrim } from './trim.ts'
 
 export interface JobsRoleNeeds extends Omit<ListJobNeeds, 'onError'> {
@@ -47,11 +48,13 @@ export function startJobs(needs: JobsRoleNeeds): void {
     onError: onError('evaluating an alert failed'),
   }
   const purging = { ...needs, ...needs.purge, onError: onError('removing what was deleted failed') }
+  const sweeping = { ...needs, everyMs: needs.purge.everyMs, onError: onError('sweeping the index failed') }
   const jobs: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
     trim: (signal) => runTrim(trimming, signal),
     lists: (signal) => runListJob(listing, signal),
     alerts: (signal) => runAlerts(alerting, signal),
     purge: (signal) => runPurge(purging, signal),
+    sweep: (signal) => runSweep(sweeping, signal),
   }
   needs.own(Object.keys(jobs), (name, signal) => must(jobs[name], 'a job')(signal))
 }

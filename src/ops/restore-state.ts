@@ -54,6 +54,7 @@ export async function restoreState(
     const [collection, id] = entry.key
     if (collection === 'visitor' && isErasedId(erased, id)) continue
     if (collection === RULESTAT && COUNTERS.some((end) => id.endsWith(end))) add.push([entry.key, Number(entry.value)])
+    else if (collection === 'index') put.push({ ...entry, value: withoutErased(erased, id, entry.value) })
     else put.push({ ...entry, key: collection === NONCE ? nextNonceKey() : entry.key })
     if (put.length + add.length >= PUT_KEYS) await write()
   }
@@ -109,6 +110,14 @@ function* linesOf({ items, rows }: EventsRecord, erased: Erased): Generator<stri
 function isErasedId(erased: Erased, id: string): boolean {
   const [workspace = '', env, visitorId = ''] = id.split('/')
   return isErased(erased, workspace, env === 'test' ? 'test' : 'live', visitorId)
+}
+
+/** An entry of the index without those who were erased since. */
+function withoutErased(erased: Erased, id: string, value: unknown): unknown {
+  const [total, ...ids] = value as readonly [number, ...string[]]
+  const tenant = id.slice(0, id.lastIndexOf('/') + 1)
+  const left = ids.filter((visitorId) => !isErasedId(erased, tenant + visitorId))
+  return left.length === ids.length ? value : [total - ids.length + left.length, ...left]
 }
 
 /** Throws Unreadable for an entry that no partition holds. */

@@ -8,7 +8,7 @@ import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
-import { listErasing } from '../records/erasures.ts'
+import { ERASED_ID_SQL, listErasing } from '../records/erasures.ts'
 import { listsNamed } from '../rules/leaves.ts'
 import { conditionSql } from '../rules/to-sql.ts'
 import type { ListTable } from '../rules/to-sql-lists.ts'
@@ -106,7 +106,7 @@ export async function backtest(
     lists: (name) => lists.get(name) ?? null,
   })
   await beforeAbort(literals.load(), signal)
-  const unerased = erasing.length === 0 ? '' : ` AND visitor_id NOT IN ${params.add('Array(String)', erasing)}`
+  const unerased = erasing.length === 0 ? '' : ` AND ${ERASED_ID_SQL} NOT IN ${params.add('Array(String)', erasing)}`
   const windowSql = `workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({from:Int64})${unerased}`
   const windowParams = { ...params.values, workspace, env, from: fromMs }
 

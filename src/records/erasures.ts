@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
+import { isVisitorId } from '../domain/ids.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
@@ -17,6 +18,8 @@ export interface Erasure {
   readonly visitorId: string
   /** Milliseconds. */
   readonly at: number
+  /** Of a visitor that is gone: keys under which the index was found to name it all the same. */
+  readonly found?: readonly string[]
 }
 
 /** What is left of the visitor. */
@@ -34,6 +37,10 @@ const HASH_CHARS = 32
 /** Names a visitor without being its id, which must not outlive it. */
 export const erasedId = (workspace: string, env: Env, visitorId: string): string =>
   `${workspace}/${env}/${createHash('sha256').update(`${workspace}/${env}/${visitorId}`).digest('hex').slice(0, HASH_CHARS)}`
+
+/** As `erasedId` makes it, of a row of events. */
+export const ERASED_ID_SQL = `concat(workspace_id, '/', toString(env), '/',
+  lower(substring(hex(SHA256(concat(workspace_id, '/', toString(env), '/', visitor_id))), 1, ${HASH_CHARS})))`
 
 /** Throws Unavailable where the partition's records are lost: what is missing then is not known to be absent. */
 export async function readTombstone(
@@ -55,10 +62,10 @@ function refuseWiped(partition: number, position: number | null): void {
     throw new Unavailable(`partition ${partition} has no position in the kv: run fingerpost rebuild`)
 }
 
-const erasingKey = ({ workspace, env, visitorId }: Omit<Erasure, 'erasureId' | 'at'>): Key => [
-  ERASING,
-  `${workspace}/${env}/${visitorId}`,
-]
+type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
+const erasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, erasedId(workspace, env, visitorId)]
+/** As earlier releases announced it, by the id itself. */
+const plainErasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, `${workspace}/${env}/${visitorId}`]
 
 /** By which reads leave the visitors out. */
 export const erasingPuts = (erasures: readonly Erasure[]): Put[] =>
@@ -94,9 +101,13 @@ export async function announceAgain(
 }
 
 /** What the sink drops, with its own step forward, when ClickHouse holds nothing of these visitors any more. */
-export const executedKeys = (erasures: readonly Erasure[]): Key[] => erasures.map(erasingKey)
+export const executedKeys = (erasures: readonly Erasure[]): Key[] =>
+  erasures.flatMap((erasure) => [erasingKey(erasure), plainErasingKey(erasure)])
 
-/** Visitors that reads must leave out although ClickHouse may still have their events. Throws Unavailable like `readTombstone`. */
+/**
+ * Visitors that reads must leave out although ClickHouse may still have their events, by `erasedId`. Throws Unavailable like
+ * `readTombstone`.
+ */
 export async function listErasing(
   kv: Pick<Kv, 'scan' | 'position'>,
   partitions: number,
@@ -106,7 +117,10 @@ export async function listErasing(
   const prefix = `${workspace}/${env}`
   async function scan(scope: Scope): Promise<string[]> {
     const ids: string[] = []
-    for await (const { key } of scanAll(kv, scope, ERASING, under(prefix))) ids.push(key[1].slice(prefix.length + 1))
+    for await (const { key } of scanAll(kv, scope, ERASING, under(prefix))) {
+      const name = key[1].slice(prefix.length + 1)
+      ids.push(isVisitorId(name) ? erasedId(workspace, env, name) : key[1])
+    }
     return ids
   }
   async function ofPartition(partition: number): Promise<string[]> {

@@ -6,6 +6,8 @@ import { Packr } from 'msgpackr'
 export interface HeldVisitor {
   /** Index keys of the latest visit. */
   readonly keys: readonly string[]
+  /** Those of looks it had before, latest last, under which it is still found; none of them is among `keys`. */
+  readonly earlierKeys: readonly string[]
   readonly state: Uint8Array
   /** The visitor it was merged into, whose events its visits are; itself where others were merged into it; null: neither. */
   readonly survivor: string | null
@@ -29,6 +31,14 @@ export interface Parted {
 /** The newest are kept: tokens of those before count as the visitor's own again. */
 export const PARTED_MAX = 16
 
+/** Whoever has more leaves the index under the oldest of them. */
+export const EARLIER_KEYS_MAX = 16
+
+/** Begins the one text behind the keys that has the earlier ones, which no key begins with. */
+const EARLIER = '-'
+/** A visit adds one key of each kind at most, none shorter than this with the space behind it. */
+const MANY_CHARS = (EARLIER_KEYS_MAX - 6) * 10
+
 const packr = new Packr({ useRecords: false })
 type PackedParted = [to: string, upTo: number, issued: number[], generations: number[]]
 type Parts = [
@@ -51,10 +61,12 @@ export function packHeldVisitor(
     survivor = null,
     parted = [],
     former = [],
-  }: Partial<Pick<HeldVisitor, 'counters' | 'survivor' | 'parted' | 'former'>> = {},
+    earlierKeys = [],
+  }: Partial<Omit<HeldVisitor, 'keys' | 'state'>> = {},
 ): Uint8Array {
   const apart = parted.map((one) => [one.to, one.upTo, one.issued, one.generations])
-  const parts: unknown[] = [keys, state, counters, survivor, apart, former]
+  const listed = earlierKeys.length === 0 ? keys : [...keys, `${EARLIER}${earlierKeys.join(' ')}`]
+  const parts: unknown[] = [listed, state, counters, survivor, apart, former]
   // What ends with nothing said is left out.
   const isSaid = [true, true, counters.length > 0, survivor !== null, parted.length > 0, former.length > 0]
   return new Uint8Array(packr.pack(parts.slice(0, isSaid.lastIndexOf(true) + 1)))
@@ -63,7 +75,21 @@ export function packHeldVisitor(
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
   const [keys, state, counters = NONE, survivor = null, some = [], former = []] = packr.unpack(packed) as Parts
   const parted = some.map(([to, upTo, issued, generations]) => ({ to, upTo, issued, generations }))
-  return { keys, state, counters, survivor, parted, former }
+  const earlierKeys = keys.at(-1)?.startsWith(EARLIER) ? (keys.pop() as string).slice(EARLIER.length).split(' ') : []
+  return { keys, earlierKeys, state, counters, survivor, parted, former }
+}
+
+/** Every key under which the index has the visitor. */
+export const allKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
+  earlierKeys.length === 0 ? keys : [...keys, ...earlierKeys]
+
+/** What its earlier keys are once it is seen with `keys`, however many. */
+export function earlierKeysWith(
+  before: Pick<HeldVisitor, 'keys' | 'earlierKeys'>,
+  keys: readonly string[],
+): readonly string[] {
+  const isSame = before.earlierKeys.length === 0 && before.keys.every((key) => keys.includes(key))
+  return isSame ? [] : [...before.earlierKeys, ...before.keys].filter((key) => !keys.includes(key))
 }
 
 // Forms of MessagePack that a record begins with: an array of parts, in it one of texts, and bytes.
@@ -73,6 +99,7 @@ const FIX_ARRAY_MAX = 0x9f
 const FIX_STR = 0xa0
 const FIX_STR_MAX = 0xbf
 const STR_8 = 0xd9
+const STR_16 = 0xda
 const BIN_8 = 0xc4
 const BIN_16 = 0xc5
 
@@ -89,12 +116,31 @@ export function stateIn(packed: Uint8Array): Uint8Array {
     const form = byteAt(at)
     if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR
     else if (form === STR_8) at += 2 + byteAt(at + 1)
+    else if (form === STR_16) at += 3 + byteAt(at + 1) * 256 + byteAt(at + 2)
     else return unpackHeldVisitor(packed).state
   }
   if (packed[at] === BIN_8) return packed.subarray(at + 2, at + 2 + byteAt(at + 1))
   if (packed[at] !== BIN_16) return unpackHeldVisitor(packed).state
   const length = byteAt(at + 1) * 256 + byteAt(at + 2)
   return packed.subarray(at + 3, at + 3 + length)
+}
+
+/** The oldest earlier keys, which are more than are kept. */
+export const tooEarly = (earlierKeys: readonly string[]): readonly string[] =>
+  earlierKeys.slice(0, Math.max(0, earlierKeys.length - EARLIER_KEYS_MAX))
+
+/** Whether a packed record may have about as many earlier keys as are kept: by their length, without unpacking it. */
+export function mayHaveManyKeys(packed: Uint8Array): boolean {
+  const byteAt = (at: number) => packed[at] ?? 0
+  const keys = byteAt(1)
+  if (keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return true
+  let at = 2
+  for (let left = keys - FIX_ARRAY; left > 0; left--) {
+    const form = byteAt(at)
+    if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR
+    else return form !== STR_8 || byteAt(at + 1) >= MANY_CHARS
+  }
+  return false
 }
 
 /** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off. */

@@ -3,7 +3,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import { COLUMNS as EVENT_COLUMNS, EVENTS_TABLE } from '../events/row.ts'
-import { type Erasure, erasedId } from '../records/erasures.ts'
+import { ERASED_ID_SQL, type Erasure, erasedId } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 
 export const ERASURES_TABLE = 'erasures'
@@ -12,9 +12,6 @@ const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_pa
 export const HIDE = "SETTINGS lightweight_delete_mode = 'lightweight_update_force'"
 
 const RECENT = `FROM ${ERASURES_TABLE} WHERE at >= fromUnixTimestamp64Milli({since:Int64})`
-/** As `erasedId` makes it. */
-const ERASED_ID = `concat(workspace_id, '/', toString(env), '/',
-  lower(substring(hex(SHA256(concat(workspace_id, '/', toString(env), '/', visitor_id))), 1, 32)))`
 const AGAIN_MAX = 1_000
 const AGAIN_MS_MAX = 600_000
 
@@ -47,7 +44,7 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>,
   if (erased === undefined || erased.recent === 0) return 0
   const shown = await clickhouse.query<Whose>(
     `SELECT DISTINCT workspace_id AS workspace, env, visitor_id AS visitorId FROM ${EVENTS_TABLE}
-     WHERE workspace_id IN (SELECT workspace_id ${RECENT}) AND ${ERASED_ID} IN (SELECT erased_id ${RECENT})
+     WHERE workspace_id IN (SELECT workspace_id ${RECENT}) AND ${ERASED_ID_SQL} IN (SELECT erased_id ${RECENT})
      LIMIT ${AGAIN_MAX}`,
     { since },
     { background: true, timeoutMsMax: AGAIN_MS_MAX },

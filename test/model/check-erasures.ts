@@ -6,13 +6,12 @@ import { openEventReads } from '../../src/reads/events.ts'
 import { openVisitorReads } from '../../src/reads/visitors.ts'
 import { ERASED, erasedId, type Tombstone } from '../../src/records/erasures.ts'
 import { decodeErasure } from '../../src/records/identification.ts'
-import { partitionScope, visitorKey } from '../../src/records/partitions.ts'
-import { unpackHeldVisitor } from '../../src/records/visitors.ts'
+import { partitionScope } from '../../src/records/partitions.ts'
 import { ERASURES_TABLE } from '../../src/sink/erase.ts'
 import type { Facts } from './checks.ts'
 import { type Decided, visitorOf } from './decided.ts'
 import { PARTITIONS } from './deployment.ts'
-import { peek } from './model-kv.ts'
+import { peek, texts } from './model-kv.ts'
 import { createWatch } from './watch.ts'
 
 /** The collection of visitors whose rows the sink has still to delete. */
@@ -78,17 +77,15 @@ function checkLog({ decided, problem }: Facts, { erasure, record }: Decided): vo
   }
 }
 
-function checkKv({ kv, decided, problem }: Facts, { partition, erasure }: Decided): void {
+/** The records of partitions that name the visitor. */
+export function* namesOf(kv: Facts['kv'], visitorId: string): Generator<string> {
+  for (const [name, text] of texts(kv, partitionScope(0).slice(0, -1))) if (text.includes(visitorId)) yield name
+}
+
+function checkKv({ kv, problem }: Facts, { partition, erasure }: Decided): void {
   const { workspace, env, visitorId, erasureId, at } = erasure
   const scope = partitionScope(partition)
-  const left = (what: string) => problem('nothing is left of an erased visitor', `${visitorId}: ${what}`)
-  if (peek(kv, scope, visitorKey(workspace, env, visitorId)) !== undefined) left('its record')
-  const states = decided.eventsBy(visitorOf(erasure)).map(({ item }) => item.state)
-  const last = states.findLast(({ length }) => length > 0)
-  for (const key of last === undefined ? [] : unpackHeldVisitor(last).keys) {
-    const entry = peek(kv, scope, ['index', `${workspace}/${env}/${key}`]) as unknown[] | undefined
-    if (entry?.includes(visitorId)) left(`its place under ${key}`)
-  }
+  for (const name of namesOf(kv, visitorId)) problem('no record names an erased visitor', `${visitorId}: ${name}`)
   const tombstone = peek(kv, scope, [ERASED, erasedId(workspace, env, visitorId)]) as Tombstone | undefined
   if (tombstone?.erasureId !== erasureId || tombstone.at !== at)
     problem('an erasure leaves its tombstone', `${visitorId}: ${JSON.stringify(tombstone)}`)

@@ -5,6 +5,7 @@ import type { Env } from '../../src/domain/event.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
 import { must } from '../../src/lib/must.ts'
 import { bareLinux, firefox, iphone, type Request, windowsPc } from '../helpers/recognition.ts'
+import type { Rng } from '../helpers/rng.ts'
 import { BAD_ROW } from './model-clickhouse.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -13,6 +14,7 @@ import { THREAD_KILLER } from './threads.ts'
 export interface Ask {
   readonly number: number
   readonly device: Device
+  readonly ip: string
   readonly env: Env
   readonly keyKind: KeyKind
   readonly nonce: string | null
@@ -61,6 +63,7 @@ const PAGES = TEMPLATES.map(({ body, headers, userAgent }) => ({
     components: Object.fromEntries(COMPONENTS.map((name) => [name, { value: body.components?.[name]?.value ?? null }])),
   }).slice(1, -1),
 }))
+const MOVED = 0.5
 const ATTEMPTS_MAX = 4
 const ANSWER_MS_MAX = 8_000
 
@@ -78,9 +81,11 @@ export interface ClientsNeeds {
   /** Chances of the odd ones. */
   readonly killers: number
   readonly badRows: number
+  /** Of its own, like that of the erasers: how often a device is somewhere else, where its looks have other keys; null: never. */
+  readonly moving: Rng | null
 }
 
-export function createClients({ scheduler, ready, onAnswer, killers, badRows }: ClientsNeeds): Clients {
+export function createClients({ scheduler, ready, onAnswer, killers, badRows, moving }: ClientsNeeds): Clients {
   const { random } = scheduler
   const devices: Device[] = Array.from({ length: 2 + random.int(4) }, () => {
     const { headers, page } = random.pick(PAGES)
@@ -103,7 +108,8 @@ export function createClients({ scheduler, ready, onAnswer, killers, badRows }: 
     ]
     const env = like?.env ?? (random.chance(0.85) ? 'live' : 'test')
     const keyKind = random.chance(0.7) ? 'public' : 'secret'
-    return { number, device, env, keyKind, nonce, body: Buffer.from(`{${members.join()}}`) }
+    const ip = moving?.chance(MOVED) ? `192.0.2.${moving.int(100)}` : device.ip
+    return { number, device, ip, env, keyKind, nonce, body: Buffer.from(`{${members.join()}}`) }
   }
 
   /** Mostly something new; otherwise the nonce of an earlier one, with its body or with another. */
@@ -132,8 +138,8 @@ export function createClients({ scheduler, ready, onAnswer, killers, badRows }: 
       over = true
       again(random.float() * 200)
     })
-    const { body, env, keyKind } = ask
-    const { headers, ip } = ask.device
+    const { body, env, keyKind, ip } = ask
+    const { headers } = ask.device
     by.host.step(random.float() * 2, () => {
       by.identify({ body, env, keyKind, headers, ip }, (response) => {
         if (over) return

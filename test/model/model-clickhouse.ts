@@ -2,7 +2,9 @@
 // the questions about events, told apart by their parameters.
 
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
+import type { Env } from '../../src/domain/event.ts'
 import { COLUMNS } from '../../src/events/row.ts'
+import { erasedId } from '../../src/records/erasures.ts'
 import { QUARANTINE_COLUMNS } from '../../src/sink/insert.ts'
 import type { Host } from './host.ts'
 
@@ -29,6 +31,11 @@ const cellOf = ({ cells }: StoredRow, column: (typeof COLUMNS)[number]): unknown
 const isOf = (row: StoredRow, { workspace, env }: Params): boolean =>
   cellOf(row, 'workspace_id') === workspace && cellOf(row, 'env') === env
 
+const erasedIdOf = (row: StoredRow): string => {
+  const [workspace, env, visitorId] = (['workspace_id', 'env', 'visitor_id'] as const).map((name) => cellOf(row, name))
+  return erasedId(workspace as string, env as Env, visitorId as string)
+}
+
 const toSummary = (row: StoredRow) => ({
   request_id: cellOf(row, 'request_id'),
   visitor_id: cellOf(row, 'visitor_id'),
@@ -53,7 +60,7 @@ function page(rows: readonly StoredRow[], params: Params): unknown[] {
       (row) =>
         isOf(row, params) &&
         Number(cellOf(row, 'ts')) >= Number(params.oldest) &&
-        !erasing.includes(cellOf(row, 'visitor_id')) &&
+        !erasing.includes(erasedIdOf(row)) &&
         (params.visitor0 === undefined || visitorsIn(params).includes(cellOf(row, 'visitor_id'))),
     )
     .sort(newestFirst)

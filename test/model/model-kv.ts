@@ -213,6 +213,20 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
   }
 }
 
+/** Every record of scopes that begin so as text: its name, and all that it holds, packed or not. */
+export function* texts(store: KvStore, prefix: string): Generator<readonly [name: string, text: string]> {
+  for (const [scope, { collections }] of store.scopes) {
+    if (!scope.startsWith(prefix)) continue
+    for (const [collection, records] of collections) {
+      for (const [id, { value }] of records) {
+        const bytes = typeof value === 'number' ? null : value instanceof Uint8Array ? value : value.packed
+        const text = bytes === null ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+        yield [`${scope} ${collection} ${id}`, `${id} ${text}`]
+      }
+    }
+  }
+}
+
 /** The value of a record as of now, whether it has expired or not. */
 export function peek(store: KvStore, scope: Scope, [collection, id]: Key): unknown {
   const found = store.scopes.get(scope)?.collections.get(collection)?.get(id)

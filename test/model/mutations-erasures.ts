@@ -2,7 +2,8 @@
 
 import { erasureOf } from '../../src/events/record.ts'
 import type { Commit, Entry } from '../../src/kv/kv.ts'
-import { ERASED, erasedId } from '../../src/records/erasures.ts'
+import { ERASED } from '../../src/records/erasures.ts'
+import { packHeldVisitor, unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { type Mutation, NOTHING, onDecider, onKv, withoutGuard } from './mutations.ts'
 import type { Ports, Tamper } from './process.ts'
 
@@ -34,11 +35,20 @@ const withTombstones = (commit: Commit): Commit => ({
   ...commit,
   put: [
     ...(commit.put ?? []),
-    ...announced(commit).map(({ key, value }) => {
-      const [workspace, env, visitorId] = key[1].split('/') as [string, 'live' | 'test', string]
-      return { key: [ERASED, erasedId(workspace, env, visitorId)] as const, value: { erasureId: value, at: 0 } }
-    }),
+    ...announced(commit).map(({ key, value }) => ({
+      key: [ERASED, key[1]] as const,
+      value: { erasureId: value, at: 0 },
+    })),
   ],
+})
+
+const withLatestKeys = (commit: Commit): Commit => ({
+  ...commit,
+  put: (commit.put ?? []).map((put) => {
+    if (put.key[0] !== 'visitor') return put
+    const { keys, state, earlierKeys: _, ...more } = unpackHeldVisitor(put.value as Uint8Array)
+    return { ...put, value: packHeldVisitor(keys, state, more) }
+  }),
 })
 
 const announcedLate: Tamper = {
@@ -119,6 +129,13 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     from: 986,
     options,
     tamper: unguardedAnnouncements(true),
+  },
+  {
+    rule: 'erasures',
+    what: 'a visitor is known by the keys of its latest look alone',
+    seed: 5,
+    options: { erasing: true, moving: true },
+    tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withLatestKeys)) })),
   },
   {
     rule: 'erasures',

@@ -3,6 +3,7 @@
 import t from 'tap'
 import { BadRow } from '../../src/clickhouse/clickhouse.ts'
 import { COLUMNS } from '../../src/events/row.ts'
+import { erasedId } from '../../src/records/erasures.ts'
 import { busContract } from '../contract/bus.ts'
 import { kvContract, UNSORTED } from '../contract/kv.ts'
 import { logContract } from '../contract/log.ts'
@@ -65,7 +66,7 @@ t.test('the model ClickHouse deletes a visitor of one tenant, in lists as in row
   }
   t.same(await list('live'), ['req_2', 'req_1'], 'newest first')
   t.same(await list('live', { visitor0: 'pv_a' }), ['req_1'])
-  t.same(await list('live', { erasing: ['pv_b'] }), ['req_1'])
+  t.same(await list('live', { erasing: [erasedId('w', 'live', 'pv_b')] }), ['req_1'])
   t.same(await list('live', { rows: 1 }), ['req_2'])
   await clickhouse.patch('events', 'DELETE FROM events WHERE ...', { workspace: 'w', env: 'live', visitor: 'pv_a' })
   t.same([await list('live'), await list('test')], [['req_2'], ['req_3']])

@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--moving] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -14,6 +14,7 @@ const { values } = parseArgs({
     erasing: { type: 'boolean', default: false },
     lists: { type: 'boolean', default: false },
     merging: { type: 'boolean', default: false },
+    moving: { type: 'boolean', default: false },
     'loses-stream': { type: 'boolean', default: false },
   },
 })
@@ -24,10 +25,11 @@ const options = JSON.stringify({
   losesStream: values['loses-stream'],
   lists: values.lists,
   merging: values.merging,
+  moving: values.moving,
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--moving] [--loses-stream]',
   )
   process.exit(2)
 }

@@ -5,6 +5,7 @@ import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } 
 import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
 import { rng } from '../helpers/rng.ts'
 import { createChaos, drawFaults } from './chaos.ts'
+import { namesOf } from './check-erasures.ts'
 import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
 import { openDecided } from './decided.ts'
@@ -50,6 +51,7 @@ const ERASING = 0.4
 const ERASERS = 0x5eed_e4a5
 const MERGERS = 0x5eed_3e46
 const SPLITTERS = 0x5b17
+const MOVERS = 0x30e4
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -59,6 +61,8 @@ export interface WorldOptions {
   readonly losesStream?: boolean
   /** Visitors are merged; of their own accord nobody is erased then. */
   readonly merging?: boolean
+  /** Devices are now here, now there. */
+  readonly moving?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
   /** After as many steps without peace nobody waits for it any more. */
@@ -69,7 +73,7 @@ export interface WorldOptions {
 
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
-  const { erasing = false, losesStream = false, lists = false, merging = false } = options
+  const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
   const { stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
@@ -151,6 +155,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
 
   function onErased(one: Erased): void {
     erased.push(one)
+    for (const name of namesOf(kv, one.visitorId))
+      problem('no record names an erased visitor when that is answered', `${one.visitorId}: ${name}`)
     const readByAll = () => {
       for (const process of ready()) {
         void watch.onErased(one, process.readsNow)
@@ -167,6 +173,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     onAnswer,
     killers: random.chance(0.08) ? 0.1 : 0,
     badRows: random.chance(0.05) ? 0.1 : 0,
+    moving: moving ? rng(seed ^ MOVERS) : null,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
   const chaos = createChaos({ scheduler, deployment, alive, start, alone, losesStream })

@@ -1,7 +1,15 @@
 // The record of a visitor, and what is taken out of it without the rest.
 
 import t from 'tap'
-import { mayHaveSurvivor, packHeldVisitor, stateIn, unpackHeldVisitor } from '../../src/records/visitors.ts'
+import {
+  EARLIER_KEYS_MAX,
+  earlierKeysWith,
+  mayHaveManyKeys,
+  mayHaveSurvivor,
+  packHeldVisitor,
+  stateIn,
+  unpackHeldVisitor,
+} from '../../src/records/visitors.ts'
 import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
@@ -23,6 +31,7 @@ t.test(
         ...(r.chance(0.3) ? { survivor: r.chance(0.5) ? null : text(20) } : {}),
         ...(r.chance(0.2) ? { parted } : {}),
         ...(r.chance(0.1) ? { former: [text(20), text(20)] } : {}),
+        ...(r.chance(0.4) ? { earlierKeys: Array.from({ length: 1 + r.int(40) }, () => `a${r.int(1e9)}`) } : {}),
       }
       const packed = packHeldVisitor(keys, state, more)
       const whole = unpackHeldVisitor(packed)
@@ -30,9 +39,29 @@ t.test(
         Buffer.compare(stateIn(packed), whole.state) === 0 &&
         Buffer.compare(whole.state, state) === 0 &&
         (whole.survivor === null || mayHaveSurvivor(packed[0] ?? 0)) &&
-        whole.former.join() === (more.former ?? []).join()
+        whole.former.join() === (more.former ?? []).join() &&
+        whole.keys.join() === keys.join() &&
+        whole.earlierKeys.join() === (more.earlierKeys ?? []).join()
       if (!isSame) return t.fail(`seed ${seed}, round ${round}: ${keys.length} keys, ${state.length} bytes`)
     }
     t.pass(`seed ${seed}`)
+  },
+)
+
+t.test(
+  'keys of earlier looks are kept once each, and a record that has nearly too many is known by its first bytes',
+  async (t) => {
+    const key = (letter: string, n: number) => `${letter}${String(n).padStart(12, '0')}`
+    let held = unpackHeldVisitor(packHeldVisitor([], new Uint8Array(600)))
+    for (let n = 0; n < EARLIER_KEYS_MAX; n++) {
+      const keys = [key('a', n % 3), key('b', n), key('c', 7)]
+      const earlierKeys = earlierKeysWith(held, keys)
+      const packed = packHeldVisitor(keys, held.state, { earlierKeys })
+      held = unpackHeldVisitor(packed)
+      t.equal(new Set([...held.keys, ...held.earlierKeys]).size, 1 + Math.min(3, n + 1) + n + 1)
+      const couldHaveTooMany = earlierKeys.length + keys.length > EARLIER_KEYS_MAX
+      t.ok(mayHaveManyKeys(packed.subarray(0, 128)) || !couldHaveTooMany, `${earlierKeys.length}`)
+    }
+    t.same(held.earlierKeys.slice(-2), [key('a', (EARLIER_KEYS_MAX - 2) % 3), key('b', EARLIER_KEYS_MAX - 2)])
   },
 )

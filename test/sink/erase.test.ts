@@ -3,6 +3,8 @@
 import t from 'tap'
 import { COLUMNS } from '../../src/events/row.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
+import { unerased } from '../../src/reads/unerased.ts'
+import { erasedId } from '../../src/records/erasures.ts'
 import { eraseRows } from '../../src/sink/erase.ts'
 import { QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
 import { openEngine } from '../helpers/engine.ts'
@@ -39,5 +41,19 @@ t.test('an erasure takes refused rows of the visitor, and none of those who were
   t.same(
     left.map(({ reason }) => reason),
     ['another', 'compared with it'],
+  )
+})
+
+t.test('reads leave out an erased visitor by the hash it is announced by, and nobody else', async (t) => {
+  const { clickhouse } = await openEngine(t)
+  const { sql, params } = unerased([erasedId('ws', 'live', ERASED), erasedId('ws', 'test', OTHER)])
+  const rows = await clickhouse.query<{ visitor_id: string }>(
+    `SELECT visitor_id FROM (SELECT 'ws' AS workspace_id, 'live' AS env, arrayJoin({ids:Array(String)}) AS visitor_id)
+     WHERE true${sql} ORDER BY visitor_id`,
+    { ids: [ERASED, OTHER, ALIAS], ...params },
+  )
+  t.same(
+    rows.map(({ visitor_id }) => visitor_id),
+    [OTHER, ALIAS],
   )
 })
