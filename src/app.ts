@@ -38,6 +38,7 @@ import { openRandom } from './lib/random.ts'
 import { together } from './lib/together.ts'
 import { busError, openEmbedded, type Ports, patiently } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
+import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
 import { openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
@@ -228,7 +229,9 @@ async function startRoles(
   let draining = false
   let refusing = false
   const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
-  const events = openEventReads({ clickhouse, log, kv, sight, partitions, clock, retentionDays })
+  const reading = { log, kv, sight, partitions, clock, retentionDays }
+  const events = openEventReads({ ...reading, clickhouse })
+  const originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
   if (auth !== null && directory !== null && roles.has('ingress')) {
     ingress = startIngress({
       ...needs,
@@ -245,11 +248,8 @@ async function startRoles(
       trustedProxies: config.trustedProxies,
       present,
       refusal: () => (refusing ? 'The server is shutting down.' : capacity.refusal()),
-      findEvent: async (workspace, env, requestId) => {
-        const event = await events.byId(workspace, env, requestId)
-        return event === 'pending' ? null : event
-      },
-      fateOf: events.fateOf,
+      findEvent: originals.byId,
+      fateOf: originals.fateOf,
       workspace: directory.workspace,
     })
     serveStatic(http, files)

@@ -1,6 +1,5 @@
 // One identification as it came out of the log: decoded, with everything in it that names entries of the state, made once.
 
-import { hash } from 'node:crypto'
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import { hash53, requestTime } from '../domain/ids.ts'
 import { type Attributes, readAttributes } from '../identity/attributes.ts'
@@ -8,7 +7,7 @@ import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
-import { decodeIdentification } from '../records/identification.ts'
+import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
 import type { Frame } from './frames.ts'
 import { scopedId } from './orders.ts'
 import { type Counts, countsOf } from './velocity/tally.ts'
@@ -62,11 +61,6 @@ function parseBody(bytes: Uint8Array): IdentifyBody {
   const text = utf8.decode(bytes)
   const body = JSON.parse(text) as IdentifyBody
   return LONE_SURROGATE_ESCAPE.test(text) ? (wellFormed(body) as IdentifyBody) : body
-}
-
-/** The first 48 bits of SHA-1, as a number. */
-function bodyHashOf(bytes: Uint8Array): number {
-  return Number.parseInt(hash('sha1', bytes, 'hex').slice(0, 12), 16)
 }
 
 /** Throws when the bytes are no identification at all. */

@@ -1,24 +1,21 @@
 // POST /v1/identify on the wire (decisions §2): who calls, in which form, and every answer it can get.
 
 import { ApiError, invalid } from '../domain/errors.ts'
-import type { StoredEvent } from '../domain/event.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
 import type { Answer, Header, HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
-import { presentResult } from '../identity/result.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
-import type { Accept } from './accept.ts'
 import { readIdentify } from './body.ts'
 import { type Client, findClient } from './client-address.ts'
 import type { TakeIngress } from './rates.ts'
-import type { Settled } from './waiting.ts'
+import type { Answering, Outcome } from './repeats.ts'
 
 export interface IdentifyNeeds {
   readonly http: Pick<Http, 'route'>
   readonly auth: Auth
-  readonly accept: Accept
+  readonly accept: Answering
   readonly takeIngress: TakeIngress
   readonly clock: Clock
   readonly trustedProxies: readonly Cidr[]
@@ -26,7 +23,6 @@ export interface IdentifyNeeds {
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
   readonly present: (error: unknown) => HttpResponse
-  readonly findEvent: (workspace: string, env: StoredEvent['env'], requestId: string) => Promise<StoredEvent | null>
 }
 
 const PATH = '/v1/identify'
@@ -103,23 +99,9 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return null
   }
 
-  function respondDecided(caller: Caller, answer: Answer, outcome: Settled, replayed: boolean): void {
-    if ('body' in outcome) {
-      answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
-    } else if ('failure' in outcome) {
-      answer(present(outcome.failure))
-    } else if (outcome.conflict) {
-      answer(present(new ApiError('idempotency_conflict', { field: 'nonce' })))
-    } else {
-      respondOriginal(caller, outcome.original).then(answer, (error) => answer(present(error)))
-    }
-  }
-
-  /** The event of the first request with this nonce. */
-  async function respondOriginal(caller: Caller, requestId: string): Promise<HttpResponse> {
-    const event = await needs.findEvent(caller.workspace.id, caller.env, requestId)
-    if (event === null) throw new ApiError('unavailable', { retryAfter: 1 })
-    return { status: 200, body: presentResult(event, caller.workspace, caller.key.kind), headers: [NO_STORE, REPLAYED] }
+  function respondDecided(answer: Answer, outcome: Outcome, replayed: boolean): void {
+    if ('failure' in outcome) answer(present(outcome.failure))
+    else answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
@@ -143,7 +125,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           hopsBefore: client.hopsBefore,
           header: (name) => request.header(name),
         },
-        (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),
+        (outcome, replayed) => respondDecided(answer, outcome, replayed),
         (requestId) =>
           answer({
             status: 202,

@@ -8,11 +8,16 @@ import type { Limits } from '../limits/limits.ts'
 import { type ReplyMessage, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import { type AcceptNeeds, createAccept } from './accept.ts'
+import { createAnswers } from './answers.ts'
 import { type IdentifyNeeds, serveIdentify } from './identify.ts'
 import { openIngressRates } from './rates.ts'
+import { answerRepeats, type RepeatsNeeds } from './repeats.ts'
 import { createWaiting, type Overdue, type Waiting } from './waiting.ts'
 
-export interface IngressNeeds extends Omit<AcceptNeeds, 'waiting'>, Omit<IdentifyNeeds, 'accept' | 'takeIngress'> {
+export interface IngressNeeds
+  extends Omit<AcceptNeeds, 'waiting'>,
+    Omit<IdentifyNeeds, 'accept' | 'takeIngress'>,
+    Pick<RepeatsNeeds, 'kv' | 'findEvent'> {
   readonly bus: Pick<Bus, 'subscribe'>
   readonly limits: Pick<Limits, 'take'>
   readonly config: {
@@ -46,7 +51,9 @@ export function startIngress(needs: IngressNeeds): Ingress {
     perIp: needs.config['ingress.perIpPerSecondMax'],
     perWorkspace: needs.config['ingress.perWorkspacePerSecondMax'],
   })
-  serveIdentify({ ...needs, takeIngress, accept: createAccept({ ...needs, waiting }) })
+  const answers = createAnswers(clock.monotonic)
+  const accept = answerRepeats({ ...needs, answers, accept: createAccept({ ...needs, waiting }) })
+  serveIdentify({ ...needs, takeIngress, accept })
 
   const unsubscribe = bus.subscribe(replySubject(needs.ingressId), (message) => {
     const { replies, replays } = message as ReplyMessage

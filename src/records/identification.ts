@@ -1,6 +1,7 @@
 // A record of the `identifications` topic: what the ingress knows of an accepted request, then the body as it came; or a
 // command about a visitor, in the order of its identifications.
 
+import { hash } from 'node:crypto'
 import type { IdentifyMeta } from '../domain/identify.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
@@ -24,6 +25,11 @@ export function decodeIdentification(bytes: Uint8Array): { readonly meta: Identi
   const headBytes = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
   const meta = JSON.parse(utf8.decode(bytes.subarray(4, 4 + headBytes))) as IdentifyMeta
   return { meta, body: bytes.subarray(4 + headBytes) }
+}
+
+/** What a repeat of its nonce must have too: the first 48 bits of SHA-1, as a number. */
+export function bodyHashOf(body: Uint8Array): number {
+  return Number.parseInt(hash('sha1', body, 'hex').slice(0, 12), 16)
 }
 
 /**

@@ -274,10 +274,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       trustedProxies: [],
       present: openPresent((error) => onFailure('ingress', error)),
       refusal: () => null,
-      findEvent: async (workspaceId, env, requestId) => {
-        const event = await reads.byId(workspaceId, env, requestId)
-        return event === 'pending' ? null : event
-      },
+      findEvent: reads.byId,
       fateOf: reads.fateOf,
       workspace: () => workspace,
     })
