@@ -30,7 +30,7 @@ import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
 import { ADMIN_DOCS } from './answers/admin.ts'
 import { newId } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
-import { presentKey, presentWorkspace, WITHOUT_TEXT } from './present-admin.ts'
+import { presentKey, presentWorkspace, withoutText } from './present-admin.ts'
 import { operated, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -114,6 +114,7 @@ const RotateBody = Type.Object(keyBody, strict)
 
 export function adminRoutes(needs: AdminNeeds): Route[] {
   const { kv, submit, directory, clock, random, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
+  const replays = withoutText(needs)
 
   return [
     operated({
@@ -180,7 +181,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
       doc: ADMIN_DOCS.createKey,
       path: '/admin/v1/workspaces/:workspaceId/keys',
       body: CreateKeyBody,
-      once: WITHOUT_TEXT,
+      once: replays,
       async handle({ params, body, seed }) {
         const about = keyAbout(body, clock.now())
         const workspace = await existing(params.workspaceId)
@@ -205,7 +206,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
       doc: ADMIN_DOCS.rotateKeys,
       path: '/admin/v1/workspaces/:workspaceId/keys/rotate',
       body: RotateBody,
-      once: WITHOUT_TEXT,
+      once: replays,
       async handle({ params, seed, body: { kind, environment } }) {
         const workspace = await existing(params.workspaceId)
         return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }, seed) }

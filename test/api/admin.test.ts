@@ -81,7 +81,7 @@ t.test(
   'a repeated POST with an Idempotency-Key makes one workspace and one key, and shows the key again',
   async (t) => {
     const { admin, send, kv, secret } = await openServer(t)
-    const again = async (path: string, body: object, name: string) => {
+    const again = async (path: string, body: object, name: string, more = {}) => {
       const options = { key: OPERATOR_TOKEN, body, headers: { 'Idempotency-Key': name } }
       const [first, second] = [
         await send('POST', `/admin/v1${path}`, options),
@@ -91,15 +91,20 @@ t.test(
       t.equal(first.headers.get('idempotent-replayed'), null)
       t.equal(second.status, 201)
       t.equal(second.headers.get('idempotent-replayed'), 'true')
-      t.same(second.body, first.body)
+      t.same(second.body, { ...first.body, ...more })
       return first.body
     }
     const { id } = await again('/workspaces', { name: 'Shop' }, 'one')
     t.equal((await admin('GET', '/workspaces')).body.total, 2)
     const path = `/workspaces/${id}/keys`
-    const made = await again(path, { kind: 'secret', environment: 'live', label: 'a' }, 'two')
-    const rotated = await again(`${path}/rotate`, { kind: 'secret', environment: 'live' }, 'two')
+    const made = await again(path, { kind: 'secret', environment: 'live', label: 'a' }, 'two', { replayed: true })
+    const rotated = await again(`${path}/rotate`, { kind: 'secret', environment: 'live' }, 'two', { replayed: true })
     t.same(rotated.revoked, [made.id])
+    const replay = async (path: string, body: object) =>
+      (await send('POST', `/admin/v1${path}`, { key: OPERATOR_TOKEN, body, headers: { 'Idempotency-Key': 'two' } }))
+        .body
+    const dead = await replay(path, { kind: 'secret', environment: 'live', label: 'a' })
+    t.same(dead, { ...made, key: null, replayed: true }, 'a key that was replaced is not shown again')
     t.equal((await admin('GET', path)).body.total, 1)
     t.equal((await send('GET', '/v1/rules', { key: rotated.key })).status, 200)
     const other = { key: OPERATOR_TOKEN, body: { name: 'Other' }, headers: { 'Idempotency-Key': 'one' } }

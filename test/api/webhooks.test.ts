@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openGuard } from '../../src/dispatcher/guard.ts'
 import { parseCidr } from '../../src/domain/ip.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { openSealer } from '../../src/lib/sealed.ts'
 import { deliveriesScope, deliveryIdOf, putDelivery, type StoredDelivery } from '../../src/records/deliveries.ts'
@@ -231,12 +232,33 @@ t.test(
       const first = await post()
       const again = await post()
       t.equal(first.status, 201)
-      t.same(again.body, first.body)
+      t.same(again.body, { ...first.body, replayed: true })
       t.equal(again.headers.get('idempotent-replayed'), 'true')
     }
     t.equal((await send('GET', '/v1/webhooks', { key })).body.total, 3)
   },
 )
+
+t.test('a repeated registration shows its secret only as long as that signs', async (t) => {
+  const times = { now: Date.now() }
+  const { send, key, call } = await open(t, { clock: { ...systemClock, now: () => times.now } })
+  for (const [body, name] of [
+    [{ url: URL_A }, 'secret'],
+    [{ url: URL_A, events: ['*'] }, 'signingSecret'],
+  ] as const) {
+    times.now = Date.now()
+    const headers = { 'idempotency-key': name }
+    const post = async () => (await send('POST', '/v1/webhooks', { key, headers, body })).body
+    const first = await post()
+    t.match(first[name], /^whsec_/)
+    await call('POST', `${first.id}/rotate-secret`, { gracePeriodSeconds: 60 })
+    t.same(await post(), { ...first, replayed: true }, 'in its grace period it still signs')
+    times.now = Date.now() + 120_000
+    t.same(await post(), { ...first, [name]: null, replayed: true }, 'afterwards it is none')
+    t.equal((await call('DELETE', first.id)).status, 200)
+    t.same(await post(), { ...first, [name]: null, replayed: true }, 'nor without its webhook')
+  }
+})
 
 t.test('deliveries are paged newest first and filtered; those that failed are queued again by time', async (t) => {
   const { make, call, kv } = await open(t)
