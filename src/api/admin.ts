@@ -29,6 +29,7 @@ import { listKeys } from '../records/keys.ts'
 import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
 import { ADMIN_DOCS } from './answers/admin.ts'
 import { newId } from './callers.ts'
+import { orNull } from './describe.ts'
 import { KEEP_ALL } from './idempotency.ts'
 import { presentKey, presentWorkspace, withoutText } from './present-admin.ts'
 import { operated, type Route } from './routes.ts'
@@ -61,7 +62,7 @@ const scoreWeights = Type.Unsafe<ScoreWeights>(
 )
 const limit = (maximum: number) =>
   Type.Optional(Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum }))
-/** An update replaces all of them; what is left out is unlimited. They count on the plan `enterprise` only. */
+/** An update replaces all of them; what is left out is unlimited, and null lifts them all. They count on the plan `enterprise` only. */
 const limits = Type.Object(
   { serverPerMinute: limit(LIMIT_MAX), mgmtPerMinute: limit(LIMIT_MAX), burstPerSecond: limit(SLIDING_LIMIT_MAX) },
   strict,
@@ -73,7 +74,7 @@ const settings = Type.Object(
   {
     clientResult: Type.Optional(oneOf(['id', 'verdict'])),
     scoreWeights: Type.Optional(scoreWeights),
-    limits: Type.Optional(limits),
+    limits: Type.Optional(orNull(limits)),
     retention: Type.Optional(retention),
   },
   strict,

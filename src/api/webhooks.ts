@@ -214,7 +214,6 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.rotate,
       body: RotateBody,
-      bodyMayBeEmpty: true,
       async handle({ caller, params, body: { gracePeriodSeconds = GRACE_SECONDS_DEFAULT } }) {
         const { id, shape } = await existingWebhook(kv, caller, params.webhookId)
         const secret = makeSecret(random)

@@ -3,6 +3,7 @@
 import { invalid } from '../domain/errors.ts'
 import { type ListType, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
 import type { AddToListEffect, LogEffect, RemoveFromListEffect, SideEffect } from '../domain/rule.ts'
+import { readTarget } from '../domain/webhook-url.ts'
 import { allowedField, boundedText, members, type ParseContext } from './parse.ts'
 import { templatePaths } from './template.ts'
 
@@ -99,10 +100,8 @@ function parseSlack(got: Got, at: string, context: ParseContext): SideEffect {
 
 /** Where it may lead is checked again when it is called. */
 function isHookUrl(text: string): boolean {
-  if (!/^https:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false
-  const { protocol, username, password, hash, hostname } = new URL(text)
-  const isName = hostname.includes('.') && !/^[\d.]+$|^\[|\.(?:local|internal|localhost)\.?$/.test(hostname)
-  return protocol === 'https:' && username === '' && password === '' && hash === '' && isName
+  const target = readTarget(text)
+  return typeof target !== 'string' && target.kind === 'public'
 }
 
 function parseLog(got: Got, at: string, context: ParseContext): LogEffect {

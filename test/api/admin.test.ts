@@ -198,6 +198,18 @@ t.test('only the operator comes in, and without a token there is no door', async
   })
 })
 
+t.test('limits of a workspace are lifted with null', async (t) => {
+  const { admin } = await openServer(t)
+  const limits = { serverPerMinute: 5, mgmtPerMinute: null }
+  const path = '/workspaces/ws_default'
+  t.match((await admin('PATCH', path, { settings: { limits } })).body, { settings: { limits } })
+  const lifted = await admin('PATCH', path, { settings: { limits: null } })
+  t.same([lifted.status, Object.keys(lifted.body.settings)], [200, ['clientResult']])
+  t.same((await admin('GET', path)).body, lifted.body)
+  const made = await admin('POST', '/workspaces', { name: 'x', settings: { limits: null } })
+  t.same([made.status, made.body.settings], [201, { clientResult: 'id' }])
+})
+
 t.test('what is invalid is named, and what is unknown is not found', async (t) => {
   const { admin } = await openServer(t)
   const key = { kind: 'secret', environment: 'live' }

@@ -52,6 +52,16 @@ t.test('the document is one of OpenAPI 3.1, and its schemas are JSON Schema 2020
   }
 })
 
+t.test('the ids of operations are names that generators of code take', async (t) => {
+  const told = Object.values(document.webhooks).map(({ post }) => post)
+  const ids = [...endpoints.map(({ operation }) => operation), ...told].map(({ operationId }) => operationId)
+  t.same(
+    ids.filter((id) => !/^[A-Za-z0-9_.-]+$/.test(id)),
+    [],
+  )
+  t.equal(new Set(ids).size, ids.length)
+})
+
 t.test('every endpoint is described', async (t) => {
   const bare = endpoints.filter(({ operation }) => operation['x-undescribed'])
   const undescribed = bare.map(

@@ -78,6 +78,10 @@ t.test('a registration that contradicts itself is refused by the member at fault
     [{ url: 'https://shop.example/#' }, 'url'],
     [{ url: 'https:\\\\shop.example' }, 'url'],
     [{ url: ' https://shop.example' }, 'url'],
+    [{ url: 'https://shop.example:0/hook' }, 'url'],
+    [{ url: 'https:///shop.example' }, 'url'],
+    [{ url: 'https://:443/hook' }, 'url'],
+    [{ url: 'https://shop.example/\0' }, 'url'],
     [{ url: `https://shop.example/${'x'.repeat(2_048)}` }, 'url'],
   ] as const) {
     const answer = await post({ url: URL_A, ...body })

@@ -85,7 +85,7 @@ const shownOnce = `sk_live_${'0'.repeat(45)}x7Qz`
 const WORKSPACE_MEMBERS = {
   plan: { description: 'Sets limits, and whether there are scores. Default: enterprise.' },
   apiVersion: { description: 'Formats webhooks. Default: the first version.' },
-  settings: { description: 'What is given replaces what was set.' },
+  settings: { description: 'What is given replaces what was set; `limits: null` lifts the limits.' },
 }
 
 export const ADMIN_DOCS = {
