@@ -25,7 +25,9 @@ import {
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
-import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
+import { tenantScope } from '../records/scopes.ts'
+import { webhookKey } from '../records/webhooks.ts'
+import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, newId, placeOf } from './callers.ts'
@@ -236,6 +238,13 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
 export const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
 
+/** Throws validation_error naming `at`: one and the same for an id that is unknown, of a rule deleted, or another environment's. */
+export async function refuseUnknownRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId: string | undefined, at: string) {
+  if (ruleId === undefined) return
+  const { workspace, env } = placeOf(caller)
+  if ((await readRule(kv, workspace, env, ruleId)) === null) throw invalid(at, 'No such rule.')
+}
+
 /** Throws ApiError not_found. */
 export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId = ''): Promise<StoredRule> {
   const { workspace, env } = placeOf(caller)
@@ -248,7 +257,14 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
 export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
   const { workspace, env } = placeOf(caller)
   const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
-  return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
+  const ids = webhookIdsIn(body)
+  const found = ids.length === 0 ? [] : await kv.get(tenantScope(workspace, env), ids.map(webhookKey))
+  const webhooks = new Set(ids.filter((_, i) => found[i] != null))
+  return {
+    plan: caller.workspace.plan,
+    lists: (name) => lists.get(foldListName(name)) ?? null,
+    webhooks: (id) => webhooks.has(id),
+  }
 }
 
 const textsIn = (group: Group): string[] =>

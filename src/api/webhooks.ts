@@ -27,7 +27,7 @@ import {
   presentWebhook,
 } from './present-webhooks.ts'
 import { keyed, open, type Route } from './routes.ts'
-import { etag, ifMatch } from './rules.ts'
+import { etag, ifMatch, refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { CreateBody, readChanges, readRegistration, UpdateBody } from './webhook-body.ts'
 import { existingWebhook } from './webhook-callers.ts'
@@ -116,6 +116,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
         const { caller, body, seed } = call
         const { secret: given, ...registration } = readRegistration(body)
         await refuseBadUrl(registration.url)
+        await refuseUnknownRule(kv, caller, registration.filters?.ruleId, 'filters.ruleId')
         const draw = seed === null ? random : seededBytes(seed)
         const id = makeObjectId(webhookPrefix(registration.shape), draw)
         const secret = given ?? makeSecret(draw)
@@ -175,6 +176,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
         const expectVersion = ifMatch(header('if-match'))
         // Both shapes refuse a bad address alike, whether the webhook exists or not.
         if (body.url !== undefined) await refuseBadUrl(body.url)
+        await refuseUnknownRule(kv, caller, body.filters?.ruleId, 'filters.ruleId')
         const before = await existingWebhook(kv, caller, params.webhookId)
         const changes = readChanges(body, before)
         if (expectVersion !== null && expectVersion !== before.version) throw stale()

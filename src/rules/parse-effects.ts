@@ -83,11 +83,12 @@ function parseAddToList(got: Got, at: string, context: ParseContext): AddToListE
   }
 }
 
-function parseWebhook(got: Got, at: string): SideEffect {
+function parseWebhook(got: Got, at: string, { webhooks }: ParseContext): SideEffect {
   const webhookId = got.get('webhookId')
   if (typeof webhookId !== 'string' || !WEBHOOK_ID.test(webhookId)) {
     throw invalid(`${at}.webhookId`, 'Must be the id of a webhook.')
   }
+  if (webhooks?.(webhookId) === false) throw invalid(`${at}.webhookId`, 'No such webhook.')
   return { type: 'webhook', webhookId }
 }
 

@@ -14,6 +14,7 @@ import {
   type Operator,
   VALUE_CHARS_MAX,
 } from '../domain/rule.ts'
+import { isWebhookId } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
 import { type Field, type FieldType, field, type ListType } from '../events/fields.ts'
 import { scoresVisible } from '../events/present.ts'
@@ -24,6 +25,8 @@ export interface ParseContext {
   readonly plan: Plan
   /** A list by name, case-insensitive; null when there is none. */
   readonly lists: (name: string) => { readonly type: ListType } | null
+  /** Whether there is a webhook of this id; absent: nobody asks. */
+  readonly webhooks?: (id: string) => boolean
   /** Texts that the rule compares with already. */
   readonly known?: readonly string[]
 }
@@ -49,6 +52,7 @@ export function members(value: unknown, at: string, known: readonly string[]): M
 }
 
 const LIST_NAMES_MAX = 200
+const WEBHOOKS_ASKED_MAX = 20
 const LIST_NAME_MEMBERS: readonly string[] = ['value', 'list']
 
 /** Every text in a rule's JSON that may name a list, checked or not: what parsing will ask for. */
@@ -64,6 +68,16 @@ export function listNamesIn(json: unknown): string[] {
     }
   }
   return [...names]
+}
+
+/** Every text in a rule's JSON that may be the id of a webhook. */
+export function webhookIdsIn(json: unknown): string[] {
+  const effects = [json, (json as { action?: unknown } | null)?.action].flatMap((of) => {
+    const found = (of as { sideEffects?: unknown } | null | undefined)?.sideEffects
+    return Array.isArray(found) ? found.slice(0, WEBHOOKS_ASKED_MAX) : []
+  })
+  const ids = effects.map((effect) => (effect as { webhookId?: unknown } | null)?.webhookId)
+  return [...new Set(ids.filter((id): id is string => typeof id === 'string' && isWebhookId(id)))]
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u

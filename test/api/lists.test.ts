@@ -522,8 +522,9 @@ t.test('rules name lists that exist and suit the field, and a list knows its rul
       JSON.stringify(body),
     )
   }
+  const { body: hooked } = await send('POST', '/v1/webhooks', { key, body: { url: 'https://shop.example/hook' } })
   const noted = await put(
-    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: 'whk_abc' }),
+    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: hooked.id }),
   )
   t.equal(noted.status, 201, JSON.stringify(noted.body))
   const { body: read } = await send('GET', `/v1/rules/${noted.body.id}`, { key })

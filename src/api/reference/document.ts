@@ -37,7 +37,7 @@ const Problem = {
       properties: {
         code: { type: 'string', enum: Object.keys(ERRORS), description: 'Stable: decide by it.' },
         message: { type: 'string', description: 'For people; may change.' },
-        docs: { type: 'string', description: 'A link.' },
+        docs: { type: 'string', description: 'Where the reference on the same host says when this code comes.' },
         field: { type: 'string', description: 'The parameter at fault, a dotted path with indexes.' },
         retryAfter: { type: 'integer', minimum: 1, description: 'Seconds to wait, as in Retry-After.' },
       },
