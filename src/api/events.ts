@@ -29,6 +29,7 @@ export interface EventsNeeds {
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
 const PAGE = { before: text(40), after: text(40), limit: PAGE_LIMIT, cursor: text(200) }
+const KEY_KINDS = ['public', 'secret'] as const
 const ListQuery = Type.Object(
   {
     ...PAGE,
@@ -39,6 +40,7 @@ const ListQuery = Type.Object(
     country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$', maxLength: 2 })),
     platform: text(32),
     ruleId: text(64),
+    keyKind: Type.Optional(oneOf(KEY_KINDS)),
     signal: Type.Optional(oneOf(SIGNAL_NAMES)),
   },
   strict,

@@ -25,7 +25,7 @@ interface Kind {
 }
 
 const KINDS: Readonly<Record<SideEffect['type'], Kind>> = {
-  addToList: { members: ['list', 'value', 'ttl', 'reason'], parse: parseAddToList },
+  addToList: { members: ['list', 'value', 'ttl', 'reason', 'verifiedOnly'], parse: parseAddToList },
   removeFromList: {
     members: ['list', 'value'],
     parse: (...args) => ({ type: 'removeFromList', ...listPart(...args) }),
@@ -75,11 +75,16 @@ function parseAddToList(got: Got, at: string, context: ParseContext): AddToListE
     throw invalid(`${at}.ttl`, `Must be null or a whole number of seconds from 1 to ${TTL_SECONDS_MAX}.`)
   }
   const reason = got.get('reason')
+  const verifiedOnly = got.get('verifiedOnly')
+  if (verifiedOnly !== undefined && typeof verifiedOnly !== 'boolean') {
+    throw invalid(`${at}.verifiedOnly`, 'Must be true or false.')
+  }
   return {
     type: 'addToList',
     ...part,
     ...(ttl === undefined ? {} : { ttl: seconds }),
     ...(reason === undefined ? {} : { reason: boundedText(reason, `${at}.reason`, REASON_CHARS_MAX) }),
+    ...(verifiedOnly === undefined ? {} : { verifiedOnly }),
   }
 }
 

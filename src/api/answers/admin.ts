@@ -128,7 +128,10 @@ export const ADMIN_DOCS = {
     refusals: ['conflict', 'resource_limit_reached'],
     members: {
       scopes: { description: 'Secret keys only. Default: all.' },
-      origins: { description: 'Public keys only: pages that may use it. Default: any.' },
+      origins: {
+        description:
+          'Public keys only: pages that may use it. Default: any. Requests without an `Origin` pass, since only browsers send one: this keeps other pages away, not programs.',
+      },
       expiresAt: { description: 'Default: never.', format: 'date-time' },
     },
     bodyExample: { kind: 'secret', environment: 'live', label: 'backend', scopes: ['events:read'] },
