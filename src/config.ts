@@ -60,6 +60,9 @@ function parse(setting: Setting, from: string, value: unknown): Value {
   return value
 }
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 function fromFile(path: string, values: Map<string, Value>): void {
   let sections: unknown
   try {
@@ -67,8 +70,13 @@ function fromFile(path: string, values: Map<string, Value>): void {
   } catch (error) {
     throw new BadSetting(`the settings file ${path} cannot be read: ${(error as Error).message}`)
   }
-  for (const [section, members] of Object.entries(sections as Record<string, Record<string, unknown>>)) {
-    for (const [member, value] of Object.entries(members ?? {})) {
+  if (!isObject(sections)) throw new BadSetting(`${path} holds no object with sections of settings`)
+  for (const [section, members] of Object.entries(sections)) {
+    if (!settings.some(({ name }) => name.startsWith(`${section}.`))) {
+      throw new BadSetting(`${path} has an unknown section: ${section}`)
+    }
+    if (!isObject(members)) throw new BadSetting(`${path} takes an object of settings as ${section}`)
+    for (const [member, value] of Object.entries(members)) {
       const name = `${section}.${member}`
       const setting = settings.find((s) => s.name === name)
       if (setting === undefined) throw new BadSetting(`${path} has an unknown setting: ${name}`)

@@ -1,6 +1,7 @@
 // Settings: what is documented is what runs, and what cannot be is refused by name.
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { BadSetting, defaultsJson, helpText, readConfig } from '../src/config.ts'
 import { SETTINGS } from '../src/settings.ts'
@@ -45,6 +46,18 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
   ]
   for (const [name, value, message] of refused) {
     t.throws(() => readConfig({ [name]: value }), { name: 'BadSetting', message }, name)
+  }
+  const file = join(t.testdir(), 'settings.json')
+  for (const [content, message] of [
+    [{ nope: 1 }, /unknown section: nope/],
+    [{ nope: {} }, /unknown section: nope/],
+    [{ http: { nope: 1 } }, /unknown setting: http\.nope/],
+    [{ http: 8080 }, /object of settings as http/],
+    [[], /no object/],
+    [null, /no object/],
+  ] as const) {
+    writeFileSync(file, JSON.stringify(content))
+    t.throws(() => readConfig({ FINGERPOST_CONFIG: file }), { name: 'BadSetting', message }, JSON.stringify(content))
   }
   t.ok(readConfig({ FINGERPOST_HOST: '0.0.0.0', FINGERPOST_ALLOW_PLAIN_HTTP: 'true' }))
   t.ok(new BadSetting('x') instanceof Error)

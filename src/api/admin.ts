@@ -29,8 +29,9 @@ import { listKeys } from '../records/keys.ts'
 import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
 import { ADMIN_DOCS } from './answers/admin.ts'
 import { newId } from './callers.ts'
+import { orNull } from './describe.ts'
 import { KEEP_ALL } from './idempotency.ts'
-import { presentKey, presentWorkspace, WITHOUT_TEXT } from './present-admin.ts'
+import { presentKey, presentWorkspace, withoutText } from './present-admin.ts'
 import { operated, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -61,7 +62,7 @@ const scoreWeights = Type.Unsafe<ScoreWeights>(
 )
 const limit = (maximum: number) =>
   Type.Optional(Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 0, maximum }))
-/** An update replaces all of them; what is left out is unlimited. They count on the plan `enterprise` only. */
+/** An update replaces all of them; what is left out is unlimited, and null lifts them all. They count on the plan `enterprise` only. */
 const limits = Type.Object(
   { serverPerMinute: limit(LIMIT_MAX), mgmtPerMinute: limit(LIMIT_MAX), burstPerSecond: limit(SLIDING_LIMIT_MAX) },
   strict,
@@ -73,7 +74,7 @@ const settings = Type.Object(
   {
     clientResult: Type.Optional(oneOf(['id', 'verdict'])),
     scoreWeights: Type.Optional(scoreWeights),
-    limits: Type.Optional(limits),
+    limits: Type.Optional(orNull(limits)),
     retention: Type.Optional(retention),
   },
   strict,
@@ -114,6 +115,7 @@ const RotateBody = Type.Object(keyBody, strict)
 
 export function adminRoutes(needs: AdminNeeds): Route[] {
   const { kv, submit, directory, clock, random, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
+  const replays = withoutText(needs)
 
   return [
     operated({
@@ -180,7 +182,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
       doc: ADMIN_DOCS.createKey,
       path: '/admin/v1/workspaces/:workspaceId/keys',
       body: CreateKeyBody,
-      once: WITHOUT_TEXT,
+      once: replays,
       async handle({ params, body, seed }) {
         const about = keyAbout(body, clock.now())
         const workspace = await existing(params.workspaceId)
@@ -205,7 +207,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
       doc: ADMIN_DOCS.rotateKeys,
       path: '/admin/v1/workspaces/:workspaceId/keys/rotate',
       body: RotateBody,
-      once: WITHOUT_TEXT,
+      once: replays,
       async handle({ params, seed, body: { kind, environment } }) {
         const workspace = await existing(params.workspaceId)
         return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }, seed) }

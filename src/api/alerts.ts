@@ -26,6 +26,7 @@ import { ALERT_DOCS } from './answers/alerts.ts'
 import { commandOf, newId, placeOf } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
 import { keyed, type Route } from './routes.ts'
+import { refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export const ALERTS_MAX = 100
@@ -114,6 +115,7 @@ export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: Aler
       async handle({ caller, body, seed }) {
         const fields: AlertFields = { ...STANDARD, ...body, filters: given(body.filters) }
         check(fields)
+        await refuseUnknownRule(kv, caller, fields.filters.ruleId, 'filters.ruleId')
         const data = { ...fields, id: newId({ seed }, 'alr', random), alertsMax }
         const { alert } = accepted(await submit({ ...commandOf(caller), type: 'alert.create', data }))
         return { status: 201, body: presentAlert(must(alert, 'the alert of its command')) }
@@ -155,6 +157,7 @@ export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: Aler
         const { filters, ...rest } = body
         const changes = { ...rest, ...(filters === undefined ? {} : { filters: given(filters) }) }
         check({ ...before, ...changes })
+        await refuseUnknownRule(kv, caller, filters?.ruleId, 'filters.ruleId')
         if (Object.keys(changes).length === 0) return { body: presentAlert(before) }
         const data = { id: before.id, changes }
         const { alert } = accepted(await submit({ ...commandOf(caller), type: 'alert.update', data }))

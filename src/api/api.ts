@@ -15,7 +15,7 @@ import type { Operator } from './operator.ts'
 import { presentReply, presentStream } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
-import type { AddressOf, KeyedCall, Route } from './routes.ts'
+import { type AddressOf, type KeyedCall, mayLackBody, type Route } from './routes.ts'
 
 const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
@@ -143,11 +143,11 @@ const hasBody = (request: HttpRequest): boolean => {
 
 /** Parsing comes before the validation of anything, so it is done at once and validation is returned for later. */
 function bodyReader(route: Route): (bytes: Uint8Array, isCsv: boolean) => () => unknown {
-  const { body: schema, bodyMayBeEmpty = false, csv } = route
+  const { body: schema, csv } = route
   if (schema === undefined) return () => () => undefined
   const check: (data: unknown) => void = validator(schema)
   const parse = (bytes: Uint8Array, isCsv: boolean): unknown => {
-    if (bodyMayBeEmpty && bytes.length === 0) return {}
+    if (mayLackBody(route) && bytes.length === 0) return {}
     if (csv === undefined || !isCsv) return parseJson(bytes, 'refuse')
     const text = decodeUtf8(bytes)
     if (text === null) throw new ApiError('validation_error', { field: 'body', message: 'Must be UTF-8.' })

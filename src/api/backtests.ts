@@ -83,7 +83,6 @@ export function backtestRoutes(needs: BacktestRoutesNeeds): Route[] {
       path: '/v1/rules/:ruleId/backtest',
       access: 'rules:read',
       body: SavedBody,
-      bodyMayBeEmpty: true,
       deadlineMs,
       async handle(call) {
         const { caller, params } = call

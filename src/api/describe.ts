@@ -73,6 +73,9 @@ export const share = (description?: string) => Type.Number({ minimum: 0, maximum
 export const countsByName = (description: string) =>
   Type.Unsafe<Record<string, number>>({ type: 'object', additionalProperties: { type: 'integer' }, description })
 
+/** Of an answer that has a secret and is given once more under its Idempotency-Key. */
+export const REPLAYED = Type.Optional(flag('true in a repetition under the same Idempotency-Key.'))
+
 /** What a deletion answers: `{deleted: true, <resource>Id}`. */
 export const deleted = <Name extends string, T extends TSchema>(name: Name, id: T) =>
   Type.Object({ deleted: Type.Literal(true), [name]: id } as { deleted: ReturnType<typeof isTrue> } & Record<Name, T>)

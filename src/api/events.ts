@@ -12,8 +12,10 @@ import { readCursor, writeCursor } from '../reads/cursor.ts'
 import type { EventFilter, EventReads, EventSummary } from '../reads/events.ts'
 import type { IdentityReads } from '../reads/identity.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
+import type { EventChanges } from '../records/annotations.ts'
 import type { Caller } from '../records/auth.ts'
 import { EVENT_DOCS } from './answers/events.ts'
+import { orNull } from './describe.ts'
 import { moment } from './query.ts'
 import { keyed, type Reply, type Route } from './routes.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
@@ -27,6 +29,7 @@ export interface EventsNeeds {
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
 const PAGE = { before: text(40), after: text(40), limit: PAGE_LIMIT, cursor: text(200) }
+const KEY_KINDS = ['public', 'secret'] as const
 const ListQuery = Type.Object(
   {
     ...PAGE,
@@ -37,6 +40,7 @@ const ListQuery = Type.Object(
     country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$', maxLength: 2 })),
     platform: text(32),
     ruleId: text(64),
+    keyKind: Type.Optional(oneOf(KEY_KINDS)),
     signal: Type.Optional(oneOf(SIGNAL_NAMES)),
   },
   strict,
@@ -46,8 +50,8 @@ const VisitorListQuery = Type.Object(PAGE, strict)
 const LABELS = ['fraud', 'legitimate', null]
 const PatchBody = Type.Object(
   {
-    linkedId: Type.Optional(Type.String({ minLength: 1, maxLength: LINKED_ID_CHARS_MAX })),
-    tag: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+    linkedId: Type.Optional(orNull(Type.String({ minLength: 1, maxLength: LINKED_ID_CHARS_MAX }))),
+    tag: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })),
     label: Type.Optional(Type.Unsafe<StoredEvent['label']>({ type: ['string', 'null'], enum: LABELS })),
   },
   strict,
@@ -140,15 +144,17 @@ export function eventRoutes({ events, visitors, identity, annotate }: EventsNeed
       access: 'events:write',
       body: PatchBody,
       async handle({ caller, params, body }) {
-        checkTag(body.tag)
+        const { tag, ...named } = body
+        const changes: EventChanges = tag === undefined ? named : { ...named, tag: tag ?? {} }
+        checkTag(changes.tag)
         const { workspace, env } = caller
         const requestId = params.requestId ?? ''
         const found = await events.find(workspace.id, env, requestId)
         if (found === null) throw new ApiError('not_found')
         if (found === 'pending') throw new ApiError('unavailable', { retryAfter: 1 })
-        if (Object.keys(body).length > 0) {
+        if (Object.keys(changes).length > 0) {
           const id = found.event.requestId
-          await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes: body })
+          await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes })
         }
         return one(caller, requestId)
       },

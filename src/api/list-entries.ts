@@ -2,6 +2,7 @@
 
 import { accepted, type Submitter } from '../control/submit.ts'
 import { invalid } from '../domain/errors.ts'
+import { isVisitorId } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX, normaliseEntry, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
 import { Type } from '../domain/schema.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -173,7 +174,7 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
 /** Sorts after every other character. */
 const LAST_CHARACTER = '\u{10FFFF}'
 const WANTED: Readonly<Record<StoredList['type'], string>> = {
-  visitor: 'Must be a visitor id, pv_ and what follows.',
+  visitor: 'Must be a visitor id, pv_ and 20 letters or digits.',
   ip: 'Must be an IP address or a range such as 203.0.113.0/24.',
   email: 'Must be an email address.',
 }
@@ -181,6 +182,13 @@ const WANTED: Readonly<Record<StoredList['type'], string>> = {
 function entryText(list: StoredList, value: unknown, at: string): string {
   const entry = typeof value === 'string' ? normaliseEntry(list.type, value) : null
   if (entry === null) throw invalid(at, WANTED[list.type])
+  return entry
+}
+
+/** What is asked for or removed may be anything that was ever taken; what is added has the form ids have. */
+function additionText(list: StoredList, value: unknown, at: string): string {
+  const entry = entryText(list, value, at)
+  if (list.type === 'visitor' && !isVisitorId(entry)) throw invalid(at, WANTED.visitor)
   return entry
 }
 
@@ -196,9 +204,9 @@ function readChange(list: StoredList, add: readonly unknown[], remove: readonly 
 }
 
 function readAddition(list: StoredList, item: unknown, at: string): NewEntry {
-  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { value: entryText(list, item, at) }
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) return { value: additionText(list, item, at) }
   const got = members(item, at, ['value', 'ttl', 'reason'])
-  const value = entryText(list, got.get('value'), at)
+  const value = additionText(list, got.get('value'), at)
   const ttl = got.get('ttl')
   const isTtl = ttl === undefined || ttl === null || (Number.isInteger(ttl) && inRange(ttl as number))
   if (!isTtl) throw invalid(`${at}.ttl`, `Must be null or a whole number of seconds from 1 to ${TTL_SECONDS_MAX}.`)

@@ -1,11 +1,14 @@
 // What the operator is shown of workspaces and keys.
 
-import { ApiError } from '../domain/errors.ts'
 import { seededBytes } from '../domain/ids.ts'
 import { keyPrefix, makeKey } from '../domain/keys.ts'
 import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import { isoTime } from '../events/present.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
+import { isLive, keyDigest, keyKey } from '../records/keys.ts'
+import { SYSTEM } from '../records/scopes.ts'
 import type { Keeping } from './idempotency.ts'
 
 export const presentWorkspace = ({
@@ -38,16 +41,26 @@ export const presentKey = (key: ApiKey) => ({
   expiresAt: key.expiresAt === null ? null : isoTime(key.expiresAt),
 })
 
-/** The text of a key is not kept but derived once more, which needs the token that the first answer was given under. */
-export const WITHOUT_TEXT: Keeping = {
+/**
+ * The text of a key is not kept but derived once more, which needs the token that the first answer was given under. It is shown
+ * only while the key is valid.
+ */
+export const withoutText = ({
+  kv,
+  clock,
+}: {
+  readonly kv: Pick<Kv, 'get'>
+  readonly clock: Pick<Clock, 'now'>
+}): Keeping => ({
   keep(body) {
     const { key: _, ...shown } = body as ShownKey & { readonly key: string }
     return shown
   },
-  show(kept, { seed }) {
+  async show(kept, { seed, params }) {
     const shown = kept as ShownKey
-    const key = makeKey(shown.kind, shown.environment, seededBytes(must(seed, 'the seed of a repetition')))
-    if (key.endsWith(shown.last4)) return { ...shown, key }
-    throw new ApiError('conflict', { message: 'This key was made, and can no longer be shown.' })
+    const text = makeKey(shown.kind, shown.environment, seededBytes(must(seed, 'the seed of a repetition')))
+    const [stored] = await kv.get<ApiKey>(SYSTEM, [keyKey(params.workspaceId ?? '', shown.id)])
+    const isValid = stored != null && isLive(stored.value, clock.now()) && stored.value.digest === keyDigest(text)
+    return { ...shown, key: isValid ? text : null, replayed: true }
   },
-}
+})

@@ -42,6 +42,15 @@ export const presentRule = (rule: StoredRule, stats: RuleStats) => ({
   stats: { ...stats, lastMatchAt: stats.lastMatchAt === null ? null : isoTime(stats.lastMatchAt) },
 })
 
+const CLAIM =
+  'With a public key whoever has the page can send any value, somebody else’s too. Where a rule acts on it, ask for request.keyKind equals secret as well, and give addToList verifiedOnly: true.'
+const NOTES: Readonly<Record<string, string>> = {
+  linkedId: CLAIM,
+  email: CLAIM,
+  'request.keyKind':
+    'public: sent by a page or an app, whose linkedId, email and tag are claims. secret: sent by your server.',
+}
+
 export const PRESENTED_FIELDS = [
   ...FIELDS.map(({ path, type, label, category, operators, list }) => ({
     path,
@@ -52,6 +61,7 @@ export const PRESENTED_FIELDS = [
     nullable: type !== 'boolean' && type !== 'strings',
     operators,
     list,
+    ...(NOTES[path] === undefined ? {} : { note: NOTES[path] }),
   })),
   {
     path: 'tag.<key>',
@@ -61,5 +71,6 @@ export const PRESENTED_FIELDS = [
     nullable: true,
     operators: OPERATORS_BY_TYPE.any,
     list: 'any',
+    note: CLAIM,
   },
 ]

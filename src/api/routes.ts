@@ -59,7 +59,7 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
   readonly access: A
   readonly query?: QuerySchema
   readonly body?: BodySchema
-  /** A body of no bytes counts as `{}`. Default false: it is no JSON. */
+  /** Of other methods than POST, whose body of no bytes always counts as `{}`. Default false: it is no JSON. */
   readonly bodyMayBeEmpty?: boolean
   /** Turns a body of type text/csv into what the schema describes. Default: only JSON is accepted. */
   readonly csv?: (text: string) => unknown
@@ -75,6 +75,10 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
   readonly once?: Keeping
   readonly handle: (call: C) => Reply | Promise<Reply>
 }
+
+/** Whether a body of no bytes counts as `{}`. */
+export const mayLackBody = ({ method, bodyMayBeEmpty = false }: Pick<Route, 'method' | 'bodyMayBeEmpty'>): boolean =>
+  method === 'POST' || bodyMayBeEmpty
 
 export type Route = RowOf<TSchema, TSchema, Access, KeyedCall>
 

@@ -6,7 +6,7 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { foldListName } from '../domain/list.ts'
-import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
+import { type Group, RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
 import { type Static, Type } from '../domain/schema.ts'
 import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
@@ -25,7 +25,9 @@ import {
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
-import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
+import { tenantScope } from '../records/scopes.ts'
+import { webhookKey } from '../records/webhooks.ts'
+import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, newId, placeOf } from './callers.ts'
@@ -168,7 +170,9 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
-        const changes = parseChanges(body, await parseContext(kv, caller, body))
+        const context = await parseContext(kv, caller, body)
+        const known = body.conditions === undefined ? [] : await literalsOf(caller, params.ruleId)
+        const changes = parseChanges(body, { ...context, known })
         const expectVersion = ifMatch(header('if-match'))
         const before = await existingRule(kv, caller, params.ruleId)
         const { rule, revision } =
@@ -216,6 +220,13 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
     }),
   ]
 
+  /** The texts that a rule compares with now; none where there is no such rule. */
+  async function literalsOf(caller: Caller, ruleId = ''): Promise<string[]> {
+    const { workspace, env } = placeOf(caller)
+    const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
+    return rule === null ? [] : textsIn(rule.conditions)
+  }
+
   async function unchanged(caller: Caller, rule: StoredRule, expectVersion: number | null) {
     if (expectVersion !== null && expectVersion !== rule.version) {
       throw new ApiError('conflict', { message: 'The rule has changed since it was read.' })
@@ -226,6 +237,13 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 }
 
 export const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
+
+/** Throws validation_error naming `at`: one and the same for an id that is unknown, of a rule deleted, or another environment's. */
+export async function refuseUnknownRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId: string | undefined, at: string) {
+  if (ruleId === undefined) return
+  const { workspace, env } = placeOf(caller)
+  if ((await readRule(kv, workspace, env, ruleId)) === null) throw invalid(at, 'No such rule.')
+}
 
 /** Throws ApiError not_found. */
 export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId = ''): Promise<StoredRule> {
@@ -239,8 +257,20 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
 export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
   const { workspace, env } = placeOf(caller)
   const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
-  return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
+  const ids = webhookIdsIn(body)
+  const found = ids.length === 0 ? [] : await kv.get(tenantScope(workspace, env), ids.map(webhookKey))
+  const webhooks = new Set(ids.filter((_, i) => found[i] != null))
+  return {
+    plan: caller.workspace.plan,
+    lists: (name) => lists.get(foldListName(name)) ?? null,
+    webhooks: (id) => webhooks.has(id),
+  }
 }
+
+const textsIn = (group: Group): string[] =>
+  group.rules.flatMap((one) =>
+    'rules' in one ? textsIn(one) : [one.value].flat().filter((value) => typeof value === 'string'),
+  )
 
 function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
   const { action, conditions, sideEffects, ...plain } = body

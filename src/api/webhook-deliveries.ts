@@ -148,7 +148,6 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
       access: 'webhooks:write',
       doc: DELIVERY_DOCS.redeliver,
       body: Type.Object({}, strict),
-      bodyMayBeEmpty: true,
       async handle({ caller, params }) {
         const webhook = await existingWebhook(kv, caller, params.webhookId)
         const delivery = await existingDelivery(webhook, params.deliveryId)
@@ -193,7 +192,6 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
       access: 'webhooks:write',
       doc: DELIVERY_DOCS.test,
       body: TestBody,
-      bodyMayBeEmpty: true,
       deadlineMs: TEST_DEADLINE_MS,
       async handle({ caller, params, body, whenAborted }) {
         const webhook = await existingWebhook(kv, caller, params.webhookId)

@@ -16,7 +16,7 @@ import { must } from '../lib/must.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { WebhookHead } from '../records/commands.ts'
 import { readStanding } from '../records/deliveries.ts'
-import { readWebhooks } from '../records/webhooks.ts'
+import { readWebhook, readWebhooks } from '../records/webhooks.ts'
 import { WEBHOOK_DOCS } from './answers/webhooks.ts'
 import { commandOf, placeOf } from './callers.ts'
 import type { Keeping } from './idempotency.ts'
@@ -27,7 +27,7 @@ import {
   presentWebhook,
 } from './present-webhooks.ts'
 import { keyed, open, type Route } from './routes.ts'
-import { etag, ifMatch } from './rules.ts'
+import { etag, ifMatch, refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { CreateBody, readChanges, readRegistration, UpdateBody } from './webhook-body.ts'
 import { existingWebhook } from './webhook-callers.ts'
@@ -65,20 +65,37 @@ const RotateBody = Type.Object(
   strict,
 )
 
-/** An answer that is to be repeated has its secret with it, sealed like that of the webhook itself. */
-const sealedIn = (sealer: Sealer): Keeping => {
-  const onSecrets = (body: unknown, change: (secret: string, id: string) => string): Record<string, unknown> => {
+/**
+ * An answer that is to be repeated has its secret with it, sealed like that of the webhook itself, and shows it only as long as
+ * the webhook still signs with it.
+ */
+const sealedIn = ({ sealer, kv, clock }: Pick<WebhooksNeeds, 'sealer' | 'kv' | 'clock'>): Keeping => {
+  const onSecrets = (body: unknown, change: (secret: string, id: string) => string | null): Record<string, unknown> => {
     const { id, ...members } = body as { readonly id: string } & Record<string, unknown>
     const changed = Object.entries(members).map(([name, value]) =>
       SECRET_MEMBERS.includes(name) ? [name, change(String(value), id)] : [name, value],
     )
     return { id, ...Object.fromEntries(changed) }
   }
-  return { keep: (body) => onSecrets(body, sealer.seal), show: (kept) => onSecrets(kept, sealer.open) }
+  return {
+    keep: (body) => onSecrets(body, sealer.seal),
+    async show(kept, { caller }) {
+      const { workspace, env } = placeOf(caller)
+      const webhook = await readWebhook(kv, workspace, env, (kept as { readonly id: string }).id)
+      const now = clock.now()
+      const signing = (webhook?.secrets ?? []).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+      const body = onSecrets(kept, (sealed, id) => {
+        const secret = sealer.open(sealed, id)
+        return signing.some((one) => sealer.open(one.sealed, id) === secret) ? secret : null
+      })
+      return { ...body, replayed: true }
+    },
+  }
 }
 
 export function webhookRoutes(needs: WebhooksNeeds): Route[] {
   const { kv, submit, clock, random, sealer, guard, webhooksMax = WEBHOOKS_MAX, ips } = needs
+  const replays = sealedIn(needs)
   const makeSecret = (draw: RandomBytes) => `whsec_${Buffer.from(draw(SECRET_BYTES)).toString('base64')}`
 
   async function refuseBadUrl(url: string): Promise<void> {
@@ -94,16 +111,23 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.create,
       body: CreateBody,
-      once: sealedIn(sealer),
-      async handle({ caller, body, seed }) {
+      once: replays,
+      async handle(call) {
+        const { caller, body, seed } = call
         const { secret: given, ...registration } = readRegistration(body)
         await refuseBadUrl(registration.url)
+        await refuseUnknownRule(kv, caller, registration.filters?.ruleId, 'filters.ruleId')
         const draw = seed === null ? random : seededBytes(seed)
         const id = makeObjectId(webhookPrefix(registration.shape), draw)
         const secret = given ?? makeSecret(draw)
         const data = { id, ...registration, sealed: sealer.seal(secret, id), webhooksMax }
-        const webhook = written(await submit({ ...commandOf(caller), type: 'webhook.create', data }))
-        return { status: 201, headers: [etag(webhook)], body: presentCreatedWebhook(webhook, secret) }
+        const outcome = await submit({ ...commandOf(caller), type: 'webhook.create', data })
+        const webhook = written(outcome)
+        const created = presentCreatedWebhook(webhook, secret)
+        // Of a webhook that was there before, nobody could tell whether its first answer had arrived: this is a repetition.
+        const isNew = webhook.version === outcome.seq
+        const shown = isNew ? created : await replays.show(replays.keep(created), call)
+        return { status: 201, headers: [etag(webhook)], body: shown }
       },
     }),
 
@@ -152,6 +176,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
         const expectVersion = ifMatch(header('if-match'))
         // Both shapes refuse a bad address alike, whether the webhook exists or not.
         if (body.url !== undefined) await refuseBadUrl(body.url)
+        await refuseUnknownRule(kv, caller, body.filters?.ruleId, 'filters.ruleId')
         const before = await existingWebhook(kv, caller, params.webhookId)
         const changes = readChanges(body, before)
         if (expectVersion !== null && expectVersion !== before.version) throw stale()
@@ -191,7 +216,6 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.rotate,
       body: RotateBody,
-      bodyMayBeEmpty: true,
       async handle({ caller, params, body: { gracePeriodSeconds = GRACE_SECONDS_DEFAULT } }) {
         const { id, shape } = await existingWebhook(kv, caller, params.webhookId)
         const secret = makeSecret(random)

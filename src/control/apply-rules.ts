@@ -42,6 +42,13 @@ export async function applyRuleCreate(command: CommandOf<'rule.create'>, seq: nu
   const full = limitReached(before.meta, maxima, { added: true, activated: isActive(status) })
   if (full !== null) return refuse(seq, 'resource_limit_reached', full)
   const priority = command.data.priority ?? (await nextPriority(before, read))
+  if (priority > PRIORITY_MAX) {
+    return refuse(
+      seq,
+      'conflict',
+      `After the highest priority there is no room up to ${PRIORITY_MAX}; send a priority.`,
+    )
+  }
   const rule: StoredRule = {
     id,
     name,
@@ -137,7 +144,7 @@ function limitReached(
 
 async function nextPriority({ workspace, env }: Before, read: Read): Promise<number> {
   const [last] = await read.scan<RuleSlot>(tenantScope(workspace, env), RULE_ORDER, { limit: 1, reverse: true })
-  return Math.min(PRIORITY_MAX, (last?.value.priority ?? 0) + DEFAULT_PRIORITY_STEP)
+  return (last?.value.priority ?? 0) + DEFAULT_PRIORITY_STEP
 }
 
 function mergeAction(old: RuleAction, { action, sideEffects }: RuleChanges): RuleAction {

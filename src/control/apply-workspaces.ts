@@ -1,7 +1,7 @@
 // Commands about workspaces. Each also touches both environments, whose rulesets hold a copy of the workspace.
 
 import { ENVS } from '../domain/event.ts'
-import type { Workspace } from '../domain/workspace.ts'
+import type { Workspace, WorkspaceSettingsChange } from '../domain/workspace.ts'
 import type { Command } from '../records/commands.ts'
 import { KEYS_VERSION } from '../records/keys.ts'
 import { RULESET, type RulesetMeta } from '../records/rules.ts'
@@ -21,7 +21,8 @@ export async function applyWorkspaceCreate(
     const { tokenSecret: _, ...shown } = known
     return { outcome: { ok: true, seq, at: known.createdAt, workspace: shown }, effects: [] }
   }
-  return written({ id, ...command.data, createdAt: command.at }, command, seq, read)
+  const { settings, ...fields } = command.data
+  return written({ id, ...fields, settings: withoutNull(settings), createdAt: command.at }, command, seq, read)
 }
 
 export async function applyWorkspaceUpdate(
@@ -32,7 +33,17 @@ export async function applyWorkspaceUpdate(
   const before = await readWorkspace(read, command.workspace)
   if (before === null) return refuse(seq, 'not_found')
   const { settings, ...fields } = command.data
-  return written({ ...before, ...fields, settings: { ...before.settings, ...settings } }, command, seq, read)
+  return written(
+    { ...before, ...fields, settings: withoutNull({ ...before.settings, ...settings }) },
+    command,
+    seq,
+    read,
+  )
+}
+
+/** Limits that were lifted are none. */
+function withoutNull<S extends WorkspaceSettingsChange>({ limits, ...settings }: S) {
+  return limits == null ? settings : { ...settings, limits }
 }
 
 async function written(workspace: Workspace, { at }: Command, seq: number, read: Read): Promise<Change> {

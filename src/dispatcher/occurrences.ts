@@ -4,7 +4,7 @@ import type { StoredEvent, Verdict } from '../domain/event.ts'
 import { maskIp } from '../domain/ip.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
-import { isoTime, presentSignals, scoresVisible } from '../events/present.ts'
+import { isoTime, presentEvent, presentSignals, scoresVisible } from '../events/present.ts'
 import { derivedUlid } from '../records/deliveries.ts'
 import type { Occurrence } from './envelope.ts'
 
@@ -99,10 +99,19 @@ function placeData({ device, ip }: StoredEvent) {
   }
 }
 
+const networkData = ({ ip: { asn, asnName, datacenter, blocklisted, blocklists } }: StoredEvent) => ({
+  ...{ asn, asnName, datacenter, blocklisted, blocklists },
+})
+
+const moreOfDevice = ({ device: { platform, osVersion, screen, model, appVersion, timezone } }: StoredEvent) => ({
+  ...{ os: platform, osVersion, screen, model, appVersion, timezone },
+})
+
 function identificationData(event: StoredEvent, plan: Plan): Data {
   const s = event.signals
-  const on = (name: 'bot' | 'vpn' | 'proxy' | 'tor' | 'incognito' | 'tampered' | 'emulator' | 'rootedDevice') =>
-    s[name].state === 'detected'
+  const on = (
+    name: 'bot' | 'vpn' | 'proxy' | 'tor' | 'incognito' | 'tampered' | 'emulator' | 'rootedDevice' | 'clonedApp',
+  ) => s[name].state === 'detected'
   const { ip, geo, device } = placeData(event)
   return {
     requestId: event.requestId,
@@ -112,7 +121,9 @@ function identificationData(event: StoredEvent, plan: Plan): Data {
     firstSeenAt: isoTime(event.firstSeenAt),
     lastSeenAt: isoTime(event.lastSeenAt),
     visitCount: event.visitor.totalVisits,
-    ...{ ip, geo, device },
+    ip,
+    geo: { ...geo, ...networkData(event) },
+    device: { ...device, ...moreOfDevice(event) },
     signals: {
       bot: { detected: on('bot'), type: s.botType },
       proxy: { detected: on('proxy'), type: on('proxy') ? (event.ip.datacenter ? 'datacenter' : 'other') : null },
@@ -122,9 +133,34 @@ function identificationData(event: StoredEvent, plan: Plan): Data {
       tampered: on('tampered'),
       emulator: on('emulator'),
       rootedDevice: on('rootedDevice'),
+      clonedApp: on('clonedApp'),
     },
     ...(scoresVisible(plan) ? { scores: event.scores } : {}),
     verdict: event.verdict,
     matchedRules: event.matchedRules,
+    ...restOf(event, plan),
   }
 }
+
+/** The members of the public event that have no name of their own above. */
+function restOf(event: StoredEvent, plan: Plan): Data {
+  const shown = presentEvent(event, plan)
+  return Object.fromEntries(Object.entries(shown).filter(([name]) => !OWN_SHAPE.has(name)))
+}
+
+/** Members of the event that `identification.complete` has in a shape of its own. */
+export const OWN_SHAPE: ReadonlySet<string> = new Set([
+  ...[
+    'requestId',
+    'visitorId',
+    'visitorFound',
+    'confidence',
+    'firstSeenAt',
+    'lastSeenAt',
+    'ip',
+    'device',
+    'signals',
+    'scores',
+  ],
+  ...['verdict', 'matchedRules'],
+])

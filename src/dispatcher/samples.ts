@@ -7,10 +7,28 @@ import { derivedUlid } from '../records/deliveries.ts'
 import type { Occurrence } from './envelope.ts'
 
 const SIGNALS = { bot: { detected: false, type: null }, vpn: { detected: false, provider: null } }
-const SIGNALS_OFF = { tor: false, incognito: false, tampered: false, emulator: false, rootedDevice: false }
+const SIGNALS_OFF = {
+  tor: false,
+  incognito: false,
+  tampered: false,
+  emulator: false,
+  rootedDevice: false,
+  clonedApp: false,
+}
 const PLAIN_SIGNALS = {
   ...{ bot: { detected: false }, vpn: { detected: false, provider: null }, incognito: false, tampered: false },
   ...{ emulator: false, proxy: false, tor: false, rootedDevice: false, clonedApp: false },
+}
+const NETWORK = { asn: null, asnName: null, datacenter: false, blocklisted: false, blocklists: [] }
+const MORE_OF_DEVICE = {
+  ...{ os: 'Linux', osVersion: null, screen: { w: 1920, h: 1080 } },
+  ...{ model: null, appVersion: null, timezone: null },
+}
+/** What else the event of an identification has. */
+const REST = {
+  ...{ signalDetails: {}, challengeType: null, matchedRule: null, monitorMatches: [], rulesRevision: 0 },
+  ...{ weightsVersion: null, request: { keyKind: 'public' }, linkedId: null, email: null, tag: {}, url: null },
+  ...{ identity: { method: 'new', anonymitySet: 1, candidates: 0 }, label: null },
 }
 const SCORES = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
 const VISITOR = 'pv_00000000000000000000'
@@ -56,8 +74,17 @@ function dataOf(type: EventType, head: Head, time: string, scores: { readonly sc
     case 'identification.complete':
       return {
         ...head,
-        ...{ visitorFound: false, confidence: 1, firstSeenAt, lastSeenAt: time, visitCount: 1, ip, geo: place },
-        device,
+        ...{
+          visitorFound: false,
+          confidence: 1,
+          firstSeenAt,
+          lastSeenAt: time,
+          visitCount: 1,
+          ip,
+          geo: { ...place, ...NETWORK },
+        },
+        ...{ timestamp: time, ...REST },
+        device: { ...device, ...MORE_OF_DEVICE },
         signals: { ...SIGNALS, proxy: { detected: false, type: null }, ...SIGNALS_OFF },
         ...scores,
         ...{ verdict: 'allow', matchedRules: [] },

@@ -50,6 +50,9 @@ export class ApiError extends Error {
 export const invalid = (field: string, message: string): ApiError =>
   new ApiError('validation_error', { field, message })
 
+/** Where `/docs` says when a code comes. */
+export const docsOf = (code: ErrorCode): string => `/docs#error-${code.replaceAll('_', '-')}`
+
 /** The contract's error body. */
 export function errorBody(error: ApiError): string {
   const { field, retryAfter } = error.detail
@@ -57,6 +60,7 @@ export function errorBody(error: ApiError): string {
     error: {
       code: error.code,
       message: error.message,
+      docs: docsOf(error.code),
       ...(field === undefined ? {} : { field }),
       ...(retryAfter === undefined ? {} : { retryAfter }),
     },

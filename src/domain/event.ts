@@ -190,6 +190,10 @@ export interface StoredEvent {
   readonly matchedRules: readonly RuleMatch[]
   readonly monitorMatches: readonly RuleMatch[]
   readonly rulesRevision: number
+  /** Who sent it: a page or an app, whose account, email and tag are claims, or a server. null: not kept, before there was this. */
+  readonly keyKind: 'public' | 'secret' | null
+  /** Of the table that weighed signals and scores; null: not kept, or not weighed. */
+  readonly weightsVersion: number | null
   readonly linkedId: string | null
   readonly email: string | null
   readonly tag: Readonly<Record<string, unknown>>
@@ -221,6 +225,7 @@ export type Facts = Omit<
   | 'matchedRules'
   | 'monitorMatches'
   | 'rulesRevision'
+  | 'weightsVersion'
   | 'label'
   | 'evaluationError'
 >

@@ -48,6 +48,8 @@ export interface AddToListEffect {
   /** Seconds; null: for ever; absent: as the list says. */
   readonly ttl?: number | null
   readonly reason?: string
+  /** What only a page claims is left out: account, email and tag of events with a public key. Default false. */
+  readonly verifiedOnly?: boolean
 }
 export interface RemoveFromListEffect {
   readonly type: 'removeFromList'

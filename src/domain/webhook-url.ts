@@ -24,6 +24,8 @@ export function readTarget(text: string): WebhookTarget | string {
   const url = new URL(text)
   if (url.username !== '' || url.password !== '' || authorityOf(text).includes('@')) return 'Must not hold credentials.'
   if (url.hash !== '' || text.includes('#')) return 'Must not have a fragment.'
+  // Parsers skip further slashes, or connect to port 0 as to none; nobody means either.
+  if (/^(?:$|:)/.test(authorityOf(text)) || url.port === '0') return 'Must name a host, and no port 0.'
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (host === '' || url.protocol !== 'https:') return 'Must be an https address.'
   return { url, host, kind: kindOf(host) }

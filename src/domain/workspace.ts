@@ -34,6 +34,11 @@ export interface WorkspaceSettings {
   readonly retention?: Retention
 }
 
+/** As a write names them; `limits: null` lifts them. */
+export type WorkspaceSettingsChange = Omit<Partial<WorkspaceSettings>, 'limits'> & {
+  readonly limits?: WorkspaceSettings['limits'] | null
+}
+
 export interface Workspace {
   readonly id: string
   readonly name: string

@@ -74,6 +74,8 @@ export function failedEvent(meta: IdentifyMeta, visitorId: string, reason: strin
     matchedRules: [],
     monitorMatches: [],
     rulesRevision: 0,
+    keyKind: meta.keyKind,
+    weightsVersion: null,
     linkedId: null,
     email: null,
     tag: {},

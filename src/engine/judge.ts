@@ -28,6 +28,7 @@ import { detectSignals } from './signals/signals.ts'
 import type { Counted } from './velocity/counted.ts'
 import type { Before, Placed, Tally } from './velocity/tally.ts'
 import { isImpossible, placeOf } from './velocity/travel.ts'
+import { WEIGHTS_VERSION } from './weights.ts'
 
 /** What is known of visitors this one may be. */
 export interface Candidates {
@@ -189,6 +190,8 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     scores,
     scoreReasons: scored.reasons,
     ip: ipOfEvent,
+    keyKind: meta.keyKind,
+    weightsVersion: WEIGHTS_VERSION,
     linkedId,
     email,
     tag: (body.tag ?? {}) as Record<string, unknown>,

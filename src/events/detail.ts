@@ -37,11 +37,16 @@ interface Packed {
   own?: string
   /** Visits, first and last time of the record recognised, where the row's are those of several. */
   rec?: readonly [number, number, number]
+  /** Kind of the key: 1 public, 2 secret. The column `key_kind` is read of it. */
+  k?: number
+  /** Version of the weights. */
+  w?: number
   /** The generation that was presented, where it is not the one handed out. */
   had?: number
 }
 
-export interface Detail extends Pick<StoredEvent, 'scoreReasons' | 'matchedRules' | 'monitorMatches'> {
+type Plainly = 'scoreReasons' | 'matchedRules' | 'monitorMatches' | 'keyKind' | 'weightsVersion'
+export interface Detail extends Pick<StoredEvent, Plainly> {
   readonly signals: Omit<Signals, 'vpnProvider' | 'botType'>
   readonly generation: number
   readonly explanation: Explanation | null
@@ -49,6 +54,7 @@ export interface Detail extends Pick<StoredEvent, 'scoreReasons' | 'matchedRules
   readonly recorded: Recorded | null
 }
 
+const KINDS: readonly StoredEvent['keyKind'][] = [null, 'public', 'secret']
 const STATES: readonly Signal['state'][] = ['undetermined', 'clear', 'detected']
 const USUAL: Signal = { state: 'undetermined', confidence: 0, methods: [], source: 'server', dataAgeSeconds: null }
 
@@ -111,13 +117,15 @@ export function packDetail(event: StoredEvent): string {
     const packed = packSignal(event.signals[name])
     if (packed !== null) s[name] = packed
   }
-  const { scoreReasons, matchedRules, monitorMatches, identity } = event
+  const { scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion } = event
   const packed: Packed = { s, ...packExplanation(event) }
   if (scoreReasons.length > 0) packed.why = scoreReasons.map((r) => [r.score, r.reason, r.weight] as const)
   if (matchedRules.length > 0) packed.hit = matchedRules
   if (monitorMatches.length > 0) packed.mon = monitorMatches
   if (identity.generation !== 1) packed.gen = identity.generation
   if (identity.holder !== undefined) packed.own = identity.holder
+  if (keyKind !== null) packed.k = KINDS.indexOf(keyKind)
+  if (weightsVersion !== null) packed.w = weightsVersion
   const { recorded } = identity
   if (recorded !== undefined) packed.rec = [recorded.totalVisits, recorded.firstSeenAt, recorded.lastSeenAt]
   return JSON.stringify(packed)
@@ -132,6 +140,8 @@ export function unpackDetail(text: string, event: Recognised): Detail {
     scoreReasons: (packed.why ?? []).map(([score, reason, weight]) => ({ score, reason, weight })),
     matchedRules: packed.hit ?? [],
     monitorMatches: packed.mon ?? [],
+    keyKind: KINDS[packed.k ?? 0] ?? null,
+    weightsVersion: packed.w ?? null,
     generation: packed.gen ?? 1,
     explanation: unpackExplanation(packed, event),
     holder: packed.own ?? null,

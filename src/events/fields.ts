@@ -235,6 +235,7 @@ export const FIELDS: readonly Field[] = [
 
   text('linkedId', 'Linked account', 'linked_id', (f) => f.linkedId, { list: 'any', hash: 'linked_hash' }),
   text('email', 'Email', 'email', (f) => f.email, { list: 'email', mask: 'email', hash: 'email_hash' }),
+  text('request.keyKind', 'Kind of the key', 'key_kind', (f) => f.keyKind),
   text('url', 'Page address', 'url', (f) => f.url),
   text('url.host', 'Page host', 'url_host', (f) => urlParts(f.url).host),
   text('url.path', 'Page path', 'url_path', (f) => urlParts(f.url).path),

@@ -87,11 +87,12 @@ export const GivenEvent = Type.Object(
     email: text(320),
     tag: maybe(Type.Object({})),
     url: text(4_096),
+    request: maybe(Type.Object({ keyKind: text(16) }, strict)),
     identity: maybe(Type.Object({ method: text(32), anonymitySet: count, candidates: count }, strict)),
     visitor: maybe(Type.Object({ totalVisits: count, linkedAccounts: count, ageSeconds: count }, strict)),
     ...{ signalDetails: ignored, scoreReasons: ignored, verdict: ignored, challengeType: ignored, label: ignored },
     ...{ matchedRule: ignored, matchedRules: ignored, monitorMatches: ignored, rulesRevision: ignored },
-    ...{ evaluationError: ignored, velocity, storageToken: ignored },
+    ...{ evaluationError: ignored, velocity, storageToken: ignored, weightsVersion: ignored },
   },
   strict,
 )
@@ -179,6 +180,7 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
     email: given.email?.trim().toLowerCase() ?? null,
     tag,
     url: given.url ?? null,
+    keyKind: given.request?.keyKind ?? null,
     identity: identity ?? {},
     velocity: Object.fromEntries(VELOCITY_NAMES.map((name) => [name, memberAt(given.velocity, name)])),
     visitor: {

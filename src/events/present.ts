@@ -103,6 +103,8 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
     matchedRules: event.matchedRules,
     monitorMatches: event.monitorMatches,
     rulesRevision: event.rulesRevision,
+    weightsVersion: event.weightsVersion,
+    request: { keyKind: event.keyKind },
     linkedId: event.linkedId,
     email: event.email === null ? null : maskEmail(event.email),
     tag: event.tag,

@@ -274,6 +274,8 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
     matchedRules: detail.matchedRules,
     monitorMatches: detail.monitorMatches,
     rulesRevision,
+    keyKind: detail.keyKind,
+    weightsVersion: detail.weightsVersion,
     linkedId: orNull(linkedId),
     email: orNull(email),
     tag: JSON.parse(tag) as Record<string, unknown>,

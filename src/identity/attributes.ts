@@ -46,9 +46,12 @@ export interface Attributes {
   readonly incognito: boolean
   readonly claims: Claims
   readonly native: Native | null
+  /** An app's own code sent the request, not a page: an HTTP library's User-Agent is what is expected. */
+  readonly fromApp: boolean
   readonly profile: Profile
 }
 
+const APP_SDKS: readonly string[] = ['android', 'ios', 'react-native', 'flutter']
 const SCREEN_MAX = 32_767
 const LANGUAGES_MAX = 16
 const FONTS_MAX = 512
@@ -219,6 +222,7 @@ export function readAttributes(
     incognito,
     claims,
     native,
+    fromApp: native !== null || (body.sdk !== undefined && APP_SDKS.includes(body.sdk.name)),
     profile: { os, family, major: ua.major, gpuClass: gpu === null ? null : gpu.class, values },
   }
 }

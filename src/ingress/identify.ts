@@ -36,9 +36,11 @@ const PREFLIGHT: readonly Header[] = [
   ['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
   ['Access-Control-Max-Age', '86400'],
 ]
+const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the body, the same one in every repetition.'
 const NO_STORE: Header = ['Cache-Control', 'no-store']
 const REPLAYED: Header = ['Idempotent-Replayed', 'true']
-const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for']
+const IDEMPOTENCY_KEY = 'idempotency-key'
+const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for', IDEMPOTENCY_KEY]
 
 interface Context {
   readonly caller: Caller
@@ -115,6 +117,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
         needs.retentionDays(caller.workspace.id),
       )
       checkQuery(request.query)
+      if (request.hasHeader(IDEMPOTENCY_KEY)) throw invalid('nonce', NONCE_INSTEAD)
       accept(
         {
           caller,

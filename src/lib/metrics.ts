@@ -78,7 +78,7 @@ export function openMetrics(build: BuildInfo) {
     listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),
     effectsSkipped: counter(
       'side_effects_skipped_total',
-      'Side effects of rules without a value that a list could take.',
+      'Side effects of rules without a value that a list could take, or with a claim where verifiedOnly is set.',
     ),
     recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
     ipSourceFailures: counter('ip_source_failures_total', 'Data about addresses that could not be loaded.', ['source']),

@@ -6,6 +6,7 @@ import type { Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoreEvent } from '../engine/scores.ts'
 import { clear, detected, undetermined } from '../engine/signals/evidence.ts'
+import { WEIGHTS_VERSION } from '../engine/weights.ts'
 import { encodeSnapshot, openSnapshot } from '../rules/snapshot.ts'
 import { BOT_TYPES, DEVICES, NETWORKS, type Page, VPN_PROVIDERS } from './seed-world.ts'
 
@@ -117,6 +118,8 @@ export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rul
       matchedRules: [],
       monitorMatches: [],
       rulesRevision: revision,
+      keyKind: 'public',
+      weightsVersion: WEIGHTS_VERSION,
       linkedId: s.hasAccount ? 'user_1' : null,
       email: null,
       tag,

@@ -43,6 +43,7 @@ export interface EventFilter {
   readonly country?: string
   readonly platform?: string
   readonly ruleId?: string
+  readonly keyKind?: 'public' | 'secret'
   readonly signal?: SignalName
 }
 
@@ -95,7 +96,7 @@ function where(filter: EventFilter): { first: string; sql: string; params: Recor
     terms.push(term)
     params[name] = value
   }
-  const { visitorIds, before, after, verdict, bot, linkedId, country, platform, ruleId, signal } = filter
+  const { visitorIds, before, after, verdict, bot, linkedId, country, platform, ruleId, keyKind, signal } = filter
   if (visitorIds !== undefined) {
     const named = visitorIds.map((id, i) => {
       params[`visitor${i}`] = id
@@ -116,6 +117,7 @@ function where(filter: EventFilter): { first: string; sql: string; params: Recor
   if (country !== undefined) add('country = {country:String}', 'country', country)
   if (platform !== undefined) add('platform = {platform:String}', 'platform', platform)
   if (ruleId !== undefined) add('has(matched_rules, {rule:String})', 'rule', ruleId)
+  if (keyKind !== undefined) add('key_kind = {keyKind:String}', 'keyKind', keyKind)
   if (signal !== undefined) terms.push(SIGNAL_COLUMNS[signal])
   return {
     // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.

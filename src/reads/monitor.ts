@@ -8,7 +8,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readAudit } from '../records/audit.ts'
 import { listErasing } from '../records/erasures.ts'
-import type { StoredRule } from '../records/rules.ts'
+import { readRules, type StoredRule } from '../records/rules.ts'
 import { unerased } from './unerased.ts'
 
 export interface MonitorNeeds {
@@ -68,15 +68,24 @@ export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds)
        FROM ${EVENTS_TABLE} WHERE ${where} GROUP BY decision, decided_by, decided_priority`,
       { ...params, rule: rule.id },
     )
+    const isTied = (group: GroupRow) => group.decided_by !== '' && group.decided_priority === rule.priority
+    const tied = groups.filter(isTied).map(({ decided_by }) => decided_by)
+    const madeAt = await createdAtOf(kv, workspace, env, new Set(tied))
+    /** Whether a live rule would have stayed in front: as the engine orders them, by priority, then age. */
+    const decidesFirst = ({ decided_by: id, decided_priority: priority }: GroupRow): boolean => {
+      if (id === '' || priority !== rule.priority) return id !== '' && priority < rule.priority
+      const createdAt = madeAt.get(id) ?? 0
+      return createdAt < rule.createdAt || (createdAt === rule.createdAt && id < rule.id)
+    }
     const wouldChange: Record<string, number> = {}
     let evaluated = 0
     let matched = 0
-    for (const { decision, decided_by, decided_priority, seen, hits } of groups) {
+    for (const group of groups) {
+      const { decision, seen, hits } = group
       evaluated += seen
       matched += hits
       if (hits === 0) continue
-      const isDecided = decided_by !== '' && decidesFirst(decided_priority, decided_by, rule)
-      if (isDecided || decision === rule.action.verdict) continue
+      if (decidesFirst(group) || decision === rule.action.verdict) continue
       const change = `${decision}→${rule.action.verdict}`
       wouldChange[change] = (wouldChange[change] ?? 0) + hits
     }
@@ -84,9 +93,18 @@ export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds)
   }
 }
 
-/** Whether a live rule would have stayed in front. Of two with one priority the older one is; ids stand in for their age. */
-const decidesFirst = (priority: number, id: string, rule: StoredRule): boolean =>
-  priority < rule.priority || (priority === rule.priority && id < rule.id)
+/** When rules were created; of those that are gone the audit log knows it. */
+async function createdAtOf(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env: Env, ids: ReadonlySet<string>) {
+  const there = await readRules(kv, workspace, env, [...ids])
+  const madeAt = new Map(there.map(({ id, createdAt }) => [id, createdAt]))
+  for (const id of ids) {
+    if (madeAt.has(id)) continue
+    const { entries } = await readAudit(kv, workspace, env, { resource: 'rule', id }, 1, null)
+    const last = (entries[0]?.after ?? entries[0]?.before ?? null) as StoredRule | null
+    if (last !== null) madeAt.set(id, last.createdAt)
+  }
+  return madeAt
+}
 
 /** The newest stretch of time in which the rule was monitored with the same conditions and verdict; null: never. */
 async function latestSpan(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env: Env, id: string): Promise<Span | null> {

@@ -8,7 +8,7 @@ import { scanAll, seqId, under } from './scopes.ts'
 
 /** Only what is named changes; a tag is replaced whole. */
 export interface EventChanges {
-  readonly linkedId?: string
+  readonly linkedId?: StoredEvent['linkedId']
   readonly tag?: StoredEvent['tag']
   readonly label?: StoredEvent['label']
 }

@@ -5,7 +5,7 @@ import { CHALLENGE_TYPES, ENVS, type Env, VERDICTS } from '../domain/event.ts'
 import type { Group, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
 import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
 import { type Static, type TSchema, Type } from '../domain/schema.ts'
-import type { ApiKey, Plan, Workspace, WorkspaceSettings } from '../domain/workspace.ts'
+import type { ApiKey, Plan, Workspace, WorkspaceSettings, WorkspaceSettingsChange } from '../domain/workspace.ts'
 import { PLANS, SCOPES } from '../domain/workspace.ts'
 import { pack, unpack } from '../lib/codec.ts'
 import { validator } from '../lib/validate.ts'
@@ -45,14 +45,14 @@ export interface CommandData extends ListCommandData, VisitorCommandData, Webhoo
     readonly name: string
     readonly plan: Plan
     readonly apiVersion: string
-    readonly settings: WorkspaceSettings
+    readonly settings: Pick<WorkspaceSettings, 'clientResult'> & WorkspaceSettingsChange
     readonly tokenSecret: string
   }
   readonly 'workspace.update': {
     readonly name?: string
     readonly plan?: Plan
     readonly apiVersion?: string
-    readonly settings?: Partial<WorkspaceSettings>
+    readonly settings?: WorkspaceSettingsChange
   }
   readonly 'key.create': { readonly key: NewKey; readonly keysMax: number }
   readonly 'key.revoke': { readonly id: string }
@@ -169,7 +169,9 @@ const days = Type.Optional(Type.Integer({ minimum: 1 }))
 const settings = {
   clientResult: oneOf(['id', 'verdict']),
   scoreWeights: Type.Optional(scoreWeights),
-  limits: Type.Optional(Type.Object({ serverPerMinute: limit, mgmtPerMinute: limit, burstPerSecond: limit }, strict)),
+  limits: Type.Optional(
+    nullable(Type.Object({ serverPerMinute: limit, mgmtPerMinute: limit, burstPerSecond: limit }, strict)),
+  ),
   retention: Type.Optional(Type.Object({ eventsDays: days, fullIpDays: days }, strict)),
 }
 const workspaceFields = { name: text(200), plan: oneOf(PLANS), apiVersion: text(32) }

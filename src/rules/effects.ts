@@ -7,9 +7,11 @@ import { field } from '../events/fields.ts'
 import type { DecidedEffect } from '../records/effects.ts'
 import { compileTemplate } from './template.ts'
 
-/** null: the value it needs is missing. */
+/** null: the value it needs is missing, or a claim where only what is known counts. */
 export type MakeEffect = (facts: Facts) => DecidedEffect | null
 
+/** Paths of what a page can say as it likes. */
+const CLAIMED = /^(?:email|linkedId|tag\..+)$/
 const SLACK_MESSAGE = '{{rule.name}}: {{requestId}}'
 
 /** Those that are more than a line in the log. */
@@ -37,9 +39,11 @@ function prepareEffect(
     }
     case 'addToList':
     case 'removeFromList': {
-      const { value: path, ...rest } = effect
+      const { value: path, verifiedOnly, ...rest } = { verifiedOnly: false, ...effect }
+      const isClaim = verifiedOnly && CLAIMED.test(path)
       const read = field(path)?.read ?? (() => null)
       return (facts) => {
+        if (isClaim && facts.keyKind !== 'secret') return null
         const value = read(facts)
         // What is longer than any entry cannot be one.
         const isValue = typeof value === 'string' && value.length > 0 && Buffer.byteLength(value) <= ENTRY_BYTES_MAX

@@ -7,7 +7,7 @@ import type { RuleAction } from '../domain/rule.ts'
 import { members, type ParseContext } from './parse.ts'
 import { parseSideEffects } from './parse-effects.ts'
 
-export interface ActionInput extends Pick<ParseContext, 'plan'> {
+export interface ActionInput extends Pick<ParseContext, 'plan' | 'webhooks'> {
   /** Default: there is no list. */
   readonly lists?: ParseContext['lists']
   /** `action` of the body; undefined when the member is absent. */
@@ -22,8 +22,15 @@ export interface ActionInput extends Pick<ParseContext, 'plan'> {
  * The action a write results in. An action without side effects keeps the current ones, an empty array clears them, and
  * the two places for them must not differ. Throws ApiError validation_error or plan_required.
  */
-export function parseAction({ plan, lists = () => null, action, sideEffects, current }: ActionInput): RuleAction {
-  const context = { plan, lists }
+export function parseAction({
+  plan,
+  webhooks,
+  lists = () => null,
+  action,
+  sideEffects,
+  current,
+}: ActionInput): RuleAction {
+  const context = { plan, lists, ...(webhooks === undefined ? {} : { webhooks }) }
   const beside = sideEffects === undefined ? null : parseSideEffects(sideEffects, 'sideEffects', context)
   if (action === undefined) {
     if (current === undefined) throw invalid('action', 'This field is required.')

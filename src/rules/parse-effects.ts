@@ -3,6 +3,7 @@
 import { invalid } from '../domain/errors.ts'
 import { type ListType, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
 import type { AddToListEffect, LogEffect, RemoveFromListEffect, SideEffect } from '../domain/rule.ts'
+import { readTarget } from '../domain/webhook-url.ts'
 import { allowedField, boundedText, members, type ParseContext } from './parse.ts'
 import { templatePaths } from './template.ts'
 
@@ -24,7 +25,7 @@ interface Kind {
 }
 
 const KINDS: Readonly<Record<SideEffect['type'], Kind>> = {
-  addToList: { members: ['list', 'value', 'ttl', 'reason'], parse: parseAddToList },
+  addToList: { members: ['list', 'value', 'ttl', 'reason', 'verifiedOnly'], parse: parseAddToList },
   removeFromList: {
     members: ['list', 'value'],
     parse: (...args) => ({ type: 'removeFromList', ...listPart(...args) }),
@@ -74,19 +75,25 @@ function parseAddToList(got: Got, at: string, context: ParseContext): AddToListE
     throw invalid(`${at}.ttl`, `Must be null or a whole number of seconds from 1 to ${TTL_SECONDS_MAX}.`)
   }
   const reason = got.get('reason')
+  const verifiedOnly = got.get('verifiedOnly')
+  if (verifiedOnly !== undefined && typeof verifiedOnly !== 'boolean') {
+    throw invalid(`${at}.verifiedOnly`, 'Must be true or false.')
+  }
   return {
     type: 'addToList',
     ...part,
     ...(ttl === undefined ? {} : { ttl: seconds }),
     ...(reason === undefined ? {} : { reason: boundedText(reason, `${at}.reason`, REASON_CHARS_MAX) }),
+    ...(verifiedOnly === undefined ? {} : { verifiedOnly }),
   }
 }
 
-function parseWebhook(got: Got, at: string): SideEffect {
+function parseWebhook(got: Got, at: string, { webhooks }: ParseContext): SideEffect {
   const webhookId = got.get('webhookId')
   if (typeof webhookId !== 'string' || !WEBHOOK_ID.test(webhookId)) {
     throw invalid(`${at}.webhookId`, 'Must be the id of a webhook.')
   }
+  if (webhooks?.(webhookId) === false) throw invalid(`${at}.webhookId`, 'No such webhook.')
   return { type: 'webhook', webhookId }
 }
 
@@ -99,10 +106,8 @@ function parseSlack(got: Got, at: string, context: ParseContext): SideEffect {
 
 /** Where it may lead is checked again when it is called. */
 function isHookUrl(text: string): boolean {
-  if (!/^https:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false
-  const { protocol, username, password, hash, hostname } = new URL(text)
-  const isName = hostname.includes('.') && !/^[\d.]+$|^\[|\.(?:local|internal|localhost)\.?$/.test(hostname)
-  return protocol === 'https:' && username === '' && password === '' && hash === '' && isName
+  const target = readTarget(text)
+  return typeof target !== 'string' && target.kind === 'public'
 }
 
 function parseLog(got: Got, at: string, context: ParseContext): LogEffect {

@@ -1,6 +1,7 @@
 // Conditions as a client sent them → a checked tree, or the contract's error naming the member at fault.
 
 import { ApiError, invalid } from '../domain/errors.ts'
+import { isVisitorId } from '../domain/ids.ts'
 import { isListName } from '../domain/list.ts'
 import {
   CONDITION_DEPTH_MAX,
@@ -13,6 +14,7 @@ import {
   type Operator,
   VALUE_CHARS_MAX,
 } from '../domain/rule.ts'
+import { isWebhookId } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
 import { type Field, type FieldType, field, type ListType } from '../events/fields.ts'
 import { scoresVisible } from '../events/present.ts'
@@ -23,6 +25,10 @@ export interface ParseContext {
   readonly plan: Plan
   /** A list by name, case-insensitive; null when there is none. */
   readonly lists: (name: string) => { readonly type: ListType } | null
+  /** Whether there is a webhook of this id; absent: nobody asks. */
+  readonly webhooks?: (id: string) => boolean
+  /** Texts that the rule compares with already. */
+  readonly known?: readonly string[]
 }
 
 /** The field at a path, checked against the plan. Throws validation_error or plan_required, both naming `at`. */
@@ -46,6 +52,7 @@ export function members(value: unknown, at: string, known: readonly string[]): M
 }
 
 const LIST_NAMES_MAX = 200
+const WEBHOOKS_ASKED_MAX = 20
 const LIST_NAME_MEMBERS: readonly string[] = ['value', 'list']
 
 /** Every text in a rule's JSON that may name a list, checked or not: what parsing will ask for. */
@@ -61,6 +68,16 @@ export function listNamesIn(json: unknown): string[] {
     }
   }
   return [...names]
+}
+
+/** Every text in a rule's JSON that may be the id of a webhook. */
+export function webhookIdsIn(json: unknown): string[] {
+  const effects = [json, (json as { action?: unknown } | null)?.action].flatMap((of) => {
+    const found = (of as { sideEffects?: unknown } | null | undefined)?.sideEffects
+    return Array.isArray(found) ? found.slice(0, WEBHOOKS_ASKED_MAX) : []
+  })
+  const ids = effects.map((effect) => (effect as { webhookId?: unknown } | null)?.webhookId)
+  return [...new Set(ids.filter((id): id is string => typeof id === 'string' && isWebhookId(id)))]
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u
@@ -106,7 +123,7 @@ export function parseConditions(input: unknown, context: ParseContext, at = 'con
   return group(input, at, 1)
 }
 
-function parseLeaf(value: unknown, path: string, { plan, lists }: ParseContext): Leaf {
+function parseLeaf(value: unknown, path: string, { plan, lists, known = [] }: ParseContext): Leaf {
   const got = members(value, path, ['field', 'operator', 'value'])
   const name = got.get('field')
   if (typeof name !== 'string') throw invalid(`${path}.field`, 'Must be a string.')
@@ -128,11 +145,20 @@ function parseLeaf(value: unknown, path: string, { plan, lists }: ParseContext):
       if (typeof raw !== 'boolean') throw invalid(at, 'exists takes true or false.')
       return raw
     }
-    if (op !== 'in' && op !== 'not_in') return literal(of.type, raw, at)
+    if (op !== 'in' && op !== 'not_in')
+      return op === 'equals' || op === 'not_equals' ? literalOf(of, raw) : literal(of.type, raw, at)
     if (typeof raw === 'string') return listName(of, raw)
     if (!Array.isArray(raw)) throw invalid(at, 'Must be the name of a list or an array of values.')
     if (raw.length > IN_LITERALS_MAX) throw invalid(at, `Must have at most ${IN_LITERALS_MAX} items.`)
-    return raw.map((one) => literal(of.type, one, at))
+    if (raw.length === 0) throw invalid(at, 'Must have at least one item.')
+    return raw.map((one) => literalOf(of, one))
+  }
+
+  /** A text that can be no visitor's id would never be met; what the rule says already may stay. */
+  function literalOf(of: Field, one: unknown): Literal {
+    const read = literal(of.type, one, at)
+    if (of.list !== 'visitor' || typeof read !== 'string' || isVisitorId(read) || known.includes(read)) return read
+    throw invalid(at, 'Must be a visitor id, pv_ and 20 letters or digits.')
   }
 
   function listName(of: Field, raw: string): string {

@@ -16,7 +16,7 @@ interface Field {
   readonly read: (changes: EventChanges) => string | undefined
 }
 const FIELDS: readonly Field[] = [
-  field('linked_id', ({ linkedId }) => linkedId),
+  field('linked_id', ({ linkedId }) => (linkedId === undefined ? undefined : (linkedId ?? ''))),
   field('tag', ({ tag }) => (tag === undefined ? undefined : tagText(tag))),
   field('label', ({ label }) => (label === undefined ? undefined : (label ?? 'none'))),
 ]

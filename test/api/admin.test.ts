@@ -81,7 +81,7 @@ t.test(
   'a repeated POST with an Idempotency-Key makes one workspace and one key, and shows the key again',
   async (t) => {
     const { admin, send, kv, secret } = await openServer(t)
-    const again = async (path: string, body: object, name: string) => {
+    const again = async (path: string, body: object, name: string, more = {}) => {
       const options = { key: OPERATOR_TOKEN, body, headers: { 'Idempotency-Key': name } }
       const [first, second] = [
         await send('POST', `/admin/v1${path}`, options),
@@ -91,15 +91,20 @@ t.test(
       t.equal(first.headers.get('idempotent-replayed'), null)
       t.equal(second.status, 201)
       t.equal(second.headers.get('idempotent-replayed'), 'true')
-      t.same(second.body, first.body)
+      t.same(second.body, { ...first.body, ...more })
       return first.body
     }
     const { id } = await again('/workspaces', { name: 'Shop' }, 'one')
     t.equal((await admin('GET', '/workspaces')).body.total, 2)
     const path = `/workspaces/${id}/keys`
-    const made = await again(path, { kind: 'secret', environment: 'live', label: 'a' }, 'two')
-    const rotated = await again(`${path}/rotate`, { kind: 'secret', environment: 'live' }, 'two')
+    const made = await again(path, { kind: 'secret', environment: 'live', label: 'a' }, 'two', { replayed: true })
+    const rotated = await again(`${path}/rotate`, { kind: 'secret', environment: 'live' }, 'two', { replayed: true })
     t.same(rotated.revoked, [made.id])
+    const replay = async (path: string, body: object) =>
+      (await send('POST', `/admin/v1${path}`, { key: OPERATOR_TOKEN, body, headers: { 'Idempotency-Key': 'two' } }))
+        .body
+    const dead = await replay(path, { kind: 'secret', environment: 'live', label: 'a' })
+    t.same(dead, { ...made, key: null, replayed: true }, 'a key that was replaced is not shown again')
     t.equal((await admin('GET', path)).body.total, 1)
     t.equal((await send('GET', '/v1/rules', { key: rotated.key })).status, 200)
     const other = { key: OPERATOR_TOKEN, body: { name: 'Other' }, headers: { 'Idempotency-Key': 'one' } }
@@ -191,6 +196,18 @@ t.test('only the operator comes in, and without a token there is no door', async
     status: 404,
     body: { error: { code: 'route_not_found' } },
   })
+})
+
+t.test('limits of a workspace are lifted with null', async (t) => {
+  const { admin } = await openServer(t)
+  const limits = { serverPerMinute: 5, mgmtPerMinute: null }
+  const path = '/workspaces/ws_default'
+  t.match((await admin('PATCH', path, { settings: { limits } })).body, { settings: { limits } })
+  const lifted = await admin('PATCH', path, { settings: { limits: null } })
+  t.same([lifted.status, Object.keys(lifted.body.settings)], [200, ['clientResult']])
+  t.same((await admin('GET', path)).body, lifted.body)
+  const made = await admin('POST', '/workspaces', { name: 'x', settings: { limits: null } })
+  t.same([made.status, made.body.settings], [201, { clientResult: 'id' }])
 })
 
 t.test('what is invalid is named, and what is unknown is not found', async (t) => {

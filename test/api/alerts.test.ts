@@ -80,6 +80,7 @@ t.test('what an alert cannot be is refused with its field', async (t) => {
   for (const [body, field] of [
     [{ ...ALERT, name: '' }, 'name'],
     [{ ...ALERT, metric: 'sales' }, 'metric'],
+    [{ ...ALERT, filters: { ruleId: 'rul_00000000000000000000' } }, 'filters.ruleId'],
     [{ ...ALERT, operator: 'equals' }, 'operator'],
     [{ ...ALERT, threshold: -1 }, 'threshold'],
     [{ ...ALERT, threshold: '3' }, 'threshold'],

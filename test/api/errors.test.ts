@@ -40,7 +40,8 @@ t.test('every check answers with its code, and an earlier one hides the later on
     ],
     ['POST', '/v1/rules', { key, raw: large }, 413, 'payload_too_large'],
     ['POST', '/v1/rules?x=1', { key, raw: '{' }, 400, 'invalid_json'],
-    ['POST', '/v1/rules', { key, raw: '' }, 400, 'invalid_json'],
+    ['POST', '/v1/rules', { key, raw: '' }, 400, 'validation_error', 'name'],
+    ['PATCH', '/v1/lists/lst_x/entries', { key, raw: '' }, 400, 'invalid_json'],
     ['POST', '/v1/rules', { key, raw: '\ufeff{}' }, 400, 'invalid_json'],
     ['POST', '/v1/rules', { key, raw: '{"name":NaN}' }, 400, 'invalid_json'],
     ['POST', '/v1/rules', { key, raw: '{"name":"\\ud800"}' }, 400, 'invalid_json'],
@@ -122,12 +123,13 @@ t.test('every code of the table is presented with its status and the members it 
   })
   for (const code of codes) {
     const [status, message] = ERRORS[code]
+    const docs = `/docs#error-${code.replaceAll('_', '-')}`
     const plain = await send('GET', `/plain/${code}`)
     t.equal(plain.status, status, code)
-    t.same(plain.body, { error: { code, message } })
+    t.same(plain.body, { error: { code, message, docs } })
     t.equal(plain.headers.get('retry-after'), null)
     const detailed = await send('GET', `/detailed/${code}`)
-    t.same(detailed.body.error, { code, message: 'Why.', field: 'a[0].b', retryAfter: 3 })
+    t.same(detailed.body.error, { code, message: 'Why.', docs, field: 'a[0].b', retryAfter: 3 })
     t.equal(detailed.headers.get('retry-after'), '3')
   }
 })

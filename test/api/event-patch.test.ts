@@ -71,6 +71,23 @@ t.test('the answer is the event with what was said, and every read shows it at o
   )
 })
 
+t.test('null takes back the account and the tag', async (t) => {
+  const { requestId } = await visit()
+  await patch(requestId, { linkedId: 'user-null' })
+  await eventually(
+    () => linked('user-null'),
+    (ids) => ids.length > 0,
+  )
+  const { status, body } = await patch(requestId, { linkedId: null, tag: null })
+  t.match({ status, body }, { status: 200, body: { linkedId: null } })
+  t.same(body.tag, {})
+  await eventually(
+    () => linked('user-null'),
+    (ids) => ids.length === 0,
+  )
+  t.same((await client.get(`/v1/events/${requestId}`, key)).body, body, 'the row says the same')
+})
+
 t.test('every read after an answer shows it, while it moves into ClickHouse', async (t) => {
   const { requestId } = await visit()
   const labels = ['fraud', null, 'legitimate'] as const
@@ -115,7 +132,6 @@ t.test('what cannot be said is refused with its field', async (t) => {
   for (const [body, field] of [
     [{ label: 'maybe' }, 'label'],
     [{ linkedId: '' }, 'linkedId'],
-    [{ linkedId: null }, 'linkedId'],
     [{ linkedId: 'x'.repeat(257) }, 'linkedId'],
     [{ tag: 'text' }, 'tag'],
     [{ tag: null }, 'tag'],

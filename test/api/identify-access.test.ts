@@ -78,6 +78,12 @@ t.test('browsers may read every answer of this path, and of no other', async (t)
   t.equal((await send('OPTIONS', '/v1/events', { key: null })).status, 405)
 })
 
+t.test('an Idempotency-Key is refused, and the nonce named that takes its place', async (t) => {
+  const { status, body } = await identify({}, { key: keys.public, headers: { 'Idempotency-Key': 'once' } })
+  t.match({ status, body }, { status: 400, body: { error: { code: 'validation_error', field: 'nonce' } } })
+  t.match(body.error.message, /Idempotency-Key.*nonce/)
+})
+
 t.test('only a secret key speaks for its client', async (t) => {
   for (const [field, value] of [
     ['ip', '203.0.113.9'],

@@ -124,8 +124,8 @@ t.test('a change of entries counts, and all of it at once', async (t) => {
   const left = await make('left', 'visitor')
   await makeRule('moved', [tagged('half'), leaf('tag.one', 'in', 'left'), leaf('tag.two', 'not_in', 'left')])
   await makeRule('moved back', [tagged('half'), leaf('tag.one', 'not_in', 'left'), leaf('tag.two', 'in', 'left')])
-  await patch(left, { add: ['pv_one'] })
-  const ask = () => identify({ tag: { test: 'half', one: 'pv_one', two: 'pv_two' } })
+  await patch(left, { add: ['pv_one00000000000000000'] })
+  const ask = () => identify({ tag: { test: 'half', one: 'pv_one00000000000000000', two: 'pv_two00000000000000000' } })
   t.equal((await eventually(ask, ({ verdict }) => verdict === 'block')).verdict, 'block')
   const halves: string[] = []
   let verdicts = 0
@@ -139,7 +139,10 @@ t.test('a change of entries counts, and all of it at once', async (t) => {
   })
   const changes = sized({ quick: 3, usual: 8, long: 30 })
   for (let i = 0; i < changes; i++) {
-    const [add, remove] = i % 2 === 0 ? ['pv_two', 'pv_one'] : ['pv_one', 'pv_two']
+    const [add, remove] =
+      i % 2 === 0
+        ? ['pv_two00000000000000000', 'pv_one00000000000000000']
+        : ['pv_one00000000000000000', 'pv_two00000000000000000']
     await patch(left, { add: [add], remove: [remove] })
     const wanted = i % 2 === 0 ? 'moved back' : 'moved'
     const { matchedRule } = await eventually(ask, (event) => event.matchedRule?.name === wanted)
@@ -205,14 +208,14 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
 t.test('an erased visitor is on no list any more', async (t) => {
   const doomed = await make('doomed', 'visitor')
   const { visitorId } = await identify({ tag: { test: 'none' }, userAgent: `${CHROME} doomed` })
-  await patch(doomed, { add: [visitorId, 'pv_other'] })
+  await patch(doomed, { add: [visitorId, 'pv_other000000000000000'] })
   await eventually(
     () => client.get(`/v1/visitors/${visitorId}`),
     ({ status }) => status === 200,
   )
   t.same((await client.get(`/v1/visitors/${visitorId}`)).body.lists, ['doomed'])
   t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`)).status, 200)
-  t.same(await valuesOf(doomed), ['pv_other'])
+  t.same(await valuesOf(doomed), ['pv_other000000000000000'])
   t.equal((await client.get(`/v1/lists/${doomed}`)).body.entryCount, 1)
 })
 
@@ -225,18 +228,18 @@ t.test('an entry counts until it expires, and then leaves the list', async (t) =
   let endsAt = 0
   for (let ttl = 3, wasSeen = false; !wasSeen; ttl *= 3) {
     endsAt = Date.now() + ttl * 1_000
-    await patch(brief, { add: [{ value: 'pv_soon', ttl }, 'pv_always'] })
+    await patch(brief, { add: [{ value: 'pv_soon0000000000000000', ttl }, 'pv_always00000000000000'] })
     wasSeen = await eventually(
-      () => isBlocked('pv_soon'),
+      () => isBlocked('pv_soon0000000000000000'),
       (blocked) => blocked || Date.now() > endsAt,
     )
   }
   const isStill = await eventually(
-    () => isBlocked('pv_soon'),
+    () => isBlocked('pv_soon0000000000000000'),
     (blocked) => !blocked,
   )
   t.equal(isStill, false)
   t.ok(Date.now() >= endsAt, 'not before it expired')
   t.equal(await eventually(countOf, (count) => count === 1), 1, 'and left the list')
-  t.equal(await isBlocked('pv_always'), true)
+  t.equal(await isBlocked('pv_always00000000000000'), true)
 })

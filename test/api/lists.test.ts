@@ -151,6 +151,8 @@ t.test('entries are added and removed in one step, and counted once', async (t) 
   const refused: [unknown, string][] = [
     [{ add: [PV(5), 'nobody'] }, 'add[1]'],
     [{ add: [PV(5), PV(6), PV(7), 'pv_'] }, 'add[3]'],
+    [{ add: [PV(5), 'pv_short'] }, 'add[1]'],
+    [{ add: [{ value: `${PV(5)}0` }] }, 'add[0]'],
     [{ add: [PV(5), 7] }, 'add[1]'],
     [{ add: [PV(5), null] }, 'add[1]'],
     [{ add: [[PV(5)]] }, 'add[0]'],
@@ -422,7 +424,7 @@ t.test('keys need the scope of lists, and see the lists of their workspace alone
 t.test('every write of a list is in the audit log, and no entry of it', async (t) => {
   const { send, key, make, patch } = await open(t)
   const made = await make('Devices', 'visitor')
-  await patch(made.id, { add: ['pv_secret'] })
+  await patch(made.id, { add: [PV(77)] })
   const { body: changed } = await send('PUT', `/v1/lists/${made.id}`, { key, body: { description: 'seen twice' } })
   await send('PUT', `/v1/lists/${made.id}`, { key, body: {} })
   await send('DELETE', `/v1/lists/${made.id}`, { key })
@@ -464,7 +466,7 @@ t.test('rules name lists that exist and suit the field, and a list knows its rul
     rule('email', 'mails'),
     rule('linkedId', 'devices'),
     rule('tag.mail', 'mails'),
-    rule('visitorId', ['pv_x']),
+    rule('visitorId', [PV(1)]),
     rule(
       'visitorFound',
       true,
@@ -520,8 +522,9 @@ t.test('rules name lists that exist and suit the field, and a list knows its rul
       JSON.stringify(body),
     )
   }
+  const { body: hooked } = await send('POST', '/v1/webhooks', { key, body: { url: 'https://shop.example/hook' } })
   const noted = await put(
-    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: 'whk_abc' }),
+    effects({ type: 'slack', url: hook, message: 'a {{ip.country}}' }, { type: 'webhook', webhookId: hooked.id }),
   )
   t.equal(noted.status, 201, JSON.stringify(noted.body))
   const { body: read } = await send('GET', `/v1/rules/${noted.body.id}`, { key })

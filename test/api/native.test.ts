@@ -47,6 +47,27 @@ t.test('the block of a native SDK makes the device and its signals', async (t) =
   t.notMatch(JSON.stringify(event), /5a3c9d1e|A4:0D/, 'ids and signatures are not shown')
 })
 
+t.test('a rule against bots lets an app in that speaks through its HTTP library', async (t) => {
+  const conditions = { operator: 'AND', rules: [{ field: 'signals.bot.detected', operator: 'equals', value: true }] }
+  const rule = { name: 'No bots', status: 'live', action: { verdict: 'block' }, conditions }
+  const { status, body } = await send('POST', '/v1/rules', { key, body: rule })
+  t.equal(status, 201)
+  const components = { screenResolution: { value: [1080, 2424] }, timezone: { value: 'Europe/Prague' } }
+  const sent = { sdk: { name: 'android', version: '1.0.0' }, native: PHONE, components }
+  for (const library of ['okhttp/5.0', 'ktor-client', 'curl/8.5.0']) {
+    const call = { key: server.keys.testPublic, headers: { 'User-Agent': library } }
+    const { body: result } = await identify(sent, call)
+    const { body: event } = await get(`/v1/events/${result.requestId}`, key)
+    t.match(event, { verdict: 'allow', matchedRule: null, signals: { bot: { detected: false } } }, library)
+    t.match(event.signalDetails.bot, { state: 'undetermined', methods: [] }, library)
+    t.equal(
+      (await get(`/v1/events/${(await identify({ components }, call)).body.requestId}`, key)).body.verdict,
+      'block',
+    )
+  }
+  t.equal((await send('DELETE', `/v1/rules/${body.id}`, { key })).status, 200)
+})
+
 t.test('an id leads an app back to its visitor, wherever it is and without a token', async (t) => {
   const vendorId = 'f3a1c95be77d0264'
   const first = await visit({ vendorId, installId: 'first-installation-01' }, { mock: { ip: '198.51.100.1' } })

@@ -13,7 +13,7 @@ import { openApiDocument } from '../../src/api/reference/document.ts'
 import { endpointsOf, type MediaType, type OpenApiDocument, responseOf } from '../../src/api/reference/openapi.ts'
 import { serveReference } from '../../src/api/reference/serve.ts'
 import { VERIFY_SNIPPETS } from '../../src/api/reference/snippets.ts'
-import { ERRORS } from '../../src/domain/errors.ts'
+import { docsOf, ERRORS, type ErrorCode } from '../../src/domain/errors.ts'
 import { openCompiler } from '../helpers/described.ts'
 import { cleanUp, temporaryFolder } from '../helpers/server.ts'
 import { openTenant } from '../helpers/tenant.ts'
@@ -50,6 +50,16 @@ t.test('the document is one of OpenAPI 3.1, and its schemas are JSON Schema 2020
     const faulty = [...contents, ...(operation.parameters ?? [])].filter(({ schema }) => !ajv.validateSchema(schema))
     t.same(faulty, [], `${method} ${path}`)
   }
+})
+
+t.test('the ids of operations are names that generators of code take', async (t) => {
+  const told = Object.values(document.webhooks).map(({ post }) => post)
+  const ids = [...endpoints.map(({ operation }) => operation), ...told].map(({ operationId }) => operationId)
+  t.same(
+    ids.filter((id) => !/^[A-Za-z0-9_.-]+$/.test(id)),
+    [],
+  )
+  t.equal(new Set(ids).size, ids.length)
 })
 
 t.test('every endpoint is described', async (t) => {
@@ -147,6 +157,15 @@ t.test('the reference runs nothing, loads nothing, and allows nothing', async (t
     const etag = (await fetch(server.url + path)).headers.get('etag') ?? ''
     const again = await fetch(server.url + path, { headers: { 'If-None-Match': etag } })
     t.equal(again.status, 304, path)
+  }
+})
+
+t.test('the link of every error leads to its place in the reference', async (t) => {
+  const page = await (await fetch(`${server.url}/docs`)).text()
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const [path, place] = docsOf(code).split('#')
+    t.equal(path, '/docs')
+    t.ok(page.includes(`id="${place}"`), code)
   }
 })
 

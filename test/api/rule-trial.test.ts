@@ -269,6 +269,31 @@ t.test('the report of a monitored rule counts what it saw and what it would have
   t.same(refused(await client.get('/v1/rules/nonsense/monitor', key)), [404, 'not_found'])
 })
 
+t.test(
+  'of rules with one priority the report puts the older one first, whatever their ids and whether they are there still',
+  async (t) => {
+    const deciding: string[] = []
+    const decider = async () => {
+      const n = deciding.length
+      deciding.push(await makeRule(`Tie ${n}`, one('tag.tie', 'equals', n), 'block', { priority: 900 }))
+    }
+    for (let i = 0; i < 4; i++) await decider()
+    const monitored = await makeRule('Ties', one('tag.tie', 'gte', 0), 'challenge', {
+      status: 'monitor',
+      priority: 900,
+    })
+    for (let i = 0; i < 4; i++) await decider()
+    for (let tie = 0; tie < 8; tie++) await identify({}, { tag: { tie } })
+    for (const n of [0, 7]) await client.send('DELETE', `/v1/rules/${deciding[n]}`, { key })
+    const { body } = await eventually(
+      () => client.get(`/v1/rules/${monitored}/monitor`, key),
+      ({ body }) => body.matched >= 8,
+    )
+    t.match(body, { matched: 8, wouldChange: { 'block→challenge': 4 } })
+    for (const id of [monitored, ...deciding]) await client.send('DELETE', `/v1/rules/${id}`, { key })
+  },
+)
+
 t.test('counters of a given event are read as those of a decided one', async (t) => {
   const conditions = one('velocity.visitor.events.5m', 'gte', 5)
   const ask = (events: object) => simulate({ conditions, event: { velocity: { visitor: { events } } } })

@@ -14,6 +14,31 @@ t.test('a created rule answers with the documented members, defaults and a confi
   const next = await send('POST', '/v1/rules', { key, body: { ...RULE, priority: 25, status: 'live' } })
   t.match(next.body, { priority: 25, status: 'live' })
   t.equal((await send('POST', '/v1/rules', { key, body: { ...RULE, status: 'monitor' } })).body.priority, 35)
+  for (const priority of [-(2 ** 31), 2 ** 31 - 1]) {
+    t.match(await send('POST', '/v1/rules', { key, body: { ...RULE, priority } }), { status: 201, body: { priority } })
+  }
+  const full = await send('POST', '/v1/rules', { key, body: RULE })
+  t.match(full, { status: 409, body: { error: { code: 'conflict' } } }, 'no room after the highest')
+  for (const priority of [-(2 ** 31) - 1, 2 ** 31, 1.5]) {
+    const refused = await send('POST', '/v1/rules', { key, body: { ...RULE, priority } })
+    t.match(refused, { status: 400, body: { error: { field: 'priority' } } })
+  }
+})
+
+t.test('a Slack address with characters that are none, without a host or with port 0 is refused', async (t) => {
+  const { send, secret: key } = await openServer(t)
+  for (const end of ['\0', '\u0007x', ' x', '\x7f']) {
+    const sideEffects = [{ type: 'slack', url: `https://hooks.slack.com/services/${end}` }]
+    const { status, body } = await send('POST', '/v1/rules', { key, body: { ...RULE, sideEffects } })
+    t.match({ status, body }, { status: 400, body: { error: { field: 'sideEffects[0].url' } } }, JSON.stringify(end))
+  }
+  for (const url of ['https:///hooks.slack.com/x', 'https://hooks.slack.com:0/x']) {
+    const { status } = await send('POST', '/v1/rules', {
+      key,
+      body: { ...RULE, sideEffects: [{ type: 'slack', url }] },
+    })
+    t.equal(status, 400, url)
+  }
 })
 
 t.test('without a running evaluator a change is made but not called propagated', async (t) => {
@@ -266,7 +291,7 @@ t.test('the fields a condition may name are listed with their operators', async 
   t.match(byPath.get('signals.bot.detected'), { type: 'boolean', nullable: false, list: null })
   t.match(byPath.get('email'), { type: 'string', nullable: true, list: 'email' })
   const MEMBERS = ['path', 'type', 'label', 'category', 'nullable', 'operators', 'list']
-  for (const field of body.data) t.same(Object.keys(field), MEMBERS)
+  for (const { note: _, ...field } of body.data) t.same(Object.keys(field), MEMBERS)
 })
 
 t.test('a rule on scores needs a plan that has them', async (t) => {

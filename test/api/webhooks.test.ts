@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openGuard } from '../../src/dispatcher/guard.ts'
 import { parseCidr } from '../../src/domain/ip.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { openSealer } from '../../src/lib/sealed.ts'
 import { deliveriesScope, deliveryIdOf, putDelivery, type StoredDelivery } from '../../src/records/deliveries.ts'
 import { scanAll } from '../../src/records/scopes.ts'
 import { random } from '../helpers/control-plane.ts'
-import { type Options, openServer } from '../helpers/rest-surface.ts'
+import { type Options, openServer, RULE } from '../helpers/rest-surface.ts'
 
 const URL_A = 'https://shop.example/hook'
 const SECRET = 'a secret of the customer'
@@ -77,12 +78,59 @@ t.test('a registration that contradicts itself is refused by the member at fault
     [{ url: 'https://shop.example/#' }, 'url'],
     [{ url: 'https:\\\\shop.example' }, 'url'],
     [{ url: ' https://shop.example' }, 'url'],
+    [{ url: 'https://shop.example:0/hook' }, 'url'],
+    [{ url: 'https:///shop.example' }, 'url'],
+    [{ url: 'https://:443/hook' }, 'url'],
+    [{ url: 'https://shop.example/\0' }, 'url'],
     [{ url: `https://shop.example/${'x'.repeat(2_048)}` }, 'url'],
   ] as const) {
     const answer = await post({ url: URL_A, ...body })
     t.match(answer, { status: 400, body: { error: { code: 'validation_error', field } } }, JSON.stringify(body))
   }
 })
+
+t.test(
+  'an id that names nothing here is refused alike, whether it never was, is gone or is another environment’s',
+  async (t) => {
+    const { send, key, call, make, testSecret } = await open(t)
+    const makeIn = async (by: string, path: string, body: unknown) =>
+      (await send('POST', path, { key: by, body })).body.id
+    const hook = { url: URL_A }
+    const ids = {
+      rule: [
+        'rul_00000000000000000000',
+        await makeIn(key, '/v1/rules', RULE),
+        await makeIn(testSecret, '/v1/rules', RULE),
+      ],
+      webhook: [
+        'whk_00000000000000000000',
+        await makeIn(key, '/v1/webhooks', hook),
+        await makeIn(testSecret, '/v1/webhooks', hook),
+      ],
+    }
+    await send('DELETE', `/v1/rules/${ids.rule[1]}`, { key })
+    await call('DELETE', ids.webhook[1])
+    const [rule, webhook] = [await makeIn(key, '/v1/rules', RULE), (await make()).id]
+    const filtered = (ruleId: string) => ({ filters: { ruleId } })
+    const effect = (webhookId: string) => ({ sideEffects: [{ type: 'webhook', webhookId }] })
+    const writes: [keyof typeof ids, string, string, (id: string) => object, string][] = [
+      ['rule', 'POST', '/v1/webhooks', (id) => ({ ...hook, ...filtered(id) }), 'filters.ruleId'],
+      ['rule', 'PUT', `/v1/webhooks/${webhook}`, filtered, 'filters.ruleId'],
+      ['webhook', 'POST', '/v1/rules', (id) => ({ ...RULE, ...effect(id) }), 'sideEffects[0].webhookId'],
+      ['webhook', 'PUT', `/v1/rules/${rule}`, effect, 'sideEffects[0].webhookId'],
+    ]
+    for (const [kind, method, path, body, field] of writes) {
+      const answers = []
+      for (const id of ids[kind]) answers.push(await send(method, path, { key, body: body(id) }))
+      for (const answer of answers) {
+        t.match(answer, { status: 400, body: { error: { code: 'validation_error', field } } }, `${method} ${path}`)
+        t.same(answer.body, answers[0]?.body)
+      }
+      const good = await send(method, path, { key, body: body(kind === 'rule' ? rule : webhook) })
+      t.ok(good.status < 300, JSON.stringify(good.body))
+    }
+  },
+)
 
 t.test('a webhook is read, listed, changed by its shape and deleted', async (t) => {
   const { send, key, make, call, publicKey, testSecret } = await open(t)
@@ -231,12 +279,33 @@ t.test(
       const first = await post()
       const again = await post()
       t.equal(first.status, 201)
-      t.same(again.body, first.body)
+      t.same(again.body, { ...first.body, replayed: true })
       t.equal(again.headers.get('idempotent-replayed'), 'true')
     }
     t.equal((await send('GET', '/v1/webhooks', { key })).body.total, 3)
   },
 )
+
+t.test('a repeated registration shows its secret only as long as that signs', async (t) => {
+  const times = { now: Date.now() }
+  const { send, key, call } = await open(t, { clock: { ...systemClock, now: () => times.now } })
+  for (const [body, name] of [
+    [{ url: URL_A }, 'secret'],
+    [{ url: URL_A, events: ['*'] }, 'signingSecret'],
+  ] as const) {
+    times.now = Date.now()
+    const headers = { 'idempotency-key': name }
+    const post = async () => (await send('POST', '/v1/webhooks', { key, headers, body })).body
+    const first = await post()
+    t.match(first[name], /^whsec_/)
+    await call('POST', `${first.id}/rotate-secret`, { gracePeriodSeconds: 60 })
+    t.same(await post(), { ...first, replayed: true }, 'in its grace period it still signs')
+    times.now = Date.now() + 120_000
+    t.same(await post(), { ...first, [name]: null, replayed: true }, 'afterwards it is none')
+    t.equal((await call('DELETE', first.id)).status, 200)
+    t.same(await post(), { ...first, [name]: null, replayed: true }, 'nor without its webhook')
+  }
+})
 
 t.test('deliveries are paged newest first and filtered; those that failed are queued again by time', async (t) => {
   const { make, call, kv } = await open(t)

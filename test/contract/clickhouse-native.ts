@@ -38,7 +38,7 @@ export async function nativeContract(t: Test, clickhouse: ClickHouse, run: strin
   )
   const stored = async (workspace: string) =>
     clickhouse.query<Record<string, unknown>>(
-      `SELECT * EXCEPT (workspace_id, inserted_at), visitor_hash, ip_hash, email_hash, linked_hash, monitor_rules
+      `SELECT * EXCEPT (workspace_id, inserted_at), visitor_hash, ip_hash, email_hash, linked_hash, monitor_rules, key_kind
        FROM ${EVENTS_TABLE} WHERE workspace_id = {workspace:String} ORDER BY log_seq`,
       { workspace },
     )

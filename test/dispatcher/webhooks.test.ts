@@ -76,7 +76,31 @@ t.test('both shapes are told of an identification, signed, in their own form', a
   t.equal(envelope.idempotencyKey, envelope.eventId.replace('evt_', 'ik_'))
   t.equal(full.headers['x-service-delivery'], envelope.eventId)
   t.match(envelope.data, { requestId, visitorId, device: { platform: 'Windows', screenRes: '1100x750' } })
-  t.match(envelope.data.signals, { proxy: { detected: false, type: null }, tor: false, rootedDevice: false })
+  t.match(envelope.data.signals, {
+    proxy: { detected: false, type: null },
+    tor: false,
+    rootedDevice: false,
+    clonedApp: false,
+  })
+  const { storageToken: _, ...shown } = event
+  t.same(
+    Object.keys(shown).filter((name) => !(name in envelope.data)),
+    [],
+    'every member of the event has its place',
+  )
+  const told = [
+    'linkedId',
+    'tag',
+    'url',
+    'email',
+    'request',
+    'timestamp',
+    'identity',
+    'matchedRule',
+    'challengeType',
+    'label',
+  ]
+  for (const name of told) t.same(envelope.data[name], event[name], name)
 
   const listed = await eventually(
     () => call('GET', `${b.id}/deliveries?status=delivered`),

@@ -137,12 +137,16 @@ async function openExpiry(round: number): Promise<Check> {
   const { id } = await made('/v1/lists', { name, type: 'visitor' })
   await makeRule(name, [tagged(name), leaf('tag.id', 'in', name)])
   const endsAt = Date.now() + BRIEF_SECONDS * 1_000
-  const add = [{ value: 'pv_soon', ttl: BRIEF_SECONDS }, { value: 'pv_later', ttl: 3_600 }, 'pv_always']
+  const add = [
+    { value: 'pv_soon0000000000000000', ttl: BRIEF_SECONDS },
+    { value: 'pv_later000000000000000', ttl: 3_600 },
+    'pv_always00000000000000',
+  ]
   await made(`/v1/lists/${id}/entries`, { add }, 'PATCH')
   const isBlocked = async (entry: string) => (await visit({ tag: { test: name, id: entry } })).verdict === 'block'
   return async (t) => {
     const isStill = await eventually(
-      () => isBlocked('pv_soon'),
+      () => isBlocked('pv_soon0000000000000000'),
       (blocked) => !blocked,
       120_000,
     )
@@ -150,8 +154,8 @@ async function openExpiry(round: number): Promise<Check> {
     t.ok(Date.now() >= endsAt, 'not before it expired')
     const count = async () => (await read(`/v1/lists/${id}`)).entryCount
     t.equal(await eventually(count, (entries) => entries === 2), 2, 'it left the list')
-    t.equal(await isBlocked('pv_later'), true, 'what has time left counts')
-    t.equal(await isBlocked('pv_always'), true)
+    t.equal(await isBlocked('pv_later000000000000000'), true, 'what has time left counts')
+    t.equal(await isBlocked('pv_always00000000000000'), true)
   }
 }
 

@@ -34,6 +34,7 @@ export const FACTS: Facts = {
   workspace: 'ws_a',
   env: 'live',
   requestId: 'req_01KAH2M6J8000000000000000A',
+  keyKind: 'public',
   visitorId: 'pv_aaaaaaaaaaaaaaaaaaaa',
   visitorFound: true,
   confidence: 0.9871,
@@ -106,6 +107,7 @@ export const UNDECIDED = {
   matchedRules: [],
   monitorMatches: [],
   rulesRevision: 1,
+  weightsVersion: 3,
   label: null,
   evaluationError: null,
 } satisfies Omit<StoredEvent, keyof Facts>

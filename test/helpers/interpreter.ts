@@ -59,6 +59,8 @@ function ownValue(path: string, facts: Facts): unknown {
       return signals.botType
     case 'signals.vpn.provider':
       return signals.vpnProvider
+    case 'request.keyKind':
+      return facts.keyKind
     case 'time.hourUtc':
       return new Date(facts.timestamp).getUTCHours()
     case 'url.host':

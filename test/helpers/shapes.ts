@@ -160,6 +160,8 @@ const EVENT: Readonly<Record<string, Shape>> = {
   matchedRules: listOf(match),
   monitorMatches: listOf(match),
   rulesRevision: integer(),
+  weightsVersion: orNull(integer(1)),
+  request: object({ keyKind: oneOf('public', 'secret', null) }),
   linkedId: orNull(text),
   email: orNull(maskedEmail),
   tag: anyObject,

@@ -280,6 +280,8 @@ export function randomEvent(r: Rng, workspace: string, number: number): StoredEv
     matchedRules: [],
     monitorMatches: [],
     rulesRevision: 1,
+    keyKind: r.pick([null, 'public', 'secret'] as const),
+    weightsVersion: r.pick([null, 3]),
     label: r.pick([null, 'fraud', 'legitimate'] as const),
     evaluationError: null,
   }

@@ -205,7 +205,7 @@ const ENVIRONMENTS: readonly Row[] = [
         },
       },
     ),
-    { tampered: 'clear', rootedDevice: 'clear', clonedApp: 'clear', emulator: 'clear' },
+    { tampered: 'clear', rootedDevice: 'clear', clonedApp: 'clear', emulator: 'clear', bot: 'undetermined' },
   ],
   [
     'a phone whose attestation stops below the device',
@@ -309,6 +309,41 @@ const LIES: readonly (readonly [string, Partial<Record<string, unknown>>, string
     'header_user_agent',
   ],
 ]
+t.test('the HTTP library of an app is no evidence of a bot; what else says so still is', async (t) => {
+  const native = { platform: 'android', model: 'Pixel 9' } as const
+  const values = { screenResolution: [1080, 2424], timezone: 'Europe/Prague', languages: [['cs-CZ']] }
+  const libraries = [
+    'okhttp/5.0',
+    'ktor-client',
+    'axios/1.7.2',
+    'Shop/4.2',
+    'Shop/4.2 (Android 15) okhttp/4.12.0',
+    'Dalvik/2.1.0',
+  ]
+  for (const userAgent of libraries) {
+    const apps = [
+      { native },
+      ...['android', 'ios', 'react-native', 'flutter'].map((name) => ({ sdk: { name, version: '1' } })),
+    ]
+    for (const app of apps) {
+      for (const components of [{}, values]) {
+        const label = `${userAgent} ${JSON.stringify(app)}`
+        t.match(
+          signalsOf(request(userAgent, components, app)),
+          { bot: { state: 'undetermined', methods: [] }, botType: null },
+          label,
+        )
+      }
+    }
+  }
+  const driven = signalsOf(request('okhttp/5.0', values, { native, automation: { webdriver: true } }))
+  t.match(driven, { bot: { state: 'detected', methods: ['webdriver'] }, botType: 'automation' })
+  t.equal(signalsOf(request('Googlebot/2.1 (+http://www.google.com/bot.html)', {}, { native })).botType, 'crawler')
+  t.equal(signalsOf(request(HEADLESS, values, { native })).botType, 'headless_chrome')
+  const web = signalsOf(request('okhttp/5.0', values, { sdk: { name: 'fingerpost-js', version: '1' } }))
+  t.match(web, { bot: { state: 'detected', methods: ['isbot_ua'] }, botType: 'http_client' })
+})
+
 t.test('each of these lies alone raises tampered and is named', async (t) => {
   for (const [name, values, method] of LIES) {
     const { state, methods } = signalsOf(windowsPc(values)).tampered

@@ -48,6 +48,7 @@ t.test('fifty labels are a basis, fewer are not, and an empty proxy is none', as
     fprInterval: null,
   })
   t.equal(estimateFpr({ part: 0, whole: 0 }, null).fprBasis, 'none')
+  t.equal(estimateFpr({ part: 5, whole: 49 }, null).fprBasis, 'none', 'an allow rule has labels of fraud or nothing')
 })
 
 const GROUPS: readonly CountedGroup[] = [

@@ -69,6 +69,22 @@ t.test('a value that is missing, or can be no entry, is left out and counted', a
   t.equal(effectsSkipped, 4)
 })
 
+t.test('with verifiedOnly, what only a page claims is left out and counted', async (t) => {
+  const paths = ['email', 'linkedId', 'tag.text', 'visitorId']
+  const effects = paths.map((value): SideEffect => ({ type: 'addToList', list: 'l', value, verifiedOnly: true }))
+  const all = { ...FACTS, email: 'a@b.example', linkedId: 'user 1', tag: { text: 'x' } }
+  const added = (some: readonly SideEffect[], keyKind: (typeof FACTS)['keyKind']) => {
+    const outcome = evaluate([rule('rul_a', some)], { ...all, keyKind })
+    for (const effect of outcome.effects) t.notOk('verifiedOnly' in effect)
+    return [outcome.effects.map(({ index }) => index), outcome.effectsSkipped]
+  }
+  t.same(added(effects, 'public'), [[3], 3])
+  t.same(added(effects, null), [[3], 3])
+  t.same(added(effects, 'secret'), [[0, 1, 2, 3], 0])
+  const trusting = effects.map((effect) => ({ ...effect, verifiedOnly: false }))
+  t.same(added(trusting, 'public'), [[0, 1, 2, 3], 0], 'by default a claim is taken')
+})
+
 t.test('side effects come back out of a record of events as they went in', async (t) => {
   const { effects } = evaluate([rule('rul_a', EFFECTS)])
   const item: DecidedItem = {

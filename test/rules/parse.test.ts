@@ -32,6 +32,7 @@ function refusal(run: () => unknown): string {
   }
 }
 
+const PV = 'pv_7Hq2LmZx90TbVcRk4WsE'
 const REFUSED: readonly (readonly [string, unknown, string])[] = [
   ['no object', null, 'conditions'],
   ['an array', [], 'conditions'],
@@ -112,6 +113,15 @@ const REFUSED: readonly (readonly [string, unknown, string])[] = [
   ],
   ['a wrong literal', all(leaf('url', 'in', ['x', 7])), 'conditions.rules[0].value'],
   ['a long literal', all(leaf('url', 'in', ['x'.repeat(1_025)])), 'conditions.rules[0].value'],
+  ['no literal', all(leaf('url', 'in', [])), 'conditions.rules[0].value'],
+  ['no literal to be none of', all(leaf('url', 'not_in', [])), 'conditions.rules[0].value'],
+  ['a short visitor id', all(leaf('visitorId', 'equals', 'pv_short')), 'conditions.rules[0].value'],
+  ['a short visitor id to differ from', all(leaf('visitorId', 'not_equals', 'pv_short')), 'conditions.rules[0].value'],
+  [
+    'a short visitor id among literals',
+    all(leaf('visitorId', 'not_in', [PV, 'pv_short'])),
+    'conditions.rules[0].value',
+  ],
   ['in with a number', all(leaf('visitor.totalVisits', 'in', 7)), 'conditions.rules[0].value'],
   ['an unknown list', all(leaf('ip', 'in', 'nobody')), 'conditions.rules[0].value'],
   ['a list named by a prototype', all(leaf('ip', 'in', '__proto__')), 'conditions.rules[0].value'],
@@ -127,6 +137,16 @@ t.test('every malformed condition is refused by the member at fault', async (t) 
       `validation_error ${at}`,
       name,
     )
+})
+
+t.test('a visitor id that a rule compares with already may stay, whatever its form', async (t) => {
+  const context = { plan: 'pro' as const, lists: () => null, known: ['pv_short'] }
+  const kept = all(leaf('visitorId', 'equals', 'pv_short'), leaf('visitorId', 'in', ['pv_short', PV]))
+  t.same(parseConditions(kept, context), kept)
+  t.equal(
+    refusal(() => parseConditions(all(leaf('visitorId', 'in', ['pv_other'])), context)),
+    'validation_error conditions.rules[0].value',
+  )
 })
 
 t.test('impossible and ambiguous moments are refused, every spelling of RFC 3339 is taken', async (t) => {
@@ -183,7 +203,9 @@ t.test('what is allowed comes back as it was written', async (t) => {
       leaf('ip.blocklists', 'contains', 'tor'),
       leaf('url', 'contains', 'x'.repeat(1_024)),
       leaf('firstSeenAt', 'lt', '2026-11-20T18:00Z'),
-      leaf('time.hourUtc', 'in', []),
+      leaf('time.hourUtc', 'in', [0]),
+      leaf('visitorId', 'in', [PV]),
+      leaf('visitorId', 'contains', 'pv_short'),
       all(all(all(leaf('email', 'exists', false)))),
     ],
   }

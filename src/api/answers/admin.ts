@@ -3,7 +3,17 @@
 import { ENVS } from '../../domain/event.ts'
 import { Type } from '../../domain/schema.ts'
 import { API_VERSIONS, PLANS, SCOPES } from '../../domain/workspace.ts'
-import { deleted, moment, offsetPage, orNull, PAGE_MEMBERS, type RouteDoc, shared, words } from '../describe.ts'
+import {
+  deleted,
+  moment,
+  offsetPage,
+  orNull,
+  PAGE_MEMBERS,
+  REPLAYED,
+  type RouteDoc,
+  shared,
+  words,
+} from '../describe.ts'
 import { oneOf } from '../schemas.ts'
 
 const id = words()
@@ -31,11 +41,16 @@ const keyMembers = {
   expiresAt: orNull(moment()),
 }
 export const Key = shared('Key', Type.Object(keyMembers))
-const text = words('The key itself, in this answer only.')
-export const NewKey = shared('NewKey', Type.Object({ ...keyMembers, key: text }))
+const text = orNull(words('The key itself, in this answer only; null in a repetition once the key is no longer valid.'))
+export const NewKey = shared('NewKey', Type.Object({ ...keyMembers, key: text, replayed: REPLAYED }))
 export const RotatedKey = shared(
   'RotatedKey',
-  Type.Object({ ...keyMembers, key: text, revoked: Type.Array(id, { description: 'Ids of the keys that died.' }) }),
+  Type.Object({
+    ...keyMembers,
+    key: text,
+    replayed: REPLAYED,
+    revoked: Type.Array(id, { description: 'Ids of the keys that died.' }),
+  }),
 )
 export const Meta = shared(
   'Meta',
@@ -70,7 +85,7 @@ const shownOnce = `sk_live_${'0'.repeat(45)}x7Qz`
 const WORKSPACE_MEMBERS = {
   plan: { description: 'Sets limits, and whether there are scores. Default: enterprise.' },
   apiVersion: { description: 'Formats webhooks. Default: the first version.' },
-  settings: { description: 'What is given replaces what was set.' },
+  settings: { description: 'What is given replaces what was set; `limits: null` lifts the limits.' },
 }
 
 export const ADMIN_DOCS = {
@@ -113,7 +128,10 @@ export const ADMIN_DOCS = {
     refusals: ['conflict', 'resource_limit_reached'],
     members: {
       scopes: { description: 'Secret keys only. Default: all.' },
-      origins: { description: 'Public keys only: pages that may use it. Default: any.' },
+      origins: {
+        description:
+          'Public keys only: pages that may use it. Default: any. Requests without an `Origin` pass, since only browsers send one: this keeps other pages away, not programs.',
+      },
       expiresAt: { description: 'Default: never.', format: 'date-time' },
     },
     bodyExample: { kind: 'secret', environment: 'live', label: 'backend', scopes: ['events:read'] },

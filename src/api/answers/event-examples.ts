@@ -64,6 +64,8 @@ export const EVENT_EXAMPLE = {
   matchedRules: [{ ...rule, verdict: 'challenge', deciding: true }],
   monitorMatches: [],
   rulesRevision: 42,
+  weightsVersion: 3,
+  request: { keyKind: 'public' },
   linkedId: 'user_42',
   email: 'a***@b.example',
   tag: { action: 'login' },

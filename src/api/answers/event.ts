@@ -128,6 +128,18 @@ const eventMembers = {
   matchedRules: Type.Array(Match, { description: 'Every live rule that matched.' }),
   monitorMatches: Type.Array(Match, { description: 'Every monitored rule that matched.' }),
   rulesRevision: count('The revision of the rules that decided.'),
+  weightsVersion: orNull(
+    count('The version of the weights behind signals and scores; null for events from before it was kept.'),
+  ),
+  request: Type.Object({
+    keyKind: orNull(
+      Type.Unsafe<'public' | 'secret'>({
+        ...oneOf(['public', 'secret']),
+        description:
+          'Who sent it. Of a public key `linkedId`, `email` and `tag` are what a page claims, of a secret key what your server knows.',
+      }),
+    ),
+  }),
   linkedId: orNull(words("The customer's account id.")),
   email: orNull(words('Masked.')),
   tag: Type.Unsafe<Record<string, unknown>>({ type: 'object', description: 'As it was sent.' }),

@@ -25,7 +25,11 @@ const FILTERS: Readonly<Record<string, Fragment>> = {
   linkedId: { description: 'Only events of this account.' },
   country: { description: 'Only events from this country, two letters.' },
   platform: { description: 'Only events of this platform, such as `iOS`.' },
-  ruleId: { description: 'Only events that this rule decided.', pattern: '^rul_[0-9A-Za-z]{20}$' },
+  ruleId: {
+    description: 'Only events that this rule matched, whether it decided or not.',
+    pattern: '^rul_[0-9A-Za-z]{20}$',
+  },
+  keyKind: { description: 'Only events that came with a key of this kind.' },
   signal: { description: 'Only events with this signal raised.' },
 }
 

@@ -40,7 +40,10 @@ const identify: DescribedRow = {
         description: 'A public key in place of the Authorization header, so that a browser needs no preflight.',
         pattern: '^pk_',
       },
-      nonce: { description: 'One per call: the same nonce within two minutes is answered with the first event.' },
+      nonce: {
+        description:
+          'One per call: the same nonce within two minutes is answered with the first event. An `Idempotency-Key` is refused here.',
+      },
       storageToken: { description: 'What the last answer held, from first-party storage.' },
       linkedId: { description: "The customer's account id." },
       email: { description: 'For lists of emails and velocity; shown masked.' },

@@ -77,6 +77,12 @@ export const SideEffect = shared(
           Type.Unsafe<number | null>({ type: ['integer', 'null'], minimum: 1, maximum: TTL_SECONDS_MAX }),
         ),
         reason: Type.Optional(Type.String({ maxLength: REASON_CHARS_MAX })),
+        verifiedOnly: Type.Optional(
+          Type.Boolean({
+            description:
+              '`true`: `email`, `linkedId` and `tag` of events with a public key are claims and are left out, counted in `side_effects_skipped_total`. Default false.',
+          }),
+        ),
       },
       strict,
     ),
@@ -97,7 +103,14 @@ export const SideEffect = shared(
       },
       strict,
     ),
-    Type.Object({ type: kind('log'), level: Type.Optional(oneOf(['info', 'warn', 'error'])), message }, strict),
+    Type.Object(
+      { type: kind('log'), level: Type.Optional(oneOf(['info', 'warn', 'error'])), message },
+      {
+        ...strict,
+        description:
+          'A line in the log of the service. It is out of its reach from then on: the erasure of a visitor does not remove it.',
+      },
+    ),
   ]),
 )
 export const SideEffects = Type.Array(SideEffect, { maxItems: SIDE_EFFECTS_MAX })
@@ -181,5 +194,6 @@ export const RuleField = shared(
     nullable: flag('Whether the value can be missing.'),
     operators: Type.Array(oneOf(OPERATORS)),
     list: orNull(oneOf(['visitor', 'ip', 'email', 'any'])),
+    note: Type.Optional(words('What to mind with this field.')),
   }),
 )

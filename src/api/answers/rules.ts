@@ -40,7 +40,10 @@ export const RULE_MEMBERS: Readonly<Record<string, Fragment | TSchema>> = {
 const WRITTEN: Readonly<Record<string, Fragment | TSchema>> = {
   ...RULE_MEMBERS,
   name: { description: 'For people; need not be unique.' },
-  priority: { description: 'Lower is evaluated first. Default: ten more than the highest.' },
+  priority: {
+    description:
+      'Lower is evaluated first. Default: ten more than the highest; 409 where that is no 32-bit number any more.',
+  },
   status: { description: 'Only `live` rules decide; `monitor` rules are evaluated and counted. Default: draft.' },
 }
 const IF_MATCH: Readonly<Record<string, Fragment>> = {
@@ -52,7 +55,7 @@ export const RULE_DOCS = {
     id: 'createRule',
     summary: 'Create a rule',
     description: 'Answers once every evaluator decides by the rule, or after two seconds.',
-    refusals: ['plan_required', 'resource_limit_reached'],
+    refusals: ['plan_required', 'conflict', 'resource_limit_reached'],
     members: WRITTEN,
     bodyExample: { name: head.name, conditions: CONDITIONS_EXAMPLE, action: ACTION_EXAMPLE, status: 'live' },
     answers: {

@@ -10,6 +10,7 @@ import {
   offsetPage,
   orNull,
   PAGE_MEMBERS,
+  REPLAYED,
   type RouteDoc,
   ruleId,
   share,
@@ -55,6 +56,9 @@ export const Webhook = shared(
 )
 export const ChangedWebhook = shared('ChangedWebhook', Type.Object({ ...head, updatedAt: moment() }))
 const secretWords = words('Shown in this answer only.')
+const createdSecret = orNull(
+  words('Shown in this answer only; null in a repetition once the webhook no longer signs with it.'),
+)
 export const CreatedWebhook = shared(
   'CreatedWebhook',
   Type.Object({
@@ -63,8 +67,9 @@ export const CreatedWebhook = shared(
     events: Type.Optional(Type.Array(words())),
     status: Type.Optional(oneOf(WEBHOOK_STATUSES)),
     enabled: Type.Optional(flag()),
-    secret: Type.Optional(secretWords),
-    signingSecret: Type.Optional(secretWords),
+    secret: Type.Optional(createdSecret),
+    signingSecret: Type.Optional(createdSecret),
+    replayed: REPLAYED,
     createdAt: moment(),
   }),
 )

@@ -3,6 +3,7 @@
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts'
 import type { DescribedRow } from '../answers/outside.ts'
 import type { AnswerDoc, Fragment } from '../describe.ts'
+import { mayLackBody } from '../routes.ts'
 import { type NamedSchemas, openNamedSchemas } from './named-schemas.ts'
 import {
   type MediaType,
@@ -36,7 +37,7 @@ const Problem = {
       properties: {
         code: { type: 'string', enum: Object.keys(ERRORS), description: 'Stable: decide by it.' },
         message: { type: 'string', description: 'For people; may change.' },
-        docs: { type: 'string', description: 'A link.' },
+        docs: { type: 'string', description: 'Where the reference on the same host says when this code comes.' },
         field: { type: 'string', description: 'The parameter at fault, a dotted path with indexes.' },
         retryAfter: { type: 'integer', minimum: 1, description: 'Seconds to wait, as in Retry-After.' },
       },
@@ -107,7 +108,7 @@ function operationOf(row: DescribedRow, schemas: NamedSchemas, shared: Record<st
     responses[status] ??= refToResponse(name)
   }
   return {
-    operationId: doc?.id ?? `${method} ${path}`,
+    operationId: doc?.id ?? `${method}${path}`.replace(/[^A-Za-z0-9]+/g, '_'),
     summary: doc?.summary ?? `${method} ${path}`,
     ...(doc?.description === undefined ? {} : { description: doc.description }),
     tags: [tagOf(path)],
@@ -160,7 +161,7 @@ function parametersOf({ path, query, headers = [], once, doc }: DescribedRow, sc
 }
 
 function requestBodyOf(row: DescribedRow, schemas: NamedSchemas): NonNullable<Operation['requestBody']> | null {
-  const { body, query, csv, doc, bodyMayBeEmpty = false, isForBrowsers = false } = row
+  const { body, query, csv, doc, isForBrowsers = false } = row
   if (body === undefined) return null
   const inQuery = propertiesOf(query)
   const properties = Object.fromEntries(
@@ -175,7 +176,7 @@ function requestBodyOf(row: DescribedRow, schemas: NamedSchemas): NonNullable<Op
     ...(doc?.bodyExample === undefined ? {} : { example: doc.bodyExample }),
   }
   return {
-    required: !bodyMayBeEmpty,
+    required: !mayLackBody(row) || ((body as { readonly required?: readonly string[] }).required ?? []).length > 0,
     content: {
       [JSON_TYPE]: json,
       ...(isForBrowsers ? { 'text/plain': json } : {}),
@@ -247,7 +248,7 @@ const DELIVERY_HEADERS: Readonly<Record<string, string>> = {
 function webhookOperation(event: (typeof WEBHOOK_EVENTS)[number], schemas: NamedSchemas): Operation {
   const schema: Schema = schemas.place(event.schema)
   return {
-    operationId: `webhook ${event.type}`,
+    operationId: `webhook.${event.type}`,
     summary: event.type,
     description: event.description,
     tags: ['webhooks'],

@@ -10,7 +10,7 @@ import { memberRow, members, schemaSection } from './page-schema.ts'
 import { STYLE } from './page-style.ts'
 import { WHEN } from './refusals.ts'
 import { CLIENT_SNIPPET, VERIFY_SNIPPETS } from './snippets.ts'
-import { ATTRIBUTED, ATTRIBUTION } from './words.ts'
+import { ATTRIBUTED, ATTRIBUTION, CLAIMS, SAFE_RULE } from './words.ts'
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64')
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
@@ -34,6 +34,7 @@ export function referencePage(document: OpenApiDocument): string {
       title: 'Client for Node',
       html: `<p>${inline('`fingerpost/client` has types for every answer, retries what may be retried, and reads pages as they are needed.')}</p>${codeBlock(CLIENT_SNIPPET)}`,
     },
+    { id: 'claims', title: 'Claims and facts', html: `${paragraphs(CLAIMS)}${jsonBlock(SAFE_RULE, 'A safe rule')}` },
     errors(),
     ...groups(document),
     webhookEvents(document),

@@ -1,12 +1,13 @@
 // What webhooks are told: the envelope, and the data of every type of event with an example.
 
 import { ID_MEMBERS } from '../../dispatcher/envelope.ts'
+import { OWN_SHAPE } from '../../dispatcher/occurrences.ts'
 import { CHALLENGE_TYPES, VERDICTS } from '../../domain/event.ts'
 import { ENTRY_SOURCES } from '../../domain/list.ts'
 import { type TObject, type TSchema, Type } from '../../domain/schema.ts'
 import { PAYLOAD_BYTES_MAX } from '../../domain/webhook.ts'
 import { API_VERSIONS } from '../../domain/workspace.ts'
-import { RuleMatch, Scores, verdict } from '../answers/event.ts'
+import { Event, RuleMatch, Scores, verdict } from '../answers/event.ts'
 import { EVENT_EXAMPLE } from '../answers/event-examples.ts'
 import { count, flag, listId, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
 import { oneOf } from '../schemas.ts'
@@ -41,6 +42,12 @@ const geo = shared(
     timezone: orNull(words()),
   }),
 )
+/** What `identification.complete` has besides: members of the event, of its address and of its device. */
+const REST = Object.keys(Event.properties).filter((name) => !OWN_SHAPE.has(name))
+const NETWORK = ['asn', 'asnName', 'datacenter', 'blocklisted', 'blocklists']
+const MORE_OF_DEVICE = ['os', 'osVersion', 'screen', 'model', 'appVersion', 'timezone']
+const only = <T extends object>(of: T, names: readonly string[]): Partial<T> =>
+  Object.fromEntries(Object.entries(of).filter(([name]) => names.includes(name))) as Partial<T>
 const kindOf = Type.Object({ detected: flag(), type: orNull(words()) })
 const matchedRule = orNull(Type.Object({ id: ruleId(), name: words(), priority: Type.Integer() }))
 const decided = {
@@ -105,8 +112,8 @@ const TOLD: Readonly<Record<string, Told>> = {
       lastSeenAt: moment(),
       visitCount: count(),
       ip: words('Masked.'),
-      geo,
-      device: Type.Object(device),
+      geo: Type.Object({ ...geo.properties, ...only(Event.properties.ip.properties, NETWORK) }),
+      device: Type.Object({ ...device, ...only(Event.properties.device.properties, MORE_OF_DEVICE) }),
       signals: Type.Object({
         bot: kindOf,
         proxy: kindOf,
@@ -116,10 +123,12 @@ const TOLD: Readonly<Record<string, Told>> = {
         tampered: flag(),
         emulator: flag(),
         rootedDevice: flag(),
+        clonedApp: flag(),
       }),
       scores: Type.Optional(Scores),
       verdict,
       matchedRules: Type.Array(RuleMatch),
+      ...only(Event.properties, REST),
     }),
     example: {
       ...who,
@@ -129,6 +138,8 @@ const TOLD: Readonly<Record<string, Told>> = {
       lastSeenAt,
       visitCount: 17,
       ...place,
+      geo: { ...place.geo, ...only(ip, NETWORK) },
+      device: { ...place.device, ...only(seen, MORE_OF_DEVICE) },
       signals: {
         bot: { detected: false, type: null },
         proxy: { detected: false, type: null },
@@ -138,10 +149,12 @@ const TOLD: Readonly<Record<string, Told>> = {
         tampered: false,
         emulator: false,
         rootedDevice: false,
+        clonedApp: false,
       },
       scores,
       verdict: 'challenge',
       matchedRules: EVENT_EXAMPLE.matchedRules,
+      ...only(EVENT_EXAMPLE, REST),
     },
   },
   'verdict.allow': {

@@ -8,6 +8,27 @@ Bodies are JSON in UTF-8. Times are UTC with milliseconds and a \`Z\`; in reques
 
 Collections are \`{data, hasMore, nextCursor}\` or \`{data, total}\`. A \`PUT\` changes only the members that are sent.`
 
+export const CLAIMS = `A public key is in your page for everybody to read, so \`linkedId\`, \`email\` and \`tag\` of an event that came with one are claims: whoever has the key can send them as they like. A rule that acts on a claim can be turned against a victim. Where bots are put on a list by \`email\`, a bot that sends the victim's address puts the victim there, and the next rule blocks a customer who has done nothing; where too many devices of a \`linkedId\` lock an account, a script locks any account it can name.
+
+What Fingerpost sees by itself (\`visitorId\`, \`ip\`, \`device\`, \`signals\`) is of the one who sends. So act on claims only where your server has sent them with its secret key, \`request.keyKind\` equals \`secret\`, and give \`addToList\` the member \`verifiedOnly: true\`: then email, account and tag of events with a public key are left out and counted. An allow-list of origins does not change this: requests without \`Origin\` pass it, since only browsers send one.`
+
+/** Acts on what is claimed only where a server has said it. */
+export const SAFE_RULE = {
+  name: 'Emails that bots use',
+  status: 'live',
+  conditions: {
+    operator: 'AND',
+    rules: [
+      { field: 'signals.bot.detected', operator: 'equals', value: true },
+      { field: 'request.keyKind', operator: 'equals', value: 'secret' },
+    ],
+  },
+  action: {
+    verdict: 'block',
+    sideEffects: [{ type: 'addToList', list: 'bot_emails', value: 'email', verifiedOnly: true }],
+  },
+}
+
 export const ATTRIBUTION = `Fingerpost ships no data about addresses. What is known of them comes from the sources that the operator of this deployment has set up; \`GET /readyz\` lists them with their age under \`ipSources\`. Each has a licence of its own, and some ask to be named wherever their data is shown:`
 export const ATTRIBUTED: readonly (readonly [source: string, asks: string])[] = [
   ['DB-IP Lite (CC BY 4.0)', 'IP Geolocation by DB-IP, https://db-ip.com'],

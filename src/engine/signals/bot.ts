@@ -52,9 +52,18 @@ function headless({ ua, claims }: Attributes): boolean {
   )
 }
 
+/** A name of its own among programs: neither a browser's nor that of a system's part. */
+const isProgram = ({ engine, os, text }: Attributes['ua']): boolean =>
+  engine === 'other' && os === 'other' && !text.startsWith('Mozilla/')
+
+const NAMED_CRAWLER = /\+https?:|(?:bot|crawler|spider)\b/i
+/** Apps speak through HTTP libraries or under names of their own, which no list of browsers knows. */
+const speaksAsApp = ({ fromApp, ua }: Attributes): boolean =>
+  fromApp && ua.engine === 'other' && !ua.headless && !NAMED_CRAWLER.test(ua.text)
+
 function onServer(tally: Tally, attributes: Attributes): void {
   if (headless(attributes)) raise(tally, 'headless_ua', BOT.headless_ua)
-  else if (attributes.ua.bot) raise(tally, 'isbot_ua', BOT.isbot_ua)
+  else if (attributes.ua.bot && !speaksAsApp(attributes)) raise(tally, 'isbot_ua', BOT.isbot_ua)
   if (headersIncomplete(attributes)) raise(tally, 'headers_incomplete', BOT.headers_incomplete)
 }
 
@@ -123,7 +132,9 @@ export function detectBot({ attributes, network }: SignalInput, tampered: Signal
   }
   onClient(tally, attributes, tampered)
   if (network.address.hosting !== null) raise(tally, 'datacenter', BOT.datacenter)
-  return verdictOf(tally, DETECTED_MIN.bot, CLEAR_MAX, 'client')
+  const signal = verdictOf(tally, DETECTED_MIN.bot, CLEAR_MAX, 'client')
+  // Nothing that an app sends would be missing if a program had written it.
+  return signal.state === 'detected' || !speaksAsApp(attributes) ? signal : undetermined()
 }
 
 /** What kind of bot, null unless detected: a detector's kind, `headless_chrome`, `crawler`, `http_client`, `automation`. */
@@ -131,8 +142,8 @@ export function botTypeOf({ attributes }: SignalInput, bot: Signal): string | nu
   if (bot.state !== 'detected') return null
   const { claims, ua } = attributes
   if (headless(attributes)) return 'headless_chrome'
-  if (ua.bot)
-    return ua.engine === 'other' && ua.os === 'other' && !ua.text.startsWith('Mozilla/') ? 'http_client' : 'crawler'
+  if (ua.bot && !speaksAsApp(attributes))
+    return isProgram(ua) && !NAMED_CRAWLER.test(ua.text) ? 'http_client' : 'crawler'
   const kind = claims.detectors.find((one) => weaknessOf(one) === undefined)?.kind ?? null
   // Detectors name headless Chrome for whatever is true of it, windows or not, even on Firefox.
   return kind === null || kind === 'headless_chrome' ? 'automation' : (KINDS[kind] ?? kind)
