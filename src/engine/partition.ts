@@ -216,10 +216,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
         visitorId = judged.visitor.id
         effectsSkipped += judged.effectsSkipped
         const before = judged.held
-        indexed = c.keys.filter((key) => !before?.keys.includes(key))
-        const { counters } = judged
+        const { counters, keys } = judged
+        indexed = keys.filter((key) => !before?.keys.includes(key))
         const { survivor = null, parted = [], former = [] } = before ?? {}
-        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), { counters, survivor, parted, former })
+        held = packHeldVisitor(keys, packVisitor(judged.visitor), { counters, survivor, parted, former })
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
