@@ -94,6 +94,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
   let unsettled: ReadonlySet<string> = new Set()
   /** Rulesets asked for since the batch came: what does not exist is not asked for again. */
   let asked = new Set<string>()
+  /** When counters were last asked for. */
+  let countersAskedAt = 0
 
   function drawId(): string {
     for (;;) {
@@ -139,6 +141,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     lacking = found.lacking
     const all = found.wanted
     const counters = new Set<number>()
+    countersAskedAt = board.openings()
     for (const one of opened) {
       if (!('meta' in one)) continue
       // Of all of them each time: other partitions of the thread make room among the counters.
@@ -159,7 +162,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   function load(loaded: readonly Loaded[]): void {
     state.load(loaded)
     for (const { kind, id, value } of loaded) {
-      if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [])
+      if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [], countersAskedAt)
       else if (kind === KIN) kin.load(id, value as StoredKin)
     }
   }
@@ -253,6 +256,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
 
   function wantedToAdopt(): Wanted[] {
     const wanted = new Map<string, Wanted>()
+    countersAskedAt = board.openings()
     const want = (kind: Loadable, id: string) => {
       if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
     }
