@@ -74,12 +74,13 @@ const holderOf = (row: StoredRow): unknown =>
   (JSON.parse(String(cellOf(row, 'detail'))) as { own?: string }).own ?? cellOf(row, 'visitor_id')
 
 /** The row as a split leaves it. */
-function movedRow(row: StoredRow, { from, to, ids, first }: Params): StoredRow {
+function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): StoredRow {
   const at = (ids as readonly unknown[]).indexOf(cellOf(row, 'request_id'))
   if (at < 0 || holderOf(row) !== from) return row
   const cells = [...row.cells]
   const { own: _, ...detail } = JSON.parse(String(cellOf(row, 'detail'))) as Record<string, unknown>
-  const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits: at + 1 }
+  const total_visits = (visits as readonly number[])[at]
+  const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits }
   for (const [name, value] of Object.entries(changes)) cells[CELLS.get(name) as number] = value
   cells[CELLS.get('last_seen_at') as number] = cellOf(row, 'ts')
   return { ...row, cells }
