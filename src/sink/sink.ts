@@ -15,8 +15,8 @@ import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
-import { insertRows } from './insert.ts'
-import { insertLost } from './lost.ts'
+import { type InsertContext, insertRows } from './insert.ts'
+import { insertLost, insertLostRow, isRefused } from './lost.ts'
 import { moveRows } from './move.ts'
 
 export interface SinkNeeds {
@@ -97,14 +97,14 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
     at: clock.now(),
     partition,
     onQuarantine: (reason) => report.quarantined(partition, reason),
-    ...(isRepeated ? { onInserted: (some: Uint8Array, its: string) => insertLost(clickhouse, some, its) } : {}),
+    ...(isRepeated ? lookingFor(clickhouse, partition) : {}),
   })
   const erasures: DecidedErasure[] = []
   for (const { bytes } of records) {
     const erasure = erasureOf(bytes)
     const split = erasure === null ? splitOf(bytes) : null
     if (erasure !== null) {
-      await eraseRows(clickhouse, erasure, partition, needs.deployment)
+      await eraseRows(clickhouse, erasure, partition, needs.deployment, isRepeated)
       erasures.push(erasure)
     }
     if (split !== null) await moveRows(clickhouse, split)
@@ -120,6 +120,15 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   if (done !== true) throw new Conflict('another sink finished first')
   report.sunk(partition, mark.upTo, rows)
 }
+
+/** What a repetition does about rows that a crash left out. */
+const lookingFor = (
+  clickhouse: SinkNeeds['clickhouse'],
+  partition: number,
+): Pick<InsertContext, 'onInserted' | 'onRefused'> => ({
+  onInserted: (some, token) => insertLost(clickhouse, some, token),
+  onRefused: (row, refused) => insertLostRow(clickhouse, row, () => isRefused(clickhouse, partition, refused)),
+})
 
 /** Records behind `after` until there are enough rows or the oldest has waited long enough. */
 async function gather(needs: SinkNeeds, partition: number, after: Seq, signal: AbortSignal): Promise<LogRecord[]> {

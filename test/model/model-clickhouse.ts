@@ -1,6 +1,7 @@
 // ClickHouse as small as it can be: tables of rows, a window of insert tokens, the deletes of erasures, the updates of splits, and
 // the questions about events, told apart by their parameters.
 
+import { hash } from 'node:crypto'
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
 import { COLUMNS } from '../../src/events/row.ts'
 import { QUARANTINE_COLUMNS } from '../../src/sink/insert.ts'
@@ -16,8 +17,15 @@ export interface ClickHouseStore {
   readonly tokens: Map<string, string[]>
   /** By partition of the log: whose events ever had a row. */
   readonly seqs: Map<number, Set<number>>
+  /** Tokens and digests of the rows that ever were in quarantine. */
+  readonly refused: Set<string>
 }
-export const createClickHouseStore = (): ClickHouseStore => ({ rows: new Map(), tokens: new Map(), seqs: new Map() })
+export const createClickHouseStore = (): ClickHouseStore => ({
+  rows: new Map(),
+  tokens: new Map(),
+  seqs: new Map(),
+  refused: new Set(),
+})
 
 export const TOKENS_MAX = 100
 /** A row with this text in it is refused by the engine. */
@@ -25,6 +33,8 @@ export const BAD_ROW = 'a row nobody can store'
 
 const CELLS = new Map<string, number>(COLUMNS.map((name, at) => [name, at]))
 const RAW = QUARANTINE_COLUMNS.indexOf('raw')
+const REFUSED_TOKEN = QUARANTINE_COLUMNS.indexOf('token')
+const ERASURE_ID = 3
 const cellOf = ({ cells }: StoredRow, column: (typeof COLUMNS)[number]): unknown => cells[CELLS.get(column) as number]
 const isOf = (row: StoredRow, { workspace, env }: Params): boolean =>
   cellOf(row, 'workspace_id') === workspace && cellOf(row, 'env') === env
@@ -117,6 +127,8 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         const stored = store.rows.get(table) ?? []
         stored.push(...parsed)
         store.rows.set(table, stored)
+        for (const { cells } of table === 'quarantine' ? parsed : [])
+          store.refused.add(`${cells[REFUSED_TOKEN]} ${hash('sha256', String(cells[RAW]), 'hex')}`)
         for (const row of table === 'events' ? parsed : []) {
           const home = Number(cellOf(row, 'log_partition'))
           const seqs = store.seqs.get(home) ?? new Set()
@@ -126,13 +138,20 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
       const torn = () => {
         const tokens = store.tokens.get(table) ?? []
         store.tokens.set(table, tokens)
-        if (table === 'events' && !tokens.includes(token) && !text.includes(BAD_ROW)) tokens.push(token)
+        if (!tokens.includes(token) && !(table === 'events' && text.includes(BAD_ROW))) tokens.push(token)
       }
       return host.call(`insert ${table} ${token}`, effect, { twice: true, torn })
     },
     async query<Row>(_sql: string, params: Params = {}) {
       return host.call('query', () => {
         const rows = store.rows.get('events') ?? []
+        if (params.erasureId !== undefined) {
+          const its = (store.rows.get('erasures') ?? []).filter(({ cells }) => cells[ERASURE_ID] === params.erasureId)
+          return [{ rows: its.length } as Row]
+        }
+        if (params.digest !== undefined) {
+          return [{ rows: Number(store.refused.has(`${params.token} ${params.digest}`)) } as Row]
+        }
         if (params.home !== undefined) return seqsOf(store, params) as Row[]
         if (params.moved !== undefined) return [{ rows: countMoved(rows, params) } as Row]
         if (params.id === undefined) return page(rows, params) as Row[]
