@@ -44,6 +44,7 @@ const RETRY_AFTER_SECONDS = 2
 const EVENTS_AT_ONCE = 10
 
 const NOT_ITS = 'This is no event of the visitor.'
+const NO_VISIT = 'This event could not be decided, so it is no visit: it can only be split off with others that are.'
 
 type Ids = Awaited<ReturnType<VisitorReads['idsOf']>>
 
@@ -61,6 +62,9 @@ export function splitRoutes(needs: SplitNeeds): Route[] {
         found.push(event)
       })
     }
+    const holders = new Set(found.filter(isVisit).map(holderOf))
+    const alone = found.findIndex((event) => !holders.has(holderOf(event)))
+    if (alone >= 0) throw invalid(`requestIds[${alone}]`, NO_VISIT)
     return found
   }
 
@@ -81,9 +85,11 @@ export function splitRoutes(needs: SplitNeeds): Route[] {
       const requestIds = byTime(moved.map(({ requestId }) => requestId))
       moved.sort((a, b) => requestIds.indexOf(a.requestId) - requestIds.indexOf(b.requestId))
       const to = drawId(from)
-      const known = await readParting(needs, { workspace: workspace.id, env, from, ids, to, moved })
+      const visits = moved.filter(isVisit)
+      const known = await readParting(needs, { workspace: workspace.id, env, from, ids, to, moved: visits })
       await kv.commit([{ scope, put: [{ key: partingKey(to), value: known.parting, ttlMs: PARTING_TTL_MS }] }])
-      parts.push({ from, to, requestIds, generations: known.generations })
+      const uncounted = moved.filter((event) => !isVisit(event)).map(({ requestId }) => requestId)
+      parts.push({ from, to, requestIds, uncounted, generations: known.generations })
     }
     return parts.sort((a, b) => b.requestIds.length - a.requestIds.length)
   }
@@ -133,5 +139,7 @@ export function splitRoutes(needs: SplitNeeds): Route[] {
     }),
   ]
 }
+
+const isVisit = ({ evaluationError }: StoredEvent): boolean => evaluationError === null
 
 const holderOf = ({ visitorId, identity }: StoredEvent): string => identity.holder ?? visitorId

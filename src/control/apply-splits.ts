@@ -20,6 +20,7 @@ import {
   splitFromKey,
   splitKey,
   timeOf,
+  visitNumbers,
 } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
@@ -58,18 +59,19 @@ export async function applyVisitorSplit(command: CommandOf<'visitor.split'>, seq
     parts.map(({ to }) => partingKey(to)),
   )
   const orders: Order[] = []
-  for (const [i, { from, to, requestIds, generations }] of parts.entries()) {
+  for (const [i, { from, to, requestIds, uncounted = [], generations }] of parts.entries()) {
     const survivor = to === main ? null : main
     const part: SplitPart = { to, from, survivor, seq, at, requestIds: byTime(requestIds), generations }
     const firstSeenAt = Math.min(...requestIds.map(timeOf))
+    const numbers = visitNumbers(part.requestIds, uncounted)
     part.requestIds.forEach((requestId, j) => {
-      const value: Moved = { to, seq, firstSeenAt, visit: j + 1, until: at + keptMs }
+      const value: Moved = { to, seq, firstSeenAt, visit: must(numbers[j], 'a number of visits'), until: at + keptMs }
       put.push({ key: movedKey(requestId), value, ttlMs: keptMs })
     })
     const [before] = await read.get<readonly string[]>(scope, [splitFromKey(from)])
     put.push({ key: splitKey(to), value: part }, { key: splitFromKey(from), value: [...(before?.value ?? []), to] })
     if (survivor !== null) put.push({ key: aliasKey(to), value: survivor })
-    const order = { workspace, env, visitorId: from, to, at, requestIds: part.requestIds, generations }
+    const order = { workspace, env, visitorId: from, to, at, requestIds: part.requestIds, uncounted, generations }
     const isMerged = parts.length > 1
     orders.push({
       partition: homePartition(from, partitions),

@@ -11,7 +11,7 @@ import type { Learned, Lesson } from '../identity/learned.ts'
 import { lessonOf, worthHiding } from '../identity/lesson.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import { type RecogniseInput, recognise } from '../identity/matcher.ts'
-import { recogniseNative, sameHardware } from '../identity/native.ts'
+import { keepsNativeId, otherHardware, recogniseNative } from '../identity/native.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
@@ -58,6 +58,8 @@ export interface Judgement {
   readonly effectsSkipped: number
   /** What the visit teaches, if anything. */
   readonly lesson: Lesson | null
+  /** What its visitor is found by from now on. */
+  readonly keys: readonly string[]
 }
 
 type Draft = { -readonly [Field in keyof StoredEvent]: StoredEvent[Field] }
@@ -121,7 +123,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     incognito,
     partitions: needs.partitions,
   }
-  const byId = token === null ? recogniseNative(native, attributes) : null
+  const byId = token === null ? recogniseNative(native, attributes, meta.keyKind) : null
   const recognition = byId ?? recognise(input)
   const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
   const blindly = hide ? lookBlindly(c, input, needs) : null
@@ -147,7 +149,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     atMs,
     nowMs: meta.acceptedAt,
   }
-  const nativeIdElsewhere = candidates.native.some((one) => !sameHardware(one, attributes))
+  const nativeIdElsewhere = candidates.native.some((one) => otherHardware(one, attributes))
   const detected = mockSignals(
     detectSignals({ attributes, evidence: recognition.evidence, network, nativeIdElsewhere }),
     mock,
@@ -240,5 +242,8 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   recordVerdict(visitor, outcome.verdict)
   const { effects, effectsSkipped, logs } = outcome
   const { counters, counted } = tally.finish(place)
-  return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, lesson }
+  const { keys, nativeKey } = c
+  const keeps = nativeKey === null || keepsNativeId(recognition, byId !== null) || held?.keys.includes(nativeKey)
+  const kept = keeps ? keys : keys.filter((key) => key !== nativeKey)
+  return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, lesson, keys: kept }
 }

@@ -94,6 +94,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
   let unsettled: ReadonlySet<string> = new Set()
   /** Rulesets asked for since the batch came: what does not exist is not asked for again. */
   let asked = new Set<string>()
+  /** When counters were last asked for. */
+  let countersAskedAt = 0
 
   function drawId(): string {
     for (;;) {
@@ -140,6 +142,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     lacking = found.lacking
     const all = found.wanted
     const counters = new Set<number>()
+    countersAskedAt = board.openings()
     for (const one of opened) {
       if (!('meta' in one)) continue
       // Of all of them each time: other partitions of the thread make room among the counters.
@@ -160,7 +163,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
   function load(loaded: readonly Loaded[]): void {
     state.load(loaded)
     for (const { kind, id, value } of loaded) {
-      if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [])
+      if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [], countersAskedAt)
       else if (kind === KIN) kin.load(id, value as StoredKin)
     }
   }
@@ -218,15 +221,15 @@ export function createPartition(needs: PartitionNeeds): Partition {
         visitorId = judged.visitor.id
         effectsSkipped += judged.effectsSkipped
         const before = judged.held
-        indexed = c.keys.filter((key) => !before?.keys.includes(key))
-        const { counters } = judged
+        const { counters, keys } = judged
+        indexed = keys.filter((key) => !before?.keys.includes(key))
         const { survivor = null, parted = [], former = [] } = before ?? {}
-        let earlierKeys = before === null ? [] : earlierKeysWith(before, c.keys)
+        let earlierKeys = before === null ? [] : earlierKeysWith(before, keys)
         // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
         left = tooEarly(earlierKeys).filter((key) => !state.missing('index', c.tenant + key))
         if (left.length > 0) earlierKeys = earlierKeys.filter((key) => !left.includes(key))
         const more = { counters, survivor, parted, former, earlierKeys }
-        held = packHeldVisitor(c.keys, packVisitor(judged.visitor), more)
+        held = packHeldVisitor(keys, packVisitor(judged.visitor), more)
         counted = packCounted(judged.counted)
         // Last: what could not be decided after all has none.
         effects = judged.effects
@@ -261,6 +264,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
 
   function wantedToAdopt(): Wanted[] {
     const wanted = new Map<string, Wanted>()
+    countersAskedAt = board.openings()
     const want = (kind: Loadable, id: string) => {
       if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
     }

@@ -15,14 +15,15 @@ export const blankVisitor = (id: string, atMs: number): HeldVisitor =>
 /** null: told twice. `held`: the record the visits are of; null when there is none any more. */
 export function decideSplit(order: Splitting, held: HeldVisitor | null): DecidedSplit | null {
   const { parting, ...what } = order
-  const { to, requestIds, generations, at } = order
+  const { to, requestIds, uncounted = [], generations, at } = order
   if (held?.parted.some((one) => one.to === to)) return null
-  const times = requestIds.map(timeOf)
+  const issued = requestIds.map(timeOf)
+  const times = requestIds.filter((id) => !uncounted.includes(id)).map(timeOf)
   const [firstAt, lastAt] = [Math.min(...times), Math.max(...times)]
-  const parted = [...(held?.parted ?? []), { to, upTo: at, issued: times, generations }].slice(-PARTED_MAX)
+  const parted = [...(held?.parted ?? []), { to, upTo: at, issued, generations }].slice(-PARTED_MAX)
   const none = { indexed: [], toIndexed: [], dropped: [], toState: NO_STATE }
   if (order.isRebuilt === true) {
-    const own = held ?? blankVisitor(order.visitorId, firstAt)
+    const own = held ?? blankVisitor(order.visitorId, Math.min(...issued))
     return { ...what, ...none, state: packHeldVisitor(own.keys, own.state, { ...own, parted }) }
   }
   if (held === null) return null

@@ -106,8 +106,14 @@ export function matchKeys({ profile, ua }: Looked, ip: string): MatchKeys {
   return { exact: enough ? keyOf('e', seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
 }
 
-/** The key of the id an app sends, which leads to its visitor whatever its looks; null without one. */
+const NATIVE_LETTERS = { vendor: 'v', installation: 'i' } as const
+
+/**
+ * The key of the id an app sends, which leads to its visitor whatever its looks; null without one. Those of builds that did not
+ * tell the kinds apart begin with n, and nothing asks for them any more.
+ */
 export function nativeKeyOf(native: Native | null | undefined): string | null {
   const id = nativeIdOf(native)
-  return id === null ? null : `n${hash53(id).toString(36)}${hash32(id).toString(36)}`
+  if (id === null) return null
+  return `${NATIVE_LETTERS[id.kind]}${hash53(id.text).toString(36)}${hash32(id.text).toString(36)}`
 }

@@ -39,7 +39,7 @@ export function hardwareKey(
   const ua = parsers.userAgent(text)
   const native = body.native
   const nativeId = nativeIdOf(native)
-  if (nativeId !== null) return nativeId
+  if (nativeId !== null) return nativeId.text
   const touch = objectOf(componentOf(body.components, 'touchSupport'))
   const apple = native?.platform === 'ios' || ua.os === 'iOS' || isPadAsMac(ua, wholeOf(touch?.maxTouchPoints, 0, 256))
   const os = native?.platform === 'android' ? 'Android' : apple ? 'iOS' : ua.os

@@ -36,5 +36,7 @@ export const VELOCITY_KEPT_MS = 26 * 3_600_000
 export const NONCE = 'nonce'
 export const nonceKey = (eventsSeq: number): Key => [NONCE, seqId(eventsSeq)]
 export const SINK_MARK: Key = ['sink', 'mark']
+/** The range that was last inserted by somebody else than who marked it, too. */
+export const SINK_REPEATED: Key = ['sink', 'repeated']
 /** The last identification decided as of the engine's position. */
 export const DECIDED_TO: Key = ['engine', 'decidedTo']

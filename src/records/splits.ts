@@ -61,6 +61,8 @@ export interface Splitting {
   readonly at: number
   /** Oldest first. */
   readonly requestIds: readonly string[]
+  /** Of these, those that could not be decided: they go along and are nobody's visits. */
+  readonly uncounted?: readonly string[]
   /** Of tokens that only moved visits brought or were given. */
   readonly generations: readonly number[]
   readonly parting: Parting | null
@@ -75,7 +77,7 @@ export interface Moved {
   readonly seq: number
   /** Milliseconds: the first of the visits that were moved with it. */
   readonly firstSeenAt: number
-  /** Its place among them, from 1. */
+  /** How many visits of the new visitor there are up to this one. */
   readonly visit: number
   /** Milliseconds: how long this is kept. */
   readonly until: number
@@ -109,6 +111,11 @@ export const partingKey = (to: string): Key => ['parting', to]
 export const PARTING_TTL_MS = 3_600_000
 
 export const byTime = (requestIds: readonly string[]): string[] => [...requestIds].sort()
+/** For each of these events, oldest first, how many visits there are up to it. */
+export function visitNumbers(requestIds: readonly string[], uncounted: readonly string[] = []): number[] {
+  let visits = 0
+  return requestIds.map((id) => (uncounted.includes(id) ? visits : ++visits))
+}
 export const timeOf = (requestId: string): number => must(requestTime(requestId), 'a request id with a time')
 
 /** null for events that were never moved. */

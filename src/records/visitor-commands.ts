@@ -21,6 +21,8 @@ export interface VisitorCommandData {
       /** Its home is that of `from`. */
       readonly to: string
       readonly requestIds: readonly string[]
+      /** Of these, those that could not be decided; not all of them. */
+      readonly uncounted?: readonly string[]
       /** Of tokens that only these visits have. */
       readonly generations: readonly number[]
     }[]
@@ -49,6 +51,7 @@ export const VISITOR_COMMANDS: Readonly<Record<keyof VisitorCommandData, TSchema
             from: visitorId,
             to: visitorId,
             requestIds: Type.Array(requestId, { minItems: 1, maxItems: SPLIT_EVENTS_MAX }),
+            uncounted: Type.Optional(Type.Array(requestId, { maxItems: SPLIT_EVENTS_MAX })),
             generations: Type.Array(count, { maxItems: SPLIT_EVENTS_MAX }),
           },
           strict,

@@ -5,6 +5,7 @@ import type { DecidedErasure } from '../events/record.ts'
 import { COLUMNS as EVENT_COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, type Erasure, erasedId } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
+import { insertLostRow } from './lost.ts'
 
 export const ERASURES_TABLE = 'erasures'
 const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_partition'] as const
@@ -53,12 +54,13 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>,
   return shown.length
 }
 
-/** Resolves when no query shows rows of the visitor. Twice equals once. */
+/** Resolves when no query shows rows of the visitor. Twice equals once. `isRepeated`: it may have been done halfway before. */
 export async function eraseRows(
-  clickhouse: Pick<ClickHouse, 'insert' | 'patch'>,
+  clickhouse: Pick<ClickHouse, 'insert' | 'patch' | 'query'>,
   erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor'>,
   partition: number,
   deployment: string,
+  isRepeated = false,
 ): Promise<void> {
   const { workspace, env, visitorId, erasureId, at, survivor } = erasure
   // Visits of an alias carry the name of the survivor, whose own erasure another partition may have executed before they came.
@@ -67,7 +69,15 @@ export async function eraseRows(
     await clickhouse.patch(QUARANTINE_TABLE, `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
   }
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
-  await clickhouse.insert(ERASURES_TABLE, COLUMNS, Buffer.from(`${JSON.stringify(row)}\n`), {
-    token: `${deployment}/erasure/${erasureId}`,
+  const line = Buffer.from(`${JSON.stringify(row)}\n`)
+  const token = `${deployment}/erasure/${erasureId}`
+  await clickhouse.insert(ERASURES_TABLE, COLUMNS, line, { token })
+  if (!isRepeated) return
+  await insertLostRow(clickhouse, { table: ERASURES_TABLE, columns: COLUMNS, line, token }, async () => {
+    const [found] = await clickhouse.query<{ rows: number }>(
+      `SELECT count() AS rows FROM ${ERASURES_TABLE} WHERE erasure_id = {erasureId:String}`,
+      { erasureId },
+    )
+    return found !== undefined && found.rows > 0
   })
 }

@@ -2,6 +2,7 @@
 // stands alone; it goes to the quarantine table with the engine's reason.
 
 import { BadRow, type ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { InsertedRow } from './lost.ts'
 
 export const QUARANTINE_TABLE = 'quarantine'
 export const QUARANTINE_COLUMNS = ['at', 'source', 'log_partition', 'token', 'reason', 'raw'] as const
@@ -12,6 +13,8 @@ export interface InsertContext {
   readonly onQuarantine: (reason: string) => void
   /** Called with what was inserted, and under which token. */
   readonly onInserted?: (lines: Uint8Array, token: string) => Promise<void>
+  /** The same for a row of quarantine: `raw` was refused under `token`. */
+  readonly onRefused?: (row: InsertedRow, refused: { readonly raw: string; readonly token: string }) => Promise<void>
 }
 
 const utf8 = new TextDecoder()
@@ -45,7 +48,9 @@ export async function insertRows(
       const raw = utf8.decode(part)
       const row = [context.at, table, context.partition, token, error.message.slice(0, 1_000), raw]
       const line = Buffer.from(`${JSON.stringify(row)}\n`)
-      await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, line, { token: `${token}/${from}/bad` })
+      const inserted = { table: QUARANTINE_TABLE, columns: QUARANTINE_COLUMNS, line, token: `${token}/${from}/bad` }
+      await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, line, { token: inserted.token })
+      await context.onRefused?.(inserted, { raw, token })
       context.onQuarantine(error.message)
       return 0
     }

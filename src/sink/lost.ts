@@ -2,6 +2,7 @@
 // rows, so that a crash in between leaves the token alone, and a repetition adds nothing and succeeds. Whoever repeats an insert
 // therefore looks for the rows, and inserts those that are missing once more.
 
+import { hash } from 'node:crypto'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 
@@ -43,9 +44,44 @@ export async function insertLost(
   throw new Error(`rows of ${token} are not in ClickHouse although they were inserted`)
 }
 
+/** Inserts one row of another table that was inserted under `token` and is not there. */
+export async function insertLostRow(
+  clickhouse: Pick<ClickHouse, 'insert'>,
+  { table, columns, line, token }: InsertedRow,
+  isThere: () => Promise<boolean>,
+): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    if (await isThere()) return
+    await clickhouse.insert(table, columns, line, { token: `${token}/lost/${attempt}` })
+  }
+  throw new Error(`the row of ${token} is not in ${table} although it was inserted`)
+}
+
+export interface InsertedRow {
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly line: Uint8Array
+  readonly token: string
+}
+
 function readLine(text: string): Line {
   const cells = JSON.parse(text) as readonly unknown[]
   return { text, partition: Number(cells[PARTITION]), seq: Number(cells[SEQ]), ts: Number(cells[TS]) }
+}
+
+/** Also when it was a visitor's who was erased since. */
+export async function isRefused(
+  clickhouse: Pick<ClickHouse, 'query'>,
+  partition: number,
+  { raw, token }: { readonly raw: string; readonly token: string },
+): Promise<boolean> {
+  const [found] = await clickhouse.query<{ rows: number }>(
+    `SELECT count() AS rows FROM quarantine
+     WHERE log_partition = {home:UInt16} AND token = {token:String} AND lower(hex(SHA256(raw))) = {digest:String}`,
+    { home: partition, token, digest: hash('sha256', raw, 'hex') },
+    { hidden: true },
+  )
+  return found !== undefined && found.rows > 0
 }
 
 /** Those of erased visitors as well: they are hidden, not lost. */

@@ -3,7 +3,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { DecidedSplit } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
-import { timeOf } from '../records/splits.ts'
+import { timeOf, visitNumbers } from '../records/splits.ts'
 
 /** Whose record counts a visit: the alias's where the event carries the survivor's name. */
 const HOLDER = "if(position(detail, '\"own\":') > 0, JSONExtractString(detail, 'own'), visitor_id)"
@@ -16,10 +16,10 @@ const NO_OWN = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''),
  */
 export async function moveRows(clickhouse: Pick<ClickHouse, 'patch'>, split: DecidedSplit): Promise<void> {
   if (split.isRebuilt === true) return
-  const { workspace, env, visitorId, to, requestIds } = split
+  const { workspace, env, visitorId, to, requestIds, uncounted } = split
   const times = requestIds.map(timeOf)
   const params: Record<string, unknown> = { workspace, env, from: visitorId, to, ids: requestIds }
-  const visits = requestIds.map((_, i) => i + 1)
+  const visits = visitNumbers(requestIds, uncounted)
   const at = times.map((time, i) => {
     params[`at${i}`] = time
     return `fromUnixTimestamp64Milli({at${i}:Int64})`

@@ -12,11 +12,11 @@ import type { Log, LogRecord, Seq } from '../log/log.ts'
 import { annotatedKeys } from '../records/annotations.ts'
 import { executedPuts } from '../records/erasure-progress.ts'
 import { executedKeys } from '../records/erasures.ts'
-import { partitionScope, SINK_MARK, SINK_POSITION } from '../records/partitions.ts'
+import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
-import { insertRows } from './insert.ts'
-import { insertLost } from './lost.ts'
+import { type InsertContext, insertRows } from './insert.ts'
+import { insertLost, insertLostRow, isRefused } from './lost.ts'
 import { moveRows } from './move.ts'
 
 export interface SinkNeeds {
@@ -69,38 +69,42 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   const readAt = clock.monotonic()
   const position = await kv.position(scope, SINK_POSITION)
   if (position === null) throw new Error(`the sink of partition ${partition} has no position in the kv: run rebuild`)
-  const [marked] = await kv.get<Mark>(scope, [SINK_MARK])
+  const [marked, repeated] = await kv.get<Mark>(scope, [SINK_MARK, SINK_REPEATED])
   const pending = marked !== null && marked !== undefined && marked.value.after === position ? marked.value : null
   const records =
     pending !== null ? await readRange(needs.log, partition, pending) : await gather(needs, partition, position, signal)
   const upTo = pending?.upTo ?? records.at(-1)?.seq
   if (upTo === undefined) return
   const mark = { after: position, upTo }
+  const isRepeated = pending !== null && clickhouse.tokenFirst
+  // A mark that came and went since `position` was read leaves no trace in a check of it: the position must still be the same.
+  const unmoved = { source: SINK_POSITION, expect: position, next: position }
   if (pending === null) {
     const check = [[SINK_MARK, marked?.version ?? null]] as const
-    // A mark that came and went since `position` was read leaves no trace in the check: the position must still be the same.
-    const unmoved = { source: SINK_POSITION, expect: position, next: position }
     const [won] = await kv.commit([{ scope, guard: unmoved, check, put: [{ key: SINK_MARK, value: mark }] }])
     if (won !== true) throw new Conflict('another sink marked first')
   } else if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) {
     throw new Conflict('the mark is too old to be trusted')
+  } else if (isRepeated) {
+    // Who marked the range may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.
+    const [noted] = await kv.commit([{ scope, guard: unmoved, put: [{ key: SINK_REPEATED, value: mark }] }])
+    if (noted !== true) throw new Conflict('another sink finished first')
   }
 
   const token = `${needs.deployment}/${partition}/${mark.after}-${mark.upTo}`
-  const isRepeated = pending !== null && clickhouse.tokenFirst
   const lines = concat(records.map((record) => rowsOf(record.bytes)))
   const rows = await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, token, {
     at: clock.now(),
     partition,
     onQuarantine: (reason) => report.quarantined(partition, reason),
-    ...(isRepeated ? { onInserted: (some: Uint8Array, its: string) => insertLost(clickhouse, some, its) } : {}),
+    ...(isRepeated ? lookingFor(clickhouse, partition) : {}),
   })
   const erasures: DecidedErasure[] = []
   for (const { bytes } of records) {
     const erasure = erasureOf(bytes)
     const split = erasure === null ? splitOf(bytes) : null
     if (erasure !== null) {
-      await eraseRows(clickhouse, erasure, partition, needs.deployment)
+      await eraseRows(clickhouse, erasure, partition, needs.deployment, isRepeated)
       erasures.push(erasure)
     }
     if (split !== null) await moveRows(clickhouse, split)
@@ -110,10 +114,21 @@ async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal
   const guard = { source: SINK_POSITION, expect: mark.after, next: mark.upTo }
   const drop = [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(annotations)]
   const put = executedPuts(erasures, { at: clock.now(), seq: mark.upTo })
-  const [done] = await kv.commit([{ scope, guard, put, drop }])
+  // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
+  const check = isRepeated ? [] : ([[SINK_REPEATED, repeated?.version ?? null]] as const)
+  const [done] = await kv.commit([{ scope, guard, check, put, drop }])
   if (done !== true) throw new Conflict('another sink finished first')
   report.sunk(partition, mark.upTo, rows)
 }
+
+/** What a repetition does about rows that a crash left out. */
+const lookingFor = (
+  clickhouse: SinkNeeds['clickhouse'],
+  partition: number,
+): Pick<InsertContext, 'onInserted' | 'onRefused'> => ({
+  onInserted: (some, token) => insertLost(clickhouse, some, token),
+  onRefused: (row, refused) => insertLostRow(clickhouse, row, () => isRefused(clickhouse, partition, refused)),
+})
 
 /** Records behind `after` until there are enough rows or the oldest has waited long enough. */
 async function gather(needs: SinkNeeds, partition: number, after: Seq, signal: AbortSignal): Promise<LogRecord[]> {

@@ -25,14 +25,16 @@ const PHONE = {
   hooked: false,
 }
 
-async function visit(native: object, more: object = {}) {
+async function visit(native: object, more: object = {}, as = key) {
   const { status, body } = await identify(
     { sdk: { name: 'android', version: '1.0.0' }, native: { ...PHONE, ...native }, ...more },
-    { key },
+    { key: as },
   )
   t.equal(status, 200)
   return body
 }
+
+const claim = (native: object, more: object = {}) => visit(native, more, server.keys.testPublic)
 
 t.test('the block of a native SDK makes the device and its signals', async (t) => {
   const event = await visit({
@@ -92,6 +94,47 @@ t.test('the same id on other hardware names nobody, and says that the app was cl
   t.match(copy, { visitorFound: false, signals: { clonedApp: true } })
   t.match(copy.signalDetails.clonedApp.methods, ['native_id_elsewhere'])
   t.equal((await visit({ installId })).visitorId, first.visitorId, 'the first one keeps its id')
+})
+
+t.test('an id leads back only where system and model are told and equal', async (t) => {
+  const ids = { vendorId: 'b2c19f0e55d1a764' }
+  const owner = await claim(ids)
+  for (const other of [{ model: undefined }, { model: '' }, { model: 'Pixel 9 Pro' }, { platform: 'ios' }]) {
+    const { visitorId, visitorFound } = await claim({ ...ids, ...other })
+    t.not(visitorId, owner.visitorId, JSON.stringify(other))
+    t.equal(visitorFound, false)
+  }
+  t.equal((await claim(ids)).visitorId, owner.visitorId)
+  const nameless = await claim({ vendorId: 'c3d20a1f66e2b875', model: undefined })
+  t.not((await claim({ vendorId: 'c3d20a1f66e2b875' })).visitorId, nameless.visitorId, 'what was absent is different')
+  const silent = await visit({ ...ids, model: undefined })
+  t.equal(silent.signals.clonedApp, false, 'a model that is not told is no other model')
+})
+
+t.test('the id of a vendor and that of an installation are never each other', async (t) => {
+  const text = 'd4e31b2077f3c986'
+  const owner = await claim({ vendorId: text })
+  t.not((await claim({ installId: text })).visitorId, owner.visitorId)
+  t.equal((await claim({ vendorId: text })).visitorId, owner.visitorId)
+})
+
+t.test('an id that a public key sends is a guess, and so is the token given out for it', async (t) => {
+  const ids = { vendorId: 'e5f42c3188a4da97' }
+  const owner = await claim(ids)
+  const guessed = await claim(ids)
+  t.equal(guessed.visitorId, owner.visitorId)
+  t.ok(guessed.confidence <= 0.9, `${guessed.confidence}`)
+  const withToken = await claim(ids, { storageToken: guessed.storageToken })
+  t.equal(withToken.visitorId, owner.visitorId)
+  t.ok(withToken.confidence < 0.95, `${withToken.confidence}`)
+  t.equal(
+    (await claim(ids, { storageToken: owner.storageToken })).confidence,
+    0.995,
+    'the first one is as sure as ever',
+  )
+  const vouched = await visit(ids)
+  t.equal(vouched.visitorId, owner.visitorId)
+  t.ok(vouched.confidence > 0.9, 'a server vouches for it')
 })
 
 t.test('ids that many devices send lead nowhere', async (t) => {

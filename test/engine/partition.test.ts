@@ -59,3 +59,41 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
     ids,
   )
 })
+
+t.test('the id of an app does not come to lead to a visitor that it was only linked to by looks', async (t) => {
+  const { bytes: random } = rng(11)
+  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
+  const partition = createPartition({
+    ...{ partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 100 },
+    ruleset: () => ruleset,
+  })
+  let seq = 0
+  function visit(ip: string, native: object, components: object) {
+    const atMs = AT + ++seq * 3_600_000
+    const meta = { requestId: makeRequestId(atMs, random), acceptedAt: atMs, workspace: 'ws_a', env: 'test' } as const
+    const from = { keyKind: 'public', ip, headers: {}, tokenForged: false, token: null, replyTo: 'x' } as const
+    const body = { native: { platform: 'android', model: 'Pixel 9', ...native }, components }
+    const bytes = encodeIdentification({ ...meta, ...from }, Buffer.from(JSON.stringify(body)))
+    let wanted = partition.begin([{ seq, bytes }])
+    while (wanted.length > 0)
+      wanted = partition.provide(wanted.map(({ kind, id }) => ({ kind, id, value: null }) as never))
+    return JSON.parse(partition.decide(new Set()).replies[0]?.body ?? '')
+  }
+  const look = {
+    screenResolution: { value: [1080, 2424] },
+    timezone: { value: 'Europe/Prague' },
+    languages: { value: [['cs-CZ']] },
+    hardwareConcurrency: { value: 8 },
+    deviceMemory: { value: 8 },
+    fonts: { value: ['Roboto', 'Noto'] },
+    audio: { value: 124.04347527516074 },
+    webGlBasics: { value: { vendorUnmasked: 'ARM', rendererUnmasked: 'Mali-G715' } },
+  }
+  const owner = visit('203.0.113.7', {}, look)
+  const vendorId = 'a7b64e53aac6fcb9'
+  const near = visit('203.0.113.7', { vendorId }, look)
+  t.equal(near.visitorId, owner.visitorId, 'linked by its looks')
+  const far = visit('198.51.100.7', { vendorId }, {})
+  t.not(far.visitorId, owner.visitorId)
+  t.equal(visit('192.0.2.7', { vendorId }, {}).visitorId, far.visitorId, 'it leads to whom it came with first')
+})

@@ -7,6 +7,7 @@ import { openVisitorReads } from '../../src/reads/visitors.ts'
 import { tenantScope } from '../../src/records/scopes.ts'
 import { type Moved, movedKey } from '../../src/records/splits.ts'
 import type { Facts } from './checks.ts'
+import { visitorOf } from './decided.ts'
 import { PARTITIONS } from './deployment.ts'
 import { peek } from './model-kv.ts'
 
@@ -29,9 +30,15 @@ export async function checkSplits(facts: Facts): Promise<void> {
       const times = decided.splits().filter(({ split }) => split.to === to).length
       // Who asked for the same as somebody else was told of that one's visitor.
       const expected = outcome.split?.visitorId === first ? 1 : 0
+      const isErased = (visitorId: string) => decided.erasureOf(visitorOf({ env, visitorId })) !== undefined
+      // An erasure was decided before it.
+      const isVain = times === 0 && isErased(from)
+      if (isVain) continue
       if (times !== expected && lostPartition === null) problem('a split is decided once', `${to}: ${times} times`)
       for (const requestId of requestIds) {
         const moved = peek(kv, tenantScope(workspace.id, env), movedKey(requestId)) as Moved | undefined
+        // Of somebody who is erased nothing needs to be known.
+        if (moved?.isErased === true || (moved !== undefined && isErased(moved.to))) continue
         if (moved === undefined || moved.to === from)
           problem('an answered split is kept', `${requestId} of ${from}: ${moved?.to}`)
         const rows = (clickhouse.rows.get('events') ?? []).filter(({ cells }) => cells[REQUEST] === requestId)
@@ -45,7 +52,7 @@ export async function checkSplits(facts: Facts): Promise<void> {
         if (event !== null && event !== 'pending' && event.visitorId !== moved?.to)
           problem('a moved event reads as the new visitor’s', `${requestId}: ${event.visitorId}`)
       }
-      if (lostPartition !== null || expected === 0) continue
+      if (lostPartition !== null || expected === 0 || isErased(to)) continue
       if ((await visitors.record(workspace.id, env, to)) === null && stillOf(facts, env, to).length > 0)
         problem('a new visitor has a record', to)
     }

@@ -83,13 +83,15 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
   const refused = (clickhouse.rows.get('quarantine') ?? []).map(
     ({ cells }) => JSON.parse(String(cells[5])) as unknown[],
   )
-  const isErased = (visitor: Parameters<typeof visitorOf>[0]) => decided.erasureOf(visitorOf(visitor)) !== undefined
+  const isErased = (visitor: string) => decided.erasureOf(visitor) !== undefined
   const kept = [
     ...stored.map(({ cells }) => asRow(cells, 'stored')),
     ...refused.map((cells) => asRow(cells, 'quarantined')),
   ]
-  const erased = decided.events().filter(({ item }) => isErased(item))
-  return [...kept.filter(({ event }) => !isErased(event)), ...erased.map(({ cells }) => asRow(cells(), 'erased'))]
+  const erased = decided.events().filter(({ item }) => isErased(decided.ownerOf(item)))
+  const gone = new Set(erased.map(({ item }) => item.requestId))
+  const left = kept.filter(({ event }) => !gone.has(event.requestId) && !isErased(visitorOf(event)))
+  return [...left, ...erased.map(({ cells }) => asRow(cells(), 'erased'))]
 }
 
 const isCommand = (bytes: Uint8Array): boolean => {
@@ -269,11 +271,12 @@ async function checkVisitors(facts: Facts, rows: readonly Row[]): Promise<void> 
   const parted = new Set(
     all.splits().flatMap(({ split: { env, visitorId, to } }) => [visitorId, to].map((id) => `${env}/${id}`)),
   )
-  const owners = new Map(all.splits().flatMap(({ split }) => split.requestIds.map((id) => [id, split.to] as const)))
-  // What ClickHouse refused was never moved there.
-  const ownerOf = ({ event, kept }: Row) =>
-    (kept === 'stored' ? undefined : owners.get(event.requestId)) ?? holderOf(event)
-  const visitors = groupBy(rows, (row) => `${row.event.env}/${ownerOf(row)}`)
+  // What ClickHouse has was moved there, and what it refused never was.
+  const ownerOf = ({ event, kept }: Row) => {
+    const item = { ...event, visitorId: holderOf(event) }
+    return kept === 'stored' ? visitorOf(item) : all.ownerOf(item)
+  }
+  const visitors = groupBy(rows, ownerOf)
   for (const [id, those] of visitors) {
     if (exempt.isVisitor(id)) continue
     const isParted = parted.has(id)

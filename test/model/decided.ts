@@ -35,6 +35,8 @@ export interface DecidedSoFar {
   erasures(): readonly Decided[]
   splits(): readonly { readonly partition: number; readonly split: DecidedSplit }[]
   erasureOf(visitor: string): Decided | undefined
+  /** Whose visit it is, in `visitorOf`'s words: the last one it was split off to. */
+  ownerOf(item: Pick<DecidedItem, 'env' | 'requestId' | 'visitorId'>): string
 }
 
 export const visitorOf = ({ env, visitorId }: { readonly env: Env; readonly visitorId: string }): string =>
@@ -49,6 +51,8 @@ export function openDecided(log: LogStore): DecidedSoFar {
   const erasures: Decided[] = []
   const splits: { readonly partition: number; readonly split: DecidedSplit }[] = []
   const firstErasures = new Map<string, Decided>()
+  /** In the order of the log: the home of a record is that of all it was split into. */
+  const splitsOf = new Map<string, DecidedSplit[]>()
 
   const push = (map: Map<string, DecidedEvent[]>, key: string, event: DecidedEvent) => {
     const those = map.get(key)
@@ -57,7 +61,10 @@ export function openDecided(log: LogStore): DecidedSoFar {
   }
 
   function add(partition: number, record: StoredRecord, { items, erasure, split, ...rest }: EventsRecord): void {
-    if (split !== undefined) splits.push({ partition, split })
+    if (split !== undefined) {
+      splits.push({ partition, split })
+      for (const id of split.requestIds) splitsOf.set(id, [...(splitsOf.get(id) ?? []), split])
+    }
     items.forEach((item, index) => {
       let cells: readonly unknown[] | null = null
       const event = {
@@ -98,5 +105,10 @@ export function openDecided(log: LogStore): DecidedSoFar {
     erasures: current(() => erasures),
     splits: current(() => splits),
     erasureOf: current((visitor) => firstErasures.get(visitor)),
+    ownerOf: current(({ env, requestId, visitorId }) => {
+      let owner = visitorId
+      for (const split of splitsOf.get(requestId) ?? []) if (split.visitorId === owner) owner = split.to
+      return visitorOf({ env, visitorId: owner })
+    }),
   }
 }

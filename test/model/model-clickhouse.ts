@@ -1,6 +1,7 @@
 // ClickHouse as small as it can be: tables of rows, a window of insert tokens, the deletes of erasures, the updates of splits, and
 // the questions about events, told apart by their parameters.
 
+import { hash } from 'node:crypto'
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { COLUMNS } from '../../src/events/row.ts'
@@ -18,8 +19,15 @@ export interface ClickHouseStore {
   readonly tokens: Map<string, string[]>
   /** By partition of the log: whose events ever had a row. */
   readonly seqs: Map<number, Set<number>>
+  /** Tokens and digests of the rows that ever were in quarantine. */
+  readonly refused: Set<string>
 }
-export const createClickHouseStore = (): ClickHouseStore => ({ rows: new Map(), tokens: new Map(), seqs: new Map() })
+export const createClickHouseStore = (): ClickHouseStore => ({
+  rows: new Map(),
+  tokens: new Map(),
+  seqs: new Map(),
+  refused: new Set(),
+})
 
 export const TOKENS_MAX = 100
 /** A row with this text in it is refused by the engine. */
@@ -27,6 +35,8 @@ export const BAD_ROW = 'a row nobody can store'
 
 const CELLS = new Map<string, number>(COLUMNS.map((name, at) => [name, at]))
 const RAW = QUARANTINE_COLUMNS.indexOf('raw')
+const REFUSED_TOKEN = QUARANTINE_COLUMNS.indexOf('token')
+const ERASURE_ID = 3
 const cellOf = ({ cells }: StoredRow, column: (typeof COLUMNS)[number]): unknown => cells[CELLS.get(column) as number]
 const isOf = (row: StoredRow, { workspace, env }: Params): boolean =>
   cellOf(row, 'workspace_id') === workspace && cellOf(row, 'env') === env
@@ -81,12 +91,13 @@ const holderOf = (row: StoredRow): unknown =>
   (JSON.parse(String(cellOf(row, 'detail'))) as { own?: string }).own ?? cellOf(row, 'visitor_id')
 
 /** The row as a split leaves it. */
-function movedRow(row: StoredRow, { from, to, ids, first }: Params): StoredRow {
+function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): StoredRow {
   const at = (ids as readonly unknown[]).indexOf(cellOf(row, 'request_id'))
   if (at < 0 || holderOf(row) !== from) return row
   const cells = [...row.cells]
   const { own: _, ...detail } = JSON.parse(String(cellOf(row, 'detail'))) as Record<string, unknown>
-  const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits: at + 1 }
+  const total_visits = (visits as readonly number[])[at]
+  const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits }
   for (const [name, value] of Object.entries(changes)) cells[CELLS.get(name) as number] = value
   cells[CELLS.get('last_seen_at') as number] = cellOf(row, 'ts')
   return { ...row, cells }
@@ -123,6 +134,8 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         const stored = store.rows.get(table) ?? []
         stored.push(...parsed)
         store.rows.set(table, stored)
+        for (const { cells } of table === 'quarantine' ? parsed : [])
+          store.refused.add(`${cells[REFUSED_TOKEN]} ${hash('sha256', String(cells[RAW]), 'hex')}`)
         for (const row of table === 'events' ? parsed : []) {
           const home = Number(cellOf(row, 'log_partition'))
           const seqs = store.seqs.get(home) ?? new Set()
@@ -132,13 +145,20 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
       const torn = () => {
         const tokens = store.tokens.get(table) ?? []
         store.tokens.set(table, tokens)
-        if (table === 'events' && !tokens.includes(token) && !text.includes(BAD_ROW)) tokens.push(token)
+        if (!tokens.includes(token) && !(table === 'events' && text.includes(BAD_ROW))) tokens.push(token)
       }
       return host.call(`insert ${table} ${token}`, effect, { twice: true, torn })
     },
     async query<Row>(_sql: string, params: Params = {}) {
       return host.call('query', () => {
         const rows = store.rows.get('events') ?? []
+        if (params.erasureId !== undefined) {
+          const its = (store.rows.get('erasures') ?? []).filter(({ cells }) => cells[ERASURE_ID] === params.erasureId)
+          return [{ rows: its.length } as Row]
+        }
+        if (params.digest !== undefined) {
+          return [{ rows: Number(store.refused.has(`${params.token} ${params.digest}`)) } as Row]
+        }
         if (params.home !== undefined) return seqsOf(store, params) as Row[]
         if (params.moved !== undefined) return [{ rows: countMoved(rows, params) } as Row]
         if (params.id === undefined) return page(rows, params) as Row[]

@@ -200,7 +200,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R9',
     what: 'every attempt of an insert has a token of its own',
-    seed: 25,
+    seed: 55,
     tamper: {
       ports(of, ports) {
         if (of !== 'sink') return ports

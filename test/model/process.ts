@@ -185,12 +185,18 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     for (const requestId of requestIds) {
       const event = await reads.byId(workspace.id, env, requestId)
       if (event !== null && event !== 'pending')
-        found.push({ requestId, from: event.identity.holder ?? event.visitorId })
+        found.push({
+          requestId,
+          from: event.identity.holder ?? event.visitorId,
+          isVisit: event.evaluationError === null,
+        })
     }
     const one = found[0]
     if (one === undefined) return null
     const ids = await visitors.idsOf(workspace.id, env, one.from)
-    const its = found.filter(({ from }) => ids.includes(from))
+    const holders = new Set(found.filter(({ isVisit }) => isVisit).map(({ from }) => from))
+    const its = found.filter(({ from }) => ids.includes(from) && holders.has(from))
+    if (its.length === 0) return null
     const named = its.map(({ requestId }) => requestId)
     const made = () => repeatedSplit(portsOf('reads').kv, workspace.id, env, ids, named)
     const drawId = (from: string): string => {
@@ -202,6 +208,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     const parts = [...new Set(its.map(({ from }) => from))].map((from) => ({
       ...{ from, to: drawId(from), generations: [] },
       requestIds: byTime(its.filter((event) => event.from === from).map(({ requestId }) => requestId)),
+      uncounted: its.filter((event) => event.from === from && !event.isVisit).map(({ requestId }) => requestId),
     }))
     const data = { visitorId: one.from, parts, partitions, keptMs: 10_000_000 }
     const draft = { type: 'visitor.split', workspace: workspace.id, env, actor: 'model', data } as const

@@ -4,8 +4,9 @@ import { readdirSync, rmSync } from 'node:fs'
 import t from 'tap'
 import { COLUMNS, EVENTS_TABLE, toRow } from '../../src/events/row.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
-import { eraseRows } from '../../src/sink/erase.ts'
-import { insertLost } from '../../src/sink/lost.ts'
+import { ERASURES_TABLE, eraseRows } from '../../src/sink/erase.ts'
+import { QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
+import { insertLost, insertLostRow, isRefused } from '../../src/sink/lost.ts'
 import { openEngine } from '../helpers/engine.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
@@ -61,4 +62,42 @@ t.test('rows whose insert is remembered without them are inserted after all, and
   t.same(await seqs(), kept, 'and what was erased stays erased')
   await insertLost(clickhouse, rows, TOKEN)
   t.same(await seqs(), kept)
+})
+
+t.test('a refused row and the row of an erasure come back as well when only their tokens are left', async (t) => {
+  const engine = await openEngine(t, 3_650)
+  let { clickhouse } = engine
+  const raw = `["ws","live","${ERASED}"]\n`
+  const refused = { raw, token: TOKEN }
+  const line = Buffer.from(`${JSON.stringify([clock.now(), EVENTS_TABLE, 3, TOKEN, 'refused', raw])}\n`)
+  const row = { table: QUARANTINE_TABLE, columns: QUARANTINE_COLUMNS, line, token: `${TOKEN}/0/bad` }
+  const erasure = { workspace: 'ws', env: 'live', visitorId: ERASED, erasureId: 'era_2', at: clock.now() } as const
+  const insert = () => clickhouse.insert(row.table, row.columns, row.line, { token: row.token })
+  const rowsOf = async (table: string) =>
+    (await clickhouse.query<{ rows: number }>(`SELECT count() AS rows FROM ${table}`))[0]?.rows
+  await eraseRows(clickhouse, erasure, 3, 'test')
+  t.equal(await isRefused(clickhouse, 3, refused), false)
+  await insert()
+  t.equal(await isRefused(clickhouse, 3, refused), true)
+
+  const parts = await clickhouse.query<{ path: string }>(
+    `SELECT path FROM system.parts WHERE active AND rows > 0 AND table IN ('${QUARANTINE_TABLE}', '${ERASURES_TABLE}')`,
+  )
+  t.equal(parts.length, 2)
+  clickhouse = await engine.reopen(() => {
+    for (const { path } of parts) rmSync(path, { recursive: true })
+  })
+  await insert()
+  t.equal(await isRefused(clickhouse, 3, refused), false, 'a repetition adds nothing')
+  for (let i = 0; i < 2; i++) {
+    await insertLostRow(clickhouse, row, () => isRefused(clickhouse, 3, refused))
+    t.equal(await rowsOf(QUARANTINE_TABLE), 1)
+  }
+  await eraseRows(clickhouse, erasure, 3, 'test')
+  t.equal(await rowsOf(ERASURES_TABLE), 0, 'nor does this one')
+  t.equal(await isRefused(clickhouse, 3, refused), true, 'what was deleted is not lost')
+  for (let i = 0; i < 2; i++) {
+    await eraseRows(clickhouse, erasure, 3, 'test', true)
+    t.equal(await rowsOf(ERASURES_TABLE), 1)
+  }
 })

@@ -40,8 +40,10 @@ export interface Board {
   take(news: CounterNews): void
   /** Whether counters of the key must be loaded before it can be asked for, or added to. */
   missing(key: number): boolean
-  /** Partitions that are not named have stored none. */
-  load(key: number, stored: readonly StoredCounter[]): void
+  /** How many partitions were opened so far: whoever asks for counters says with them when that was. */
+  openings(): number
+  /** Partitions that are not named have stored none. Of one that was opened since they were asked for they may be older than what it has. */
+  load(key: number, stored: readonly StoredCounter[], askedAt?: number): void
   /** Of every partition that counted the key. */
   of(key: number): readonly Counters[]
   /** Adds an event of a partition that is open here. */
@@ -104,6 +106,8 @@ export function createBoard(partitions: number, keysMax: number): Board {
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
   const dirty = new Map<number, Set<number>>()
   const storing = new Map<number, Set<number>>()
+  let openings = 0
+  const openedAt = new Map<number, number>()
 
   function follow({ partition, seq, counted }: Tidings): void {
     const waiting = pending[partition] as Map<number, Pending[]>
@@ -168,6 +172,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     open(partition) {
       drop(partition)
       dirty.set(partition, new Set())
+      openedAt.set(partition, ++openings)
     },
     forget(partition) {
       drop(partition)
@@ -183,13 +188,18 @@ export function createBoard(partitions: number, keysMax: number): Board {
       news.storedTo.forEach((seq, partition) => void settle(partition, seq))
     },
     missing: (key) => entries.get(key)?.isLoaded !== true,
-    load(key, stored) {
+    openings: () => openings,
+    load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? { of: new Array(partitions).fill(undefined), isLoaded: false, used: false }
-      for (const counter of stored) entry.of[counter.partition] ??= open(counter, key)
-      for (let partition = 0; partition < partitions; partition++) {
-        entry.of[partition] ??= open({ partition, seq: 0, packed: null }, key)
+      // The owner before may have stored more since; whoever needs the counters asks again.
+      const isOld = (partition: number) => dirty.has(partition) && (openedAt.get(partition) as number) > askedAt
+      for (const counter of stored) {
+        if (!isOld(counter.partition)) entry.of[counter.partition] ??= open(counter, key)
       }
-      entry.isLoaded = true
+      for (let partition = 0; partition < partitions; partition++) {
+        if (!isOld(partition)) entry.of[partition] ??= open({ partition, seq: 0, packed: null }, key)
+      }
+      entry.isLoaded = entry.of.every((followed) => followed !== undefined)
       entries.set(key, entry)
     },
     of(key) {

@@ -5,6 +5,7 @@ import t from 'tap'
 import { readCounters } from '../../../src/engine/checkpoint.ts'
 import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
 import { type Counted, flattenItems, packCounted } from '../../../src/engine/velocity/counted.ts'
+import { countEvents, unpackCounters } from '../../../src/engine/velocity/counters.ts'
 import {
   type CounterFeed,
   newToldCounters,
@@ -313,4 +314,26 @@ t.test('what is stored under an account and an address stays apart', async (t) =
   )
   t.equal(board.dirtyCount(0), 0)
   t.equal(VELOCITY, 'velocity')
+})
+
+t.test('counters read before a partition was taken over are not taken for what it has', async (t) => {
+  const counted = { at: T0, ipKey: 7, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null }
+  const before = createBoard(2, 10)
+  before.open(1)
+  before.load(7, [])
+  before.add(1, counted)
+  const [[, packed]] = before.takeDirty(1) as [[number, Uint8Array]]
+
+  const board = createBoard(2, 10)
+  board.open(0)
+  const askedAt = board.openings()
+  // Its owner before stores it meanwhile.
+  board.open(1)
+  board.load(7, [{ partition: 1, seq: 0, packed: null }], askedAt)
+  t.ok(board.missing(7), 'they are asked for again')
+  board.load(7, [{ partition: 1, seq: 4, packed }], board.openings())
+  t.notOk(board.missing(7))
+  board.add(1, { ...counted, visitor: 3 })
+  const [[, stored]] = board.takeDirty(1) as [[number, Uint8Array]]
+  t.equal(countEvents(unpackCounters(stored), T0, DAY), 2)
 })
