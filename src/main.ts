@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
+import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
 import { systemClock } from './lib/clock.ts'
@@ -16,6 +16,7 @@ import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
+import { helpText } from './ops/settings-text.ts'
 import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
@@ -27,8 +28,8 @@ fingerpost data update      fetch and compile the lists about IP addresses that 
 fingerpost corrections export
                             print pairs of visitors that were merged or split by hand, as lines of JSON
 fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret S]
-                            post what happens in the test environment to a receiver under development; the test
-                            secret key comes from FINGERPOST_KEY
+                            post what happens in the test environment to a receiver under development; its secret
+                            key comes from FINGERPOST_TEST_SECRET_KEY, the service from --url or FINGERPOST_URL
 fingerpost keygen [--json]  print a well-formed set of four keys
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
                             add a made-up history, to try things on; the same seed again adds nothing
@@ -94,7 +95,9 @@ async function start(roleList: string | undefined): Promise<void> {
   const app = await started
   const scheme = config['tls.certFile'] === '' ? 'http' : 'https'
   const host = config['http.host'].includes(':') ? `[${config['http.host']}]` : config['http.host']
-  process.stdout.write(`${welcomeText({ url: `${scheme}://${host}:${app.port}`, keys: app.generatedKeys })}\n\n`)
+  const listensOn = `${scheme}://${host}:${app.port}`
+  const url = config['http.publicUrl'] || listensOn
+  process.stdout.write(`${welcomeText({ listensOn, url, keys: app.generatedKeys })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -146,11 +149,12 @@ interface ListenOptions {
 }
 
 async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOptions): Promise<void> {
-  const { FINGERPOST_KEY: key = '' } = process.env
+  const config = readConfig(process.env)
+  const key = config['keys.testSecret']
   if (!URL.canParse(forward)) throw new BadSetting('--forward takes the address of a receiver')
   if (shape !== 'A' && shape !== 'B') throw new BadSetting('--shape takes A or B')
-  if (key === '') throw new BadSetting('FINGERPOST_KEY must hold a secret key of the test environment')
-  const service = url ?? `http://localhost:${readConfig(process.env)['http.port']}`
+  if (key === '') throw new BadSetting('FINGERPOST_TEST_SECRET_KEY must hold a secret key of the test environment')
+  const service = url ?? (config['http.publicUrl'] || `http://localhost:${config['http.port']}`)
   if (!URL.canParse(service)) throw new BadSetting('--url takes the address of the service')
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
