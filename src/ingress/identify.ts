@@ -4,7 +4,7 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import type { StoredEvent } from '../domain/event.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
-import type { Answer, Header, HttpRequest, HttpResponse } from '../http/message.ts'
+import type { Answer, Header, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import { presentResult } from '../identity/result.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -25,7 +25,7 @@ export interface IdentifyNeeds {
   readonly retentionDays: (workspace: string) => number
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
-  readonly present: (error: unknown) => HttpResponse
+  readonly present: Present
   readonly findEvent: (workspace: string, env: StoredEvent['env'], requestId: string) => Promise<StoredEvent | null>
 }
 
@@ -75,7 +75,8 @@ function checkMediaType(contentType: string, fromQuery: boolean): void {
 }
 
 export function serveIdentify(needs: IdentifyNeeds): void {
-  const { http, auth, accept, clock, present } = needs
+  const { http, auth, accept, clock } = needs
+  const present = (error: unknown, context: unknown) => needs.present(error, { route: PATH, context })
 
   const clientOf = (request: HttpRequest) =>
     findClient(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
@@ -92,7 +93,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       if (taken !== null) return taken.then(() => admit(request, caller, fromQuery))
       return admit(request, caller, fromQuery)
     } catch (error) {
-      return present(error)
+      return present(error, request.context)
     }
   }
 
@@ -107,11 +108,11 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     if ('body' in outcome) {
       answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
     } else if ('failure' in outcome) {
-      answer(present(outcome.failure))
+      answer(present(outcome.failure, { caller }))
     } else if (outcome.conflict) {
-      answer(present(new ApiError('idempotency_conflict', { field: 'nonce' })))
+      answer(present(new ApiError('idempotency_conflict', { field: 'nonce' }), { caller }))
     } else {
-      respondOriginal(caller, outcome.original).then(answer, (error) => answer(present(error)))
+      respondOriginal(caller, outcome.original).then(answer, (error) => answer(present(error, { caller })))
     }
   }
 
@@ -124,7 +125,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   function handle(request: HttpRequest, answer: Answer): undefined {
     const { caller, client } = request.context as Context
-    const refused = (error: unknown) => answer(present(error))
+    const refused = (error: unknown) => answer(present(error, { caller }))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
         request.body,

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -14,6 +13,7 @@ import { join } from 'node:path'
 import type { Clock } from './clock.ts'
 import { Unreadable } from './failures.ts'
 import { type FolderLock, isLockFile, lockFolder } from './folder-lock.ts'
+import { makeFolder } from './make-folder.ts'
 
 export interface DataFolderConfig {
   /** The newest format this build reads and the one it writes. */
@@ -48,7 +48,7 @@ const PARTITIONS_MAX = 1_024
  * Needs a local disk: the claim is not seen from another machine.
  */
 export async function claimDataFolder(dir: string, config: DataFolderConfig): Promise<DataFolder> {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   // Looking first keeps a lock out of folders that belong to someone else.
   readFormat(dir, config.format)
   const lock = await lockFolder(dir, config)

@@ -272,7 +272,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       deadlineMs: 10_000,
       retentionDays: () => 30,
       trustedProxies: [],
-      present: openPresent((error) => onFailure('ingress', error)),
+      present: openPresent(
+        (error) => onFailure('ingress', error),
+        () => 'call',
+      ),
       refusal: () => null,
       findEvent: async (workspaceId, env, requestId) => {
         const event = await reads.byId(workspaceId, env, requestId)
