@@ -88,9 +88,13 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
   })
 }
 
+/** What this process makes is for its user alone, files of libraries included. */
+const beSecretive = () => void process.umask(0o077)
+
 async function start(roleList: string | undefined): Promise<void> {
   if (!isNative())
     throw new BadSetting(`this build serves HTTP on Node.js 20 for x64 with glibc only, not on ${process.version}`)
+  beSecretive()
   const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])
   for (const warning of warnings(config)) log.warn({}, warning)
@@ -132,6 +136,7 @@ type Commands = Awaited<ReturnType<typeof loadCommands>>
 
 /** Runs a command on the deployment the settings name; says in one line what it did. */
 async function maintain(work: (run: Commands, config: Config, log: Logger) => Promise<string>): Promise<void> {
+  beSecretive()
   const config = readConfig(process.env)
   ignoreLmdbRejections()
   process.stdout.write(`${await work(await loadCommands(), config, openLogger(config['logging.level']))}\n`)
@@ -140,6 +145,7 @@ async function maintain(work: (run: Commands, config: Config, log: Logger) => Pr
 
 /** The lines are all that goes to stdout. */
 async function exportCorrections(): Promise<void> {
+  beSecretive()
   const config = readConfig(process.env)
   ignoreLmdbRejections()
   const { runCorrectionsExport } = await loadCommands()
