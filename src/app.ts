@@ -17,13 +17,11 @@ import {
   outgoingSettings,
   webhookIps,
 } from './config.ts'
-import { bootstrap, prepareDeployment } from './control/bootstrap.ts'
+import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { startControl } from './control/role.ts'
-import type { Submitter } from './control/submit.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
-import { ApiError } from './domain/errors.ts'
-import { makeObjectId } from './domain/ids.ts'
+import { makeCallId, makeObjectId } from './domain/ids.ts'
 import { startEngine, startEngineThreads } from './engine/role.ts'
 import { type Http, isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
@@ -66,9 +64,12 @@ export interface App {
 
 const random = openRandom()
 
-/** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
-export async function startApp(config: Config, build: Build, logger: Logger): Promise<App> {
-  const lifetime = createLifetime(logger)
+/**
+ * Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. `unwanted` ends
+ * waiting for servers.
+ */
+export async function startApp(config: Config, build: Build, logger: Logger, unwanted: AbortSignal): Promise<App> {
+  const lifetime = createLifetime(logger, unwanted)
   try {
     // Loaded only where they are used: the clients of the servers would lengthen every start on one machine.
     const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
@@ -103,7 +104,7 @@ async function startRoles(
 
   /** A server that answered a moment ago may fail a call, and is waited for like one that does not answer yet. */
   function insist<T>(call: () => Promise<T>): Promise<T> {
-    return isCluster ? patiently(call, 'a server', logger, lifetime.stopping) : call()
+    return isCluster ? patiently(call, 'a server', logger, lifetime.waiting) : call()
   }
 
   /** Works on each name: all of them when alone, else this process's share among those of its group. */
@@ -123,19 +124,9 @@ async function startRoles(
     roles.has('api') || roles.has('dispatcher')
       ? await insist(() => openOutgoing({ ...needs, version: build.version, settings: outgoingSettings(config) }))
       : null
-  const booted = control === null ? null : await insist(() => boot(control.submit))
-
-  async function boot(submit: Submitter['submit']) {
-    for (;;) {
-      try {
-        return await bootstrap({ kv, submit, random, seeds: keySeeds(config) })
-      } catch (error) {
-        // The lease on `changes` may be that of a process that has just died.
-        if (!(isCluster && error instanceof ApiError && error.code === 'unavailable')) throw error
-        logger.warn({}, 'waiting for the control plane')
-      }
-    }
-  }
+  const keys = { kv, random, seeds: keySeeds(config) }
+  const boot = isCluster ? patientBootstrap(logger, lifetime.waiting) : bootstrap
+  const booted = control === null ? null : await insist(() => boot({ ...keys, submit: control.submit }))
 
   const engine = threads === null ? null : await startEngine({ ...needs, ...settings, threads, deployment })
   if (engine !== null) {
@@ -215,7 +206,10 @@ async function startRoles(
 
   const { 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
-  const present = openPresent((error) => logger.error({ error }, 'a request failed'))
+  const present = openPresent(
+    (error, call) => logger.error({ ...call, error }, 'a request failed'),
+    () => makeCallId(clock.now(), random),
+  )
   const listen = (host: string, port: number) =>
     openHttp({
       ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },

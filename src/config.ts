@@ -1,5 +1,5 @@
-// From the table of settings to the frozen Config, the environment names, --help and config/default.json. Unknown settings
-// and unsafe combinations are refused by name.
+// From the table of settings to the frozen Config, and the environment names. Unknown settings and unsafe combinations are
+// refused by name.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import type { WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { parseDatetime } from './lib/datetime.ts'
+import { isServiceLink } from './lib/kubernetes.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
@@ -26,7 +27,8 @@ const upper = (text: string): string =>
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('.', '_')
     .toUpperCase()
-const environmentNames = ({ name, alias }: Setting): string[] => [
+/** The short name first. */
+export const environmentNames = ({ name, alias }: Setting): string[] => [
   ...(alias === undefined ? [] : [PREFIX + alias]),
   PREFIX + upper(name),
 ]
@@ -85,16 +87,23 @@ function fromFile(path: string, values: Map<string, Value>): void {
   }
 }
 
-function fromEnvironment(env: NodeJS.ProcessEnv, values: Map<string, Value>): void {
+/** The variables that Kubernetes put there, which are nobody's settings. */
+function fromEnvironment(env: NodeJS.ProcessEnv, values: Map<string, Value>): string[] {
+  const ignored: string[] = []
   const byName = new Map(
     settings.flatMap((setting) => environmentNames(setting).map((name) => [name, setting] as const)),
   )
   for (const [variable, value] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || value === undefined) continue
+    if (isServiceLink(variable, value)) {
+      ignored.push(variable)
+      continue
+    }
     const setting = byName.get(variable)
     if (setting === undefined) throw new BadSetting(`unknown setting: ${variable}`)
     if (value !== '') values.set(setting.name, parse(setting, variable, value))
   }
+  return ignored
 }
 
 type Values = {
@@ -118,6 +127,8 @@ export interface Config extends Values {
   readonly isCluster: boolean
   /** Of a new deployment. */
   readonly partitions: number
+  /** Variables that were not read as settings, because Kubernetes had put them there. */
+  readonly ignored: readonly string[]
 }
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
@@ -127,7 +138,7 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const values = new Map<string, Value>(settings.map((s) => [s.name, s.standard]))
   const file = env[`${PREFIX}CONFIG`]
   if (file !== undefined && file !== '') fromFile(file, values)
-  fromEnvironment(env, values)
+  const ignored = fromEnvironment(env, values)
   const config = Object.fromEntries(values) as unknown as Values
   const cidrsOf = (name: 'http.trustedProxies' | 'webhooks.allowPrivateCidrs') =>
     config[name].map((text) => {
@@ -141,7 +152,7 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const isCluster = config['deployment.mode'] === 'cluster'
   const roles = readRoles(roleList === undefined ? config['process.roles'] : roleList.split(','), isCluster)
   const partitions = config['data.partitions'] || (isCluster ? 16 : 4)
-  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, partitions })
+  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, partitions, ignored })
 }
 
 function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<Role> {
@@ -166,6 +177,10 @@ function refuseUnsafe(config: Values): void {
     throw new BadSetting(
       `${name} ${config[name]} is not loopback: set tls.certFile and tls.keyFile, or http.allowPlainHttp behind a proxy that ends TLS`,
     )
+  }
+  const address = config['http.publicUrl']
+  if (address !== '' && !(/^https?:\/\/[^/?#@]+$/.test(address) && URL.canParse(address))) {
+    throw new BadSetting('http.publicUrl takes an address such as https://fingerpost.example, without a path')
   }
   if (config['http.adminPort'] !== 0 && config['http.adminPort'] === config['http.port']) {
     throw new BadSetting('http.adminPort is a port of its own, or 0')
@@ -256,6 +271,11 @@ function crossesNetworkInClear(addresses: readonly string[]): boolean {
 /** What to say about settings that are allowed and risky. */
 export function warnings(config: Config): string[] {
   const said: string[] = []
+  if (config.ignored.length > 0) {
+    said.push(
+      `not read, because Kubernetes sets them for a Service: ${config.ignored.join(', ')}; FINGERPOST_HTTP_PORT sets the port`,
+    )
+  }
   if (config['log.durability'] === 'relaxed') {
     said.push('log.durability is relaxed: an accepted identification can be lost when the machine loses power')
   }
@@ -275,24 +295,6 @@ export function warnings(config: Config): string[] {
     said.push(`plain HTTP on ${config['http.host']}: keys and visitor data travel unencrypted unless a proxy ends TLS`)
   }
   return said
-}
-
-/** The table as JSON by section: the content of config/default.json. */
-export function defaultsJson(): string {
-  const sections: Record<string, Record<string, Value>> = {}
-  for (const { name, standard } of settings) {
-    const [section, member] = name.split('.') as [string, string]
-    sections[section] = { ...sections[section], [member]: standard }
-  }
-  return `${JSON.stringify(sections, null, 2)}\n`
-}
-
-export function helpText(): string {
-  const lines = settings.map((s) => {
-    const standard = Array.isArray(s.standard) ? s.standard.join(',') : String(s.standard)
-    return `  ${environmentNames(s)[0]}\n      ${s.sentence}${standard === '' ? '' : ` Default ${standard}.`}`
-  })
-  return lines.join('\n')
 }
 
 /** For how long a workspace with these settings keeps its events, days. */

@@ -5,17 +5,19 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
-import { BadSetting, type Config, helpText, readConfig, warnings } from './config.ts'
+import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
-import { Unreadable } from './lib/failures.ts'
+import { Unavailable, Unreadable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
 import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
+import { isSystemFailure, reasonOf } from './lib/plain.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
+import { helpText } from './ops/settings-text.ts'
 import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
@@ -27,22 +29,31 @@ fingerpost data update      fetch and compile the lists about IP addresses that 
 fingerpost corrections export
                             print pairs of visitors that were merged or split by hand, as lines of JSON
 fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret S]
-                            post what happens in the test environment to a receiver under development; the test
-                            secret key comes from FINGERPOST_KEY
+                            post what happens in the test environment to a receiver under development; its secret
+                            key comes from FINGERPOST_TEST_SECRET_KEY, the service from --url or FINGERPOST_URL
 fingerpost keygen [--json]  print a well-formed set of four keys
+fingerpost --version        print the version
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
                             add a made-up history, to try things on; the same seed again adds nothing
 
 Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
 `
 
+/** Of a start that is no longer wanted. */
+const OPENING_MS_MAX = 4_000
+
 function readBuild(): Build {
   const info = JSON.parse(readFileSync(new URL('../build-info.json', import.meta.url), 'utf8')) as Partial<Build>
   return { version: info.version ?? 'unknown', commit: info.commit ?? 'unknown' }
 }
 
-/** Failures a person can act upon by their sentence alone; anything else is shown with its stack. */
-const isPlain = (error: unknown): error is Error =>
+function versionText(): string {
+  const { version, commit } = readBuild()
+  return `fingerpost ${version}${commit === 'unknown' ? '' : ` (${commit})`}`
+}
+
+/** Failures a person can act upon by their sentence alone. */
+const hasSentence = (error: unknown): error is Error =>
   error instanceof BadSetting ||
   error instanceof PortBusy ||
   error instanceof FolderInUse ||
@@ -61,6 +72,13 @@ const isPlain = (error: unknown): error is Error =>
       'CannotListen',
     ].includes(error.name))
 
+/** One line; only what nobody foresaw is shown with its stack. */
+function tellFailure(error: unknown): string {
+  if (hasSentence(error)) return `fingerpost: ${error.message}`
+  if (error instanceof Unavailable || isSystemFailure(error)) return `fingerpost: ${reasonOf(error)}`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
 /** lmdb rejects a promise of its own beside the one it gave us when a commit fails; any other ends the process. */
 function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => console.error(reason)): void {
   process.on('unhandledRejection', (reason) => {
@@ -70,31 +88,46 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
   })
 }
 
+/** What this process makes is for its user alone, files of libraries included. */
+const beSecretive = () => void process.umask(0o077)
+
 async function start(roleList: string | undefined): Promise<void> {
   if (!isNative())
     throw new BadSetting(`this build serves HTTP on Node.js 20 for x64 with glibc only, not on ${process.version}`)
+  beSecretive()
   const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])
   for (const warning of warnings(config)) log.warn({}, warning)
   ignoreLmdbRejections((reason) => log.error({ error: reason }, 'a promise was rejected and nobody looked'))
 
-  const started = startApp(config, readBuild(), log)
+  const unwanted = new AbortController()
+  const started = startApp(config, readBuild(), log, unwanted.signal)
   let stopping = false
   async function stop(signal: string): Promise<void> {
     // A group signal arrives twice, from the terminal and through npm: the second one must not cut the drain short.
     if (stopping) return
     stopping = true
     log.info({ signal }, 'stopping')
-    const app = await started.catch(() => null)
+    unwanted.abort()
+    const opened = started.catch(() => null)
+    // What waits for servers has accepted nothing, and one of them may never answer. One machine has none to wait for.
+    const app = await (config.isCluster
+      ? Promise.race([opened, systemClock.sleep(OPENING_MS_MAX).then(() => null)])
+      : opened)
     await app?.stop()
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
 
-  const app = await started
+  const app = await started.catch((error) => {
+    if (!stopping) throw error
+  })
+  if (app === undefined) return
   const scheme = config['tls.certFile'] === '' ? 'http' : 'https'
   const host = config['http.host'].includes(':') ? `[${config['http.host']}]` : config['http.host']
-  process.stdout.write(`${welcomeText({ url: `${scheme}://${host}:${app.port}`, keys: app.generatedKeys })}\n\n`)
+  const listensOn = `${scheme}://${host}:${app.port}`
+  const url = config['http.publicUrl'] || listensOn
+  process.stdout.write(`${welcomeText({ listensOn, url, keys: app.generatedKeys })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -103,6 +136,7 @@ type Commands = Awaited<ReturnType<typeof loadCommands>>
 
 /** Runs a command on the deployment the settings name; says in one line what it did. */
 async function maintain(work: (run: Commands, config: Config, log: Logger) => Promise<string>): Promise<void> {
+  beSecretive()
   const config = readConfig(process.env)
   ignoreLmdbRejections()
   process.stdout.write(`${await work(await loadCommands(), config, openLogger(config['logging.level']))}\n`)
@@ -111,6 +145,7 @@ async function maintain(work: (run: Commands, config: Config, log: Logger) => Pr
 
 /** The lines are all that goes to stdout. */
 async function exportCorrections(): Promise<void> {
+  beSecretive()
   const config = readConfig(process.env)
   ignoreLmdbRejections()
   const { runCorrectionsExport } = await loadCommands()
@@ -146,11 +181,12 @@ interface ListenOptions {
 }
 
 async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOptions): Promise<void> {
-  const { FINGERPOST_KEY: key = '' } = process.env
+  const config = readConfig(process.env)
+  const key = config['keys.testSecret']
   if (!URL.canParse(forward)) throw new BadSetting('--forward takes the address of a receiver')
   if (shape !== 'A' && shape !== 'B') throw new BadSetting('--shape takes A or B')
-  if (key === '') throw new BadSetting('FINGERPOST_KEY must hold a secret key of the test environment')
-  const service = url ?? `http://localhost:${readConfig(process.env)['http.port']}`
+  if (key === '') throw new BadSetting('FINGERPOST_TEST_SECRET_KEY must hold a secret key of the test environment')
+  const service = url ?? (config['http.publicUrl'] || `http://localhost:${config['http.port']}`)
   if (!URL.canParse(service)) throw new BadSetting('--url takes the address of the service')
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
@@ -160,28 +196,38 @@ async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOpti
   await listen(needs, { service, key, forward, shape, secret: secret ?? null }, stopping.signal)
 }
 
+const OPTIONS = {
+  json: { type: 'boolean', default: false },
+  version: { type: 'boolean', short: 'v', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+  role: { type: 'string' },
+  events: { type: 'string', default: '100000' },
+  days: { type: 'string', default: '30' },
+  seed: { type: 'string', default: '1' },
+  workspace: { type: 'string', default: 'default' },
+  env: { type: 'string', default: 'live' },
+  until: { type: 'string' },
+  forward: { type: 'string' },
+  url: { type: 'string' },
+  shape: { type: 'string', default: 'B' },
+  secret: { type: 'string' },
+} as const
+
+function readArguments() {
+  try {
+    return parseArgs({ allowPositionals: true, options: OPTIONS })
+  } catch (error) {
+    const [problem = ''] = (error as Error).message.split(/\. |\n/)
+    throw new BadSetting(`${problem}; see fingerpost --help`)
+  }
+}
+
 async function main(): Promise<void> {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: {
-      json: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-      role: { type: 'string' },
-      events: { type: 'string', default: '100000' },
-      days: { type: 'string', default: '30' },
-      seed: { type: 'string', default: '1' },
-      workspace: { type: 'string', default: 'default' },
-      env: { type: 'string', default: 'live' },
-      until: { type: 'string' },
-      forward: { type: 'string' },
-      url: { type: 'string' },
-      shape: { type: 'string', default: 'B' },
-      secret: { type: 'string' },
-    },
-  })
+  const { positionals, values } = readArguments()
   const [command = 'help', folder = ''] = positionals
   if (['backup', 'restore'].includes(command) && folder === '') throw new BadSetting(`${command} takes a folder`)
-  if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
+  if (values.version) process.stdout.write(`${versionText()}\n`)
+  else if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
   else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
   else if (command === 'start') await start(values.role)
   else if (command === 'rebuild') await maintain((run, config, log) => run.runRebuild(config, log))
@@ -196,6 +242,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${isPlain(error) ? `fingerpost: ${error.message}` : (error as Error).stack}\n`)
+  process.stderr.write(`${tellFailure(error)}\n`)
   process.exit(1)
 })

@@ -8,7 +8,9 @@ import { systemClock as clock } from './lib/clock.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { connectNats } from './lib/nats.ts'
+import { reasonOf } from './lib/plain.ts'
 import { openRandom } from './lib/random.ts'
+import { openRepeats } from './lib/repeats.ts'
 import { openFallbackLimits } from './limits/fallback.ts'
 import { openLimits } from './limits/open.ts'
 import { openJetStreamLog } from './log/jetstream.ts'
@@ -21,7 +23,7 @@ const DEPLOYMENT_ID_CHARS = 20
 export async function openCluster(config: Config, logger: Logger, lifetime: Lifetime): Promise<Ports> {
   const random = openRandom()
   const name = `fingerpost ${[...config.roles].join(',')}`
-  const { stopping } = lifetime
+  const { waiting } = lifetime
   const connection = await patiently(
     () =>
       connectNats({
@@ -35,7 +37,7 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
       }),
     'NATS',
     logger,
-    stopping,
+    waiting,
   )
   lifetime.onClose(() => connection.close())
   const bus = await openBus({ backend: 'nats', connection, prefix: config['nats.prefix'], onError: busError(logger) })
@@ -55,7 +57,7 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
       }),
     'JetStream',
     logger,
-    stopping,
+    waiting,
   )
   const { log, deployment } = jetStream
   lifetime.onClose(() => log.close())
@@ -64,14 +66,16 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
     clusterNodes: config['redis.clusterNodes'],
     name,
     clock,
-    onError: (error: unknown) => logger.warn({ error }, 'a connection to Redis failed'),
+    onError: openRepeats(clock, (error, times) =>
+      logger.warn({ times, why: reasonOf(error) }, 'a connection to Redis failed'),
+    ),
   }
   const kvConfig = { redis, prefix: config['redis.prefix'], unsorted: UNSORTED_COLLECTIONS, random }
-  const kv = await patiently(() => openRedisKv(kvConfig), 'Redis', logger, stopping)
+  const kv = await patiently(() => openRedisKv(kvConfig), 'Redis', logger, waiting)
   lifetime.onClose(() => kv.close())
   const limitsConfig = { backend: 'redis', redis, prefix: config['redis.prefix'] } as const
   const limits = openFallbackLimits({
-    shared: await patiently(() => openLimits(limitsConfig), 'Redis', logger, stopping),
+    shared: await patiently(() => openLimits(limitsConfig), 'Redis', logger, waiting),
     local: await openLimits({ backend: 'memory', clock }),
     clock,
   })

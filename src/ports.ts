@@ -13,6 +13,7 @@ import { claimDataFolder } from './lib/data-folder.ts'
 import { Unavailable } from './lib/failures.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import { reasonOf } from './lib/plain.ts'
 import type { Limits } from './limits/limits.ts'
 import { openLimits } from './limits/open.ts'
 import type { Log } from './log/log.ts'
@@ -30,7 +31,7 @@ export interface Ports {
   readonly limits: Limits
   /** Fails with Unavailable until `startHistory` has opened it. */
   readonly clickhouse: ClickHouse
-  /** Resolves when ClickHouse serves; fails when it never can. */
+  /** Resolves when ClickHouse serves, or when `signal` aborts; fails when it never can. */
   startHistory(signal: AbortSignal): Promise<void>
   readonly partitions: number
   /** Unlike that of any other deployment. */
@@ -103,10 +104,16 @@ export function openHistoryPort(
   lifetime.onClose(() => history.port.close())
   // A server may come later; an engine of our own that does not start never will.
   const startHistory = config.isCluster
-    ? (signal: AbortSignal) => patiently(() => history.start(), 'ClickHouse', logger, signal)
+    ? (signal: AbortSignal) =>
+        patiently(() => history.start(), 'ClickHouse', logger, signal).catch((error) => {
+          if (!signal.aborted) throw error
+        })
     : () => history.start()
   return { clickhouse: history.port, startHistory }
 }
+
+/** Of tries that failed, those that are told: fewer and fewer, then one a minute. */
+const isTold = (tries: number): boolean => Number.isInteger(Math.log2(tries)) || tries % 30 === 0
 
 /** Repeats what fails only because a server does not answer yet: every order of starting works. */
 export async function patiently<T>(
@@ -115,12 +122,12 @@ export async function patiently<T>(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<T> {
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     try {
       return await open()
     } catch (error) {
       if (!(error instanceof Unavailable) || signal.aborted) throw error
-      logger.warn({ error }, `waiting for ${what}`)
+      if (isTold(tries)) logger.warn({ tries, why: reasonOf(error) }, `waiting for ${what}`)
       await clock.sleep(RETRY_MS, signal)
     }
   }

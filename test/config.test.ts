@@ -3,7 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BadSetting, defaultsJson, helpText, readConfig } from '../src/config.ts'
+import { BadSetting, readConfig, warnings } from '../src/config.ts'
+import { defaultsJson, helpText } from '../src/ops/settings-text.ts'
 import { SETTINGS } from '../src/settings.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -31,6 +32,26 @@ t.test('short and long environment names mean the same setting, and the file los
   t.same(readConfig({ FINGERPOST_TRUSTED_PROXIES: '10.0.0.0/8, ::1' })['http.trustedProxies'], ['10.0.0.0/8', '::1'])
 })
 
+t.test('what Kubernetes sets for a Service of our name is no setting, and the port can still be set', async (t) => {
+  const links = {
+    FINGERPOST_SERVICE_HOST: '10.0.0.1',
+    FINGERPOST_SERVICE_PORT: '8080',
+    FINGERPOST_SERVICE_PORT_HTTP: '8080',
+    FINGERPOST_PORT: 'tcp://10.0.0.1:8080',
+    FINGERPOST_PORT_8080_TCP: 'tcp://10.0.0.1:8080',
+    FINGERPOST_PORT_8080_TCP_PROTO: 'tcp',
+    FINGERPOST_PORT_8080_TCP_PORT: '8080',
+    FINGERPOST_PORT_8080_TCP_ADDR: '10.0.0.1',
+    FINGERPOST_API_PORT: 'tcp://10.0.0.2:8080',
+    FINGERPOST_API_SERVICE_HOST: '10.0.0.2',
+  }
+  const config = readConfig({ ...links, FINGERPOST_HTTP_PORT: '9001' })
+  t.equal(config['http.port'], 9001)
+  t.same([...config.ignored].sort(), Object.keys(links).sort())
+  t.match(warnings(config), [/FINGERPOST_SERVICE_HOST.*FINGERPOST_HTTP_PORT sets the port/])
+  t.same(warnings(readConfig({})), [])
+})
+
 t.test('a setting that cannot be is refused with its name', async (t) => {
   const refused: [string, string, RegExp][] = [
     ['FINGERPOST_PROT', '1', /FINGERPOST_PROT/],
@@ -41,6 +62,8 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
     ['FINGERPOST_PUBLIC_KEY', 'pk_live_short', /keys.public/],
     ['FINGERPOST_OPERATOR_TOKEN', 'short', /32 characters/],
     ['FINGERPOST_HOST', '0.0.0.0', /not loopback/],
+    ['FINGERPOST_URL', 'fingerpost.example', /http.publicUrl takes an address/],
+    ['FINGERPOST_URL', 'https://fingerpost.example/path', /http.publicUrl takes an address/],
     ['FINGERPOST_TLS_CERT_FILE', '/cert.pem', /together/],
     ['FINGERPOST_CONFIG', '/nowhere.json', /cannot be read/],
   ]

@@ -16,22 +16,41 @@ import type { Header, HttpResponse, Present } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import type { Caller } from '../records/auth.ts'
 
+const CALL_ID = 'X-Request-Id'
 const NO_STORE: Header = ['Cache-Control', 'no-store']
 const RETRY_AFTER_SECONDS = 2
 
+/** What is logged of a failure, so that whoever quotes the call can be helped. */
+export interface FailedCall {
+  /** The X-Request-Id of its answer. */
+  readonly callId: string
+  readonly route: string
+  /** null: before the key was read, or without one. */
+  readonly workspace: string | null
+}
+
 /** For `HttpConfig.present`: turns whatever was thrown into an answer. `report` gets what nobody foresaw. */
-export function openPresent(report: (error: unknown) => void): Present {
-  return (error) => {
+export function openPresent(report: (error: unknown, call: FailedCall) => void, nextCallId: () => string): Present {
+  return (error, { route, context }) => {
     const known = asApiError(error)
-    if (known === null) report(error)
-    return presentError(known ?? new ApiError('internal_error'))
+    if (known !== null) return presentError(known)
+    const callId = nextCallId()
+    report(error, { callId, route, workspace: workspaceOf(context) })
+    return { ...presentError(new ApiError('internal_error')), commonHeaders: [[CALL_ID, callId]] }
   }
+}
+
+/** What `before` leaves for a handler is a caller, or has one. */
+function workspaceOf(context: unknown): string | null {
+  const { caller, workspace } = (context ?? {}) as Partial<Caller> & { readonly caller?: Caller }
+  return (workspace ?? caller?.workspace)?.id ?? null
 }
 
 /** For `HttpConfig.responseHeaders`: a call id on every answer, refusals included. */
 export function callHeaders(clock: Clock, random: RandomBytes): () => readonly Header[] {
-  return () => [['X-Request-Id', makeCallId(clock.now(), random)]]
+  return () => [[CALL_ID, makeCallId(clock.now(), random)]]
 }
 
 export function presentError(error: ApiError): HttpResponse {

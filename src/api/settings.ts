@@ -12,6 +12,13 @@ export const HTTP_SETTINGS = [
     sentence: 'Port to listen on; 0 takes a free one.',
   },
   {
+    name: 'http.publicUrl',
+    kind: 'text',
+    standard: '',
+    alias: 'URL',
+    sentence: 'Address under which clients reach it, such as https://fingerpost.example; empty: where it listens.',
+  },
+  {
     name: 'http.trustedProxies',
     kind: 'list',
     standard: [],

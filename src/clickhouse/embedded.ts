@@ -2,11 +2,11 @@
 // stops it at the end. Callers see failed calls and short waits, never a process.
 
 import { type ChildProcess, fork } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import type { ChildMessage } from './chdb.child.ts'
 import type { ClickHouse } from './clickhouse.ts'
 import { type HttpClickHouseConfig, openHttpClickHouse } from './client.ts'
@@ -58,7 +58,7 @@ interface Engine {
 export async function openEmbeddedClickHouse(config: EmbeddedConfig): Promise<EmbeddedClickHouse> {
   const { clock, log } = config
   const restartWaitMsMax = config.restartWaitMsMax ?? 5_000
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  makeFolder(config.dataDir)
 
   const closing = new AbortController()
   let engine: Engine | null = await startEngine(config)

@@ -1,11 +1,13 @@
 // The first start of a deployment: tells an empty one from a damaged one, writes the first positions, and creates the
 // default workspace with its keys. Every step may be repeated, so a start killed half-way is finished by the next one.
 
+import { ApiError } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import { base62, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import { keyForm, last4, makeKey } from '../domain/keys.ts'
 import { API_VERSIONS, type KeyKind, type Workspace } from '../domain/workspace.ts'
 import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Logger } from '../lib/logger.ts'
 import { must } from '../lib/must.ts'
 import { type Log, TOPICS } from '../log/log.ts'
 import type { CommandDraft, NewKey } from '../records/commands.ts'
@@ -146,6 +148,20 @@ export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): 
     },
   }
 }
+
+/** Among other processes: the lease on `changes` may be that of one that has just died. Waits until `signal` aborts. */
+export const patientBootstrap =
+  (logger: Pick<Logger, 'warn'>, signal: AbortSignal) =>
+  async (needs: BootstrapNeeds): Promise<Bootstrapped> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await bootstrap(needs)
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === 'unavailable') || signal.aborted) throw error
+        logger.warn({ tries }, 'waiting for the control plane')
+      }
+    }
+  }
 
 /** Throws ApiError unavailable when no owner of `changes` answers. */
 export async function createDefaultWorkspace(submit: Submitter['submit'], random: RandomBytes): Promise<void> {

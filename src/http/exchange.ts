@@ -139,10 +139,10 @@ export function openExchanges(config: ExchangeConfig) {
         const verdict = before(request)
         if (verdict instanceof Promise) {
           gateOpen = false
-          verdict.then(openGate, (error) => openGate(presenter.present(error)))
+          verdict.then(openGate, (error) => openGate(presenter.present(error, label, request.context)))
         } else refusal = verdict
       } catch (error) {
-        refusal = presenter.present(error)
+        refusal = presenter.present(error, label, request.context)
       }
     }
 
@@ -199,7 +199,7 @@ export function openExchanges(config: ExchangeConfig) {
 
     function fail(error: unknown): void {
       if (decided || over) log.warn({ err: error, route: label }, 'a handler failed after its request was over')
-      else answer(presenter.present(error))
+      else answer(presenter.present(error, label, request.context))
     }
 
     function answer(outcome: HttpResponse | Error): void {
@@ -208,7 +208,7 @@ export function openExchanges(config: ExchangeConfig) {
         return
       }
       decided = true
-      const response = presenter.checked(outcome, label)
+      const response = presenter.checked(outcome, label, request.context)
       closing ||= draining || !bodyIn
       // A closing answer given inside the server's callback would let it execute what follows in the same segment.
       if (closing && corked) setImmediate(send, response)

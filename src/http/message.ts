@@ -44,6 +44,8 @@ export interface HttpResponse {
   readonly contentType?: string
   /** Goes on behind `body` for as long as both sides like. A stream is not in flight: nobody waits for its end. */
   readonly stream?: (stream: HttpStream) => void
+  /** In place of `HttpConfig.responseHeaders`, where what those say has been told elsewhere already. */
+  readonly commonHeaders?: readonly Header[]
 }
 
 /** Gives the one answer; an Error goes through the presenter. Later calls, and calls after the client left, do nothing. */
@@ -72,8 +74,14 @@ export interface RouteOptions {
   readonly responseHeaders?: readonly Header[]
 }
 
+/** Which request failed: the pattern of its route, and what `before` wanted the handler to know. */
+export interface Failed {
+  readonly route: string
+  readonly context: unknown
+}
+
 /** Turns any failure into a response: those of errors.ts, and whatever handlers throw. */
-export type Present = (error: unknown) => HttpResponse
+export type Present = (error: unknown, failed: Failed) => HttpResponse
 
 /**
  * Called once per request. `pattern` is the route's, or '(unknown)', '(framing)', '(overload)';

@@ -86,7 +86,7 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
   })
   const router = openRouter<Route>()
   const refused = new Map<Resource<Route>, Route>()
-  let unknown = refusal('(unknown)', () => presenter.present(new RouteUnknown('no such path')))
+  let unknown = refusal('(unknown)', () => presenter.present(new RouteUnknown('no such path'), '(unknown)'))
 
   function makeRoute(pattern: string, handler: Handler, options: RouteOptions): Route {
     const deadlineMs = options.deadlineMs ?? DEADLINE_MS
@@ -163,7 +163,7 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
         resource,
         refusal(
           pattern,
-          () => presenter.present(new MethodNotAllowed(allow)),
+          () => presenter.present(new MethodNotAllowed(allow), pattern),
           options.responseHeaders ?? refused.get(resource)?.responseHeaders,
         ),
       )

@@ -15,9 +15,9 @@ const RESERVED = /^(?:content-length|content-type|transfer-encoding|connection)$
 
 export interface Presenter {
   /** Never throws; adds Allow and Retry-After where the failure calls for one. */
-  present(error: unknown): HttpResponse
+  present(error: unknown, route: string, context?: unknown): HttpResponse
   /** A response that is safe to write: this one, or the presented failure of this one. */
-  checked(outcome: HttpResponse | Error, pattern: string): HttpResponse
+  checked(outcome: HttpResponse | Error, route: string, context?: unknown): HttpResponse
   /** What every response carries. */
   commonHeaders(): readonly Header[]
 }
@@ -27,9 +27,9 @@ export function openPresenter(
   responseHeaders: (() => readonly Header[]) | null,
   log: HttpLog,
 ): Presenter {
-  function present(error: unknown): HttpResponse {
+  function present(error: unknown, route: string, context?: unknown): HttpResponse {
     try {
-      const response = presentError(error)
+      const response = presentError(error, { route, context })
       if (error instanceof MethodNotAllowed) return withHeader(response, 'Allow', error.allow)
       if (error instanceof DeadlineExceeded || error instanceof TooManyInFlight)
         return withHeader(response, 'Retry-After', String(error.retryAfterSeconds))
@@ -43,12 +43,12 @@ export function openPresenter(
   return {
     present,
 
-    checked(outcome, pattern) {
-      const response = outcome instanceof Error ? present(outcome) : outcome
+    checked(outcome, route, context) {
+      const response = outcome instanceof Error ? present(outcome, route, context) : outcome
       const fault = responseFault(response)
       if (fault === null) return response
-      log.error({ route: pattern, fault }, 'a response was replaced because it is unsafe')
-      const instead = present(new Error(`unsafe response: ${fault}`))
+      log.error({ route, fault }, 'a response was replaced because it is unsafe')
+      const instead = present(new Error(`unsafe response: ${fault}`), route, context)
       return responseFault(instead) === null ? instead : BARE_ERROR
     },
 
@@ -105,7 +105,7 @@ export function sendResponse(
   if (body !== undefined) raw.writeHeader('Content-Type', response.contentType ?? JSON_TYPE)
   if (headers !== undefined) for (const header of headers) raw.writeHeader(header[0], header[1])
   for (const header of routeHeaders) raw.writeHeader(header[0], header[1])
-  for (const header of presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
+  for (const header of response.commonHeaders ?? presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
   // What flushes the head; the end is for the stream to say.
   if (response.stream !== undefined && !headOnly) {
     raw.write(body ?? '\n')

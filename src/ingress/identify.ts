@@ -3,7 +3,7 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
-import type { Answer, Header, HttpRequest, HttpResponse } from '../http/message.ts'
+import type { Answer, Header, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
@@ -22,7 +22,7 @@ export interface IdentifyNeeds {
   readonly retentionDays: (workspace: string) => number
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
-  readonly present: (error: unknown) => HttpResponse
+  readonly present: Present
 }
 
 const PATH = '/v1/identify'
@@ -73,7 +73,8 @@ function checkMediaType(contentType: string, fromQuery: boolean): void {
 }
 
 export function serveIdentify(needs: IdentifyNeeds): void {
-  const { http, auth, accept, clock, present } = needs
+  const { http, auth, accept, clock } = needs
+  const present = (error: unknown, context: unknown) => needs.present(error, { route: PATH, context })
 
   const clientOf = (request: HttpRequest) =>
     findClient(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
@@ -90,7 +91,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       if (taken !== null) return taken.then(() => admit(request, caller, fromQuery))
       return admit(request, caller, fromQuery)
     } catch (error) {
-      return present(error)
+      return present(error, request.context)
     }
   }
 
@@ -101,14 +102,14 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return null
   }
 
-  function respondDecided(answer: Answer, outcome: Outcome, replayed: boolean): void {
-    if ('failure' in outcome) answer(present(outcome.failure))
+  function respondDecided(caller: Caller, answer: Answer, outcome: Outcome, replayed: boolean): void {
+    if ('failure' in outcome) answer(present(outcome.failure, { caller }))
     else answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
     const { caller, client } = request.context as Context
-    const refused = (error: unknown) => answer(present(error))
+    const refused = (error: unknown) => answer(present(error, { caller }))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
         request.body,
@@ -128,7 +129,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           hopsBefore: client.hopsBefore,
           header: (name) => request.header(name),
         },
-        (outcome, replayed) => respondDecided(answer, outcome, replayed),
+        (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),
         (requestId) =>
           answer({
             status: 202,

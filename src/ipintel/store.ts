@@ -1,7 +1,8 @@
 // Tables as files of one folder, replaced whole: a reader finds the old one or the new one, and the one before is kept.
 
-import { type FileHandle, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '../lib/make-folder.ts'
 import { type CompileInput, compileTable } from './compile.ts'
 import { BadSource, type Place, type SourceName } from './sources.ts'
 import { openTable, type Table, type TableInput, verifyTable } from './table.ts'
@@ -59,7 +60,7 @@ async function readShared(path: string): Promise<SharedArrayBuffer | null> {
 
 /** Puts a table in place of the one that is there. */
 export async function storeTable(dir: string, source: SourceName, image: SharedArrayBuffer): Promise<void> {
-  await mkdir(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   const path = tablePath(dir, source)
   const draft = `${path}.${process.pid}`
   await writeDurably(draft, Buffer.from(image))

@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -14,6 +13,8 @@ import { join } from 'node:path'
 import type { Clock } from './clock.ts'
 import { Unreadable } from './failures.ts'
 import { type FolderLock, isLockFile, lockFolder } from './folder-lock.ts'
+import { makeFolder } from './make-folder.ts'
+import { makePrivate } from './private-folder.ts'
 
 export interface DataFolderConfig {
   /** The newest format this build reads and the one it writes. */
@@ -39,20 +40,23 @@ const FORMAT_FILE = 'format.json'
 const FORMAT_DRAFT = 'format.json.new'
 /** Data about addresses may be fetched before there is anything else. */
 const IP_DATA = 'ip'
+/** Has files without number, which nobody else reaches once the folder is closed. */
+const HISTORY = 'clickhouse'
 const IGNORED: readonly string[] = [FORMAT_DRAFT, IP_DATA, 'lost+found']
 const PARTITIONS_MAX = 1_024
 
 /**
- * Makes the folder (0700) when it is missing and writes its format when it is empty. Throws FolderInUse while another
+ * Makes the folder when it is missing, private (0700, files 0600) in any case, and writes its format when it is empty. Throws FolderInUse while another
  * process has it, and Unreadable when it holds a newer format, a damaged format file, or files that are not ours.
  * Needs a local disk: the claim is not seen from another machine.
  */
 export async function claimDataFolder(dir: string, config: DataFolderConfig): Promise<DataFolder> {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   // Looking first keeps a lock out of folders that belong to someone else.
   readFormat(dir, config.format)
   const lock = await lockFolder(dir, config)
   try {
+    makePrivate(dir, [HISTORY])
     return withRelease(readFormat(dir, config.format) ?? writeFormat(dir, config), lock)
   } catch (error) {
     await lock.release()

@@ -6,6 +6,8 @@ import type { Logger } from './logger.ts'
 export interface Lifetime {
   /** Aborts when the process is to stop; background work ends by it. */
   readonly stopping: AbortSignal
+  /** Aborts then, or before: when nobody wants what is being opened any more. */
+  readonly waiting: AbortSignal
   /** Called in reverse order of registration by `close`. */
   onClose(close: () => Promise<void> | void): void
   /** Work that ends only with `stopping`: one that fails makes `failed` tell its name, and is waited for by `settle`. */
@@ -16,15 +18,17 @@ export interface Lifetime {
   close(): Promise<void>
 }
 
-export function createLifetime(log: Logger): Lifetime {
+export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
   const stopping = new AbortController()
   // Everything that runs in the background listens.
   setMaxListeners(0, stopping.signal)
+  const waiting = AbortSignal.any([stopping.signal, ...(unwanted === undefined ? [] : [unwanted])])
   const closers: (() => Promise<void> | void)[] = []
   const running: Promise<void>[] = []
   const failed: string[] = []
   return {
     stopping: stopping.signal,
+    waiting,
     onClose: (close) => void closers.push(close),
     run(name, work) {
       running.push(

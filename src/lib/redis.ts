@@ -39,8 +39,11 @@ const SLOTS_REFRESH_MS = 5_000
 export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
   const { clock, onError } = config
   const client = config.clusterNodes?.length ? makeCluster(config, config.clusterNodes) : makeSingle(config)
-  // Without a listener the client prints errors; the callers of failed commands are told anyway.
-  client.on('error', (error: unknown) => onError?.(error))
+  let isConnected = false
+  // Without a listener the client prints errors; the callers of failed commands are told anyway, and so is who connects.
+  client.on('error', (error: unknown) => {
+    if (isConnected) onError?.(error)
+  })
   const deadline = new AbortController()
   try {
     await Promise.race([
@@ -56,6 +59,7 @@ export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
   } finally {
     deadline.abort()
   }
+  isConnected = true
   void probe(client, clock)
   return client
 }

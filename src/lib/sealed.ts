@@ -1,10 +1,11 @@
 // Secrets at rest: texts encrypted under a master key that lies in a file of its own, each bound to what it belongs to.
 
 import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
 import { Unreadable } from './failures.ts'
+import { makeFolder } from './make-folder.ts'
 
 const KEY_BYTES = 32
 const IV_BYTES = 12
@@ -64,7 +65,7 @@ export function readMasterKey(path: string): Uint8Array | null {
 
 /** Makes the file, 0600, with a new key, and gives the key it has then: that of another process that was faster, maybe. */
 export function makeMasterKey(path: string, random: RandomBytes): Uint8Array {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   // Whole before it has its name: another process may be about to read it.
   const draft = `${path}.${Buffer.from(random(8)).toString('hex')}`
   try {

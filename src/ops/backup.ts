@@ -1,6 +1,6 @@
 // `fingerpost backup`: everything of a deployment in one folder, also while it runs in a cluster.
 
-import { mkdirSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
@@ -8,6 +8,7 @@ import { openRename, withoutErased } from '../jobs/forget-ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import type { Log, Topic } from '../log/log.ts'
 import { CHANGES_READER, SYSTEM } from '../records/scopes.ts'
 import { encodeLogRecord, type FrameWriter, openFrames } from './backup-files.ts'
@@ -88,7 +89,7 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
 }
 
 function claimFolder(dir: string): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  makeFolder(dir)
   if (readdirSync(dir).length > 0) throw new Unreadable(`${dir} is not empty: name a new folder for the backup`)
 }
 

@@ -2,13 +2,14 @@
 // it replaces, and only then put in its place, where running servers find it; one that fails leaves everything as it was.
 
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename } from 'node:fs/promises'
+import { readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CompileInput, compileTable } from '../ipintel/compile.ts'
 import { BadSource, type Place, type SourceName, type SourcePlaces } from '../ipintel/sources.ts'
 import { compileFiles, loadTable, storeTable, tablePath, writeDurably } from '../ipintel/store.ts'
 import { openTable, type Table, type TableInput } from '../ipintel/table.ts'
 import type { Clock } from '../lib/clock.ts'
+import { makeFolder } from '../lib/make-folder.ts'
 import { download } from './download.ts'
 import type { Progress } from './progress.ts'
 
@@ -122,7 +123,7 @@ const keptPath = (dir: string, source: SourceName, location: string): string =>
 
 /** Of several files that make a source one may change alone: what was fetched is kept. */
 async function keep({ dir }: DataUpdateNeeds, source: SourceName, { location, content }: CompileInput): Promise<void> {
-  await mkdir(join(dir, 'fetched'), { recursive: true, mode: 0o700 })
+  makeFolder(join(dir, 'fetched'))
   const path = keptPath(dir, source, location)
   const draft = `${path}.${process.pid}`
   await writeDurably(draft, content)

@@ -138,12 +138,17 @@ t.test(
   'a failure nobody foresaw says nothing about its cause, and a store that is down says when to retry',
   async (t) => {
     const unforeseen: unknown[] = []
+    const calls: unknown[] = []
     const failing = (path: string, error: unknown) => open({ method: 'GET', path, handle: () => Promise.reject(error) })
     const bug = new TypeError('secret internals')
-    const { send } = await openServer(t, {
-      onUnforeseen: (error) => unforeseen.push(error),
+    const { send, secret: key } = await openServer(t, {
+      onUnforeseen: (error, call) => {
+        unforeseen.push(error)
+        calls.push(call)
+      },
       routes: [
         failing('/bug', bug),
+        keyed({ method: 'GET', path: '/keyed-bug', access: 'any-key', handle: () => Promise.reject(bug) }),
         failing('/down', new Unavailable('redis://x')),
         failing('/full', new Full('disk')),
       ],
@@ -152,6 +157,9 @@ t.test(
     t.match(broken, { status: 500, body: { error: { code: 'internal_error' } } })
     t.notMatch(JSON.stringify(broken.body), /secret|TypeError/)
     t.same(unforeseen, [bug])
+    t.same(calls, [{ callId: broken.headers.get('x-request-id'), route: '/bug', workspace: null }])
+    const asked = await send('GET', '/keyed-bug', { key })
+    t.match(calls[1], { callId: asked.headers.get('x-request-id'), route: '/keyed-bug', workspace: /^ws_/ })
     for (const path of ['/down', '/full']) {
       const down = await send('GET', path)
       t.match(down, { status: 503, body: { error: { code: 'unavailable', retryAfter: 2 } } })

@@ -13,11 +13,11 @@ const SECRETS: Readonly<Record<string, string>> = {
   NATS_PASSWORD: 'nats-secret',
   REDIS_PASSWORD: 'redis-secret',
   HISTORY_PASSWORD: 'history-secret',
-  PUBLIC_KEY: keys.public,
-  SECRET_KEY: keys.secret,
-  TEST_PUBLIC_KEY: keys.testPublic,
-  TEST_SECRET_KEY: keys.testSecret,
-  OPERATOR_TOKEN: 'x'.repeat(32),
+  FINGERPOST_PUBLIC_KEY: keys.public,
+  FINGERPOST_SECRET_KEY: keys.secret,
+  FINGERPOST_TEST_PUBLIC_KEY: keys.testPublic,
+  FINGERPOST_TEST_SECRET_KEY: keys.testSecret,
+  FINGERPOST_OPERATOR_TOKEN: 'x'.repeat(32),
 }
 
 /** What compose puts in place of a variable. */

@@ -41,9 +41,9 @@ t.test('what happens in the test environment arrives, signed, at the address to 
   const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
   const main = fileURLToPath(new URL('../../server/main.js', import.meta.url))
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
-  const args = ['webhooks', 'listen', '--forward', url, '--url', service, '--secret', secret]
+  const args = ['webhooks', 'listen', '--forward', url, '--secret', secret]
   const command = spawn(process.execPath, [main, ...args], {
-    env: { ...process.env, FINGERPOST_KEY: keys.testSecret },
+    env: { ...process.env, FINGERPOST_URL: service, FINGERPOST_TEST_SECRET_KEY: keys.testSecret },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => command.kill())

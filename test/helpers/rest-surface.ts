@@ -19,6 +19,7 @@ import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
 import { openGuard } from '../../src/dispatcher/guard.ts'
 import type { Env } from '../../src/domain/event.ts'
+import { makeCallId } from '../../src/domain/ids.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
 import { openHttp } from '../../src/http/server.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
@@ -44,7 +45,8 @@ export interface Options {
   readonly clock?: Clock
   readonly outgoing?: Partial<Omit<WebhooksNeeds, 'kv' | 'submit'>>
   /** What handlers threw that is no ApiError; by default it fails the test. */
-  readonly onUnforeseen?: (error: unknown) => void
+  /** `call`: which one failed, of a request. */
+  readonly onUnforeseen?: (error: unknown, call?: unknown) => void
 }
 
 export interface Answer {
@@ -117,7 +119,7 @@ export async function openServer(t: Test, options: Options = {}) {
     inFlightMax: 100,
     clock: systemClock,
     log: { warn: () => {}, error: unforeseen },
-    present: openPresent(unforeseen),
+    present: openPresent(unforeseen, () => makeCallId(clock.now(), random)),
     observe: () => {},
     responseHeaders: callHeaders(systemClock, random),
   })

@@ -279,7 +279,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       deadlineMs: 10_000,
       retentionDays: () => 30,
       trustedProxies: [],
-      present: openPresent((error) => onFailure('ingress', error)),
+      present: openPresent(
+        (error) => onFailure('ingress', error),
+        () => 'call',
+      ),
       refusal: () => null,
       findEvent: reads.byId,
       fateOf: reads.fateOf,

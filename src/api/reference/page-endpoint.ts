@@ -100,7 +100,10 @@ function exampleAnswers(document: OpenApiDocument, { responses }: Operation): st
     .join('')
 }
 
-/** The path with the examples of its parameters. */
+/** In double quotes of a shell: a moment that is in range whenever the call is pasted. */
+const daysAgo = (days: number): string => `$(date -u -d '${days} days ago' +%FT%TZ)`
+
+/** The path with the examples of its parameters, for double quotes of a shell. */
 export function exampleUrl({ path, operation }: Endpoint): string {
   const { parameters = [] } = operation
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
@@ -110,24 +113,32 @@ export function exampleUrl({ path, operation }: Endpoint): string {
     .filter((one) => one.in === 'query' && one.required)
     .map(
       ({ name, schema }) =>
-        `${name}=${schema.format === 'date-time' ? (name === 'from' ? '2026-11-13T00:00Z' : '2026-11-20T00:00Z') : '…'}`,
+        `${name}=${schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…')}`,
     )
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`
 }
 
+/** For single quotes of a shell. A window's moments are made when the call is pasted: fixed ones are soon out of range. */
+const shellJson = (body: unknown): string =>
+  JSON.stringify(body, null, 2)
+    .replaceAll("'", `'\\''`)
+    .replaceAll(/"(since|until|from|to)": "\d{4}-[^"]*"/g, (_, name: string) => {
+      const days = name === 'since' || name === 'from' ? 7 : 0
+      return `"${name}": "'"${daysAgo(days)}"'"`
+    })
+
 export function curlOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
-  const body = operation.requestBody?.content[JSON_TYPE]?.example
+  // A POST without a length is no request.
+  const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)
   const lines = [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}"$FINGERPOST${exampleUrl(endpoint)}"`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}"$FINGERPOST_URL${exampleUrl(endpoint)}"`,
     ...(operation.security.length === 0
       ? []
       : [
-          `  -H "Authorization: Bearer ${'operatorToken' in (operation.security[0] ?? {}) ? '$OPERATOR_TOKEN' : '$SECRET_KEY'}"`,
+          `  -H "Authorization: Bearer ${'operatorToken' in (operation.security[0] ?? {}) ? '$FINGERPOST_OPERATOR_TOKEN' : '$FINGERPOST_TEST_SECRET_KEY'}"`,
         ]),
-    ...(body === undefined
-      ? []
-      : [`  -H 'Content-Type: application/json'`, `  -d '${JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)}'`]),
+    ...(body === undefined ? [] : [`  -H 'Content-Type: application/json'`, `  -d '${shellJson(body)}'`]),
   ]
   return lines.join(' \\\n')
 }

@@ -11,6 +11,7 @@ export const VERIFY_SNIPPETS: readonly Snippet[] = [
     code: `import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export function isGenuine(secret, headers, rawBody) {
+  if (!secret) throw new Error('the secret of the webhook is not set')
   const timestamp = headers['x-service-timestamp'] ?? ''
   if (!/^\\d+$/.test(timestamp) || Math.abs(Date.now() / 1000 - timestamp) > 300) return false
   const expected = 'sha256=' + createHmac('sha256', secret).update(timestamp + '.').update(rawBody).digest('hex')
@@ -23,8 +24,10 @@ export function isGenuine(secret, headers, rawBody) {
     code: `import hashlib, hmac, time
 
 def is_genuine(secret: str, headers: dict, raw_body: bytes) -> bool:
+    if not secret:
+        raise ValueError("the secret of the webhook is not set")
     timestamp = headers.get("X-Service-Timestamp", "")
-    if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > 300:
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 13) or abs(time.time() - int(timestamp)) > 300:
         return False
     signed = timestamp.encode() + b"." + raw_body
     expected = "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
@@ -44,6 +47,9 @@ import (
 )
 
 func IsGenuine(secret string, header http.Header, rawBody []byte) bool {
+	if secret == "" {
+		panic("the secret of the webhook is not set")
+	}
 	timestamp := header.Get("X-Service-Timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > 300*time.Second {
@@ -58,16 +64,16 @@ func IsGenuine(secret string, header http.Header, rawBody []byte) bool {
   },
   {
     language: 'Shell',
-    code: `# SECRET, TIMESTAMP and SIGNATURE from the registration and the headers; the raw body in the file body.json
+    code: `# SECRET (not empty), TIMESTAMP and SIGNATURE from the registration and the headers; the raw body in the file body.json
 age=$(( $(date +%s) - TIMESTAMP ))
 expected="sha256=$({ printf '%s.' "$TIMESTAMP"; cat body.json; } | openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.* //')"
-[ "\${age#-}" -le 300 ] && [ "$expected" = "$SIGNATURE" ]`,
+[ -n "$SECRET" ] && [ "\${age#-}" -le 300 ] && [ "$expected" = "$SIGNATURE" ]`,
   },
 ]
 
 export const CLIENT_SNIPPET = `import { openFingerpost } from 'fingerpost/client'
 
-const fingerpost = openFingerpost({ baseUrl: 'https://fingerpost.example', key: process.env.FINGERPOST_SECRET_KEY })
+const fingerpost = openFingerpost({ baseUrl: process.env.FINGERPOST_URL, key: process.env.FINGERPOST_SECRET_KEY })
 
 const event = await fingerpost.events.get(requestId)
 if (event.verdict === 'block') throw new Error('blocked')

@@ -62,7 +62,7 @@ function run(client: Client, publicKey: string): void {
       showResult(result, hadToken, tookMs)
       showSteps(result, hadToken, components)
       showComponents(components)
-      showCommand(result.requestId)
+      showCommand(result.requestId, publicKey)
     } catch (error) {
       fail(messageOf(error))
     } finally {
@@ -234,8 +234,9 @@ function cell(tag: string, text: string): HTMLElement {
   return made
 }
 
-function showCommand(requestId: string): void {
-  const command = `curl ${location.origin}/v1/events/${requestId} \\\n  -H "Authorization: Bearer $FINGERPOST_SECRET_KEY"`
+function showCommand(requestId: string, publicKey: string): void {
+  const secretKey = publicKey.startsWith('pk_test_') ? 'FINGERPOST_TEST_SECRET_KEY' : 'FINGERPOST_SECRET_KEY'
+  const command = `curl ${location.origin}/v1/events/${requestId} \\\n  -H "Authorization: Bearer $${secretKey}"`
   say('curl', command)
   const copy = element('copy')
   copy.hidden = !navigator.clipboard
