@@ -220,8 +220,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
         event = judged.event
         visitorId = judged.visitor.id
         effectsSkipped += judged.effectsSkipped
-        const before = judged.held
-        const { counters, keys } = judged
+        const { held: before, counters, keys } = judged
         indexed = keys.filter((key) => !before?.keys.includes(key))
         const { survivor = null, parted = [], former = [] } = before ?? {}
         let earlierKeys = before === null ? [] : earlierKeysWith(before, keys)

@@ -124,6 +124,7 @@ function openIngress() {
       ...{ method: 'POST', path: '/v1/identify', query: '', params: {}, context: null, answerHeaders: [] },
       body: Buffer.from(JSON.stringify(body)),
       header: (name: string) => sent[name] ?? '',
+      hasHeader: (name: string) => Object.hasOwn(sent, name),
       remoteAddress: () => '192.0.2.1',
     } as unknown as HttpRequest
     before?.(request)
