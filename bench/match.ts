@@ -80,7 +80,11 @@ function fill(visitors: number, visitsMax: number, seed: number) {
 /** Keys, shortlist, unpacking and comparing. */
 function measure(state: PartitionState, records: readonly Uint8Array[]) {
   const parsers = openParsers()
-  const lookup = createLookup(state, createOrders(state), createKin(state, { partition: 0, partitions: 1 }))
+  const lookup = createLookup(
+    state,
+    createOrders(state, { leaving: () => null, remove: () => undefined }),
+    createKin(state, { partition: 0, partitions: 1 }),
+  )
   const micros: number[] = []
   let linked = 0
   let compared = 0

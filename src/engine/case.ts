@@ -95,6 +95,6 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
     bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
-    counts: countsOf(tenant.slice(0, -1), atMs, ip, body.linkedId ?? null),
+    counts: countsOf(tenant.slice(0, -1), { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }
 }

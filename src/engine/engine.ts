@@ -19,7 +19,7 @@ import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from 
 import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
-import { flattenItems } from './velocity/counted.ts'
+import { flattenRecord } from './velocity/counted.ts'
 import type { CounterFeed } from './velocity/feed.ts'
 
 export interface EngineNeeds {
@@ -255,7 +255,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
       if (record.seq > checkpointed) {
         effects.push(effectsOf(record.seq, decoded))
         lines.push(...items.flatMap(ruleLogsOf))
-        needs.counters.decided(partition, seq, record.seq, flattenItems(items))
+        needs.counters.decided(partition, seq, record.seq, flattenRecord(decoded))
       }
       if (record.seq > sunk && record.seq > checkpointed) {
         if (erasure !== undefined) news.push(...erasingPuts([erasure]))

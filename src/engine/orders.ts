@@ -55,7 +55,14 @@ export interface Orders {
   apply(record: DecidedOrder): void
 }
 
-export function createOrders(state: PartitionState): Orders {
+/** What orders do to counters of addresses and accounts. */
+export interface Leaving {
+  /** What a visitor takes with it, by its own counters; null: nothing. */
+  leaving(visitorId: string, counters: Uint8Array): readonly number[] | null
+  remove(counted: readonly number[]): void
+}
+
+export function createOrders(state: PartitionState, counters: Leaving): Orders {
   function missing(all: readonly (readonly [Loadable, string])[]): Wanted[] {
     return all.filter(([kind, id]) => state.missing(kind, id)).map(([kind, id]) => ({ kind, id }))
   }
@@ -97,6 +104,7 @@ export function createOrders(state: PartitionState): Orders {
       const { workspace, env, visitorId, indexed, erasureId, at } = erasure
       const keys = indexed.map((key) => scopedId(erasure, key))
       state.erase(scopedId(erasure, visitorId), keys, erasedId(workspace, env, visitorId), { erasureId, at })
+      if (erasure.counted !== undefined) counters.remove(erasure.counted)
     }
     if (aliasing !== undefined) {
       state.putVisitor(scopedId(aliasing, aliasing.visitorId), aliasing.state)
@@ -114,10 +122,13 @@ export function createOrders(state: PartitionState): Orders {
   function decided(order: Order): DecidedOrder | null {
     if ('erasure' in order) {
       const id = scopedId(order.erasure, order.erasure.visitorId)
-      const { survivor = null } = state.visitor(id) ?? {}
+      const held = state.visitor(id) ?? null
+      const survivor = held?.survivor ?? null
+      const counted = held === null ? null : counters.leaving(order.erasure.visitorId, held.counters)
       const isAlias = survivor !== null && survivor !== order.erasure.visitorId
       const { found = [], ...what } = order.erasure
-      return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...(isAlias ? { survivor } : {}) } }
+      const more = { ...(isAlias ? { survivor } : {}), ...(counted === null ? {} : { counted }) }
+      return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...more } }
     }
     if ('splitting' in order) {
       const { splitting } = order

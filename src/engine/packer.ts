@@ -3,7 +3,7 @@
 import { type DecidedItem, type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'
-import { flattenItems } from './velocity/counted.ts'
+import { flattenRecord } from './velocity/counted.ts'
 
 /** Room for a header beside rows and states. */
 const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
@@ -37,7 +37,7 @@ export function createPacker(from: number, to: number) {
     records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.concat(rows) }))
     placed.push(items.map((item) => item.requestId))
     effects.push(items.flatMap(effectsOf))
-    counted.push(flattenItems(items))
+    counted.push(flattenRecord({ items }))
     start = end + 1
     items = []
     rows = []
@@ -60,7 +60,7 @@ export function createPacker(from: number, to: number) {
       records.push(encodeEventsRecord({ from: start, to: seq, items: [], ...command, rows: new Uint8Array(0) }))
       placed.push([])
       effects.push([])
-      counted.push(new Float64Array(0))
+      counted.push(flattenRecord({ items: [], ...command }))
       start = seq + 1
     },
     finish(): Packed {

@@ -32,11 +32,12 @@ import { createLookup, isOrder, type Opened } from './lookup.ts'
 import { createMatchCounts } from './match-counts.ts'
 import { createNonces } from './nonces.ts'
 import { openFrame } from './open-frame.ts'
-import { createOrders, joinedBy, unsettledBy } from './orders.ts'
+import { createOrders, joinedBy, scopedId, unsettledBy } from './orders.ts'
 import { createPacker } from './packer.ts'
 import { createState, type Dirty, type Loadable, type Loaded, type Wanted } from './state.ts'
 import { type Board, createBoard, type StoredCounter } from './velocity/board.ts'
-import { keysOf, packCounted, unpackCounted } from './velocity/counted.ts'
+import { allKeysOf, flattenRecord, keysOf, packCounted, unflatten, unpackCounted } from './velocity/counted.ts'
+import { keysLeft, openLeaving } from './velocity/leaving.ts'
 import { tallyEvent } from './velocity/tally.ts'
 
 export interface Partition {
@@ -79,11 +80,11 @@ const NO_STATE = new Uint8Array(0)
 export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
   const state = createState(needs.visitorsMax)
-  const orders = createOrders(state)
-  const kin = createKin(state, needs)
-  const lookup = createLookup(state, orders, kin)
   const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
   if (needs.board === undefined) board.open(partition)
+  const orders = createOrders(state, openLeaving(board, partition))
+  const kin = createKin(state, needs)
+  const lookup = createLookup(state, orders, kin)
   const nonces = createNonces(needs.monotonic)
   const parsers = openParsers()
   const matches = createMatchCounts()
@@ -144,11 +145,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
     const counters = new Set<number>()
     countersAskedAt = board.openings()
     for (const one of opened) {
-      if (!('meta' in one)) continue
       // Of all of them each time: other partitions of the thread make room among the counters.
-      const { ipKey, linkedKey } = one.counts
-      if (board.missing(ipKey)) counters.add(ipKey)
-      if (linkedKey !== 0 && board.missing(linkedKey)) counters.add(linkedKey)
+      const left = 'erasure' in one ? keysLeft(state.visitor(scopedId(one.erasure, one.erasure.visitorId))) : []
+      for (const key of 'meta' in one ? keysOf(one.counts) : left) if (board.missing(key)) counters.add(key)
+      if (!('meta' in one)) continue
       const { workspace, env } = one.meta
       if (needs.ruleset(workspace, env) !== null) continue
       const id = `${workspace}/${env}`
@@ -223,10 +223,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
         const { held: before, counters, keys } = judged
         indexed = keys.filter((key) => !before?.keys.includes(key))
         const { survivor = null, parted = [], former = [] } = before ?? {}
-        let earlierKeys = before === null ? [] : earlierKeysWith(before, keys)
+        const earlier = before === null ? [] : earlierKeysWith(before, keys)
         // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
-        left = tooEarly(earlierKeys).filter((key) => !state.missing('index', c.tenant + key))
-        if (left.length > 0) earlierKeys = earlierKeys.filter((key) => !left.includes(key))
+        left = tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
+        const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
         const more = { counters, survivor, parted, former, earlierKeys }
         held = packHeldVisitor(keys, packVisitor(judged.visitor), more)
         counted = packCounted(judged.counted)
@@ -269,8 +269,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
     }
     for (const record of adopting) {
       const { items } = record
-      for (const { counted } of items) {
-        for (const key of counted === undefined ? [] : keysOf(unpackCounted(counted))) {
+      for (const one of unflatten(flattenRecord(record))) {
+        for (const key of allKeysOf(one)) {
           if (board.missing(key)) wanted.set(`${VELOCITY} ${key}`, { kind: VELOCITY, id: String(key) })
         }
       }

@@ -48,6 +48,8 @@ export interface DecidedErasure extends Erasure {
   readonly indexed: readonly string[]
   /** Whose name the events of an alias carry. */
   readonly survivor?: string
+  /** What it takes with it of counters of addresses and accounts, as numbers; absent when nothing. */
+  readonly counted?: readonly number[]
 }
 
 /** From here on the events of a visitor are another's. */

@@ -2,12 +2,14 @@
 // it, whether the decisions are fresh or adopted.
 
 import t from 'tap'
+import type { Velocity } from '../../src/domain/event.ts'
 import type { IdentifyMeta } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
 import { createPartition, type Partition } from '../../src/engine/partition.ts'
 import type { Loaded, Wanted } from '../../src/engine/state.ts'
 import type { StoredCounter } from '../../src/engine/velocity/board.ts'
-import { decodeEventsRecord } from '../../src/events/record.ts'
+import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
+import { fromRow } from '../../src/events/row.ts'
 import { must } from '../../src/lib/must.ts'
 import { encodeErasure, encodeIdentification } from '../../src/records/identification.ts'
 import { VELOCITY } from '../../src/records/partitions.ts'
@@ -101,6 +103,11 @@ function openWorld() {
         ({ body }) => (JSON.parse(body) as { visitorId: string }).visitorId,
       )
     },
+    /** What rules are told of a visit. */
+    velocityOf(visit: Visit): Velocity {
+      const { velocity } = fromRow(rowAt(decodeEventsRecord(must(decide([recordOf(visit)]).records[0])), 0))
+      return must(velocity)
+    },
     erase: (visitorId: string, more: { readonly found?: readonly string[] } = {}) =>
       decide([encodeErasure({ ...AT, visitorId, erasureId: 'era_1', at: T0, ...more })]),
     /** Who takes over with nothing but the log. */
@@ -166,4 +173,25 @@ t.test('places that an erased visitor was left in go when they are found', async
   t.same(world.naming(visitorId), [])
   t.same(world.stored.get(`index ${AT.workspace}/${ENV}/a_old`), [1, other])
   t.same(decodeEventsRecord(must(records[0])).erasure?.indexed, ['a_old'])
+})
+
+t.test('addresses and accounts do not count an erased visitor any more, and all the others', async (t) => {
+  const counts = (velocity: Velocity) =>
+    (['ip.visitors.24h', 'ip.events.24h', 'linkedId.visitors.24h', 'linkedId.ips.24h'] as const).map(
+      (name) => velocity[name],
+    )
+  const world = openWorld()
+  const [gone] = world.visit({ device: 1, ip: ipOf(1), linkedId: 'alone' }) as [string]
+  const other = must(world.visit({ device: 2, ip: ipOf(2), linkedId: 'shared' })[0])
+  // With the other one at its address, alone at another, and in the batch of its erasure.
+  for (const ip of [ipOf(2), ipOf(3), ipOf(3)]) world.visit({ device: 1, ip, visitorId: gone, linkedId: 'shared' })
+  t.same(counts(world.velocityOf({ device: 2, ip: ipOf(2), visitorId: other, linkedId: 'shared' })), [2, 3, 2, 2])
+  world.erase(gone)
+  t.same(
+    counts(world.velocityOf({ device: 7, ip: ipOf(1), linkedId: 'alone' })),
+    [1, 1, 1, 1],
+    'as if nobody had been there',
+  )
+  t.same(counts(world.velocityOf({ device: 2, ip: ipOf(2), visitorId: other, linkedId: 'shared' })), [1, 3, 1, 1])
+  t.same([...world.adopted().stored], [...world.stored], 'adoption comes to the same')
 })

@@ -6,7 +6,7 @@ import { DAY_MS } from '../../src/engine/velocity/moments.ts'
 import { fromRow } from '../../src/events/row.ts'
 import { partitionScope, VELOCITY } from '../../src/records/partitions.ts'
 import type { Facts } from './checks.ts'
-import type { DecidedEvent } from './decided.ts'
+import { type DecidedEvent, visitorOf } from './decided.ts'
 
 const WINDOWS = { '5m': 300_000, '1h': 3_600_000, '24h': DAY_MS } as const
 
@@ -25,7 +25,8 @@ async function checkStored({ raw, decided, problem }: Facts): Promise<void> {
   >()
   for (const event of decided.events()) {
     const { counted } = event.item
-    if (counted === undefined) continue
+    // Whoever is erased takes with it what it was counted for.
+    if (counted === undefined || decided.erasureOf(visitorOf(event.item)) !== undefined) continue
     const { at, ipKey, linkedKey, visitor } = unpackCounted(counted)
     for (const key of linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]) {
       const name = `${event.partition} ${key}`

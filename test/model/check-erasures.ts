@@ -2,11 +2,13 @@
 // told or not, and nothing is left of the visitor but its tombstone.
 
 import type { Env } from '../../src/domain/event.ts'
+import { hashSeen } from '../../src/engine/velocity/counted.ts'
+import { unpackCounters } from '../../src/engine/velocity/counters.ts'
 import { openEventReads } from '../../src/reads/events.ts'
 import { openVisitorReads } from '../../src/reads/visitors.ts'
 import { ERASED, erasedId, type Tombstone } from '../../src/records/erasures.ts'
 import { decodeErasure } from '../../src/records/identification.ts'
-import { partitionScope } from '../../src/records/partitions.ts'
+import { partitionScope, VELOCITY } from '../../src/records/partitions.ts'
 import { ERASURES_TABLE } from '../../src/sink/erase.ts'
 import type { Facts } from './checks.ts'
 import { type Decided, visitorOf } from './decided.ts'
@@ -86,6 +88,11 @@ function checkKv({ kv, problem }: Facts, { partition, erasure }: Decided): void 
   const { workspace, env, visitorId, erasureId, at } = erasure
   const scope = partitionScope(partition)
   for (const name of namesOf(kv, visitorId)) problem('no record names an erased visitor', `${visitorId}: ${name}`)
+  for (const key of kv.scopes.get(scope)?.collections.get(VELOCITY)?.keys() ?? []) {
+    const { latest, earlier } = unpackCounters((peek(kv, scope, [VELOCITY, key]) as [number, Uint8Array])[1])
+    if ([latest, earlier].some((stretch) => stretch?.sets[0]?.has(hashSeen(visitorId))))
+      problem('no counter counts an erased visitor', `${visitorId}: ${key}`)
+  }
   const tombstone = peek(kv, scope, [ERASED, erasedId(workspace, env, visitorId)]) as Tombstone | undefined
   if (tombstone?.erasureId !== erasureId || tombstone.at !== at)
     problem('an erasure leaves its tombstone', `${visitorId}: ${JSON.stringify(tombstone)}`)

@@ -3,6 +3,7 @@
 import { erasureOf } from '../../src/events/record.ts'
 import type { Commit, Entry } from '../../src/kv/kv.ts'
 import { ERASED } from '../../src/records/erasures.ts'
+import { VELOCITY } from '../../src/records/partitions.ts'
 import { packHeldVisitor, unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { type Mutation, NOTHING, onDecider, onKv, withoutGuard } from './mutations.ts'
 import type { Ports, Tamper } from './process.ts'
@@ -41,6 +42,12 @@ const withTombstones = (commit: Commit): Commit => ({
     })),
   ],
 })
+
+const withOldCounters = (commit: Commit): Commit => {
+  const { put = [] } = commit
+  const isErasing = put.some(({ key }) => key[0] === ERASED)
+  return isErasing ? { ...commit, put: put.filter(({ key }) => key[0] !== VELOCITY) } : commit
+}
 
 const withLatestKeys = (commit: Commit): Commit => ({
   ...commit,
@@ -136,6 +143,13 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
     seed: 5,
     options: { erasing: true, moving: true },
     tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withLatestKeys)) })),
+  },
+  {
+    rule: 'erasures',
+    what: 'a visitor is erased and its address and account are not stored without it',
+    seed: 2,
+    options,
+    tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withOldCounters)) })),
   },
   {
     rule: 'erasures',

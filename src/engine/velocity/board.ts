@@ -4,8 +4,9 @@
 
 import { must } from '../../lib/must.ts'
 import { evictUnused } from '../../lib/second-chance.ts'
-import { type Counted, keysOf, unflatten } from './counted.ts'
+import { allKeysOf, type Counted, isDeparture, keysOf, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
+import { type Departure, departureOf, removeVisitor } from './traces.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
 export interface Tidings {
@@ -48,6 +49,10 @@ export interface Board {
   of(key: number): readonly Counters[]
   /** Adds an event of a partition that is open here. */
   add(partition: number, counted: Counted): void
+  /** What a visitor of an open partition takes with it, by its own counters, where those it is counted by are loaded. */
+  leaving(partition: number, visitor: number, own: Counters): Departure | null
+  /** Takes it out of them. */
+  remove(partition: number, departure: Departure): void
   dirtyCount(partition: number): number
   /** Counters of the partition that changed since the last call. */
   takeDirty(partition: number): [key: number, packed: Uint8Array][]
@@ -75,12 +80,17 @@ const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0 })
 /** An event that may not be in the kv yet. */
 interface Pending {
   readonly seq: number
-  readonly counted: Counted
+  readonly counted: Counted | Departure
 }
 
 const NOTHING: readonly Counters[] = []
 
-function addTo(followed: Pick<Followed, 'counters'>, key: number, counted: Counted): void {
+function addTo(followed: Pick<Followed, 'counters'>, key: number, counted: Counted | Departure): void {
+  if (isDeparture(counted)) {
+    const ips = counted.keys.find((one) => one.key === key)?.ips ?? []
+    if (followed.counters !== null) removeVisitor(followed.counters, ips, counted)
+    return
+  }
   const { at, linkedKey, visitor, ip, lat, lng } = counted
   followed.counters ??= noCounters()
   const { counters } = followed
@@ -115,7 +125,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     const isOpen = dirty.has(partition)
     const touched: Followed[] = []
     for (const one of unflatten(counted)) {
-      for (const key of keysOf(one)) {
+      for (const key of allKeysOf(one)) {
         if (!isStored) {
           const list = waiting.get(key)
           if (list === undefined) waiting.set(key, [{ seq, counted: one }])
@@ -214,6 +224,17 @@ export function createBoard(partitions: number, keysMax: number): Board {
       for (const key of keysOf(counted)) {
         const followed = must(countable(entries.get(key), partition), 'counters that are loaded')
         addTo(followed, key, counted)
+        must(dirty.get(partition), 'an open partition').add(key)
+      }
+    },
+    leaving: (partition, visitor, own) =>
+      departureOf(visitor, own, (key) => entries.get(key)?.of[partition]?.counters ?? null),
+    remove(partition, departure) {
+      for (const { key } of departure.keys) {
+        const followed = must(countable(entries.get(key), partition), 'counters that are loaded')
+        // It was counted so long ago that nothing is left of it.
+        if (followed.counters === null) continue
+        addTo(followed, key, departure)
         must(dirty.get(partition), 'an open partition').add(key)
       }
     },

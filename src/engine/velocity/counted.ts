@@ -2,7 +2,8 @@
 // way to whoever decides other partitions.
 
 import { hash32, hash53 } from '../../domain/ids.ts'
-import type { DecidedItem } from '../../events/record.ts'
+import type { DecidedErasure, DecidedItem } from '../../events/record.ts'
+import { type Departure, unpackDeparture } from './traces.ts'
 
 /** Which counters, and what they see. Hashes only: full addresses are kept no longer than retention allows. */
 export interface Counted {
@@ -24,6 +25,10 @@ export const hashSeen = hash32
 export const keysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>
   linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]
 
+export const isDeparture = (one: Counted | Departure): one is Departure => 'keys' in one
+export const allKeysOf = (one: Counted | Departure): readonly number[] =>
+  isDeparture(one) ? one.keys.map(({ key }) => key) : keysOf(one)
+
 /** As a decided item carries it. */
 export const packCounted = ({ at, ipKey, linkedKey, visitor, ip, lat, lng }: Counted): readonly (number | null)[] =>
   lat === null ? [at, ipKey, linkedKey, visitor, ip] : [at, ipKey, linkedKey, visitor, ip, lat, lng]
@@ -36,21 +41,34 @@ export function unpackCounted(packed: readonly (number | null)[]): Counted {
 /** Numbers per event. */
 const WIDTH = 7
 
-/** NaN stands for null. */
-export function flattenItems(items: readonly Pick<DecidedItem, 'counted'>[]): Float64Array {
+/** NaN stands for null; where an event begins it says that the departure of a visitor follows, with its length. */
+export function flattenRecord({
+  items,
+  erasure,
+}: {
+  readonly items: readonly Pick<DecidedItem, 'counted'>[]
+  readonly erasure?: Pick<DecidedErasure, 'counted'>
+}): Float64Array {
   const flat: number[] = []
   for (const { counted } of items) {
     if (counted === undefined) continue
     for (let i = 0; i < WIDTH; i++) flat.push(counted[i] ?? Number.NaN)
   }
+  if (erasure?.counted !== undefined) flat.push(Number.NaN, erasure.counted.length, ...erasure.counted)
   return Float64Array.from(flat)
 }
 
 const orNull = (x: number | undefined): number | null => (x === undefined || Number.isNaN(x) ? null : x)
 
-export function unflatten(flat: Float64Array): Counted[] {
-  const all: Counted[] = []
-  for (let i = 0; i + WIDTH <= flat.length; i += WIDTH) {
+export function unflatten(flat: Float64Array): (Counted | Departure)[] {
+  const all: (Counted | Departure)[] = []
+  for (let i = 0; i < flat.length; i += WIDTH) {
+    if (Number.isNaN(flat[i])) {
+      const end = i + 2 + (flat[i + 1] as number)
+      all.push(unpackDeparture([...flat.subarray(i + 2, end)]))
+      i = end - WIDTH
+      continue
+    }
     const number = (place: number) => flat[i + place] as number
     all.push({
       ...{ at: number(0), ipKey: number(1), linkedKey: number(2), visitor: number(3), ip: number(4) },

@@ -4,6 +4,7 @@
 import { Packr } from 'msgpackr'
 import { addDistinct, collectDistinct, type Distinct, packDistinct, unpackDistinct } from './distinct.ts'
 import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, packMoments, unpackMoments } from './moments.ts'
+import { packTraces, type Traces, unpackTraces } from './traces.ts'
 
 /** About a day of events. */
 interface Stretch {
@@ -25,9 +26,11 @@ export interface Counters {
   earlier: Stretch | null
   /** The latest one that could be trusted. */
   place: Place | null
+  /** Of a visitor: where else its events are counted. null of an address or account. */
+  traces: Traces | null
 }
 
-export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null })
+export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null, traces: null })
 
 const newStretch = (at: number, sets: number): Stretch => ({
   newest: at,
@@ -87,7 +90,12 @@ export function collectSeen({ latest, earlier }: Counters, set: number, at: numb
 }
 
 type PackedStretch = [newest: number, moments: ReturnType<typeof packMoments>, ...sets: (readonly number[])[]]
-type Packed = [latest: PackedStretch | null, earlier: PackedStretch | null, place: [number, number, number] | null]
+type Packed = [
+  latest: PackedStretch | null,
+  earlier: PackedStretch | null,
+  place: [number, number, number] | null,
+  traces?: readonly number[],
+]
 
 const packr = new Packr({ useRecords: false })
 
@@ -105,16 +113,18 @@ function unpackStretch(packed: PackedStretch | null): Stretch | null {
 }
 
 /** In memory of its own: the packer's buffer is shared by many results. */
-export function packCounters({ latest, earlier, place }: Counters): Uint8Array {
+export function packCounters({ latest, earlier, place, traces }: Counters): Uint8Array {
   const packed: Packed = [packStretch(latest), packStretch(earlier), place && [place.at, place.lat, place.lng]]
+  if (traces !== null) packed.push(packTraces(traces))
   return new Uint8Array(packr.pack(packed))
 }
 
 export function unpackCounters(bytes: Uint8Array): Counters {
-  const [latest, earlier, place] = packr.unpack(bytes) as Packed
+  const [latest, earlier, place, traces] = packr.unpack(bytes) as Packed
   return {
     latest: unpackStretch(latest),
     earlier: unpackStretch(earlier),
     place: place && { at: place[0], lat: place[1], lng: place[2] },
+    traces: traces === undefined ? null : unpackTraces(traces),
   }
 }

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Log, Seq } from '../../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../../records/partitions.ts'
 import type { CounterNews, Tidings } from './board.ts'
-import { flattenItems } from './counted.ts'
+import { flattenRecord } from './counted.ts'
 
 export interface CounterFeedNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
@@ -122,7 +122,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     while (!stopping.signal.aborted) {
       const records = await log.read('events', partition, heads[partition] as Seq, READ)
       if (records.length === 0) return
-      for (const { seq, bytes } of records) add(partition, seq, flattenItems(decodeEventsRecord(bytes).items))
+      for (const { seq, bytes } of records) add(partition, seq, flattenRecord(decodeEventsRecord(bytes)))
     }
   }
 

@@ -22,7 +22,7 @@ const NARROWEST_MS = 10_000
 const WIDEST_MS = 1_800_000
 
 /** Events of `[from, from + width)`, milliseconds. */
-interface Cell {
+export interface Cell {
   from: number
   width: number
   count: number
@@ -85,6 +85,31 @@ export function addMoment(moments: Moments, at: number): void {
     moments.cells = moments.cells.filter(({ from, width }) => from + width > latest - KEPT_MS)
   }
   if (times.length > EXACT_MAX) moments.cells = fold(moments.cells, times.splice(0, FOLDED), latest)
+}
+
+/** Takes one event of that time out, if there is one. Changes the given moments. */
+export function removeMoment({ times, cells }: Moments, at: number): void {
+  const place = firstAfter(times, at) - 1
+  if (times[place] === at) {
+    times.splice(place, 1)
+    return
+  }
+  const cell = cells.find(({ from, width, count }) => at >= from && at < from + width && count > 0)
+  if (cell !== undefined) cell.count--
+}
+
+/** Takes as many events of that time out as there are, at most `count`. Changes the given moments. */
+export function removeCell({ times, cells }: Moments, { from, width, count }: Cell): void {
+  let left = count
+  for (const cell of cells) {
+    if (cell.from >= from + width || cell.from + cell.width <= from) continue
+    const taken = Math.min(left, cell.count)
+    cell.count -= taken
+    left -= taken
+  }
+  const first = firstAfter(times, from - 1)
+  const taken = Math.min(left, firstAfter(times, from + width - 1) - first)
+  if (taken > 0) times.splice(first, taken)
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   unpackCounters,
 } from './counters.ts'
 import { DAY_MS } from './moments.ts'
+import { addTraces } from './traces.ts'
 
 const FIVE_MINUTES_MS = 300_000
 const HOUR_MS = 3_600_000
@@ -31,6 +32,8 @@ const ITS_IPS = 1
 /** What is known of an event before anybody knows who it is. */
 export interface Counts {
   readonly at: number
+  /** When it came, by the clock. */
+  readonly acceptedAt: number
   readonly ip: number
   readonly ipKey: number
   /** 0 and null: the event names no account. */
@@ -39,8 +42,13 @@ export interface Counts {
 }
 
 /** `tenant`: `<workspace>/<env>`. */
-export const countsOf = (tenant: string, at: number, ip: string, linkedId: string | null): Counts => ({
-  at,
+export const countsOf = (
+  tenant: string,
+  { at, acceptedAt }: Pick<Counts, 'at' | 'acceptedAt'>,
+  ip: string,
+  linkedId: string | null,
+): Counts => ({
+  ...{ at, acceptedAt },
   ip: hashSeen(ip),
   ipKey: ipKey(tenant, ip),
   linkedKey: linkedId === null ? 0 : linkedKey(tenant, linkedId),
@@ -86,7 +94,7 @@ export interface Before {
 }
 
 export function tallyEvent(
-  { at, ip, ipKey, linkedKey, account }: Counts,
+  { at, acceptedAt, ip, ipKey, linkedKey, account }: Counts,
   { visitorId, country }: Placed,
   { packed, others }: Before,
   board: Pick<Board, 'of'>,
@@ -123,7 +131,10 @@ export function tallyEvent(
     finish(place) {
       if (place !== null) addPlace(own, place)
       const { lat, lng } = place ?? { lat: null, lng: null }
-      return { counters: packCounters(own), counted: { at, ipKey, linkedKey, visitor, ip, lat, lng } }
+      const counted = { at, ipKey, linkedKey, visitor, ip, lat, lng }
+      own.traces ??= new Map()
+      addTraces(own.traces, counted, acceptedAt)
+      return { counters: packCounters(own), counted }
     },
   }
 }

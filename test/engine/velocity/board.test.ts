@@ -4,8 +4,14 @@
 import t from 'tap'
 import { readCounters } from '../../../src/engine/checkpoint.ts'
 import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
-import { type Counted, flattenItems, packCounted } from '../../../src/engine/velocity/counted.ts'
-import { countEvents, unpackCounters } from '../../../src/engine/velocity/counters.ts'
+import { type Counted, flattenRecord, packCounted } from '../../../src/engine/velocity/counted.ts'
+import {
+  addEvent,
+  collectSeen,
+  countEvents,
+  noCounters,
+  unpackCounters,
+} from '../../../src/engine/velocity/counters.ts'
 import {
   type CounterFeed,
   newToldCounters,
@@ -14,6 +20,7 @@ import {
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
 import { tallyEvent } from '../../../src/engine/velocity/tally.ts'
+import { addTraces, packDeparture, unpackDeparture } from '../../../src/engine/velocity/traces.ts'
 import { type DecidedItem, encodeEventsRecord } from '../../../src/events/record.ts'
 import type { Kv } from '../../../src/kv/kv.ts'
 import { must } from '../../../src/lib/must.ts'
@@ -135,7 +142,12 @@ function openWorld(random: Rng, lossy: boolean) {
         owner.thread.board.add(partition, counted)
       }
       release()
-      process.feed.decided(partition, after, seq, flattenItems(items.map((c) => ({ counted: packCounted(c) }))))
+      process.feed.decided(
+        partition,
+        after,
+        seq,
+        flattenRecord({ items: items.map((c) => ({ counted: packCounted(c) })) }),
+      )
       after = seq
       must(bytes.length, 'bytes')
     }
@@ -255,7 +267,15 @@ for (const lossy of [false, true]) {
             const key = 1 + random.int(KEYS.length)
             const linkedKey = random.chance(0.5) ? 100 + random.int(KEYS.length) : 0
             const [visitorId, ip] = [`v${random.int(20)}`, random.int(20)]
-            const event = { at, ip, ipKey: key, linkedKey, account: linkedKey === 0 ? null : linkedKey, visitorId }
+            const event = {
+              at,
+              acceptedAt: now,
+              ip,
+              ipKey: key,
+              linkedKey,
+              account: linkedKey === 0 ? null : linkedKey,
+              visitorId,
+            }
             await world.provide(owner, linkedKey === 0 ? [key] : [key, linkedKey])
             const tally = tallyEvent(
               event,
@@ -292,7 +312,7 @@ for (const lossy of [false, true]) {
             partition,
             after,
             seq,
-            flattenItems(decided.map((c) => ({ counted: packCounted(c) }))),
+            flattenRecord({ items: decided.map((c) => ({ counted: packCounted(c) })) }),
           )
         }
         for (const process of world.processes()) process.feed.stop()
@@ -336,4 +356,40 @@ t.test('counters read before a partition was taken over are not taken for what i
   board.add(1, { ...counted, visitor: 3 })
   const [[, stored]] = board.takeDirty(1) as [[number, Uint8Array]]
   t.equal(countEvents(unpackCounters(stored), T0, DAY), 2)
+})
+
+t.test('whoever follows a partition forgets an erased visitor with it, loaded before or after', async (t) => {
+  const [AT, IP, ACCOUNT] = [T0, 7, 8]
+  const boards = [createBoard(1, 10), createBoard(1, 10), createBoard(1, 10)] as const
+  const [owner, early, late] = boards
+  owner.open(0)
+  for (const key of [IP, ACCOUNT]) for (const board of [owner, early]) board.load(key, [])
+  const event = (visitor: number, at: number) =>
+    ({ at, ipKey: IP, linkedKey: ACCOUNT, visitor, ip: 2, lat: null, lng: null }) satisfies Counted
+  const mine = noCounters()
+  const events = [event(1, AT), event(1, AT + 5), event(2, AT + 9)]
+  mine.traces = new Map()
+  for (const one of events) owner.add(0, one)
+  for (const one of events.slice(0, 2)) {
+    addEvent(mine, one.at, [one.ip])
+    addTraces(mine.traces, one, AT)
+  }
+  const departure = must(owner.leaving(0, 1, mine))
+  t.same(unpackDeparture(packDeparture(departure)), departure)
+  owner.remove(0, departure)
+  const tidings = [
+    { partition: 0, seq: 1, counted: flattenRecord({ items: events.map((one) => ({ counted: packCounted(one) })) }) },
+    { partition: 0, seq: 2, counted: flattenRecord({ items: [], erasure: { counted: packDeparture(departure) } }) },
+  ]
+  for (const board of [early, late]) board.take({ tidings, storedTo: [0], reset: false })
+  for (const key of [IP, ACCOUNT]) late.load(key, [])
+  for (const board of boards) {
+    for (const key of [IP, ACCOUNT]) {
+      const seen = new Set<number>()
+      const [counters] = board.of(key)
+      collectSeen(must(counters), 0, AT + 10, seen)
+      t.same([...seen], [2])
+      t.equal(countEvents(must(counters), AT + 10, DAY), 1)
+    }
+  }
 })

@@ -1,0 +1,20 @@
+// Between the orders of a partition and the counters of its thread: what an erased visitor takes with it.
+
+import type { HeldVisitor } from '../../records/visitors.ts'
+import type { Leaving } from '../orders.ts'
+import type { Board } from './board.ts'
+import { hashSeen } from './counted.ts'
+import { unpackCounters } from './counters.ts'
+import { packDeparture, unpackDeparture } from './traces.ts'
+
+/** Keys of the counters besides its own that a visitor is counted by. */
+export const keysLeft = (held: Pick<HeldVisitor, 'counters'> | null | undefined): Iterable<number> =>
+  !held || held.counters.length === 0 ? [] : (unpackCounters(held.counters).traces?.keys() ?? [])
+
+export const openLeaving = (board: Board, partition: number): Leaving => ({
+  leaving(visitorId, own) {
+    const departure = own.length === 0 ? null : board.leaving(partition, hashSeen(visitorId), unpackCounters(own))
+    return departure === null ? null : packDeparture(departure)
+  },
+  remove: (counted) => board.remove(partition, unpackDeparture(counted)),
+})
