@@ -16,6 +16,7 @@ import { presentReply, presentStream } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
 import type { AddressOf, KeyedCall, Route } from './routes.ts'
+import type { Turns } from './turns.ts'
 
 const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
@@ -32,6 +33,8 @@ export interface ApiNeeds {
   /** How much a key may ask; null: anything. */
   readonly takeRate: TakeRate | null
   readonly idempotency: Idempotency
+  /** For what is long to write. */
+  readonly turns: Turns
   /** Who the client is; the socket's peer by default. */
   readonly addressOf?: AddressOf
   /** Headers `addressOf` reads, lower case. */
@@ -60,7 +63,7 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
 function serve(route: Route, needs: ApiNeeds) {
-  const { auth, operator, takeRate, idempotency, addressOf = peerAddress } = needs
+  const { auth, operator, takeRate, idempotency, turns, addressOf = peerAddress } = needs
   const { access, handle, once } = route
   const rateClass = rateClassOf(route.path)
   const readQuery = queryParser(route.query)
@@ -130,7 +133,7 @@ function serve(route: Route, needs: ApiNeeds) {
             async (seed) => handle({ ...call, seed }),
           )
     if (reply.stream !== undefined) return presentStream(reply.stream)
-    return presentReply(reply.status ?? 200, reply.body, reply.headers)
+    return presentReply(reply.status ?? 200, reply.body, reply.headers ?? [], turns)
   }
 
   return { before, handler }

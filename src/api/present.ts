@@ -16,6 +16,8 @@ import type { Header, HttpResponse, Present } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { inSlices } from './slices.ts'
+import type { Turns } from './turns.ts'
 
 const NO_STORE: Header = ['Cache-Control', 'no-store']
 const RETRY_AFTER_SECONDS = 2
@@ -41,8 +43,8 @@ export function presentError(error: ApiError): HttpResponse {
   return { status: error.status, headers, body: errorBody(error) }
 }
 
-export function presentReply(status: number, body: unknown, headers: readonly Header[] = []): HttpResponse {
-  return { status, headers: [NO_STORE, ...headers], body: JSON.stringify(body) }
+export function presentReply(status: number, body: unknown, headers: readonly Header[], turns: Turns): HttpResponse {
+  return { status, headers: [NO_STORE, ...headers], ...inSlices(body, turns) }
 }
 
 /** Server-sent events. */

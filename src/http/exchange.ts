@@ -7,6 +7,7 @@ import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from
 import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
 import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
+import { type Parts, sendParts } from './parts.ts'
 import { type OpenStream, openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
 
@@ -35,6 +36,8 @@ export interface ExchangeConfig {
 const REFUSAL_WAIT_MS = 1_000
 /** A longer body is not read to its end for the sake of a refusal: the connection closes at once. */
 const DISCARD_BYTES_MAX = 1_048_576
+/** How long a client may take nothing of an answer that is made while it leaves. */
+const STALL_MS = 30_000
 const NO_BODY = new Uint8Array(0)
 const CLIENT_LEFT = 499
 
@@ -44,6 +47,7 @@ export function openExchanges(config: ExchangeConfig) {
   const copyOf = openBodyCopier()
   const deadlines = openDeadlines()
   const refusals = deadlines.queue(REFUSAL_WAIT_MS)
+  const stalls = deadlines.queue(STALL_MS)
   let inFlight = 0
   let draining = false
   let whenIdle: (() => void) | null = null
@@ -75,6 +79,7 @@ export function openExchanges(config: ExchangeConfig) {
     let address: string | null = null
     let onAborted: (() => void) | null = null
     let stream: OpenStream | null = null
+    let parts: Parts | null = null
 
     inFlight++
     raw.onAborted(leave)
@@ -217,7 +222,9 @@ export function openExchanges(config: ExchangeConfig) {
 
     function send(response: HttpResponse): void {
       if (over) return
-      finish(response.status)
+      const hasParts = response.parts !== undefined && method !== 'HEAD'
+      if (hasParts) removeDeadline(deadline)
+      else finish(response.status)
       try {
         const { answerHeaders } = request
         const responseHeaders =
@@ -228,10 +235,20 @@ export function openExchanges(config: ExchangeConfig) {
           stream = openStream(raw)
           response.stream(stream)
         }
+        if (hasParts) parts = sendRest(response.status, response.parts)
       } catch (err) {
         log.error({ err, route: label }, 'a response could not be written')
         raw.close()
       }
+    }
+
+    function sendRest(status: number, rest: AsyncGenerator<string, void>): Parts {
+      const over = (error: unknown) => {
+        if (error !== null) log.error({ err: error, route: label }, 'a response could not be made to its end')
+        finish(status)
+      }
+      const closes = () => closing || draining
+      return sendParts({ raw, parts: rest, stalls, monotonic: clock.monotonic, over, closes })
     }
 
     function expire(): void {
@@ -242,6 +259,7 @@ export function openExchanges(config: ExchangeConfig) {
 
     function leave(): void {
       stream?.left()
+      parts?.left()
       if (over) return
       finish(CLIENT_LEFT)
       onAborted?.()

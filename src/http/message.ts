@@ -44,6 +44,8 @@ export interface HttpResponse {
   readonly contentType?: string
   /** Goes on behind `body` for as long as both sides like. A stream is not in flight: nobody waits for its end. */
   readonly stream?: (stream: HttpStream) => void
+  /** Follows `body`, made while it leaves; the request is in flight until its end. */
+  readonly parts?: AsyncGenerator<string, void>
 }
 
 /** Gives the one answer; an Error goes through the presenter. Later calls, and calls after the client left, do nothing. */
