@@ -12,6 +12,7 @@ import {
   type Config,
   engineSettings,
   eventsDaysOf,
+  httpSettings,
   jobSettings,
   keySeeds,
   outgoingSettings,
@@ -213,14 +214,12 @@ async function startRoles(
     return openSight(ask, kv, partitions)
   }
 
-  const { 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
   const present = openPresent((error) => logger.error({ error }, 'a request failed'))
   const listen = (host: string, port: number) =>
     openHttp({
       ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
-      ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
-      inFlightMax: config['http.inFlightMax'],
+      ...httpSettings(config),
       responseHeaders: callHeaders(clock, random),
     })
   const http = await listen(config['http.host'], config['http.port'])

@@ -23,8 +23,9 @@ const BODY_BYTES_MAX = 262_144
 const IGNORED_BODY_BYTES_MAX = 4_096
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 const CSV_TYPE = /^text\/csv(?:\s*;\s*(?:charset="?utf-8"?|header=(?:present|absent)))*\s*$/i
+const NOT_ENCODED = { message: 'A body is taken as it is: without Content-Encoding.' }
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
+const HEADERS = ['authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding']
 
 export interface ApiNeeds {
   readonly auth: Auth
@@ -95,6 +96,8 @@ function serve(route: Route, needs: ApiNeeds) {
   }
 
   function checkMediaType(request: HttpRequest): null {
+    if (route.body !== undefined && request.hasHeader('content-encoding'))
+      throw new ApiError('unsupported_media_type', NOT_ENCODED)
     const isJson = JSON_TYPE.test(request.header('content-type'))
     if (route.body !== undefined && hasBody(request) && !isJson && !isCsv(request)) {
       throw new ApiError('unsupported_media_type')

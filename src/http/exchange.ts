@@ -6,6 +6,7 @@ import { type BodyReader, openBody, openBodyCopier } from './body.ts'
 import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
+import { type HostsConfig, openHosts } from './hosts.ts'
 import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
 import { type Parts, sendParts } from './parts.ts'
 import { type OpenStream, openStream } from './stream.ts'
@@ -30,6 +31,7 @@ export interface ExchangeConfig {
   readonly observe: Observe
   readonly headersBytesMax: number
   readonly inFlightMax: number
+  readonly perHost: HostsConfig
 }
 
 /** A refusal decided before the body is in waits this long for the rest, so that the client reads it and not a reset. */
@@ -45,6 +47,7 @@ export function openExchanges(config: ExchangeConfig) {
   const { clock, log, presenter, observe, inFlightMax } = config
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
+  const hosts = openHosts(config.perHost)
   const deadlines = openDeadlines()
   const refusals = deadlines.queue(REFUSAL_WAIT_MS)
   const stalls = deadlines.queue(STALL_MS)
@@ -80,6 +83,7 @@ export function openExchanges(config: ExchangeConfig) {
     let onAborted: (() => void) | null = null
     let stream: OpenStream | null = null
     let parts: Parts | null = null
+    let host: string | null = ''
 
     inFlight++
     raw.onAborted(leave)
@@ -110,12 +114,18 @@ export function openExchanges(config: ExchangeConfig) {
 
     if (headers.fault !== null) refuseUnread('(framing)', headers.fault)
     else if (inFlight > inFlightMax) refuseUnread('(overload)', new TooManyInFlight('too many requests at once'))
-    else begin()
+    else {
+      host = hosts.enter(request.remoteAddress())
+      if (host === null) refuseUnread('(overload)', new TooManyInFlight('too many connections of this address'))
+      else begin()
+    }
     corked = false
 
     function begin(): void {
       route.deadlines.add(deadline, startedMs)
       if (route.before !== null) runBefore(route.before)
+      // The native server skips the two bytes behind each chunk unread: what it takes for the next request may be none.
+      if (headers.chunked) closing = true
       if (contentLength > 0 || headers.chunked) {
         if (contentLength > route.bodyBytesMax) refuseLength()
         raw.onData(onData)
@@ -270,6 +280,7 @@ export function openExchanges(config: ExchangeConfig) {
       reader = null
       removeDeadline(deadline)
       inFlight--
+      hosts.leave(host ?? '')
       if (inFlight === 0 && whenIdle !== null) whenIdle()
       try {
         observe(label, method, status, clock.monotonic() - startedMs)

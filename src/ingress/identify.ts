@@ -38,7 +38,7 @@ const PREFLIGHT: readonly Header[] = [
 ]
 const NO_STORE: Header = ['Cache-Control', 'no-store']
 const REPLAYED: Header = ['Idempotent-Replayed', 'true']
-const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for']
+const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-encoding', 'content-type', 'origin', 'x-forwarded-for']
 
 interface Context {
   readonly caller: Caller
@@ -95,6 +95,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function admit(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
     permit(caller, 'identify')
     if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
+    if (request.hasHeader('content-encoding')) throw new ApiError('unsupported_media_type')
     checkMediaType(request.header('content-type'), fromQuery)
     return null
   }
