@@ -1,5 +1,6 @@
 // What reads cost beside a long history: one event, the events of a visitor, analytics over thirty days. The history is made by
 // `fingerpost seed`; with --data FOLDER it stays there and is used again. A server of its own answers, one question at a time.
+// With --beside: what large answers cost those who identify meanwhile, see beside.ts.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { rng } from '../test/helpers/rng.ts'
 import { cleanUp, type Keys, makeKeys, type Server, startServer, temporaryFolder } from '../test/helpers/server.ts'
+import { besides } from './beside.ts'
 import { childrenOf, cpuSeconds } from './measure.ts'
 
 const { values } = parseArgs({
@@ -21,6 +23,8 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '10' },
     seed: { type: 'string', default: '7' },
     data: { type: 'string' },
+    beside: { type: 'boolean', default: false },
+    seconds: { type: 'string', default: '4' },
   },
 })
 const events = Number(values.events)
@@ -162,8 +166,14 @@ async function main(): Promise<void> {
   await server.stop()
 }
 
+async function beside(): Promise<void> {
+  const server = await startServer({ asShipped: true })
+  await besides(server, Number(values.seconds) * 1_000)
+  await server.stop()
+}
+
 try {
-  await main()
+  await (values.beside ? beside() : main())
 } finally {
   await cleanUp()
 }

@@ -12,6 +12,7 @@ import {
   type Config,
   engineSettings,
   eventsDaysOf,
+  httpSettings,
   jobSettings,
   keySeeds,
   outgoingSettings,
@@ -204,7 +205,6 @@ async function startRoles(
     return openSight(ask, kv, partitions)
   }
 
-  const { 'tls.certFile': certFile, 'tls.keyFile': keyFile } = config
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
   const present = openPresent(
     (error, call) => logger.error({ ...call, error }, 'a request failed'),
@@ -213,8 +213,7 @@ async function startRoles(
   const listen = (host: string, port: number) =>
     openHttp({
       ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
-      ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
-      inFlightMax: config['http.inFlightMax'],
+      ...httpSettings(config),
       responseHeaders: callHeaders(clock, random),
     })
   const http = await listen(config['http.host'], config['http.port'])

@@ -5,12 +5,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Seed } from './control/bootstrap.ts'
 import type { MailSettings } from './dispatcher/mail.ts'
-import { type Cidr, parseCidr } from './domain/ip.ts'
+import { type Cidr, inCidrs, lineOf, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
 import type { WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { parseDatetime } from './lib/datetime.ts'
+import { descriptorsMax } from './lib/descriptors.ts'
 import { isServiceLink } from './lib/kubernetes.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
@@ -218,6 +219,18 @@ export const ipSettings = (config: Config) => ({
   bytesMax: config['ip.downloadBytesMax'],
   relayIsVpn: config['ip.relayIsVpn'],
 })
+
+/** Of everything that listens. */
+export function httpSettings(config: Config) {
+  const { 'tls.certFile': certFile, 'tls.keyFile': keyFile, trustedProxies } = config
+  const max = config['http.perIpConnectionsMax'] || Math.min(1_000, Math.max(1, Math.floor(descriptorsMax() / 4)))
+  return {
+    ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
+    inFlightMax: config['http.inFlightMax'],
+    // Whoever has an IPv6 address has the other ones of its /64.
+    perHost: { max, hostOf: (address: string) => (inCidrs(address, trustedProxies) ? null : lineOf(address)) },
+  }
+}
 
 /** How receivers of webhooks are called, and what is told of that. */
 export const outgoingSettings = (config: Config) => ({

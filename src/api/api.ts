@@ -16,14 +16,16 @@ import { presentReply, presentStream } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
 import { type AddressOf, type KeyedCall, mayLackBody, type Route } from './routes.ts'
+import type { Turns } from './turns.ts'
 
 const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
 const IGNORED_BODY_BYTES_MAX = 4_096
 const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 const CSV_TYPE = /^text\/csv(?:\s*;\s*(?:charset="?utf-8"?|header=(?:present|absent)))*\s*$/i
+const NOT_ENCODED = { message: 'A body is taken as it is: without Content-Encoding.' }
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const HEADERS = ['authorization', 'content-type', 'content-length', 'transfer-encoding']
+const HEADERS = ['authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding']
 
 export interface ApiNeeds {
   readonly auth: Auth
@@ -32,6 +34,8 @@ export interface ApiNeeds {
   /** How much a key may ask; null: anything. */
   readonly takeRate: TakeRate | null
   readonly idempotency: Idempotency
+  /** For what is long to write. */
+  readonly turns: Turns
   /** Who the client is; the socket's peer by default. */
   readonly addressOf?: AddressOf
   /** Headers `addressOf` reads, lower case. */
@@ -60,7 +64,7 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
 function serve(route: Route, needs: ApiNeeds) {
-  const { auth, operator, takeRate, idempotency, addressOf = peerAddress } = needs
+  const { auth, operator, takeRate, idempotency, turns, addressOf = peerAddress } = needs
   const { access, handle, once } = route
   const rateClass = rateClassOf(route.path)
   const readQuery = queryParser(route.query)
@@ -92,6 +96,8 @@ function serve(route: Route, needs: ApiNeeds) {
   }
 
   function checkMediaType(request: HttpRequest): null {
+    if (route.body !== undefined && request.hasHeader('content-encoding'))
+      throw new ApiError('unsupported_media_type', NOT_ENCODED)
     const isJson = JSON_TYPE.test(request.header('content-type'))
     if (route.body !== undefined && hasBody(request) && !isJson && !isCsv(request)) {
       throw new ApiError('unsupported_media_type')
@@ -130,7 +136,7 @@ function serve(route: Route, needs: ApiNeeds) {
             async (seed) => handle({ ...call, seed }),
           )
     if (reply.stream !== undefined) return presentStream(reply.stream)
-    return presentReply(reply.status ?? 200, reply.body, reply.headers)
+    return presentReply(reply.status ?? 200, reply.body, reply.headers ?? [], turns)
   }
 
   return { before, handler }

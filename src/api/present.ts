@@ -17,6 +17,8 @@ import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Caller } from '../records/auth.ts'
+import { inSlices } from './slices.ts'
+import type { Turns } from './turns.ts'
 
 const CALL_ID = 'X-Request-Id'
 const NO_STORE: Header = ['Cache-Control', 'no-store']
@@ -60,8 +62,8 @@ export function presentError(error: ApiError): HttpResponse {
   return { status: error.status, headers, body: errorBody(error) }
 }
 
-export function presentReply(status: number, body: unknown, headers: readonly Header[] = []): HttpResponse {
-  return { status, headers: [NO_STORE, ...headers], body: JSON.stringify(body) }
+export function presentReply(status: number, body: unknown, headers: readonly Header[], turns: Turns): HttpResponse {
+  return { status, headers: [NO_STORE, ...headers], ...inSlices(body, turns) }
 }
 
 /** Server-sent events. */

@@ -44,6 +44,7 @@ import { openIdempotency } from './idempotency.ts'
 import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
+import { openPacedKv } from './paced-kv.ts'
 import { openRates } from './rate-limits.ts'
 import { serveReference } from './reference/serve.ts'
 import type { Route } from './routes.ts'
@@ -51,6 +52,7 @@ import { ruleHistoryRoutes } from './rule-history.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
 import { splitRoutes } from './split.ts'
+import { openTurns } from './turns.ts'
 import { visitorRoutes } from './visitors.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks.ts'
 
@@ -112,6 +114,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
   lifetime.onClose(() => propagation.close())
   const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
+  const turns = openTurns(clock)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
@@ -151,8 +154,15 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
       ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors },
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
-    ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
-    ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
+    ...ruleRoutes({
+      kv: openPacedKv(kv, turns, clock),
+      submit,
+      awaitPropagation: propagation.awaitPropagation,
+      clock,
+      random,
+      ruleStats,
+    }),
+    ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
     ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
     ...listRoutes({
       ...{ kv, submit, clock, random },
@@ -181,6 +191,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
   const serving = {
     auth: authOfIntact,
     takeRate: openRates(limits),
+    turns,
     idempotency: openIdempotency({ kv, limits, clock }),
     operator: token === '' ? null : openOperator({ token, auth, clock }),
     addressHeaders: ['x-forwarded-for'],

@@ -33,12 +33,15 @@ import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
 import { etag, existingRule, ifMatch, RULE_MAXIMA, written } from './rules.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+import { Written } from './slices.ts'
+import type { Turns } from './turns.ts'
 
 export interface RuleHistoryNeeds {
   readonly kv: Kv
   readonly submit: Submitter['submit']
   readonly awaitPropagation: Propagation['awaitPropagation']
   readonly clock: Clock
+  readonly turns: Turns
   readonly maxima?: RuleMaxima
 }
 
@@ -52,39 +55,59 @@ const AuditQuery = Type.Object(
   },
   strict,
 )
+/** A page ends with the entry that passes it. */
+const PAGE_CHARS_MAX = 1_048_576
 const RollbackBody = Type.Object({ version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }, strict)
 
 export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
-  const { kv, submit, awaitPropagation, clock, maxima = RULE_MAXIMA } = needs
+  const { kv, submit, awaitPropagation, clock, turns, maxima = RULE_MAXIMA } = needs
 
-  async function page(caller: Caller, filter: AuditFilter, query: Static<typeof PageQuery>) {
+  /** Ends with the entry that makes it long enough. */
+  async function page(
+    caller: Caller,
+    filter: AuditFilter,
+    query: Static<typeof PageQuery>,
+    show: (entry: AuditEntry, actor: string) => unknown,
+  ) {
     const { workspace, env } = placeOf(caller)
     const { tokenSecret } = caller.workspace
     const question = JSON.stringify(['audit', workspace, env, filter])
     const before = query.cursor === undefined ? null : Number(readLast(tokenSecret, question, query.cursor))
-    const found = await readAudit(kv, workspace, env, filter, query.limit ?? PAGE_LIMIT_DEFAULT, before)
-    const last = found.entries.at(-1)
-    const goesOn = found.hasMore && last !== undefined
+    const actors = openActors(workspace)
+    const data: Written[] = []
+    let chars = 0
+    const last = await readAudit(
+      kv,
+      workspace,
+      env,
+      filter,
+      query.limit ?? PAGE_LIMIT_DEFAULT,
+      before,
+      async (entry) => {
+        const actor = await actors(entry.actor)
+        const text = await turns.take(() => JSON.stringify(show(entry, actor)))
+        data.push(new Written(text))
+        chars += text.length
+        return chars <= PAGE_CHARS_MAX
+      },
+    )
     return {
-      entries: found.entries,
-      actorOf: await actorsOf(workspace, found.entries),
-      hasMore: found.hasMore,
-      nextCursor: goesOn ? writeCursor(tokenSecret, question, String(last.seq)) : null,
+      data,
+      hasMore: last !== null,
+      nextCursor: last === null ? null : writeCursor(tokenSecret, question, String(last)),
     }
   }
 
   /** Keys are known by their last four characters, parts of the service by their name. */
-  async function actorsOf(workspace: string, entries: readonly AuditEntry[]): Promise<(entry: AuditEntry) => string> {
-    const ids = [...new Set(entries.map(({ actor }) => actor))].filter((actor) => actor.startsWith('key_'))
-    const keys =
-      ids.length === 0
-        ? []
-        : await kv.get<ApiKey>(
-            SYSTEM,
-            ids.map((id) => keyKey(workspace, id)),
-          )
-    const names = new Map(keys.flatMap((entry) => (entry === null ? [] : [[entry.value.id, entry.value.last4]])))
-    return ({ actor }) => names.get(actor) ?? actor
+  function openActors(workspace: string): (actor: string) => Promise<string> {
+    const known = new Map<string, string>()
+    return async (actor) => {
+      if (!actor.startsWith('key_')) return actor
+      const name =
+        known.get(actor) ?? (await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]))[0]?.value.last4 ?? actor
+      known.set(actor, name)
+      return name
+    }
   }
 
   return [
@@ -100,17 +123,16 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
           throw new ApiError('validation_error', { field: 'resource', message: 'Needed together with id.' })
         }
         const filter = { ...(resource === undefined ? {} : { resource }), ...(id === undefined ? {} : { id }) }
-        const { entries, actorOf, ...rest } = await page(caller, filter, query)
-        const data = entries.map((entry) => ({
+        const body = await page(caller, filter, query, (entry, actor) => ({
           at: isoTime(entry.at),
-          actor: actorOf(entry),
+          actor,
           resource: entry.resource,
           id: entry.id,
           action: entry.action,
           before: shown(entry.before, entry.resource),
           after: shown(entry.after, entry.resource),
         }))
-        return { body: { data, ...rest } }
+        return { body }
       },
     }),
 
@@ -122,16 +144,15 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
       query: PageQuery,
       async handle({ caller, params, query }) {
         const { id } = await existingRule(kv, caller, params.ruleId)
-        const { entries, actorOf, ...rest } = await page(caller, { resource: 'rule', id }, query)
-        const data = entries.map((entry) => ({
+        const body = await page(caller, { resource: 'rule', id }, query, (entry, actor) => ({
           version: entry.seq,
           etag: etag({ version: entry.seq })[1],
           at: isoTime(entry.at),
-          actor: actorOf(entry),
+          actor,
           action: entry.action,
           rule: shown(entry.after, 'rule'),
         }))
-        return { body: { data, ...rest } }
+        return { body }
       },
     }),
 

@@ -49,6 +49,15 @@ export const HTTP_SETTINGS = [
     sentence: 'Requests served at once; more are refused with 503.',
   },
   {
+    name: 'http.perIpConnectionsMax',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 1_000_000,
+    sentence:
+      'Connections of one address, or IPv6 /64, with a request under way; more are refused with 503. Trusted proxies are exempt. 0: 1,000, or a quarter of the descriptors the process may have if that is less.',
+  },
+  {
     name: 'http.adminHost',
     kind: 'text',
     standard: '127.0.0.1',

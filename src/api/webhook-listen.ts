@@ -17,6 +17,8 @@ import { keyed, type Route } from './routes.ts'
 
 /** Per process: each costs the rendering of all that happens in its environment. */
 export const LISTENERS_MAX = 50
+/** So that one workspace cannot take them all. */
+export const LISTENERS_PER_WORKSPACE_MAX = 10
 /** What a body names where the id of a webhook would be. */
 const LISTENER_ID = 'wh_00000000000000000000'
 
@@ -24,7 +26,7 @@ const LISTEN_DOC: RouteDoc = {
   id: 'listenToWebhooks',
   summary: 'Listen to the test environment',
   description:
-    'Server-sent events, one for each event of the test environment while the connection is open, unsigned, at most once. `fingerpost webhooks listen` forwards them to a receiver under development. Takes a test key.',
+    'Server-sent events, one for each event of the test environment while the connection is open, unsigned, at most once. `fingerpost webhooks listen` forwards them to a receiver under development. Takes a test key. A workspace may have ten of them per process.',
   answers: {
     200: { description: 'A stream without end.', schema: Type.String(), contentType: 'text/event-stream' },
   },
@@ -37,15 +39,22 @@ export interface WebhookListenNeeds {
 
 export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): Route[] {
   let listeners = 0
+  const ofWorkspace = new Map<string, number>()
+  const count = (workspace: string, by: number): void => {
+    listeners += by
+    const left = (ofWorkspace.get(workspace) ?? 0) + by
+    if (left === 0) ofWorkspace.delete(workspace)
+    else ofWorkspace.set(workspace, left)
+  }
 
   function listen(place: ReturnType<typeof placeOf>, stream: HttpStream): void {
-    listeners += 1
+    count(place.workspace, 1)
     const closed = new AbortController()
     const stop = onHint(bus, 'webhooks.heard', ({ workspace, env, eventId, type, payload }) => {
       if (workspace === place.workspace && env === place.env) stream.write(messageOf(eventId, type, payload))
     })
     stream.whenClosed(() => {
-      listeners -= 1
+      count(place.workspace, -1)
       stop()
       closed.abort()
     })
@@ -71,7 +80,10 @@ export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): Route[]
         if (place.env !== 'test') {
           throw new ApiError('insufficient_permissions', { message: 'Listening takes a key of the test environment.' })
         }
-        if (listeners >= LISTENERS_MAX) throw new ApiError('unavailable', { retryAfter: 5 })
+        const own = ofWorkspace.get(place.workspace) ?? 0
+        if (listeners >= LISTENERS_MAX || own >= LISTENERS_PER_WORKSPACE_MAX) {
+          throw new ApiError('unavailable', { retryAfter: 5 })
+        }
         return { body: null, stream: (stream) => listen(place, stream) }
       },
     }),

@@ -6,7 +6,9 @@ import { type BodyReader, openBody, openBodyCopier } from './body.ts'
 import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
+import { type HostsConfig, openHosts } from './hosts.ts'
 import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
+import { type Parts, sendParts } from './parts.ts'
 import { type OpenStream, openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
 
@@ -29,12 +31,15 @@ export interface ExchangeConfig {
   readonly observe: Observe
   readonly headersBytesMax: number
   readonly inFlightMax: number
+  readonly perHost: HostsConfig
 }
 
 /** A refusal decided before the body is in waits this long for the rest, so that the client reads it and not a reset. */
 const REFUSAL_WAIT_MS = 1_000
 /** A longer body is not read to its end for the sake of a refusal: the connection closes at once. */
 const DISCARD_BYTES_MAX = 1_048_576
+/** How long a client may take nothing of an answer that is made while it leaves. */
+const STALL_MS = 30_000
 const NO_BODY = new Uint8Array(0)
 const CLIENT_LEFT = 499
 
@@ -42,8 +47,10 @@ export function openExchanges(config: ExchangeConfig) {
   const { clock, log, presenter, observe, inFlightMax } = config
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
+  const hosts = openHosts(config.perHost)
   const deadlines = openDeadlines()
   const refusals = deadlines.queue(REFUSAL_WAIT_MS)
+  const stalls = deadlines.queue(STALL_MS)
   let inFlight = 0
   let draining = false
   let whenIdle: (() => void) | null = null
@@ -75,6 +82,8 @@ export function openExchanges(config: ExchangeConfig) {
     let address: string | null = null
     let onAborted: (() => void) | null = null
     let stream: OpenStream | null = null
+    let parts: Parts | null = null
+    let host: string | null = ''
 
     inFlight++
     raw.onAborted(leave)
@@ -105,12 +114,18 @@ export function openExchanges(config: ExchangeConfig) {
 
     if (headers.fault !== null) refuseUnread('(framing)', headers.fault)
     else if (inFlight > inFlightMax) refuseUnread('(overload)', new TooManyInFlight('too many requests at once'))
-    else begin()
+    else {
+      host = hosts.enter(request.remoteAddress())
+      if (host === null) refuseUnread('(overload)', new TooManyInFlight('too many connections of this address'))
+      else begin()
+    }
     corked = false
 
     function begin(): void {
       route.deadlines.add(deadline, startedMs)
       if (route.before !== null) runBefore(route.before)
+      // The native server skips the two bytes behind each chunk unread: what it takes for the next request may be none.
+      if (headers.chunked) closing = true
       if (contentLength > 0 || headers.chunked) {
         if (contentLength > route.bodyBytesMax) refuseLength()
         raw.onData(onData)
@@ -217,7 +232,9 @@ export function openExchanges(config: ExchangeConfig) {
 
     function send(response: HttpResponse): void {
       if (over) return
-      finish(response.status)
+      const hasParts = response.parts !== undefined && method !== 'HEAD'
+      if (hasParts) removeDeadline(deadline)
+      else finish(response.status)
       try {
         const { answerHeaders } = request
         const responseHeaders =
@@ -228,10 +245,20 @@ export function openExchanges(config: ExchangeConfig) {
           stream = openStream(raw)
           response.stream(stream)
         }
+        if (hasParts) parts = sendRest(response.status, response.parts)
       } catch (err) {
         log.error({ err, route: label }, 'a response could not be written')
         raw.close()
       }
+    }
+
+    function sendRest(status: number, rest: AsyncGenerator<string, void>): Parts {
+      const over = (error: unknown) => {
+        if (error !== null) log.error({ err: error, route: label }, 'a response could not be made to its end')
+        finish(status)
+      }
+      const closes = () => closing || draining
+      return sendParts({ raw, parts: rest, stalls, monotonic: clock.monotonic, over, closes })
     }
 
     function expire(): void {
@@ -242,6 +269,7 @@ export function openExchanges(config: ExchangeConfig) {
 
     function leave(): void {
       stream?.left()
+      parts?.left()
       if (over) return
       finish(CLIENT_LEFT)
       onAborted?.()
@@ -252,6 +280,7 @@ export function openExchanges(config: ExchangeConfig) {
       reader = null
       removeDeadline(deadline)
       inFlight--
+      hosts.leave(host ?? '')
       if (inFlight === 0 && whenIdle !== null) whenIdle()
       try {
         observe(label, method, status, clock.monotonic() - startedMs)

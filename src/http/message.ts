@@ -46,6 +46,8 @@ export interface HttpResponse {
   readonly stream?: (stream: HttpStream) => void
   /** In place of `HttpConfig.responseHeaders`, where what those say has been told elsewhere already. */
   readonly commonHeaders?: readonly Header[]
+  /** Follows `body`, made while it leaves; the request is in flight until its end. */
+  readonly parts?: AsyncGenerator<string, void>
 }
 
 /** Gives the one answer; an Error goes through the presenter. Later calls, and calls after the client left, do nothing. */

@@ -5,6 +5,7 @@ import { assert, must } from '../lib/must.ts'
 import { MethodNotAllowed, PortBusy, RouteUnknown } from './errors.ts'
 import { openExchanges, type Route } from './exchange.ts'
 import { wantedHeaders } from './framing.ts'
+import type { HostsConfig } from './hosts.ts'
 import type { Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe, Present, RouteOptions } from './message.ts'
 import { openRouter, type Resource } from './router.ts'
 import { headersFault, openPresenter } from './write.ts'
@@ -18,6 +19,8 @@ export interface HttpConfig {
   readonly headersBytesMax?: number
   /** Requests being served at once; more are refused. The server does not tell idle connections, so they are not counted. */
   readonly inFlightMax: number
+  /** Default: no bound. */
+  readonly perHost?: HostsConfig
   readonly clock: Clock
   readonly log: HttpLog
   readonly present: Present
@@ -72,6 +75,12 @@ export function isNative(): boolean {
   return Function.prototype.toString.call(uWS.App).includes('[native code]')
 }
 
+/** Lets no answer name the server and its version. */
+function beSilent(): void {
+  const { _cfg } = uWS as unknown as { readonly _cfg?: (key: string) => void }
+  _cfg?.('silent')
+}
+
 /** Binds the port for this process alone. Fails with PortBusy when that is impossible. */
 export async function openHttp(config: HttpConfig): Promise<Http> {
   const { host, clock, log, tls } = config
@@ -83,6 +92,7 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
     observe: config.observe,
     headersBytesMax: config.headersBytesMax ?? 16_384,
     inFlightMax: config.inFlightMax,
+    perHost: config.perHost ?? { max: 0, hostOf: () => null },
   })
   const router = openRouter<Route>()
   const refused = new Map<Resource<Route>, Route>()
@@ -114,6 +124,7 @@ export async function openHttp(config: HttpConfig): Promise<Http> {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
+  beSilent()
   const app = (tls === undefined
     ? uWS.App()
     : uWS.SSLApp({ cert_file_name: tls.certFile, key_file_name: tls.keyFile })) as unknown as App

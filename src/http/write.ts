@@ -107,7 +107,7 @@ export function sendResponse(
   for (const header of routeHeaders) raw.writeHeader(header[0], header[1])
   for (const header of response.commonHeaders ?? presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
   // What flushes the head; the end is for the stream to say.
-  if (response.stream !== undefined && !headOnly) {
+  if ((response.stream !== undefined || response.parts !== undefined) && !headOnly) {
     raw.write(body ?? '\n')
     return
   }
@@ -116,7 +116,7 @@ export function sendResponse(
   // The server takes a reported length for bytes still to come and waits for them, so it may only be told 0.
   else if (close) raw.endWithoutBody(0, true)
   else {
-    if (!bodiless) raw.writeHeader('Content-Length', String(byteLength(body)))
+    if (!bodiless && response.parts === undefined) raw.writeHeader('Content-Length', String(byteLength(body)))
     raw.endWithoutBody()
   }
 }

@@ -18,12 +18,19 @@ export function findClient(remote: string, forwardedFor: string, trusted: readon
   let client = remote
   let left = hops.length
   while (left > 0 && inCidrs(client, trusted)) {
-    const address = canonicalIp((hops[left - 1] as string).trim())
+    const address = canonicalIp(withoutPort((hops[left - 1] as string).trim()))
     if (address === null) break
     client = address
     left--
   }
   return { address: client, hopsBefore: left }
+}
+
+/** Some proxies write the port too, and an IPv6 address in brackets. */
+function withoutPort(hop: string): string {
+  const [, ipv4, ipv6] =
+    /^(?:([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::[0-9]{1,5})?)$/.exec(hop) ?? []
+  return ipv4 ?? ipv6 ?? hop
 }
 
 export const clientAddress = (remote: string, forwardedFor: string, trusted: readonly Cidr[]): string =>

@@ -40,7 +40,8 @@ const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the 
 const NO_STORE: Header = ['Cache-Control', 'no-store']
 const REPLAYED: Header = ['Idempotent-Replayed', 'true']
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const HEADERS = [...EVIDENCE_HEADERS, 'authorization', 'content-type', 'origin', 'x-forwarded-for', IDEMPOTENCY_KEY]
+const OWN_HEADERS = ['authorization', 'content-encoding', 'content-type', 'origin', 'x-forwarded-for']
+const HEADERS = [...EVIDENCE_HEADERS, ...OWN_HEADERS, IDEMPOTENCY_KEY]
 
 interface Context {
   readonly caller: Caller
@@ -98,6 +99,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function admit(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
     permit(caller, 'identify')
     if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
+    if (request.hasHeader('content-encoding')) throw new ApiError('unsupported_media_type')
     checkMediaType(request.header('content-type'), fromQuery)
     return null
   }

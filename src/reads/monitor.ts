@@ -109,25 +109,30 @@ async function createdAtOf(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env:
 /** The newest stretch of time in which the rule was monitored with the same conditions and verdict; null: never. */
 async function latestSpan(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env: Env, id: string): Promise<Span | null> {
   let span = null as Span | null
-  let meaning = ''
+  let meaning = null as StoredRule | null
   let next = NEVER
   let before: number | null = null
   for (;;) {
-    const page = await readAudit(kv, workspace, env, { resource: 'rule', id }, VERSIONS_PAGE, before)
-    for (const { seq, at, after } of page.entries) {
-      const rule = after as StoredRule | null
+    let isOver = false
+    before = await readAudit(kv, workspace, env, { resource: 'rule', id }, VERSIONS_PAGE, before, (entry) => {
+      const { seq, at } = entry
+      const rule = entry.after as StoredRule | null
       const isMonitored = rule?.status === 'monitor'
-      const same = isMonitored && (span === null || meaningOf(rule) === meaning)
-      if (span !== null && !same) return span
+      const same = isMonitored && (meaning === null || isSame(rule, meaning))
+      isOver = span !== null && !same
+      if (isOver) return false
       if (isMonitored) {
         span = { from: seq, to: span?.to ?? next, since: at }
-        meaning = meaningOf(rule)
+        meaning = rule
       }
       next = seq
-      before = seq
-    }
-    if (!page.hasMore) return span
+      return true
+    })
+    if (isOver || before === null) return span
   }
 }
 
-const meaningOf = ({ conditions, action }: StoredRule): string => JSON.stringify([conditions, action.verdict])
+/** Versions that were read together share the conditions they have in common. */
+const isSame = (one: StoredRule, other: StoredRule): boolean =>
+  one.action.verdict === other.action.verdict &&
+  (one.conditions === other.conditions || JSON.stringify(one.conditions) === JSON.stringify(other.conditions))

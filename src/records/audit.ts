@@ -4,13 +4,15 @@
 
 import type { Env } from '../domain/event.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import { must } from '../lib/must.ts'
+import { AUDIT_PART, openChangeReader, type PackedChange, packChange, type ReadChange } from './audit-parts.ts'
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
 export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert'] as const
 export type Audited = (typeof AUDITED)[number]
 
-/** What a change says of itself. Objects are stored whole: what must not be read back is left out when they are presented. */
+/** What a change says of itself. Objects are given whole: what must not be read back is left out when they are presented. */
 export interface AuditDraft {
   readonly resource: Audited
   readonly id: string
@@ -34,16 +36,33 @@ const AUDIT = 'audit'
 /** Entries by kind, and by object: ids end with that of the entry. */
 const AUDIT_IN = 'audit-in'
 const AUDIT_OF = 'audit-of'
-export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF]
+export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF, AUDIT_PART]
+/** Read at once: some were stored with both objects whole, each as long as a request may be. */
+const ENTRIES_PER_READ = 4
+
+/** An entry as it is stored; those of earlier versions hold their objects themselves. */
+type StoredAudit = Omit<AuditEntry, 'before' | 'after'> & { readonly change: PackedChange }
 
 /** The records of an entry. A command changes at most one object that is audited. */
 export function auditPuts(entry: AuditEntry): Put[] {
   const id = seqId(entry.seq)
+  const { before, after, ...rest } = entry
+  const object = objectOf(entry)
+  const { packed, parts } = packChange({ before, after }, object)
   return [
-    { key: [AUDIT, id], value: entry },
+    ...parts,
+    { key: [AUDIT, id], value: { ...rest, change: packed } satisfies StoredAudit },
     { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
-    { key: [AUDIT_OF, `${entry.resource}/${entry.id}/${id}`], value: true },
+    { key: [AUDIT_OF, `${object}/${id}`], value: true },
   ]
+}
+
+const objectOf = ({ resource, id }: Pick<AuditDraft, 'resource' | 'id'>): string => `${resource}/${id}`
+
+async function whole(stored: StoredAudit | AuditEntry, read: ReadChange): Promise<AuditEntry> {
+  if (!('change' in stored)) return stored
+  const { change, ...rest } = stored
+  return { ...rest, ...(await read(change, objectOf(rest))) }
 }
 
 export interface AuditFilter {
@@ -52,17 +71,18 @@ export interface AuditFilter {
   readonly id?: string
 }
 
-export interface AuditPage {
-  readonly entries: readonly AuditEntry[]
-  readonly hasMore: boolean
-}
+/** Takes one entry; false: the page ends with it. */
+export type TakeEntry = (entry: AuditEntry) => boolean | Promise<boolean>
 
 const places = ({ resource, id }: AuditFilter): readonly [collection: string, prefix: string] => {
   if (resource === undefined) return [AUDIT, '']
   return id === undefined ? [AUDIT_IN, `${resource}/`] : [AUDIT_OF, `${resource}/${id}/`]
 }
 
-/** Newest first; `before` is the seq of the last entry of the previous page. */
+/**
+ * Gives entries one by one, newest first, at most `limit`; `before` is the seq of the last entry of the previous page. Resolves with the
+ * seq of the last one when there are more.
+ */
 export async function readAudit(
   kv: Pick<Kv, 'get' | 'scan'>,
   workspace: string,
@@ -70,23 +90,36 @@ export async function readAudit(
   filter: AuditFilter,
   limit: number,
   before: number | null,
-): Promise<AuditPage> {
+  take: TakeEntry,
+): Promise<number | null> {
   const scope = tenantScope(workspace, env)
   const [collection, prefix] = places(filter)
-  const upTo = before === null ? '9'.repeat(SEQ_DIGITS) : seqId(before - 1)
-  const found = await kv.scan(scope, collection, {
-    after: `${prefix}${seqId(0)}`,
-    upTo: `${prefix}${upTo}`,
-    limit: limit + 1,
-    reverse: true,
-  })
-  const keys: Key[] = found.slice(0, limit).map(({ key }) => [AUDIT, key[1].slice(-SEQ_DIGITS)])
-  const entries = keys.length === 0 ? [] : await kv.get<AuditEntry>(scope, keys)
-  return {
-    entries: entries.flatMap((entry) => (entry === null ? [] : [entry.value])),
-    hasMore: found.length > limit,
+  const read = openChangeReader(kv, scope)
+  let last = before
+  let left = limit
+  for (let atOnce = ENTRIES_PER_READ; left > 0; ) {
+    const found = await kv.scan<StoredAudit | AuditEntry | true>(scope, collection, {
+      after: `${prefix}${seqId(0)}`,
+      upTo: `${prefix}${last === null ? '9'.repeat(SEQ_DIGITS) : seqId(last - 1)}`,
+      limit: Math.min(atOnce, left) + 1,
+      reverse: true,
+    })
+    const some = found.slice(0, Math.min(atOnce, left))
+    const entries = collection === AUDIT ? some : await kv.get<StoredAudit | AuditEntry>(scope, some.map(entryKey))
+    for (const [i, entry] of entries.entries()) {
+      last = seqOf(must(some[i], 'a key for every entry').key)
+      left--
+      const goesOn = entry === null || (await take(await whole(entry.value as StoredAudit | AuditEntry, read)))
+      if (!goesOn) return i === found.length - 1 ? null : last
+    }
+    if (found.length === some.length) return null
+    if (entries.every((entry) => entry !== null && 'change' in (entry.value as object))) atOnce *= 4
   }
+  return last
 }
+
+const seqOf = (key: Key): number => Number(key[1].slice(-SEQ_DIGITS))
+const entryKey = ({ key }: { readonly key: Key }): Key => [AUDIT, key[1].slice(-SEQ_DIGITS)]
 
 /** The entry of one change of one object; null when that change was of another one, or there was none. */
 export async function readAuditEntry(
@@ -95,8 +128,10 @@ export async function readAuditEntry(
   env: Env,
   { resource, id, seq }: { readonly resource: Audited; readonly id: string; readonly seq: number },
 ): Promise<AuditEntry | null> {
-  const [entry] = await kv.get<AuditEntry>(tenantScope(workspace, env), [[AUDIT, seqId(seq)]])
-  return entry && entry.value.resource === resource && entry.value.id === id ? entry.value : null
+  const scope = tenantScope(workspace, env)
+  const [entry] = await kv.get<StoredAudit | AuditEntry>(scope, [[AUDIT, seqId(seq)]])
+  if (!entry || entry.value.resource !== resource || entry.value.id !== id) return null
+  return whole(entry.value, openChangeReader(kv, scope))
 }
 
 /** Everything the log keeps of one object: an erased visitor leaves it. */
@@ -106,5 +141,6 @@ export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: 
     const seq = key[1].slice(-SEQ_DIGITS)
     keys.push([AUDIT, seq], [AUDIT_IN, `${resource}/${seq}`], key)
   }
+  for await (const { key } of scanAll(kv, scope, AUDIT_PART, under(`${resource}/${id}`))) keys.push(key)
   return keys
 }

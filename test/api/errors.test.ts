@@ -31,6 +31,8 @@ t.test('every check answers with its code, and an earlier one hides the later on
     ['POST', '/v1/rules', { key: publicKey, raw: large, headers: text }, 403, 'insufficient_permissions'],
     ['POST', '/v1/rules', { key, raw: '{', headers: text }, 415, 'unsupported_media_type'],
     ['POST', '/v1/rules', { key, raw: '{', headers: { 'Content-Type': '' } }, 415, 'unsupported_media_type'],
+    ['POST', '/v1/rules', { key, raw: '{', headers: { 'Content-Encoding': 'gzip' } }, 415, 'unsupported_media_type'],
+    ['POST', '/v1/rules', { key, raw: '{', headers: { 'Content-Encoding': '' } }, 415, 'unsupported_media_type'],
     [
       'POST',
       '/v1/rules',

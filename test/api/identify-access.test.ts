@@ -56,6 +56,7 @@ t.test('browsers may read every answer of this path, and of no other', async (t)
     [405, await send('DELETE', '/v1/identify')],
     [413, await send('POST', '/v1/identify', { raw: ' '.repeat(IDENTIFY_BODY_BYTES_MAX + 1) })],
     [415, await send('POST', '/v1/identify', { raw: '{}', headers: { 'Content-Type': 'text/xml' } })],
+    [415, await send('POST', '/v1/identify', { raw: '{}', headers: { 'Content-Encoding': 'gzip' } })],
   ]
   for (const [status, answer] of answers) {
     t.equal(answer.status, status)
@@ -129,8 +130,10 @@ t.test('behind trusted proxies the address is the last hop that is not one of th
   t.equal(await from('203.0.113.9,127.1.2.3 , 127.0.0.1'), '203.0.113.*')
   t.equal(await from('127.9.9.9, 127.1.2.3'), '127.9.9.*', 'when all are trusted the first is the client')
   t.equal(await from('2001:db8:7::1'), '2001:db8:7::*')
+  t.equal(await from('203.0.113.9:443'), '203.0.113.*', 'some proxies write the port too')
+  t.equal(await from('[2001:db8:7::1]:443, 127.1.2.3:80'), '2001:db8:7::*')
   t.equal(await from('::ffff:203.0.113.9'), '203.0.113.*')
-  for (const junk of ['unknown', '203.0.113.9:443', '<script>', '203.0.113.9, _hidden', '', ',,,']) {
+  for (const junk of ['unknown', '203.0.113.9:port', '<script>', '203.0.113.9, _hidden', '', ',,,']) {
     t.equal(await from(junk), '127.0.0.*', JSON.stringify(junk))
   }
   t.equal(await from('203.0.113.9, junk, 127.1.2.3'), '127.1.2.*', 'nothing left of an unreadable hop is believed')

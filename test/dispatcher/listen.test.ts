@@ -23,6 +23,29 @@ t.test('only a key of the test environment may listen', async (t) => {
   t.equal(await of('sk_test_nobody'), 401)
 })
 
+t.test('a workspace that listens as often as it may keeps no other from listening', async (t) => {
+  const crowd = (await openTenant()).server
+  const left = new AbortController()
+  const listen = async (key: string) => {
+    const headers = { Authorization: `Bearer ${key}` }
+    return (await fetch(`${service}/v1/webhooks/listen`, { headers, signal: left.signal })).status
+  }
+  for (let i = 0; i < 10; i++) t.equal(await listen(crowd.keys.testSecret), 200)
+  t.equal(await listen(crowd.keys.testSecret), 503)
+  t.equal(await listen(keys.testSecret), 200)
+  left.abort()
+  await eventually(
+    async () => {
+      const again = new AbortController()
+      const headers = { Authorization: `Bearer ${crowd.keys.testSecret}` }
+      const { status } = await fetch(`${service}/v1/webhooks/listen`, { headers, signal: again.signal })
+      again.abort()
+      return status
+    },
+    (status) => status === 200,
+  )
+})
+
 t.test('what happens in the test environment arrives, signed, at the address to forward to', async (t) => {
   const hits: { readonly headers: IncomingHttpHeaders; readonly body: string }[] = []
   const receiver = createServer((request, response) => {

@@ -75,10 +75,13 @@ export interface Talk {
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-export function talk(port: number, ...segments: string[]): Talk {
+export const talk = (port: number, ...segments: string[]): Talk => talkFrom('127.0.0.1', port, ...segments)
+
+/** From another address of loopback. */
+export function talkFrom(localAddress: string, port: number, ...segments: string[]): Talk {
   let received = ''
   let closed = false
-  const socket = connect(port, '127.0.0.1')
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.setNoDelay(true)
   socket.on('data', (data) => {
     received += data.toString('latin1')

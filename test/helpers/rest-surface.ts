@@ -14,6 +14,7 @@ import { openApiDocument } from '../../src/api/reference/document.ts'
 import type { Route } from '../../src/api/routes.ts'
 import { ruleHistoryRoutes } from '../../src/api/rule-history.ts'
 import { type RulesNeeds, ruleRoutes } from '../../src/api/rules.ts'
+import { openTurns } from '../../src/api/turns.ts'
 import { type WebhooksNeeds, webhookRoutes } from '../../src/api/webhooks.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
@@ -124,6 +125,7 @@ export async function openServer(t: Test, options: Options = {}) {
     responseHeaders: callHeaders(systemClock, random),
   })
   t.teardown(() => http.close())
+  const turns = openTurns(systemClock)
   const outgoing = { ...standIn(), ...options.outgoing }
   const routes = [
     ...ruleRoutes({
@@ -140,6 +142,7 @@ export async function openServer(t: Test, options: Options = {}) {
       submit,
       awaitPropagation: propagation.awaitPropagation,
       clock: systemClock,
+      turns,
       ...(options.maxima === undefined ? {} : { maxima: options.maxima }),
     }),
     ...listRoutes({
@@ -159,6 +162,7 @@ export async function openServer(t: Test, options: Options = {}) {
   registerRoutes(http, routes, {
     auth,
     takeRate: openRates(limits),
+    turns,
     idempotency: openIdempotency({ kv: ports.kv, limits, clock }),
     operator: token === null ? null : openOperator({ token, auth, clock }),
     // Tests speak for clients elsewhere, so that failures of one test do not count for another.

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { addressText } from '../../src/http/address.ts'
 import { PortBusy } from '../../src/http/errors.ts'
-import { exchange, openTestServer, pause, type TestServer, talk } from '../helpers/http.ts'
+import { exchange, openTestServer, pause, type TestServer, talk, talkFrom } from '../helpers/http.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -87,6 +87,38 @@ t.test('more requests at once than allowed are refused, and served when there is
   for (const conversation of served) t.equal(await conversation.until('200'), '200')
   t.equal((await exchange(server.port, '200', SLOW)).outcome(), '200')
   for (const conversation of served) conversation.socket.destroy()
+})
+
+t.test('one host cannot keep the others out, however many requests it leaves half sent', async (t) => {
+  const hostOf = (address: string) => (address === '127.0.0.9' ? null : address)
+  const server = await openTestServer({ perHost: { max: 3, hostOf } })
+  t.teardown(server.close)
+  server.route('GET', '/', () => ({ status: 200 }))
+  server.route('POST', '/', () => ({ status: 200 }))
+  const half = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab'
+  const from = (address: string, text: string) => talkFrom(address, server.port, text)
+  const open = Array.from({ length: 3 }, () => from('127.0.0.2', half))
+  await begun(server, 3)
+  const refused = from('127.0.0.2', GET)
+  t.equal(await refused.until('503 closed'), '503 closed')
+  t.match(refused.text(), /Retry-After: 1/)
+  for (const other of ['127.0.0.1', '127.0.0.9']) t.equal(await from(other, GET).until('200'), '200', other)
+  const exempt = Array.from({ length: 5 }, () => from('127.0.0.9', half))
+  await begun(server, 8)
+  t.equal(server.inFlight(), 8)
+  open[0]?.socket.destroy()
+  for (let i = 0; i < 1_000 && server.inFlight() > 7; i++) await pause(10)
+  const again = from('127.0.0.2', GET)
+  t.equal(await again.until('200'), '200', 'a place that is given back')
+  for (const { socket } of [...open, ...exempt, again, refused]) socket.destroy()
+})
+
+t.test('no answer says which server made it', async (t) => {
+  const server = await openTestServer()
+  t.teardown(server.close)
+  server.route('GET', '/', () => ({ status: 200, body: '{}' }))
+  const { text } = await exchange(server.port, '200', GET)
+  t.notMatch(text(), /uwebsockets|server:/i)
 })
 
 t.test('headers above the limit are refused', async (t) => {

@@ -147,7 +147,7 @@ export const RULE_DOCS = {
   audit: {
     id: 'listAudit',
     summary: 'Read the audit log',
-    description: 'Who changed what, newest first.',
+    description: 'Who changed what, newest first. A page ends early with the entry that passes 1 MB.',
     members: {
       ...PAGE_MEMBERS,
       resource: { description: 'Only changes of this kind of object.' },
@@ -168,7 +168,7 @@ export const RULE_DOCS = {
   versions: {
     id: 'listRuleVersions',
     summary: 'List the versions of a rule',
-    description: 'Newest first.',
+    description: 'Newest first. A page ends early with the entry that passes 1 MB.',
     members: PAGE_MEMBERS,
     answers: {
       200: {

@@ -20,7 +20,7 @@ export const WHEN: Readonly<Record<ErrorCode, string>> = {
   idempotency_in_progress: 'A request with this Idempotency-Key is still running.',
   resource_limit_reached: 'There are as many objects of this kind as there may be.',
   payload_too_large: 'The body is larger than this endpoint takes.',
-  unsupported_media_type: 'The body is of another type than this endpoint takes.',
+  unsupported_media_type: 'The body is of another type than this endpoint takes, or has a Content-Encoding.',
   rate_limited: 'Too many requests; Retry-After says when to try again.',
   internal_error: 'A failure of ours. Retry with exponential backoff.',
   unavailable: 'A part of the service is down or busy; Retry-After says when to try again.',

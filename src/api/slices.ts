@@ -1,0 +1,62 @@
+// JSON in slices: what is long is written step by step, and the first bytes leave before the last ones are made.
+
+import type { HttpResponse } from '../http/message.ts'
+import type { Turns } from './turns.ts'
+
+const SLICE_CHARS = 65_536
+
+/** JSON that is written already. */
+export class Written {
+  readonly json: string
+  constructor(json: string) {
+    this.json = json
+  }
+}
+
+/** The parts of `value` as JSON, in order: each member of an object, and each item of a member that is a list. */
+function* partsOf(value: unknown): Generator<string> {
+  if (value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Written) {
+    yield textOf(value) ?? 'null'
+    return
+  }
+  let isFirst = true
+  for (const [name, member] of Object.entries(value)) {
+    const isList = Array.isArray(member)
+    const text = isList ? '[' : textOf(member)
+    if (text === undefined) continue
+    yield `${isFirst ? '{' : ','}${JSON.stringify(name)}:${text}`
+    isFirst = false
+    if (!isList) continue
+    for (let i = 0; i < member.length; i++) yield `${i === 0 ? '' : ','}${textOf(member[i]) ?? 'null'}`
+    yield ']'
+  }
+  yield isFirst ? '{}' : '}'
+}
+
+const textOf = (value: unknown): string | undefined => (value instanceof Written ? value.json : JSON.stringify(value))
+
+/** As much as makes a slice; `isOver`: there is no more. */
+function sliceOf(parts: Iterator<string, unknown>): { readonly text: string; readonly isOver: boolean } {
+  let text = ''
+  while (text.length < SLICE_CHARS) {
+    const { value, done } = parts.next()
+    if (done === true) return { text, isOver: true }
+    text += value
+  }
+  return { text, isOver: false }
+}
+
+/** The whole text as `body` when that is short, else its first slice, and those that follow as `parts`. */
+export function inSlices(value: unknown, turns: Turns): Pick<HttpResponse, 'body' | 'parts'> {
+  const parts = partsOf(value)
+  const { text, isOver } = sliceOf(parts)
+  return isOver ? { body: text } : { body: text, parts: restOf(parts, turns) }
+}
+
+async function* restOf(parts: Iterator<string, unknown>, turns: Turns): AsyncGenerator<string, void> {
+  for (;;) {
+    const { text, isOver } = await turns.take(() => sliceOf(parts))
+    yield text
+    if (isOver) return
+  }
+}

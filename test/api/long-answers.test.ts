@@ -1,0 +1,152 @@
+// Answers that are long: made and read in steps beside which others are served, in pages that end, and stored once.
+
+import t from 'tap'
+import { openPacedKv } from '../../src/api/paced-kv.ts'
+import { keyed } from '../../src/api/routes.ts'
+import { openTurns } from '../../src/api/turns.ts'
+import type { Entry, Key, Kv } from '../../src/kv/kv.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { scanAll } from '../../src/records/scopes.ts'
+import { openServer, RULE } from '../helpers/rest-surface.ts'
+
+const PAGE_BYTES_MAX = 1_048_576
+
+/** Conditions of about 200 KB, different ones for each `n`. */
+const long = (n: number) => ({
+  operator: 'OR',
+  rules: Array.from({ length: 8 }, (_, i) => ({
+    field: 'linkedId',
+    operator: 'in',
+    value: Array.from({ length: 100 }, (_, j) => `${n}-${i}-${j}-`.padEnd(250, 'x')),
+  })),
+})
+
+t.test(
+  'pages of the audit log and of versions end with the entry that passes a megabyte, and miss nothing',
+  async (t) => {
+    const { send, secret: key, base } = await openServer(t)
+    const made = await send('POST', '/v1/rules', { key, body: { ...RULE, conditions: long(0) } })
+    const { id } = made.body
+    for (let n = 1; n < 9; n++) {
+      const changes = n % 3 === 0 ? { conditions: long(n) } : { name: `Name ${n}` }
+      await send('PUT', `/v1/rules/${id}`, { key, body: changes })
+    }
+    for (const path of ['/v1/audit?limit=100', `/v1/rules/${id}/versions?limit=100`]) {
+      const seen: { readonly at: string; readonly after?: object; readonly rule?: object }[] = []
+      let pages = 0
+      for (let cursor = ''; pages < 20; pages++) {
+        const asked = await fetch(`${base}${path}${cursor}`, { headers: { Authorization: `Bearer ${key}` } })
+        const text = await asked.text()
+        const page = JSON.parse(text)
+        const last = JSON.stringify(page.data.at(-1))
+        t.ok(
+          text.length - last.length <= PAGE_BYTES_MAX + 200,
+          `${path}: the page before its last entry is no megabyte`,
+        )
+        if (page.hasMore) t.ok(text.length > PAGE_BYTES_MAX, 'and with it, it is')
+        seen.push(...page.data)
+        if (!page.hasMore) break
+        cursor = `&cursor=${page.nextCursor}`
+      }
+      t.ok(pages > 0, 'there was more than one')
+      t.equal(seen.length, 9)
+      const names = seen.map(({ after, rule }) => ((after ?? rule) as { readonly name: string }).name)
+      t.same(names, ['Name 8', 'Name 7', 'Name 5', 'Name 5', 'Name 4', 'Name 2', 'Name 2', 'Name 1', 'Bots'])
+      const conditions = seen.map(({ after, rule }) => ((after ?? rule) as { readonly conditions: object }).conditions)
+      t.same(conditions.at(-1), long(0))
+      t.same(conditions[0], long(6), 'what a change left alone is shown with it')
+    }
+  },
+)
+
+t.test('what a change left alone is stored once, however many changes there are', async (t) => {
+  const { send, secret: key, kv } = await openServer(t)
+  const { id } = (await send('POST', '/v1/rules', { key, body: { ...RULE, conditions: long(0) } })).body
+  for (let n = 0; n < 30; n++) await send('PUT', `/v1/rules/${id}`, { key, body: { name: `Name ${n}` } })
+  let bytes = 0
+  for (const collection of ['audit', 'audit-in', 'audit-of', 'audit-part']) {
+    for await (const { value } of scanAll(kv, 'w/ws_default/live', collection)) bytes += JSON.stringify(value).length
+  }
+  const once = JSON.stringify(long(0)).length
+  t.ok(bytes > once && bytes < 1.2 * once, `${bytes} characters where the conditions alone have ${once}`)
+  await send('PUT', `/v1/rules/${id}`, { key, body: { conditions: long(1) } })
+  const { data } = (await send('GET', `/v1/rules/${id}/versions?limit=3`, { key })).body
+  const back = await send('POST', `/v1/rules/${id}/rollback`, { key, body: { version: data[1].version } })
+  t.equal(back.status, 200)
+  t.same((await send('GET', `/v1/rules/${id}`, { key })).body.conditions, long(0), 'a rollback finds it')
+})
+
+t.test('a long answer arrives whole, and others are served while it is made', async (t) => {
+  const items = Array.from({ length: 3_000 }, (_, i) => ({ i, text: `ü${'x'.repeat(1_000)}`, missing: undefined }))
+  const body = { before: 1, none: undefined, items, nothing: [], list: [undefined, null, 'a'], after: { a: [1] } }
+  const route = keyed({ method: 'GET', path: '/v1/long', access: 'any-key', handle: () => ({ body }) })
+  const { base, secret } = await openServer(t, { routes: [route] })
+  const get = (path: string, method = 'GET') =>
+    fetch(`${base}${path}`, { method, headers: { Authorization: `Bearer ${secret}` } })
+  let isOver = false
+  const long = get('/v1/long').then(async (answer) => {
+    const text = await answer.text()
+    isOver = true
+    return text
+  })
+  let served = 0
+  while (!isOver) {
+    t.equal((await get('/v1/meta')).status, 200)
+    if (!isOver) served++
+  }
+  t.equal(await long, JSON.stringify(body))
+  t.ok(served > 0, `${served} others meanwhile`)
+  t.equal((await (await get('/v1/long', 'HEAD')).text()).length, 0)
+  const left = new AbortController()
+  const headers = { Authorization: `Bearer ${secret}` }
+  await fetch(`${base}/v1/long`, { headers, signal: left.signal }).then(() => left.abort())
+  t.equal(await (await get('/v1/long')).text(), JSON.stringify(body), 'a client that leaves disturbs nobody')
+})
+
+t.test('long steps come one at a time and rest as long as they took; what failed keeps nobody waiting', async (t) => {
+  let nowMs = 0
+  const rests: number[] = []
+  const turns = openTurns({
+    monotonic: () => nowMs,
+    async sleep(ms) {
+      rests.push(ms)
+    },
+  })
+  const step = (ms: number) => () => {
+    nowMs += ms
+    return ms
+  }
+  const failing = () => {
+    nowMs += 7
+    throw new Error('broken')
+  }
+  const [first, second, third] = await Promise.allSettled([
+    turns.take(step(20)),
+    turns.take(failing),
+    turns.take(step(5)),
+  ])
+  t.match([first, second, third], [{ value: 20 }, { reason: /broken/ }, { value: 5 }])
+  await new Promise((resolve) => setImmediate(resolve))
+  t.same(rests, [20, 7, 5])
+})
+
+t.test('many keys are read in order, in steps that grow while they are short', async (t) => {
+  let nowMs = 0
+  const asked: number[] = []
+  let costMs = 0
+  const clock = { ...systemClock, monotonic: () => nowMs, sleep: async () => undefined }
+  const get = async <T>(_scope: string, keys: readonly Key[]): Promise<(Entry<T> | null)[]> => {
+    asked.push(keys.length)
+    nowMs += costMs * keys.length
+    return keys.map((key) => (key[1] === '3' ? null : { key, value: key[1] as T, version: 1 }))
+  }
+  const kv = openPacedKv({ get } as Kv, openTurns(clock), clock)
+  const keys = Array.from({ length: 50 }, (_, i): Key => ['rule', String(i)])
+  const wanted = keys.map(([, id]) => (id === '3' ? null : id))
+  const values = async () => (await kv.get<string>('w', keys)).map((entry) => entry?.value ?? null)
+  t.same(await values(), wanted)
+  t.same(asked.splice(0), [4, 16, 30])
+  costMs = 3
+  t.same(await values(), wanted)
+  t.same(asked, [...Array(12).fill(4), 2])
+})
