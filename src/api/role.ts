@@ -119,6 +119,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     ...eventRoutes({
       ...{ events, visitors, identity: openIdentityReads(kv, partitions) },
       annotate: openAnnotate({ log, kv, clock, random }),
+      submit,
     }),
     ...visitorRoutes({
       visitors,
@@ -148,7 +149,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     }),
     ...splitRoutes({ ...needs, visitors }),
     ...erasureRoutes({
-      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors },
+      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors, submit },
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),

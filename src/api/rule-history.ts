@@ -4,20 +4,13 @@ import type { Propagation } from '../control/propagation.ts'
 import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
 import { type Static, Type } from '../domain/schema.ts'
-import type { ApiKey } from '../domain/workspace.ts'
+import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readLast, writeCursor } from '../reads/cursor.ts'
 import type { StoredAlert } from '../records/alerts.ts'
-import {
-  AUDITED,
-  type AuditEntry,
-  type Audited,
-  type AuditFilter,
-  readAudit,
-  readAuditEntry,
-} from '../records/audit.ts'
+import { AUDITED, type AuditEntry, type AuditFilter, readAudit, readAuditEntry } from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
 import { keyKey } from '../records/keys.ts'
@@ -25,8 +18,10 @@ import type { StoredList } from '../records/lists.ts'
 import type { StoredRule } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { presentAlert } from './alerts.ts'
+import type { AuditEntry as AuditEntryShown } from './answers/rule-trial.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, placeOf } from './callers.ts'
+import { presentAuditedKey, presentWorkspace } from './present-admin.ts'
 import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
@@ -74,7 +69,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   }
 
   /** Keys are known by their last four characters, parts of the service by their name. */
-  async function actorsOf(workspace: string, entries: readonly AuditEntry[]): Promise<(entry: AuditEntry) => string> {
+  async function actorsOf(workspace: string, entries: readonly AuditEntry[]): Promise<(entry: AuditEntry) => Actor> {
     const ids = [...new Set(entries.map(({ actor }) => actor))].filter((actor) => actor.startsWith('key_'))
     const keys =
       ids.length === 0
@@ -83,8 +78,11 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
             SYSTEM,
             ids.map((id) => keyKey(workspace, id)),
           )
-    const names = new Map(keys.flatMap((entry) => (entry === null ? [] : [[entry.value.id, entry.value.last4]])))
-    return ({ actor }) => names.get(actor) ?? actor
+    const known = new Map(keys.flatMap((entry) => (entry === null ? [] : [[entry.value.id, entry.value]])))
+    return ({ actor }) => {
+      const key = known.get(actor)
+      return { actor: key?.last4 ?? actor, by: { type: typeOf(actor), id: actor, label: key?.label ?? null } }
+    }
   }
 
   return [
@@ -103,12 +101,12 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
         const { entries, actorOf, ...rest } = await page(caller, filter, query)
         const data = entries.map((entry) => ({
           at: isoTime(entry.at),
-          actor: actorOf(entry),
+          ...actorOf(entry),
           resource: entry.resource,
           id: entry.id,
           action: entry.action,
-          before: shown(entry.before, entry.resource),
-          after: shown(entry.after, entry.resource),
+          before: shown(entry.before, entry),
+          after: shown(entry.after, entry),
         }))
         return { body: { data, ...rest } }
       },
@@ -127,9 +125,9 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
           version: entry.seq,
           etag: etag({ version: entry.seq })[1],
           at: isoTime(entry.at),
-          actor: actorOf(entry),
+          actor: actorOf(entry).actor,
           action: entry.action,
-          rule: shown(entry.after, 'rule'),
+          rule: shown(entry.after, entry),
         }))
         return { body: { data, ...rest } }
       },
@@ -168,8 +166,15 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   ]
 }
 
-function shown(object: unknown, resource: Audited) {
-  if (object === null) return null
+type Actor = Pick<Static<typeof AuditEntryShown>, 'actor' | 'by'>
+
+const PARTS: Readonly<Record<string, Actor['by']['type']>> = { operator: 'operator', rules: 'rule' }
+const typeOf = (actor: string): Actor['by']['type'] => (actor.startsWith('key_') ? 'key' : (PARTS[actor] ?? 'system'))
+
+function shown(object: unknown, { resource, action }: AuditEntry) {
+  if (object === null || (resource === 'list' && action === 'entries')) return object
+  if (resource === 'workspace') return presentWorkspace(object as Workspace)
+  if (resource === 'key') return presentAuditedKey(object as ApiKey)
   if (resource === 'rule') return presentDefinition(object as StoredRule)
   if (resource === 'list') return presentList(object as StoredList)
   if (resource === 'alert') return presentAlert(object as StoredAlert)

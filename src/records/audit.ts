@@ -7,7 +7,7 @@ import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
-export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert'] as const
+export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert', 'key', 'workspace', 'event', 'erasure'] as const
 export type Audited = (typeof AUDITED)[number]
 
 /** What a change says of itself. Objects are stored whole: what must not be read back is left out when they are presented. */
@@ -19,6 +19,8 @@ export interface AuditDraft {
   /** The object before and after; null when there was or is none. */
   readonly before: unknown
   readonly after: unknown
+  /** The visitor that another object is of: the entry goes with it. */
+  readonly about?: string
 }
 
 export interface AuditEntry extends AuditDraft {
@@ -36,10 +38,15 @@ const AUDIT_IN = 'audit-in'
 const AUDIT_OF = 'audit-of'
 export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF]
 
+/** Of an entry about a visitor that is of another object: where else it lies. */
+type Elsewhere = Pick<AuditDraft, 'resource' | 'id'>
+
 /** The records of an entry. A command changes at most one object that is audited. */
-export function auditPuts(entry: AuditEntry): Put[] {
+export function auditPuts({ about, ...entry }: AuditEntry): Put[] {
   const id = seqId(entry.seq)
+  const elsewhere: Elsewhere = { resource: entry.resource, id: entry.id }
   return [
+    ...(about === undefined ? [] : [{ key: [AUDIT_OF, `visitor/${about}/${id}`] as Key, value: elsewhere }]),
     { key: [AUDIT, id], value: entry },
     { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
     { key: [AUDIT_OF, `${entry.resource}/${entry.id}/${id}`], value: true },
@@ -102,9 +109,11 @@ export async function readAuditEntry(
 /** Everything the log keeps of one object: an erased visitor leaves it. */
 export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: Audited, id: string): Promise<Key[]> {
   const keys: Key[] = []
-  for await (const { key } of scanAll(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
+  for await (const { key, value } of scanAll<true | Elsewhere>(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
     const seq = key[1].slice(-SEQ_DIGITS)
-    keys.push([AUDIT, seq], [AUDIT_IN, `${resource}/${seq}`], key)
+    const own = value === true ? { resource, id } : value
+    keys.push([AUDIT, seq], [AUDIT_IN, `${own.resource}/${seq}`], key)
+    if (value !== true) keys.push([AUDIT_OF, `${own.resource}/${own.id}/${seq}`])
   }
   return keys
 }

@@ -30,6 +30,7 @@ const definition = {
 }
 const updated = { ...head, updatedAt: createdAt, propagated: true, propagationMs: 12 }
 const entry = { at: createdAt, actor: 'x7Qz' }
+const by = { type: 'key', id: 'key_2wSx4eDc6rFv8tGb0yHn', label: 'backend' }
 
 /** What the schema that validates leaves to the parser of rules. */
 export const RULE_MEMBERS: Readonly<Record<string, Fragment | TSchema>> = {
@@ -147,7 +148,8 @@ export const RULE_DOCS = {
   audit: {
     id: 'listAudit',
     summary: 'Read the audit log',
-    description: 'Who changed what, newest first.',
+    description:
+      'Who changed what, newest first: rules, lists and how many of their entries, webhooks, alerts, keys, plans and settings, what was said of events, merges, splits, exports and erasures. An erasure names its id and the SHA-256 of the visitor’s; what was kept about that visitor is gone.',
     members: {
       ...PAGE_MEMBERS,
       resource: { description: 'Only changes of this kind of object.' },
@@ -158,7 +160,7 @@ export const RULE_DOCS = {
         description: 'A page of changes.',
         schema: cursorPage(AuditEntry),
         example: {
-          data: [{ ...entry, resource: 'rule', id, action: 'create', before: null, after: definition }],
+          data: [{ ...entry, by, resource: 'rule', id, action: 'create', before: null, after: definition }],
           hasMore: false,
           nextCursor: null,
         },
