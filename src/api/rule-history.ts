@@ -10,7 +10,14 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readLast, writeCursor } from '../reads/cursor.ts'
 import type { StoredAlert } from '../records/alerts.ts'
-import { AUDITED, type AuditEntry, type AuditFilter, readAudit, readAuditEntry } from '../records/audit.ts'
+import {
+  AUDITED,
+  type AuditEntry,
+  type AuditFilter,
+  readAudit,
+  readAuditEntry,
+  readAuditSeqs,
+} from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
 import { keyKey } from '../records/keys.ts'
@@ -26,7 +33,7 @@ import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
-import { etag, existingRule, ifMatch, RULE_MAXIMA, written } from './rules.ts'
+import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, written } from './rules.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface RuleHistoryNeeds {
@@ -119,10 +126,14 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
       access: 'rules:read',
       query: PageQuery,
       async handle({ caller, params, query }) {
-        const { id } = await existingRule(kv, caller, params.ruleId)
+        const { ruleId: id = '' } = params
+        const { workspace, env } = placeOf(caller)
         const { entries, actorOf, ...rest } = await page(caller, { resource: 'rule', id }, query)
+        // Of a rule that is gone they are what is left. Read last: each entry of the page is among them.
+        const seqs = RULE_ID.test(id) ? await readAuditSeqs(kv, workspace, env, 'rule', id) : []
+        if (seqs.length === 0) throw new ApiError('not_found')
         const data = entries.map((entry) => ({
-          version: entry.seq,
+          version: seqs.indexOf(entry.seq) + 1,
           etag: etag({ version: entry.seq })[1],
           at: isoTime(entry.at),
           actor: actorOf(entry).actor,
@@ -145,14 +156,17 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
         const expectVersion = ifMatch(header('if-match'))
         const { id } = await existingRule(kv, caller, params.ruleId)
         const { workspace, env } = placeOf(caller)
-        const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq: version })
+        const seqs = await readAuditSeqs(kv, workspace, env, 'rule', id)
+        // Versions were once numbered by their place in the log of changes, and still go by that where no version has the number.
+        const seq = seqs[version - 1] ?? version
+        const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq })
         if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
         const { rule, revision } = written(
           await submit({
             ...commandOf(caller),
             ...(expectVersion === null ? {} : { expectVersion }),
             type: 'rule.rollback',
-            data: { id, version, maxima },
+            data: { id, version: seq, maxima },
           }),
         )
         const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })

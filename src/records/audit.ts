@@ -95,6 +95,21 @@ export async function readAudit(
   }
 }
 
+/** The places of all changes of an object, oldest first. */
+export async function readAuditSeqs(
+  kv: Pick<Kv, 'scan'>,
+  workspace: string,
+  env: Env,
+  resource: Audited,
+  id: string,
+): Promise<number[]> {
+  const seqs: number[] = []
+  for await (const { key } of scanAll(kv, tenantScope(workspace, env), AUDIT_OF, under(`${resource}/${id}`))) {
+    seqs.push(Number(key[1].slice(-SEQ_DIGITS)))
+  }
+  return seqs
+}
+
 /** The entry of one change of one object; null when that change was of another one, or there was none. */
 export async function readAuditEntry(
   kv: Pick<Kv, 'get'>,

@@ -103,10 +103,10 @@ t.test('versions show every state of a rule, and end with it', async (t) => {
   t.equal(status, 200)
   t.match(body, { hasMore: false, nextCursor: null })
   t.same(
-    body.data.map(({ etag, action }: { etag: string; action: string }) => [etag, action]),
+    body.data.map(({ version, etag, action }: Record<string, unknown>) => [version, etag, action]),
     [
-      [renamed.headers.get('etag'), 'update'],
-      [made.headers.get('etag'), 'create'],
+      [2, renamed.headers.get('etag'), 'update'],
+      [1, made.headers.get('etag'), 'create'],
     ],
   )
   t.same(Object.keys(body.data[0]), ['version', 'etag', 'at', 'actor', 'action', 'rule'])
@@ -119,7 +119,10 @@ t.test('versions show every state of a rule, and end with it', async (t) => {
   t.same([...page.body.data, ...next.body.data], body.data)
 
   await send('DELETE', `/v1/rules/${id}`, { key })
-  t.same(refused(await get(`/v1/rules/${id}/versions`)), [404, 'not_found'])
+  const left = await get(`/v1/rules/${id}/versions`)
+  t.match(left.body.data[0], { version: 3, action: 'delete', rule: null })
+  t.same(left.body.data.slice(1), body.data, 'they outlive the rule')
+  t.same(refused(await get(`/v1/rules/${UNKNOWN}/versions`)), [404, 'not_found'])
   t.equal((await get(`/v1/audit?resource=rule&id=${id}`)).body.data.length, 3, 'the audit log keeps it')
 })
 
@@ -145,6 +148,8 @@ t.test('a rollback brings a version back as a new one, whole', async (t) => {
     { action: 'rollback', before: { name: 'Other' }, after: { name: 'Bots' } },
   ])
   t.equal((await get('/v1/rules?status=live')).body.total, 1, 'counted as live again')
+  t.equal((await rollback(id, { version: 2 })).body.name, 'Other', 'by its number')
+  t.equal((await rollback(id, { version: 1 })).body.name, 'Bots')
 })
 
 t.test('If-Match protects every write, and what cannot be rolled back is refused', async (t) => {

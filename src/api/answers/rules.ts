@@ -170,14 +170,14 @@ export const RULE_DOCS = {
   versions: {
     id: 'listRuleVersions',
     summary: 'List the versions of a rule',
-    description: 'Newest first.',
+    description: 'Newest first, numbered from 1; they outlive the rule.',
     members: PAGE_MEMBERS,
     answers: {
       200: {
         description: 'A page of versions.',
         schema: cursorPage(RuleVersion),
         example: {
-          data: [{ version: 7, etag: '"7"', ...entry, action: 'create', rule: definition }],
+          data: [{ version: 1, etag: '"7"', ...entry, action: 'create', rule: definition }],
           hasMore: false,
           nextCursor: null,
         },
@@ -188,8 +188,14 @@ export const RULE_DOCS = {
     id: 'rollBackRule',
     summary: 'Return to an earlier version of a rule',
     refusals: ['conflict', 'resource_limit_reached'],
-    members: { ...IF_MATCH, version: { description: 'A version of `GET /v1/rules/{ruleId}/versions`.' } },
-    bodyExample: { version: 7 },
+    members: {
+      ...IF_MATCH,
+      version: {
+        description:
+          'A version of `GET /v1/rules/{ruleId}/versions`; the number of its `etag` is taken too, where no version has it.',
+      },
+    },
+    bodyExample: { version: 1 },
     answers: {
       200: { description: 'The rule as it is now.', schema: UpdatedRule, headers: ['ETag'], example: updated },
     },
