@@ -1,5 +1,6 @@
 // /v1/erasures: how far the erasure of a visitor has come. And all that is held of a visitor, for whoever asks before.
 
+import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import { Type } from '../domain/schema.ts'
@@ -10,6 +11,7 @@ import type { EventReads } from '../reads/events.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import type { Membership } from '../records/lists.ts'
 import { ERASURE_DOCS } from './answers/erasures.ts'
+import { commandOf } from './callers.ts'
 import { keyed, type Route } from './routes.ts'
 import { strict } from './schemas.ts'
 import { presentVisitor } from './visitors.ts'
@@ -18,6 +20,7 @@ export interface ErasureRoutesNeeds {
   readonly erasure: ReadErasure
   readonly events: EventReads
   readonly visitors: VisitorReads
+  readonly submit: Submitter['submit']
   /** Entries of lists that are the visitor. */
   readonly memberships: (workspace: string, env: Env, visitorId: string) => Promise<readonly Membership[]>
 }
@@ -31,7 +34,7 @@ const ExportQuery = Type.Object(
   strict,
 )
 
-export function erasureRoutes({ erasure, events, visitors, memberships }: ErasureRoutesNeeds): Route[] {
+export function erasureRoutes({ erasure, events, visitors, submit, memberships }: ErasureRoutesNeeds): Route[] {
   return [
     keyed({
       method: 'GET',
@@ -69,6 +72,10 @@ export function erasureRoutes({ erasure, events, visitors, memberships }: Erasur
         const page = await events.whole(workspace.id, env, { visitorIds }, limit, from)
         const lists = await memberships(workspace.id, env, visitor.id)
         const last = page.events.at(-1)
+        if (cursor === undefined) {
+          const data = { resource: 'visitor', id: visitor.id, action: 'export', before: null, after: null } as const
+          accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data: { ...data, about: visitor.id } }))
+        }
         return {
           body: {
             visitor: presentVisitor(

@@ -1,5 +1,6 @@
 // /v1/events: one event by id and what is said of it afterwards, and pages of events.
 
+import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import { type Env, SIGNAL_NAMES, type StoredEvent, VERDICTS } from '../domain/event.ts'
 import { LINKED_ID_CHARS_MAX } from '../domain/identify.ts'
@@ -15,6 +16,7 @@ import type { VisitorReads } from '../reads/visitors.ts'
 import type { EventChanges } from '../records/annotations.ts'
 import type { Caller } from '../records/auth.ts'
 import { EVENT_DOCS } from './answers/events.ts'
+import { commandOf } from './callers.ts'
 import { orNull } from './describe.ts'
 import { moment } from './query.ts'
 import { keyed, type Reply, type Route } from './routes.ts'
@@ -25,6 +27,7 @@ export interface EventsNeeds {
   readonly visitors: VisitorReads
   readonly identity: IdentityReads
   readonly annotate: Annotate
+  readonly submit: Submitter['submit']
 }
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
@@ -89,7 +92,7 @@ const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: EventSummary)
   signals: { bot, vpn },
 })
 
-export function eventRoutes({ events, visitors, identity, annotate }: EventsNeeds): Route[] {
+export function eventRoutes({ events, visitors, identity, annotate, submit }: EventsNeeds): Route[] {
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<T>(
     caller: Caller,
@@ -153,8 +156,16 @@ export function eventRoutes({ events, visitors, identity, annotate }: EventsNeed
         if (found === null) throw new ApiError('not_found')
         if (found === 'pending') throw new ApiError('unavailable', { retryAfter: 1 })
         if (Object.keys(changes).length > 0) {
-          const id = found.event.requestId
+          const { requestId: id, visitorId, label: before } = found.event
           await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes })
+          // An account and a tag are the visitor's and stay in its event.
+          const { label } = changes
+          const data = {
+            ...({ resource: 'event', id, action: 'update', about: visitorId } as const),
+            before: label === undefined ? null : { label: before },
+            after: { changed: Object.keys(changes), ...(label === undefined ? {} : { label }) },
+          }
+          accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data }))
         }
         return one(caller, requestId)
       },

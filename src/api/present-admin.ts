@@ -41,6 +41,13 @@ export const presentKey = (key: ApiKey) => ({
   expiresAt: key.expiresAt === null ? null : isoTime(key.expiresAt),
 })
 
+/** As the audit log shows it: until when it was valid, and what a rotation ended. */
+export const presentAuditedKey = (key: ApiKey & { readonly revoked?: readonly string[] }) => ({
+  ...presentKey(key),
+  revokedAt: key.revokedAt === null ? null : isoTime(key.revokedAt),
+  ...(key.revoked === undefined ? {} : { revoked: key.revoked }),
+})
+
 /**
  * The text of a key is not kept but derived once more, which needs the token that the first answer was given under. It is shown
  * only while the key is valid.

@@ -122,6 +122,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     ...eventRoutes({
       ...{ events, visitors, identity: openIdentityReads(kv, partitions) },
       annotate: openAnnotate({ log, kv, clock, random }),
+      submit,
     }),
     ...visitorRoutes({
       visitors,
@@ -151,7 +152,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     }),
     ...splitRoutes({ ...needs, visitors }),
     ...erasureRoutes({
-      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors },
+      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors, submit },
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({

@@ -4,7 +4,7 @@ import type { Propagation } from '../control/propagation.ts'
 import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
 import { type Static, Type } from '../domain/schema.ts'
-import type { ApiKey } from '../domain/workspace.ts'
+import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -13,10 +13,10 @@ import type { StoredAlert } from '../records/alerts.ts'
 import {
   AUDITED,
   type AuditEntry,
-  type Audited,
   type AuditFilter,
   readAudit,
   readAuditEntry,
+  readAuditSeqs,
 } from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
@@ -25,13 +25,15 @@ import type { StoredList } from '../records/lists.ts'
 import type { StoredRule } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { presentAlert } from './alerts.ts'
+import type { AuditEntry as AuditEntryShown } from './answers/rule-trial.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, placeOf } from './callers.ts'
+import { presentAuditedKey, presentWorkspace } from './present-admin.ts'
 import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
-import { etag, existingRule, ifMatch, RULE_MAXIMA, written } from './rules.ts'
+import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, written } from './rules.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { Written } from './slices.ts'
 import type { Turns } from './turns.ts'
@@ -62,17 +64,18 @@ const RollbackBody = Type.Object({ version: Type.Integer({ minimum: 1, maximum: 
 export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   const { kv, submit, awaitPropagation, clock, turns, maxima = RULE_MAXIMA } = needs
 
-  /** Ends with the entry that makes it long enough. */
+  /** Of entries before `end`; it ends with the entry that makes it long enough. */
   async function page(
     caller: Caller,
     filter: AuditFilter,
     query: Static<typeof PageQuery>,
-    show: (entry: AuditEntry, actor: string) => unknown,
+    show: (entry: AuditEntry, actor: Actor) => unknown,
+    end: number | null = null,
   ) {
     const { workspace, env } = placeOf(caller)
     const { tokenSecret } = caller.workspace
     const question = JSON.stringify(['audit', workspace, env, filter])
-    const before = query.cursor === undefined ? null : Number(readLast(tokenSecret, question, query.cursor))
+    const before = query.cursor === undefined ? end : Number(readLast(tokenSecret, question, query.cursor))
     const actors = openActors(workspace)
     const data: Written[] = []
     let chars = 0
@@ -99,14 +102,17 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   }
 
   /** Keys are known by their last four characters, parts of the service by their name. */
-  function openActors(workspace: string): (actor: string) => Promise<string> {
-    const known = new Map<string, string>()
+  function openActors(workspace: string): (actor: string) => Promise<Actor> {
+    const known = new Map<string, Actor>()
+    async function find(actor: string): Promise<Actor> {
+      const [entry] = actor.startsWith('key_') ? await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]) : []
+      const key = entry?.value
+      return { actor: key?.last4 ?? actor, by: { type: typeOf(actor), id: actor, label: key?.label ?? null } }
+    }
     return async (actor) => {
-      if (!actor.startsWith('key_')) return actor
-      const name =
-        known.get(actor) ?? (await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]))[0]?.value.last4 ?? actor
-      known.set(actor, name)
-      return name
+      const shown = known.get(actor) ?? (await find(actor))
+      known.set(actor, shown)
+      return shown
     }
   }
 
@@ -125,12 +131,12 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
         const filter = { ...(resource === undefined ? {} : { resource }), ...(id === undefined ? {} : { id }) }
         const body = await page(caller, filter, query, (entry, actor) => ({
           at: isoTime(entry.at),
-          actor,
+          ...actor,
           resource: entry.resource,
           id: entry.id,
           action: entry.action,
-          before: shown(entry.before, entry.resource),
-          after: shown(entry.after, entry.resource),
+          before: shown(entry.before, entry),
+          after: shown(entry.after, entry),
         }))
         return { body }
       },
@@ -143,16 +149,22 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
       access: 'rules:read',
       query: PageQuery,
       async handle({ caller, params, query }) {
-        const { id } = await existingRule(kv, caller, params.ruleId)
-        const body = await page(caller, { resource: 'rule', id }, query, (entry, actor) => ({
-          version: entry.seq,
+        const { ruleId: id = '' } = params
+        const { workspace, env } = placeOf(caller)
+        // Of a rule that is gone they are what is left.
+        const seqs = RULE_ID.test(id) ? await readAuditSeqs(kv, workspace, env, 'rule', id) : []
+        if (seqs.length === 0) throw new ApiError('not_found')
+        const show = (entry: AuditEntry, { actor }: Actor) => ({
+          version: seqs.indexOf(entry.seq) + 1,
           etag: etag({ version: entry.seq })[1],
           at: isoTime(entry.at),
           actor,
           action: entry.action,
-          rule: shown(entry.after, 'rule'),
-        }))
-        return { body }
+          rule: shown(entry.after, entry),
+        })
+        // What was added since then has no number yet.
+        const end = (seqs.at(-1) ?? 0) + 1
+        return { body: await page(caller, { resource: 'rule', id }, query, show, end) }
       },
     }),
 
@@ -168,14 +180,17 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
         const expectVersion = ifMatch(header('if-match'))
         const { id } = await existingRule(kv, caller, params.ruleId)
         const { workspace, env } = placeOf(caller)
-        const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq: version })
+        const seqs = await readAuditSeqs(kv, workspace, env, 'rule', id)
+        // Versions were once numbered by their place in the log of changes, and still go by that where no version has the number.
+        const seq = seqs[version - 1] ?? version
+        const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq })
         if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
         const { rule, revision } = written(
           await submit({
             ...commandOf(caller),
             ...(expectVersion === null ? {} : { expectVersion }),
             type: 'rule.rollback',
-            data: { id, version, maxima },
+            data: { id, version: seq, maxima },
           }),
         )
         const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
@@ -189,8 +204,15 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
   ]
 }
 
-function shown(object: unknown, resource: Audited) {
-  if (object === null) return null
+type Actor = Pick<Static<typeof AuditEntryShown>, 'actor' | 'by'>
+
+const PARTS: Readonly<Record<string, Actor['by']['type']>> = { operator: 'operator', rules: 'rule' }
+const typeOf = (actor: string): Actor['by']['type'] => (actor.startsWith('key_') ? 'key' : (PARTS[actor] ?? 'system'))
+
+function shown(object: unknown, { resource, action }: AuditEntry) {
+  if (object === null || (resource === 'list' && action === 'entries')) return object
+  if (resource === 'workspace') return presentWorkspace(object as Workspace)
+  if (resource === 'key') return presentAuditedKey(object as ApiKey)
   if (resource === 'rule') return presentDefinition(object as StoredRule)
   if (resource === 'list') return presentList(object as StoredList)
   if (resource === 'alert') return presentAlert(object as StoredAlert)

@@ -1,5 +1,6 @@
 // /v1/visitors: one visitor by id, another one merged into it, and its erasure.
 
+import { hash } from 'node:crypto'
 import { accepted, type Submitter } from '../control/submit.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
@@ -87,7 +88,13 @@ export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax,
         const { workspace, env } = caller
         const visitorId = params.visitorId ?? ''
         await existing(caller, visitorId)
-        const [{ erasureId }] = await erase(workspace.id, env, visitorId)
+        const erased = await erase(workspace.id, env, visitorId)
+        for (const one of erased) {
+          const data = { resource: 'erasure', id: one.erasureId, action: 'erase', before: null, about: null } as const
+          const after = { erasureId: one.erasureId, visitorHash: hash('sha256', one.visitorId, 'hex') }
+          accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data: { ...data, after } }))
+        }
+        const [{ erasureId }] = erased
         return { body: { deleted: true, visitorId, erasureId } }
       },
     }),

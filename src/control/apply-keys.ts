@@ -4,6 +4,7 @@ import type { Env } from '../domain/event.ts'
 import type { ApiKey } from '../domain/workspace.ts'
 import type { Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
+import type { AuditDraft } from '../records/audit.ts'
 import type { Command, NewKey } from '../records/commands.ts'
 import { isLive, KEY_DIGEST, KEYS_VERSION, keyKey, listKeys } from '../records/keys.ts'
 import { SYSTEM } from '../records/scopes.ts'
@@ -22,7 +23,13 @@ export async function applyKeyRotate(command: CommandOf<'key.rotate'>, seq: numb
 export async function applyKeyRevoke(command: CommandOf<'key.revoke'>, seq: number, read: Read): Promise<Change> {
   const [entry] = await read.get<ApiKey>(SYSTEM, [keyKey(command.workspace, command.data.id)])
   if (!entry || entry.value.revokedAt !== null) return refuse(seq, 'not_found')
-  return changed(command, seq, [{ ...entry.value, revokedAt: command.at }], [entry.value.id])
+  const before = entry.value
+  const after = { ...before, revokedAt: command.at }
+  return changed(command, seq, [after], {
+    revoked: [before.id],
+    audit: { resource: 'key', id: before.id, action: 'revoke', before: shownOf(before), after: shownOf(after) },
+    env: before.env,
+  })
 }
 
 async function addKey(
@@ -51,14 +58,19 @@ async function addKey(
   const added = complete(key, workspace, must(command.env, 'an environment'), at)
   const index: Put = { key: [KEY_DIGEST, key.digest], value: { workspace, id: key.id } }
   const revoked = ended.map((old) => ({ ...old, revokedAt: at }))
-  return changed(
-    command,
-    seq,
-    [added, ...revoked],
-    revoked.map(({ id }) => id),
-    [index],
-  )
+  const ids = revoked.map(({ id }) => id)
+  const action = command.type.slice('key.'.length)
+  const after = { ...shownOf(added), ...(command.type === 'key.rotate' ? { revoked: ids } : {}) }
+  return changed(command, seq, [added, ...revoked], {
+    revoked: ids,
+    audit: { resource: 'key', id: key.id, action, before: null, after },
+    env: added.env,
+    more: [index],
+  })
 }
+
+/** Without what it is found by. */
+const shownOf = ({ digest: _, workspace: __, ...shown }: ApiKey) => shown
 
 const complete = (key: NewKey, workspace: string, env: Env, at: number): ApiKey => ({
   ...key,
@@ -72,8 +84,17 @@ const changed = (
   { at }: Command,
   seq: number,
   keys: readonly ApiKey[],
-  revoked: readonly string[],
-  more: readonly Put[] = [],
+  {
+    revoked,
+    audit,
+    env,
+    more = [],
+  }: {
+    readonly revoked: readonly string[]
+    readonly audit: AuditDraft
+    readonly env: Env
+    readonly more?: readonly Put[]
+  },
 ): Change => ({
   outcome: { ok: true, seq, at, revoked },
   effects: [
@@ -87,4 +108,6 @@ const changed = (
     },
   ],
   keysChanged: true,
+  audit,
+  auditEnvs: [env],
 })

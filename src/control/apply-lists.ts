@@ -5,7 +5,7 @@ import { foldListName, normaliseEntry } from '../domain/list.ts'
 import type { Key, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKeysOf } from '../records/aliases.ts'
-import type { AuditDraft } from '../records/audit.ts'
+import { type AuditDraft, auditKeysOf } from '../records/audit.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
 import type { ListCommandData, ListEffect } from '../records/list-commands.ts'
 import {
@@ -35,6 +35,7 @@ import { tenantScope } from '../records/scopes.ts'
 import { splitFromKey, splitKey } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { countsOf } from './apply-notes.ts'
 import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
 import { type Addition, changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
@@ -117,7 +118,10 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
     if (draft.add({ ...entry, value: as(entry.value), source, ruleId: null, requestId: null })) continue
     return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)
   }
-  return written(command, seq, read, [draft.finish(seq)])
+  const finished = draft.finish(seq)
+  const { added, removed } = finished
+  const audit = countsOf(id, { id, added, removed, source })
+  return { ...(await written(command, seq, read, [finished])), ...(added + removed === 0 ? {} : { audit }) }
 }
 
 export async function applyListExpire(command: CommandOf<'list.expire'>, seq: number, read: Read): Promise<Change> {
@@ -196,6 +200,7 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
   const { put, drop, orders, aliases } = alone
     ? forgetAlone(at, visitorId)
     : await forgetVisitor(read, at, command.data)
+  const audited = alone ? await auditKeysOf(read, scope, 'visitor', visitorId) : []
   // Rules may have put the survivor on lists for visits of this one since it was forgotten itself.
   const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor])]
   const on =
@@ -208,7 +213,7 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
     for (const id of ids) draft.remove(id)
     finished.push(draft.finish(seq))
   }
-  return { ...(await written(command, seq, read, finished, { put, drop })), orders }
+  return { ...(await written(command, seq, read, finished, { put, drop: [...drop, ...audited] })), orders }
 }
 
 /** What visitors are on, the survivor is on instead; where both are, for as long as the longer of them. */

@@ -22,7 +22,7 @@ export async function applyWorkspaceCreate(
     return { outcome: { ok: true, seq, at: known.createdAt, workspace: shown }, effects: [] }
   }
   const { settings, ...fields } = command.data
-  return written({ id, ...fields, settings: withoutNull(settings), createdAt: command.at }, command, seq, read)
+  return written({ id, ...fields, settings: withoutNull(settings), createdAt: command.at }, null, command, seq, read)
 }
 
 export async function applyWorkspaceUpdate(
@@ -35,18 +35,27 @@ export async function applyWorkspaceUpdate(
   const { settings, ...fields } = command.data
   return written(
     { ...before, ...fields, settings: withoutNull({ ...before.settings, ...settings }) },
+    before,
     command,
     seq,
     read,
   )
 }
 
+const shownOf = ({ tokenSecret: _, ...shown }: Workspace) => shown
+
 /** Limits that were lifted are none. */
 function withoutNull<S extends WorkspaceSettingsChange>({ limits, ...settings }: S) {
   return limits == null ? settings : { ...settings, limits }
 }
 
-async function written(workspace: Workspace, { at }: Command, seq: number, read: Read): Promise<Change> {
+async function written(
+  workspace: Workspace,
+  before: Workspace | null,
+  { at }: Command,
+  seq: number,
+  read: Read,
+): Promise<Change> {
   const copies: Effect[] = []
   for (const env of ENVS) {
     const scope = tenantScope(workspace.id, env)
@@ -60,7 +69,7 @@ async function written(workspace: Workspace, { at }: Command, seq: number, read:
       ],
     })
   }
-  const { tokenSecret: _, ...shown } = workspace
+  const shown = shownOf(workspace)
   return {
     outcome: { ok: true, seq, at, workspace: shown, revision: seq },
     effects: [
@@ -74,6 +83,11 @@ async function written(workspace: Workspace, { at }: Command, seq: number, read:
       },
     ],
     keysChanged: true,
+    audit: {
+      ...{ resource: 'workspace', id: workspace.id, action: before === null ? 'create' : 'update' },
+      ...{ before: before === null ? null : shownOf(before), after: shown },
+    },
+    auditEnvs: ENVS,
     rulesets: ENVS.map((env) => ({ workspace: workspace.id, env })),
   }
 }

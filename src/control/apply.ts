@@ -19,6 +19,7 @@ import {
   applyListForget,
   applyListUpdate,
 } from './apply-lists.ts'
+import { applyVisitorNote } from './apply-notes.ts'
 import { applyRuleCreate, applyRuleDelete, applyRuleRollback, applyRuleUpdate } from './apply-rules.ts'
 import { applyVisitorSplit } from './apply-splits.ts'
 import { applyVisitorMerge } from './apply-visitors.ts'
@@ -53,8 +54,10 @@ export interface Change {
   readonly effects: readonly Effect[]
   readonly keysChanged?: boolean
   readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
-  /** What the audit log keeps of it. Needs the command's environment. */
+  /** What the audit log keeps of it. */
   readonly audit?: AuditDraft
+  /** Whose log keeps it; default: that of the command's environment. */
+  readonly auditEnvs?: readonly Env[]
   /** Environments whose lists have a new delta. */
   readonly lists?: readonly { readonly workspace: string; readonly env: Env }[]
   readonly webhooks?: readonly WebhookChange[]
@@ -117,13 +120,15 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
 
 /** The entry is written by the same commit as what it tells of. */
 function withAudit(change: Change, { workspace, env, at, actor }: Command, seq: number): Change {
-  const { audit, effects } = change
-  if (audit === undefined || env === null) return change
-  const scope = tenantScope(workspace, env)
-  const entry = auditPuts({ ...audit, at, actor, seq })
-  const own = effects.find((effect) => effect.scope === scope)
-  const others = effects.filter((effect) => effect !== own)
-  return { ...change, effects: [...others, { ...own, scope, put: [...(own?.put ?? []), ...entry] }] }
+  const { audit, effects, auditEnvs = env === null ? [] : [env] } = change
+  if (audit === undefined) return change
+  const put = auditPuts({ ...audit, at, actor, seq })
+  const scopes = auditEnvs.map((one) => tenantScope(workspace, one))
+  const untold = scopes.filter((scope) => !effects.some((effect) => effect.scope === scope))
+  const told = effects.map((effect) =>
+    scopes.includes(effect.scope) ? { ...effect, put: [...(effect.put ?? []), ...put] } : effect,
+  )
+  return { ...change, effects: [...told, ...untold.map((scope) => ({ scope, put }))] }
 }
 
 function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
@@ -178,6 +183,8 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyAlertDelete(command, seq, read)
     case 'visitor.merge':
       return applyVisitorMerge(command, seq, read)
+    case 'visitor.note':
+      return applyVisitorNote(command, seq, read)
     case 'visitor.split':
       return applyVisitorSplit(command, seq, read)
   }

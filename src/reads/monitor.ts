@@ -99,9 +99,11 @@ async function createdAtOf(kv: Pick<Kv, 'get' | 'scan'>, workspace: string, env:
   const madeAt = new Map(there.map(({ id, createdAt }) => [id, createdAt]))
   for (const id of ids) {
     if (madeAt.has(id)) continue
-    const { entries } = await readAudit(kv, workspace, env, { resource: 'rule', id }, 1, null)
-    const last = (entries[0]?.after ?? entries[0]?.before ?? null) as StoredRule | null
-    if (last !== null) madeAt.set(id, last.createdAt)
+    await readAudit(kv, workspace, env, { resource: 'rule', id }, 1, null, ({ before, after }) => {
+      const last = (after ?? before) as StoredRule | null
+      if (last !== null) madeAt.set(id, last.createdAt)
+      return false
+    })
   }
   return madeAt
 }

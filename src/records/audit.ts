@@ -9,7 +9,7 @@ import { AUDIT_PART, openChangeReader, type PackedChange, packChange, type ReadC
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
-export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert'] as const
+export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert', 'key', 'workspace', 'event', 'erasure'] as const
 export type Audited = (typeof AUDITED)[number]
 
 /** What a change says of itself. Objects are given whole: what must not be read back is left out when they are presented. */
@@ -21,6 +21,8 @@ export interface AuditDraft {
   /** The object before and after; null when there was or is none. */
   readonly before: unknown
   readonly after: unknown
+  /** The visitor that another object is of: the entry goes with it. */
+  readonly about?: string
 }
 
 export interface AuditEntry extends AuditDraft {
@@ -43,14 +45,19 @@ const ENTRIES_PER_READ = 4
 /** An entry as it is stored; those of earlier versions hold their objects themselves. */
 type StoredAudit = Omit<AuditEntry, 'before' | 'after'> & { readonly change: PackedChange }
 
+/** Of an entry about a visitor that is of another object: where else it lies. */
+type Elsewhere = Pick<AuditDraft, 'resource' | 'id'>
+
 /** The records of an entry. A command changes at most one object that is audited. */
-export function auditPuts(entry: AuditEntry): Put[] {
+export function auditPuts({ about, ...entry }: AuditEntry): Put[] {
   const id = seqId(entry.seq)
   const { before, after, ...rest } = entry
   const object = objectOf(entry)
   const { packed, parts } = packChange({ before, after }, object)
+  const elsewhere: Elsewhere = { resource: entry.resource, id: entry.id }
   return [
     ...parts,
+    ...(about === undefined ? [] : [{ key: [AUDIT_OF, `visitor/${about}/${id}`] as Key, value: elsewhere }]),
     { key: [AUDIT, id], value: { ...rest, change: packed } satisfies StoredAudit },
     { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
     { key: [AUDIT_OF, `${object}/${id}`], value: true },
@@ -121,6 +128,21 @@ export async function readAudit(
 const seqOf = (key: Key): number => Number(key[1].slice(-SEQ_DIGITS))
 const entryKey = ({ key }: { readonly key: Key }): Key => [AUDIT, key[1].slice(-SEQ_DIGITS)]
 
+/** The places of all changes of an object, oldest first. */
+export async function readAuditSeqs(
+  kv: Pick<Kv, 'scan'>,
+  workspace: string,
+  env: Env,
+  resource: Audited,
+  id: string,
+): Promise<number[]> {
+  const seqs: number[] = []
+  for await (const { key } of scanAll(kv, tenantScope(workspace, env), AUDIT_OF, under(`${resource}/${id}`))) {
+    seqs.push(Number(key[1].slice(-SEQ_DIGITS)))
+  }
+  return seqs
+}
+
 /** The entry of one change of one object; null when that change was of another one, or there was none. */
 export async function readAuditEntry(
   kv: Pick<Kv, 'get'>,
@@ -137,9 +159,13 @@ export async function readAuditEntry(
 /** Everything the log keeps of one object: an erased visitor leaves it. */
 export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: Audited, id: string): Promise<Key[]> {
   const keys: Key[] = []
-  for await (const { key } of scanAll(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
+  for await (const { key, value } of scanAll<true | Elsewhere>(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
     const seq = key[1].slice(-SEQ_DIGITS)
-    keys.push([AUDIT, seq], [AUDIT_IN, `${resource}/${seq}`], key)
+    const own = value === true ? { resource, id } : value
+    keys.push([AUDIT, seq], [AUDIT_IN, `${own.resource}/${seq}`], key)
+    if (value === true) continue
+    keys.push([AUDIT_OF, `${objectOf(own)}/${seq}`])
+    for await (const part of scanAll(kv, scope, AUDIT_PART, under(objectOf(own)))) keys.push(part.key)
   }
   for await (const { key } of scanAll(kv, scope, AUDIT_PART, under(`${resource}/${id}`))) keys.push(key)
   return keys

@@ -66,7 +66,7 @@ t.test('an alert is made, read, changed and removed', async (t) => {
   const audit = (await send('GET', `/v1/audit?resource=alert&id=${id}`)).body
   const actor = keys.secret.slice(-4)
   t.same(
-    audit.data.map(({ at: _, ...entry }: { at: string }) => entry),
+    audit.data.map(({ at: _, by: __, ...entry }: { at: string; by: unknown }) => entry),
     [
       { actor, resource: 'alert', id, action: 'delete', before: changed.body, after: null },
       { actor, resource: 'alert', id, action: 'update', before: made.body, after: changed.body },

@@ -35,7 +35,7 @@ t.test('every write of a rule is in the audit log, newest first, with what it ch
   t.equal(status, 200)
   t.same(Object.keys(body), ['data', 'hasMore', 'nextCursor'])
   t.match(body, { hasMore: false, nextCursor: null })
-  t.same(Object.keys(body.data[0]), ['at', 'actor', 'resource', 'id', 'action', 'before', 'after'])
+  t.same(Object.keys(body.data[0]), ['at', 'actor', 'by', 'resource', 'id', 'action', 'before', 'after'])
   t.same(
     body.data.map(({ action }: { action: string }) => action),
     ['delete', 'update', 'update', 'create'],
@@ -62,14 +62,13 @@ t.test('the log is read page by page, and a cursor is good only for its question
   for (let i = 0; i < 6; i++) await put(id, { name: `Name ${i}` })
   await send('POST', '/v1/rules', { key, body: RULE })
   for (const [query, count] of [
-    ['', 8],
     ['?resource=rule', 8],
     [`?resource=rule&id=${id}`, 7],
   ] as const) {
     const seen: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
-      const path: string = `/v1/audit${query}${query === '' ? '?' : '&'}limit=3`
+      const path: string = `/v1/audit${query}&limit=3`
       const { status, body }: Answer = await get(cursor === '' ? path : `${path}&cursor=${cursor}`)
       t.equal(status, 200)
       t.equal(body.hasMore, body.nextCursor !== null)
@@ -88,7 +87,11 @@ t.test('the log is read page by page, and a cursor is good only for its question
   )
   t.same(refused(await get(`/v1/audit?cursor=${first.nextCursor}x`)), BAD_CURSOR, 'tampered')
   t.same(refused(await get('/v1/audit?cursor=AAAA')), BAD_CURSOR)
-  t.match((await get('/v1/audit', testSecret)).body, { data: [], hasMore: false }, 'environments see their own')
+  t.match(
+    (await get('/v1/audit?resource=rule', testSecret)).body,
+    { data: [], hasMore: false },
+    'environments see their own',
+  )
 })
 
 const BAD_CURSOR = [400, 'validation_error', 'cursor']
@@ -100,10 +103,10 @@ t.test('versions show every state of a rule, and end with it', async (t) => {
   t.equal(status, 200)
   t.match(body, { hasMore: false, nextCursor: null })
   t.same(
-    body.data.map(({ etag, action }: { etag: string; action: string }) => [etag, action]),
+    body.data.map(({ version, etag, action }: Record<string, unknown>) => [version, etag, action]),
     [
-      [renamed.headers.get('etag'), 'update'],
-      [made.headers.get('etag'), 'create'],
+      [2, renamed.headers.get('etag'), 'update'],
+      [1, made.headers.get('etag'), 'create'],
     ],
   )
   t.same(Object.keys(body.data[0]), ['version', 'etag', 'at', 'actor', 'action', 'rule'])
@@ -116,7 +119,10 @@ t.test('versions show every state of a rule, and end with it', async (t) => {
   t.same([...page.body.data, ...next.body.data], body.data)
 
   await send('DELETE', `/v1/rules/${id}`, { key })
-  t.same(refused(await get(`/v1/rules/${id}/versions`)), [404, 'not_found'])
+  const left = await get(`/v1/rules/${id}/versions`)
+  t.match(left.body.data[0], { version: 3, action: 'delete', rule: null })
+  t.same(left.body.data.slice(1), body.data, 'they outlive the rule')
+  t.same(refused(await get(`/v1/rules/${UNKNOWN}/versions`)), [404, 'not_found'])
   t.equal((await get(`/v1/audit?resource=rule&id=${id}`)).body.data.length, 3, 'the audit log keeps it')
 })
 
@@ -142,6 +148,8 @@ t.test('a rollback brings a version back as a new one, whole', async (t) => {
     { action: 'rollback', before: { name: 'Other' }, after: { name: 'Bots' } },
   ])
   t.equal((await get('/v1/rules?status=live')).body.total, 1, 'counted as live again')
+  t.equal((await rollback(id, { version: 2 })).body.name, 'Other', 'by its number')
+  t.equal((await rollback(id, { version: 1 })).body.name, 'Bots')
 })
 
 t.test('If-Match protects every write, and what cannot be rolled back is refused', async (t) => {

@@ -27,9 +27,14 @@ export const AuditEntry = shared(
   Type.Object({
     at: moment(),
     actor: words('The last four characters of a key, or the name of a part of the service.'),
+    by: Type.Object({
+      type: oneOf(['key', 'person', 'operator', 'rule', 'system']),
+      id: words('The id of a key, or the name of a part of the service.'),
+      label: orNull(words('Of a key: its label.')),
+    }),
     resource: oneOf(AUDITED),
     id: words(),
-    action: words('create, update, delete and the like.'),
+    action: words('create, update, delete, rotate, revoke, entries (how many, not which), erase, export and the like.'),
     before: Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] }),
     after: Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] }),
   }),

@@ -30,6 +30,7 @@ const definition = {
 }
 const updated = { ...head, updatedAt: createdAt, propagated: true, propagationMs: 12 }
 const entry = { at: createdAt, actor: 'x7Qz' }
+const by = { type: 'key', id: 'key_2wSx4eDc6rFv8tGb0yHn', label: 'backend' }
 
 /** What the schema that validates leaves to the parser of rules. */
 export const RULE_MEMBERS: Readonly<Record<string, Fragment | TSchema>> = {
@@ -147,7 +148,8 @@ export const RULE_DOCS = {
   audit: {
     id: 'listAudit',
     summary: 'Read the audit log',
-    description: 'Who changed what, newest first. A page ends early with the entry that passes 1 MB.',
+    description:
+      'Who changed what, newest first: rules, lists and how many of their entries, webhooks, alerts, keys, plans and settings, what was said of events, merges, splits, exports and erasures. An erasure names its id and the SHA-256 of the visitor’s; what was kept about that visitor is gone. A page ends early with the entry that passes 1 MB.',
     members: {
       ...PAGE_MEMBERS,
       resource: { description: 'Only changes of this kind of object.' },
@@ -158,7 +160,7 @@ export const RULE_DOCS = {
         description: 'A page of changes.',
         schema: cursorPage(AuditEntry),
         example: {
-          data: [{ ...entry, resource: 'rule', id, action: 'create', before: null, after: definition }],
+          data: [{ ...entry, by, resource: 'rule', id, action: 'create', before: null, after: definition }],
           hasMore: false,
           nextCursor: null,
         },
@@ -168,14 +170,15 @@ export const RULE_DOCS = {
   versions: {
     id: 'listRuleVersions',
     summary: 'List the versions of a rule',
-    description: 'Newest first. A page ends early with the entry that passes 1 MB.',
+    description:
+      'Newest first, numbered from 1; they outlive the rule. A page ends early with the entry that passes 1 MB.',
     members: PAGE_MEMBERS,
     answers: {
       200: {
         description: 'A page of versions.',
         schema: cursorPage(RuleVersion),
         example: {
-          data: [{ version: 7, etag: '"7"', ...entry, action: 'create', rule: definition }],
+          data: [{ version: 1, etag: '"7"', ...entry, action: 'create', rule: definition }],
           hasMore: false,
           nextCursor: null,
         },
@@ -186,8 +189,14 @@ export const RULE_DOCS = {
     id: 'rollBackRule',
     summary: 'Return to an earlier version of a rule',
     refusals: ['conflict', 'resource_limit_reached'],
-    members: { ...IF_MATCH, version: { description: 'A version of `GET /v1/rules/{ruleId}/versions`.' } },
-    bodyExample: { version: 7 },
+    members: {
+      ...IF_MATCH,
+      version: {
+        description:
+          'A version of `GET /v1/rules/{ruleId}/versions`; the number of its `etag` is taken too, where no version has it.',
+      },
+    },
+    bodyExample: { version: 1 },
     answers: {
       200: { description: 'The rule as it is now.', schema: UpdatedRule, headers: ['ETag'], example: updated },
     },
