@@ -218,6 +218,15 @@ export const SETTINGS = [
     sentence: 'Days events are kept.',
   },
   {
+    name: 'retention.visitorsDays',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 3_650,
+    sentence:
+      'Days after which a visitor nobody saw is forgotten, unless it is on a list or labelled; 0: as long as its events.',
+  },
+  {
     name: 'retention.fullIpDays',
     kind: 'integer',
     standard: 30,
