@@ -173,11 +173,13 @@ async function startRoles(
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
   const capacity = await watchCapacity({
-    log,
-    clock,
-    dir: ports.dataDir,
-    freeBytesMin: config['data.freeBytesMin'],
-    onUsage: (bytes) => metrics.logBytes.set(bytes),
+    ...{ log, kv, clock, dir: ports.dataDir },
+    ...{ freeBytesMin: config['data.freeBytesMin'], kvBytesMax: config['kv.bytesMax'] },
+    onUsage: ({ logBytes, kvBytes }) => {
+      metrics.logBytes.set(logBytes)
+      if (kvBytes !== null) metrics.kvBytes.set(kvBytes)
+    },
+    onNearlyFull: (bytes) => logger.warn({ bytes }, 'the state is nearly as large as kv.bytesMax allows'),
   })
   lifetime.onClose(() => capacity.stop())
 
@@ -267,7 +269,8 @@ async function startRoles(
   serveHealth(http, {
     checks: () => ({
       draining: draining ? 'the server is shutting down' : null,
-      log: roles.has('ingress') ? capacity.refusal() : null,
+      log: roles.has('ingress') ? capacity.log() : null,
+      kv: roles.has('ingress') ? capacity.kv() : null,
       keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
       engine: engine?.problem() ?? takingOver(),
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,

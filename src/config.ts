@@ -7,7 +7,7 @@ import type { Seed } from './control/bootstrap.ts'
 import type { MailSettings } from './dispatcher/mail.ts'
 import { type Cidr, inCidrs, lineOf, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
-import type { WorkspaceSettings } from './domain/workspace.ts'
+import type { Workspace, WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
 import { parseDatetime } from './lib/datetime.ts'
@@ -314,6 +314,10 @@ export function warnings(config: Config): string[] {
 export const eventsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
   Math.min(config['retention.eventsDays'], settings?.retention?.eventsDays ?? config['retention.eventsDays'])
 
+/** For how long it keeps visitors nobody sees, days. */
+export const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
+  config['retention.visitorsDays'] || eventsDaysOf(config, settings)
+
 export const engineSettings = (config: Config) => ({
   workers: {
     threads: config['engine.threads'],
@@ -329,6 +333,7 @@ export const engineSettings = (config: Config) => ({
 export const jobSettings = (config: Config) => ({
   keepMs: config['log.keepSeconds'] * 1_000,
   alertsEveryMs: config['alerts.everySeconds'] * 1_000,
+  visitorsDays: (workspace: Workspace | undefined) => visitorsDaysOf(config, workspace?.settings),
   purge: {
     everyMs: config['purge.everySeconds'] * 1_000,
     cluster: config.isCluster ? config['clickhouse.cluster'] : '',

@@ -90,6 +90,14 @@ export const SETTINGS = [
     sentence: 'How long decided events stay in the log at least.',
   },
   {
+    name: 'kv.bytesMax',
+    kind: 'integer',
+    standard: 34_359_738_368,
+    min: 1_048_576,
+    sentence:
+      'Size of the state, as its store counts it, at which identifications are refused; from four fifths on it warns.',
+  },
+  {
     name: 'nats.servers',
     kind: 'list',
     standard: ['nats://127.0.0.1:4222'],
@@ -208,6 +216,15 @@ export const SETTINGS = [
     min: 1,
     max: 3_650,
     sentence: 'Days events are kept.',
+  },
+  {
+    name: 'retention.visitorsDays',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 3_650,
+    sentence:
+      'Days after which a visitor nobody saw is forgotten, unless it is on a list or labelled; 0: as long as its events.',
   },
   {
     name: 'retention.fullIpDays',

@@ -25,7 +25,8 @@ export type Opened =
   | { readonly seq: number; readonly annotation: DecidedAnnotation }
   | { readonly seq: number; readonly broken: string }
 
-export const isOrder = (one: Opened): one is Order => 'erasure' in one || 'aliasing' in one || 'splitting' in one
+export const isOrder = (one: Opened): one is Order =>
+  'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one
 
 interface Listing {
   readonly keys: readonly string[]

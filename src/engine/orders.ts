@@ -2,11 +2,14 @@
 // changes the state, fresh or adopted.
 
 import type { EventsRecord } from '../events/record.ts'
+import { unpackVisitor } from '../identity/visitor.ts'
+import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
-import { decodeAliasing, decodeErasure, decodeSplitting } from '../records/identification.ts'
+import type { Expiry } from '../records/expiry.ts'
+import { decodeAliasing, decodeErasure, decodeExpiry, decodeSplitting } from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
-import { allKeysOf, packHeldVisitor } from '../records/visitors.ts'
+import { allKeysOf, type HeldVisitor, packHeldVisitor } from '../records/visitors.ts'
 import { blankVisitor, decideSplit } from './splitting.ts'
 import type { Loadable, PartitionState, Wanted } from './state.ts'
 
@@ -14,9 +17,10 @@ export type Order =
   | { readonly seq: number; readonly erasure: Erasure }
   | { readonly seq: number; readonly aliasing: Aliasing }
   | { readonly seq: number; readonly splitting: Splitting }
+  | { readonly seq: number; readonly expiry: Expiry }
 
 /** A decided order, alone in its record. */
-export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split'>
+export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry'>
 
 export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
   `${at.workspace}/${at.env}/${id}`
@@ -28,13 +32,16 @@ export function openOrder(seq: number, bytes: Uint8Array): Order | null {
   const aliasing = decodeAliasing(bytes)
   if (aliasing !== null) return { seq, aliasing }
   const splitting = decodeSplitting(bytes)
-  return splitting === null ? null : { seq, splitting }
+  if (splitting !== null) return { seq, splitting }
+  const expiry = decodeExpiry(bytes)
+  return expiry === null ? null : { seq, expiry }
 }
 
 /** Visitors whose tokens may be another's, or nobody's, once the order is decided. */
 export function unsettledBy(order: Order): string[] {
   if ('erasure' in order) return [scopedId(order.erasure, order.erasure.visitorId)]
   if ('aliasing' in order) return []
+  if ('expiry' in order) return order.expiry.visitorIds.map((id) => scopedId(order.expiry, id))
   return [order.splitting.visitorId, order.splitting.to].map((id) => scopedId(order.splitting, id))
 }
 
@@ -44,6 +51,10 @@ export function joinedBy(one: object): [visitorId: string, survivor: string][] {
   const { aliasing } = one as Extract<Order, { aliasing: Aliasing }>
   return [[scopedId(aliasing, aliasing.visitorId), aliasing.survivor]]
 }
+
+/** Whoever was merged or split tells whose tokens are, and stays. */
+export const isExpired = ({ survivor, parted, former, state }: HeldVisitor, before: number): boolean =>
+  survivor === null && parted.length === 0 && former.length === 0 && unpackVisitor(state).lastSeenAt < before
 
 export interface Orders {
   /** What is not in memory yet of all that the order needs. */
@@ -78,6 +89,13 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const isGone = state.visitor(id) === null
       return missing([['visitor', id], ...(isGone ? [[ERASED, erasedId(workspace, env, visitorId)] as const] : [])])
     }
+    if ('expiry' in order) {
+      return order.expiry.visitorIds.flatMap((visitorId) => {
+        const id = scopedId(order.expiry, visitorId)
+        const keys = keysOf(id).map((key) => ['index', scopedId(order.expiry, key)] as const)
+        return missing([['visitor', id], ...keys])
+      })
+    }
     const what = 'erasure' in order ? order.erasure : order.splitting
     const at = { workspace: what.workspace, env: what.env }
     const id = scopedId(at, what.visitorId)
@@ -99,12 +117,18 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     ])
   }
 
-  function apply({ erasure, aliasing, split }: DecidedOrder): void {
+  function apply({ erasure, aliasing, split, expiry }: DecidedOrder): void {
     if (erasure !== undefined) {
       const { workspace, env, visitorId, indexed, erasureId, at } = erasure
       const keys = indexed.map((key) => scopedId(erasure, key))
       state.erase(scopedId(erasure, visitorId), keys, erasedId(workspace, env, visitorId), { erasureId, at })
       if (erasure.counted !== undefined) counters.remove(erasure.counted)
+    }
+    for (const [visitorId, indexed] of expiry?.visitors ?? []) {
+      state.expire(
+        scopedId(must(expiry), visitorId),
+        indexed.map((key) => scopedId(must(expiry), key)),
+      )
     }
     if (aliasing !== undefined) {
       state.putVisitor(scopedId(aliasing, aliasing.visitorId), aliasing.state)
@@ -130,6 +154,14 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const more = { ...(isAlias ? { survivor } : {}), ...(counted === null ? {} : { counted }) }
       return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...more } }
     }
+    if ('expiry' in order) {
+      const { visitorIds, ...what } = order.expiry
+      const visitors = visitorIds.flatMap((visitorId) => {
+        const held = state.visitor(scopedId(what, visitorId))
+        return held && isExpired(held, what.before) ? [[visitorId, allKeysOf(held)] as const] : []
+      })
+      return visitors.length === 0 ? null : { expiry: { ...what, visitors } }
+    }
     if ('splitting' in order) {
       const { splitting } = order
       const split = decideSplit(splitting, state.visitor(scopedId(splitting, splitting.visitorId)) ?? null)
@@ -154,12 +186,16 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       if (decision !== null) apply(decision)
       return decision
     },
-    wantedToApply({ erasure, split }) {
+    wantedToApply({ erasure, split, expiry }) {
       if (erasure !== undefined) {
         return missing([
           ...erasure.indexed.map((key) => ['index', scopedId(erasure, key)] as const),
           [ERASED, erasedId(erasure.workspace, erasure.env, erasure.visitorId)],
         ])
+      }
+      if (expiry !== undefined) {
+        const keys = new Set(expiry.visitors.flatMap(([, indexed]) => indexed))
+        return missing([...keys].map((key) => ['index', scopedId(expiry, key)] as const))
       }
       if (split === undefined) return []
       const keys = new Set([...split.indexed, ...split.toIndexed, ...split.dropped])

@@ -55,7 +55,10 @@ export function createPacker(from: number, to: number) {
       bytes += size
     },
     /** Closes what came before, so that the order of records is the order of effects. */
-    addCommand(seq: number, command: Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'annotation'>): void {
+    addCommand(
+      seq: number,
+      command: Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'annotation' | 'expiry'>,
+    ): void {
       if (items.length > 0) close(seq - 1)
       records.push(encodeEventsRecord({ from: start, to: seq, items: [], ...command, rows: new Uint8Array(0) }))
       placed.push([])

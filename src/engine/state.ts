@@ -73,6 +73,8 @@ export interface PartitionState {
   tombstone(id: string): Tombstone | null | undefined
   /** Drops a visitor and its places in the index; what is left is the tombstone. */
   erase(id: string, indexIds: readonly string[], tombstoneId: string, tombstone: Tombstone): void
+  /** The same without one: nobody asked for it. */
+  expire(id: string, indexIds: readonly string[]): void
   missing(kind: Loadable, id: string): boolean
   load(entries: readonly Loaded[]): void
   /** How many entries the next checkpoint would write. */
@@ -159,6 +161,12 @@ export function createState(visitorsMax: number): PartitionState {
     indexes.set(id, ids.length === 0 ? null : holdIndex({ ids, total: Math.max(ids.length, total - 1) }))
   }
 
+  function expire(id: string, indexIds: readonly string[]): void {
+    const visitorId = id.slice(id.lastIndexOf('/') + 1)
+    setVisitor(id, null)
+    for (const indexId of indexIds) dropFromIndex(indexId, visitorId)
+  }
+
   return {
     visitor,
     known(id) {
@@ -186,12 +194,11 @@ export function createState(visitorsMax: number): PartitionState {
     },
     tombstone: tombstones.get,
     erase(id, indexIds, tombstoneId, tombstone) {
-      const visitorId = id.slice(id.lastIndexOf('/') + 1)
-      setVisitor(id, null)
-      for (const indexId of indexIds) dropFromIndex(indexId, visitorId)
+      expire(id, indexIds)
       // The first erasure is the one that was answered.
       if (!tombstones.get(tombstoneId)) tombstones.set(tombstoneId, tombstone)
     },
+    expire,
     missing: (kind, id) => !tables[kind].has(id),
     load(entries) {
       for (const { kind, id, value } of entries) {

@@ -8,6 +8,7 @@ import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import type { Erasure } from '../records/erasures.ts'
+import type { Expiry } from '../records/expiry.ts'
 import type { Splitting } from '../records/splits.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
@@ -52,6 +53,11 @@ export interface DecidedErasure extends Erasure {
   readonly counted?: readonly number[]
 }
 
+/** Visitors who are forgotten, each with the keys under which it was to be found. */
+export interface DecidedExpiry extends Omit<Expiry, 'visitorIds'> {
+  readonly visitors: readonly (readonly [visitorId: string, indexed: readonly string[]])[]
+}
+
 /** From here on the events of a visitor are another's. */
 export interface DecidedAliasing extends Aliasing {
   /** The visitor's whole packed record. */
@@ -81,6 +87,8 @@ export interface EventsRecord {
   /** As an erasure has. */
   readonly split?: DecidedSplit
   readonly annotation?: DecidedAnnotation
+  /** As an erasure has. */
+  readonly expiry?: DecidedExpiry
   /** JSONCompactEachRow lines, each with its newline. */
   readonly rows: Uint8Array
 }
@@ -90,6 +98,7 @@ const FORMAT_ERASURE = 2
 const FORMAT_ALIASING = 3
 const FORMAT_ANNOTATION = 4
 const FORMAT_SPLIT = 5
+const FORMAT_EXPIRY = 6
 /** Set in the length of a header that carries something for the sink, so that it finds those without decoding the others. */
 const ERASURE_BIT = 0x80000000
 const ANNOTATION_BIT = 0x40000000
@@ -112,11 +121,12 @@ function extrasOf({ effects, lesson, counted, logs, left }: DecidedItem): unknow
   return extras
 }
 
-function commandOf({ erasure, aliasing, split, annotation }: EventsRecord) {
+function commandOf({ erasure, aliasing, split, annotation, expiry }: EventsRecord) {
   if (erasure !== undefined) return { format: FORMAT_ERASURE, command: erasure, bit: ERASURE_BIT }
   if (aliasing !== undefined) return { format: FORMAT_ALIASING, command: aliasing, bit: 0 }
   if (split !== undefined) return { format: FORMAT_SPLIT, command: split, bit: SPLIT_BIT }
   if (annotation !== undefined) return { format: FORMAT_ANNOTATION, command: annotation, bit: ANNOTATION_BIT }
+  if (expiry !== undefined) return { format: FORMAT_EXPIRY, command: expiry, bit: 0 }
   return { format: FORMAT, command: undefined, bit: 0 }
 }
 
@@ -183,6 +193,7 @@ const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
   [FORMAT, () => ({})],
   [FORMAT_ERASURE, (command) => ({ erasure: command as DecidedErasure })],
   [FORMAT_ALIASING, (command) => ({ aliasing: command as DecidedAliasing })],
+  [FORMAT_EXPIRY, (command) => ({ expiry: command as DecidedExpiry })],
   [FORMAT_SPLIT, (command) => ({ split: command as DecidedSplit })],
   [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
 ])

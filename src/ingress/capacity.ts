@@ -1,36 +1,50 @@
-// Whether there is room to accept: the log's size against its cap and the disk's free space, looked at once a second.
+// Whether there is room to accept: the log's size and the state's against their caps and the disk's free space, looked at once a second.
 
 import { statfs } from 'node:fs/promises'
+import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 
 export interface CapacityNeeds {
   readonly log: Pick<Log, 'usage'>
+  readonly kv: Pick<Kv, 'usage'>
   readonly clock: Clock
   /** Folder whose disk must keep `freeBytesMin` free; null: no local disk to watch. */
   readonly dir: string | null
   readonly freeBytesMin: number
-  readonly onUsage: (logBytes: number) => void
+  /** State at which nothing is accepted any more: what was accepted still has to find room. */
+  readonly kvBytesMax: number
+  readonly onUsage: (usage: { readonly logBytes: number; readonly kvBytes: number | null }) => void
+  /** The state has come near its cap. Told again when it does so once more. */
+  readonly onNearlyFull: (kvBytes: number) => void
 }
 
 export interface Capacity {
   /** Why nothing can be accepted, or null. */
   refusal(): string | null
+  /** Which of the two it is. */
+  log(): string | null
+  kv(): string | null
   stop(): void
 }
 
 const EVERY_MS = 1_000
 /** Appends fail at the cap itself: refusing earlier leaves room to decide what is accepted. */
 const SHARE_MAX = 0.9
+/** Of its cap: long before it is reached somebody should know. */
+const KV_SHARE_WARNED = 0.8
 
 export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
-  const { log, clock, dir, freeBytesMin } = needs
-  let refusal: string | null = null
+  const { log, kv, clock, dir, freeBytesMin, kvBytesMax } = needs
+  let logBytes = 0
+  let kvBytes: number | null = null
+  let isWarned = false
+  const refusals: { log: string | null; kv: string | null } = { log: null, kv: null }
 
-  async function look(): Promise<string | null> {
+  async function lookAtLog(): Promise<string | null> {
     try {
       const { bytes, bytesMax } = await log.usage()
-      needs.onUsage(bytes)
+      logBytes = bytes
       if (bytes >= bytesMax * SHARE_MAX) return 'log: no room for more identifications'
       if (dir === null) return null
       const disk = await statfs(dir)
@@ -40,14 +54,34 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
     }
   }
 
-  refusal = await look()
+  /** A store that does not answer is noticed by whoever needs it: what was known of it counts meanwhile. */
+  async function lookAtKv(): Promise<string | null> {
+    kvBytes = (await kv.usage?.().catch(() => kvBytes)) ?? null
+    if (kvBytes === null) return null
+    const isNear = kvBytes >= kvBytesMax * KV_SHARE_WARNED
+    if (isNear && !isWarned) needs.onNearlyFull(kvBytes)
+    isWarned = isNear
+    return kvBytes >= kvBytesMax ? 'kv: no room for more visitors' : null
+  }
+
+  async function look(): Promise<void> {
+    ;[refusals.log, refusals.kv] = await Promise.all([lookAtLog(), lookAtKv()])
+    needs.onUsage({ logBytes, kvBytes })
+  }
+
+  await look()
   const stopped = new AbortController()
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
       await clock.sleep(EVERY_MS, stopped.signal)
-      refusal = await look()
+      await look()
     }
   }
   void watch()
-  return { refusal: () => refusal, stop: () => stopped.abort() }
+  return {
+    refusal: () => refusals.log ?? refusals.kv,
+    log: () => refusals.log,
+    kv: () => refusals.kv,
+    stop: () => stopped.abort(),
+  }
 }

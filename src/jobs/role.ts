@@ -12,13 +12,14 @@ import { DISPATCHER_POSITION } from '../records/partitions.ts'
 import { runAlerts } from './alerts.ts'
 import { type ListJobNeeds, runListJob } from './lists.ts'
 import { type PurgeNeeds, runPurge } from './purge.ts'
-import { runSweep } from './sweep.ts'
+import { runSweep, type SweepNeeds } from './sweep.ts'
 import { runTrim } from './trim.ts'
 
 export interface JobsRoleNeeds extends Omit<ListJobNeeds, 'onError'> {
   readonly clickhouse: ClickHouse
   readonly alertsEveryMs: number
   readonly purge: Pick<PurgeNeeds, 'everyMs' | 'cluster' | 'retention'>
+  readonly visitorsDays: SweepNeeds['visitorsDays']
   readonly log: Log
   readonly kv: Kv
   readonly bus: Bus
@@ -48,7 +49,7 @@ export function startJobs(needs: JobsRoleNeeds): void {
     onError: onError('evaluating an alert failed'),
   }
   const purging = { ...needs, ...needs.purge, onError: onError('removing what was deleted failed') }
-  const sweeping = { ...needs, everyMs: needs.purge.everyMs, onError: onError('sweeping the index failed') }
+  const sweeping = { ...needs, everyMs: needs.purge.everyMs, onError: onError('sweeping the state failed') }
   const jobs: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
     trim: (signal) => runTrim(trimming, signal),
     lists: (signal) => runListJob(listing, signal),

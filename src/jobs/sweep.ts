@@ -1,20 +1,18 @@
-// Heals state that earlier releases left: places in the match index of visitors that were erased. Only the owner of a partition
-// writes its state, so it is asked to erase such a visitor once more. A few entries at a time, so that nobody notices.
+// Looks through the state of every partition now and then: visitors who have had their time are forgotten (`expire.ts`), and what
+// earlier releases left of erased visitors in the match index goes. Only the owner of a partition writes its state, so it is asked to
+// erase such a visitor once more. A few entries at a time, so that nobody notices.
 
 import type { Env } from '../domain/event.ts'
 import type { Entry, Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
-import type { Log } from '../log/log.ts'
 import { ERASED, type Erasure, erasedId, type Tombstone } from '../records/erasures.ts'
 import { encodeErasure } from '../records/identification.ts'
 import { indexKey, partitionScope } from '../records/partitions.ts'
 import { SYSTEM } from '../records/scopes.ts'
+import { type ExpireNeeds, expireVisitors } from './expire.ts'
 
-export interface SweepNeeds {
-  readonly kv: Pick<Kv, 'get' | 'walk' | 'commit'>
-  readonly log: Pick<Log, 'append'>
-  readonly clock: Clock
+export interface SweepNeeds extends ExpireNeeds {
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'walk' | 'commit'>
   readonly partitions: number
   /** Between the ends of two sweeps and the beginnings of the next. */
   readonly everyMs: number
@@ -42,7 +40,10 @@ export async function runSweep(needs: SweepNeeds, signal: AbortSignal): Promise<
       const [last] = await kv.get<Swept>(SYSTEM, [SWEPT])
       const dueMs = (last?.value.finishedAt ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now()
       if (dueMs <= 0) {
-        for (let partition = 0; partition < partitions; partition++) await sweepIndex(needs, partition, signal)
+        for (let partition = 0; partition < partitions; partition++) {
+          await sweepIndex(needs, partition, signal)
+          await expireVisitors(needs, partition, signal)
+        }
         if (signal.aborted) return
         await kv.commit([{ scope: SYSTEM, put: [{ key: SWEPT, value: { finishedAt: clock.now() } satisfies Swept }] }])
       } else waitMs = Math.min(waitMs, dueMs)

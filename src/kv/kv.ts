@@ -71,5 +71,7 @@ export interface Kv {
    * Fails with Full when there is no room for it.
    */
   compact?(): Promise<void>
+  /** Bytes that everything stored occupies, as the store counts them. Absent where nobody counts. */
+  usage?(): Promise<number>
   close(): Promise<void>
 }

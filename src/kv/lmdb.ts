@@ -282,6 +282,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     },
 
     compact: () => env.compact(),
+    usage: async () => env.usage().bytes,
 
     async close() {
       closing.abort()

@@ -10,6 +10,7 @@ import {
   readFacts,
   readScript,
   refuseUnsafe,
+  usedMemory,
 } from '../lib/redis.ts'
 import { checkGet, checkRange, checkSorted } from './checks.ts'
 import type { Entry, Key, Kv, Range, Scope } from './kv.ts'
@@ -234,6 +235,11 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     async facts() {
       refuseClosed()
       return readFacts(client)
+    },
+
+    async usage() {
+      refuseClosed()
+      return usedMemory(client)
     },
 
     async close() {

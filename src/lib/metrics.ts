@@ -73,6 +73,7 @@ export function openMetrics(build: BuildInfo) {
     sinkFailures: counter('sink_failures_total', 'Sink attempts that failed and were repeated.', ['partition']),
     quarantined: counter('sink_quarantined_total', 'Rows ClickHouse refused.', ['partition']),
     logBytes: gauge('log_bytes', 'Size of the log.'),
+    kvBytes: gauge('kv_bytes', 'Size of the state: visitors, lists, configuration.'),
     rulesetSwaps: counter('ruleset_swaps_total', 'Rulesets loaded by this process.'),
     listDeltas: counter('list_deltas_total', 'Changes to lists taken in by this process.'),
     listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),

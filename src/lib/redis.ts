@@ -218,6 +218,14 @@ async function factsOf(node: Redis): Promise<RedisNodeFacts> {
   }
 }
 
+/** Bytes of memory that all servers use together. Fails with Unavailable. */
+export async function usedMemory(client: RedisClient): Promise<number> {
+  const infos = await Promise.all(nodesOf(client).map((node) => node.info('memory'))).catch((error: unknown) => {
+    throw failureOf(error)
+  })
+  return infos.reduce((sum, info) => sum + Number(parseInfo(info).get('used_memory') ?? 0), 0)
+}
+
 const parseInfo = (text: string): Map<string, string> =>
   new Map(
     text

@@ -6,6 +6,7 @@ import type { IdentifyMeta } from '../domain/identify.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
 import type { Erasure } from './erasures.ts'
+import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -53,6 +54,8 @@ function command<T>(name: string): [encode: (of: T) => Uint8Array, decode: (byte
 }
 
 export const [encodeErasure, decodeErasure] = command<Erasure>('erase')
+/** The order to forget visitors nobody saw. */
+export const [encodeExpiry, decodeExpiry] = command<Expiry>('expire')
 /** The order to let a visitor's events be another's. */
 export const [encodeAliasing, decodeAliasing] = command<Aliasing>('alias')
 /** The order to let some of a visitor's visits be another's. */

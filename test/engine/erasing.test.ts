@@ -11,7 +11,7 @@ import type { StoredCounter } from '../../src/engine/velocity/board.ts'
 import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
 import { fromRow } from '../../src/events/row.ts'
 import { must } from '../../src/lib/must.ts'
-import { encodeErasure, encodeIdentification } from '../../src/records/identification.ts'
+import { encodeErasure, encodeExpiry, encodeIdentification } from '../../src/records/identification.ts'
 import { VELOCITY } from '../../src/records/partitions.ts'
 import { EARLIER_KEYS_MAX } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
@@ -110,6 +110,7 @@ function openWorld() {
     },
     erase: (visitorId: string, more: { readonly found?: readonly string[] } = {}) =>
       decide([encodeErasure({ ...AT, visitorId, erasureId: 'era_1', at: T0, ...more })]),
+    expire: (visitorIds: readonly string[], before: number) => decide([encodeExpiry({ ...AT, visitorIds, before })]),
     /** Who takes over with nothing but the log. */
     adopted() {
       const other = openStored()
@@ -194,4 +195,20 @@ t.test('addresses and accounts do not count an erased visitor any more, and all 
   )
   t.same(counts(world.velocityOf({ device: 2, ip: ipOf(2), visitorId: other, linkedId: 'shared' })), [1, 3, 1, 1])
   t.same([...world.adopted().stored], [...world.stored], 'adoption comes to the same')
+})
+
+t.test('an expired visitor leaves nothing, and comes back with its token alone', async (t) => {
+  const world = openWorld()
+  const [old] = world.visit({ device: 1, ip: ipOf(1) }) as [string]
+  world.visit({ device: 2, ip: ipOf(2), visitorId: old })
+  const [young] = world.visit({ device: 3, ip: ipOf(3) }) as [string]
+  // Each visit is a second after the one before.
+  world.expire([old, young], T0 + 1_500)
+  t.same(world.naming(old), [])
+  t.ok(world.naming(young).length > 3, 'who was seen since stays, though it was named')
+  t.not(world.visit({ device: 2, ip: ipOf(2) })[0], old)
+  t.same(world.visit({ device: 1, ip: ipOf(9), visitorId: old }), [old])
+  t.same([...world.adopted().stored], [...world.stored], 'adoption comes to the same')
+  world.erase(old)
+  t.not(world.visit({ device: 1, ip: ipOf(9), visitorId: old })[0], old, 'an erased one never does')
 })

@@ -44,7 +44,19 @@ t.test(
 
     const stopping = new AbortController()
     const onError = (error: unknown) => t.fail(String(error))
-    const running = runSweep({ kv, log, clock, partitions: PARTITIONS, everyMs: 100, onError }, stopping.signal)
+    const running = runSweep(
+      {
+        kv,
+        log,
+        clock,
+        clickhouse: { query: async () => [] },
+        partitions: PARTITIONS,
+        everyMs: 100,
+        visitorsDays: () => 1,
+        onError,
+      },
+      stopping.signal,
+    )
     const limits = { recordsMax: 100, bytesMax: 1_000_000, waitMsMax: 0 }
     const read = async () =>
       (await log.read('identifications', PARTITION, 0, limits)).map(({ bytes }) => decodeErasure(bytes))

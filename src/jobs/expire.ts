@@ -1,0 +1,82 @@
+// Has visitors forgotten whom nobody saw for as long as they are kept, with their places in the match index: not those on a list, nor
+// those of whom an event that is kept has a label. The owner of their partition, who alone writes its state, decides it.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { Env } from '../domain/event.ts'
+import type { Workspace } from '../domain/workspace.ts'
+import { isExpired } from '../engine/orders.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log } from '../log/log.ts'
+import { EXPIRING_MAX } from '../records/expiry.ts'
+import { encodeExpiry } from '../records/identification.ts'
+import { listsOfVisitor } from '../records/lists.ts'
+import { partitionScope } from '../records/partitions.ts'
+import { unpackHeldVisitor } from '../records/visitors.ts'
+import { listWorkspaces } from '../records/workspaces.ts'
+
+export interface ExpireNeeds {
+  readonly kv: Pick<Kv, 'get' | 'scan' | 'walk'>
+  readonly log: Pick<Log, 'append'>
+  readonly clickhouse: Pick<ClickHouse, 'query'>
+  readonly clock: Clock
+  /** Of a workspace; undefined: one that is gone. */
+  readonly visitorsDays: (workspace: Workspace | undefined) => number
+}
+
+const DAY_MS = 86_400_000
+/** At most so many visitors are looked at before each pause. */
+const VISITORS_AT_ONCE = 500
+const PAUSE_MS = 250
+
+interface Tenant {
+  readonly workspace: string
+  readonly env: Env
+}
+
+/** Resolves when every visitor of the partition was looked at. Twice equals once. */
+export async function expireVisitors(needs: ExpireNeeds, partition: number, signal: AbortSignal): Promise<void> {
+  const { kv, clock, visitorsDays } = needs
+  const workspaces = new Map((await listWorkspaces(kv)).map((one) => [one.id, one]))
+  const before = (workspace: string) => clock.now() - visitorsDays(workspaces.get(workspace)) * DAY_MS
+  const waiting = new Map<string, string[]>()
+  let looked = 0
+  for await (const { key, value } of kv.walk<Uint8Array>(partitionScope(partition), 'visitor')) {
+    if (++looked % VISITORS_AT_ONCE === 0) await clock.sleep(PAUSE_MS, signal)
+    if (signal.aborted) return
+    const [workspace = '', env, visitorId = ''] = key[1].split('/')
+    if (!isExpired(unpackHeldVisitor(value), before(workspace))) continue
+    const name = `${workspace}/${env}`
+    const ids = waiting.get(name) ?? []
+    waiting.set(name, ids)
+    if (ids.push(visitorId) < EXPIRING_MAX) continue
+    waiting.delete(name)
+    await forget(needs, partition, { workspace, env: env as Env }, ids, before(workspace))
+  }
+  for (const [name, ids] of waiting) {
+    const [workspace = '', env] = name.split('/')
+    if (!signal.aborted) await forget(needs, partition, { workspace, env: env as Env }, ids, before(workspace))
+  }
+}
+
+async function forget(
+  { kv, log, clickhouse, clock }: ExpireNeeds,
+  partition: number,
+  { workspace, env }: Tenant,
+  ids: readonly string[],
+  before: number,
+): Promise<void> {
+  const labelled = await clickhouse.query<{ id: string }>(
+    `SELECT DISTINCT visitor_id AS id FROM ${EVENTS_TABLE}
+     WHERE workspace_id = {workspace:String} AND env = {env:String} AND label != 'none'
+       AND visitor_hash IN (SELECT cityHash64(arrayJoin({ids:Array(String)}))) AND visitor_id IN {ids:Array(String)}`,
+    { workspace, env, ids },
+    { background: true },
+  )
+  const kept = new Set(labelled.map(({ id }) => id))
+  const lists = await Promise.all(ids.map((id) => listsOfVisitor(kv, workspace, env, id, clock.now())))
+  const visitorIds = ids.filter((id, i) => !kept.has(id) && lists[i]?.length === 0)
+  if (visitorIds.length === 0) return
+  await log.append('identifications', partition, [encodeExpiry({ workspace, env, visitorIds, before })])
+}
