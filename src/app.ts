@@ -1,6 +1,6 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
-import { serveHealth } from './api/health.ts'
+import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll } from './api/listeners.ts'
 import { callHeaders, openPresent } from './api/present.ts'
 import { startApi } from './api/role.ts'
@@ -24,7 +24,7 @@ import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
 import { makeCallId, makeObjectId } from './domain/ids.ts'
 import { startEngine, startEngineThreads } from './engine/role.ts'
-import { type Http, isNative, openHttp } from './http/server.ts'
+import { isNative, openHttp } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
 import { type Ingress, startIngress } from './ingress/ingress.ts'
@@ -219,7 +219,6 @@ async function startRoles(
       responseHeaders: callHeaders(clock, random),
     })
   const http = await listen(config['http.host'], config['http.port'])
-  let opening: Promise<Http | null> = Promise.resolve(null)
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   let draining = false
   let refusing = false
@@ -249,10 +248,10 @@ async function startRoles(
     })
     serveStatic(http, files)
   }
+  let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
-    opening = startApi({
+    serveOperator = startApi({
       ...needs,
-      listen,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       http,
       auth,
@@ -266,7 +265,7 @@ async function startRoles(
       config,
     })
   }
-  serveHealth(http, {
+  const health = {
     checks: () => ({
       draining: draining ? 'the server is shutting down' : null,
       log: roles.has('ingress') ? capacity.log() : null,
@@ -290,11 +289,15 @@ async function startRoles(
       return metrics.text()
     },
     metricsContentType: metrics.contentType,
-  })
+  }
+  const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
+  if (adminPort !== 0) serveBareHealth(http, health)
+  const inside = adminPort === 0 ? http : await listen(adminHost, adminPort)
+  serveOperator(inside)
+  serveHealth(inside, health)
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
-  const apart = await opening
   await booted?.finish()
 
   return {
@@ -302,7 +305,7 @@ async function startRoles(
     generatedKeys: booted?.generated ?? [],
     async stop() {
       draining = true
-      const listeners = apart === null ? [http] : [http, apart]
+      const listeners = [...new Set([http, inside])]
       await drainAll(listeners, clock.sleep(config['http.lingerMs']), () => {
         refusing = true
       })

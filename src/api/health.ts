@@ -12,6 +12,25 @@ export interface HealthNeeds {
   readonly metricsContentType: string
 }
 
+/** For where anybody may ask: whether, and not why not. */
+export function serveBareHealth(http: Pick<Http, 'route'>, needs: Pick<HealthNeeds, 'checks'>): void {
+  serveReadiness(http, needs, () => ({}))
+}
+
+function serveReadiness(
+  http: Pick<Http, 'route'>,
+  needs: Pick<HealthNeeds, 'checks'>,
+  detail: (checks: ReturnType<HealthNeeds['checks']>, failing: readonly string[]) => object,
+): void {
+  http.route('GET', '/healthz', () => json(200, { status: 'ok' }))
+  http.route('GET', '/readyz', () => {
+    const checks = needs.checks()
+    const failing = Object.keys(checks).filter((name) => checks[name] !== null)
+    const status = failing.length === 0 ? 'ready' : 'unavailable'
+    return json(failing.length === 0 ? 200 : 503, { status, ...detail(checks, failing) })
+  })
+}
+
 const json = (status: number, body: unknown): HttpResponse => ({
   status,
   headers: [['Cache-Control', 'no-store'], ...(status === 503 ? [['Retry-After', '1'] as const] : [])],
@@ -19,18 +38,7 @@ const json = (status: number, body: unknown): HttpResponse => ({
 })
 
 export function serveHealth(http: Pick<Http, 'route'>, needs: HealthNeeds): void {
-  http.route('GET', '/healthz', () => json(200, { status: 'ok' }))
-  http.route('GET', '/readyz', () => {
-    const checks = needs.checks()
-    const failing = Object.entries(checks).filter(([, wrong]) => wrong !== null)
-    const body = {
-      status: failing.length === 0 ? 'ready' : 'unavailable',
-      failing: failing.map(([name]) => name),
-      checks,
-      ...needs.info(),
-    }
-    return json(failing.length === 0 ? 200 : 503, body)
-  })
+  serveReadiness(http, needs, (checks, failing) => ({ failing, checks, ...needs.info() }))
   http.route('GET', '/metrics', async () => ({
     status: 200,
     contentType: needs.metricsContentType,

@@ -75,13 +75,9 @@ export interface ApiRoleNeeds {
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'courier' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
   readonly partitions: number
-  /** Opens another listener, with routes to be added at once. */
-  readonly listen: (host: string, port: number) => Promise<Http>
   readonly build: { readonly version: string; readonly commit: string }
   readonly config: {
     readonly 'operator.token': string
-    readonly 'http.adminHost': string
-    readonly 'http.adminPort': number
     readonly 'lists.max': number
     readonly 'lists.entriesMax': number
     readonly 'webhooks.max': number
@@ -89,8 +85,8 @@ export interface ApiRoleNeeds {
   }
 }
 
-/** Resolves with the listener of the operator's API, where it has one of its own. Routes are added before it returns. */
-export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
+/** Adds its routes, but for those of the operator's API: what is returned adds them to the server that is to have them. */
+export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void {
   const {
     http,
     log,
@@ -109,7 +105,7 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     config,
     clickhouse,
   } = needs
-  const { 'operator.token': token, 'http.adminHost': adminHost, 'http.adminPort': adminPort, trustedProxies } = config
+  const { 'operator.token': token, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
   const erase = openErase({ log, kv, clock, random, partitions })
@@ -199,17 +195,11 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
     addressOf: (request: HttpRequest) =>
       clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), trustedProxies),
   }
-  if (adminPort === 0 || token === '') {
-    registerRoutes(http, routes, serving)
-    return null
-  }
   const ofOperator = ({ access }: Route) => access === 'operator'
   registerRoutes(
     http,
     routes.filter((route) => !ofOperator(route)),
     serving,
   )
-  const apart = await needs.listen(adminHost, adminPort)
-  registerRoutes(apart, routes.filter(ofOperator), serving)
-  return apart
+  return (to) => registerRoutes(to, routes.filter(ofOperator), serving)
 }

@@ -62,7 +62,7 @@ export const HTTP_SETTINGS = [
     kind: 'text',
     standard: '127.0.0.1',
     alias: 'ADMIN_HOST',
-    sentence: 'Address the operator API listens on where http.adminPort is set.',
+    sentence: 'Address that http.adminPort is on.',
   },
   {
     name: 'http.adminPort',
@@ -71,6 +71,7 @@ export const HTTP_SETTINGS = [
     min: 0,
     max: 65_535,
     alias: 'ADMIN_PORT',
-    sentence: 'Port of its own for the operator API, which the main port then does not serve; 0: the main port.',
+    sentence:
+      'Port of its own for the operator API, /metrics and the details of /readyz, which the main port then does not serve; 0: the main port.',
   },
 ] as const

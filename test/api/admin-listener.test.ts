@@ -26,6 +26,15 @@ t.test('with a port of its own the operator’s API is served there alone', asyn
     body: { error: { code: 'route_not_found' } },
   })
   t.match(await ask(server.url, '/v1/meta', server.keys.secret), { status: 200 })
+  const plain = async (origin: string, at: string) => {
+    const response = await fetch(origin + at)
+    return { status: response.status, text: await response.text() }
+  }
+  t.match(await plain(apart, '/metrics'), { status: 200, text: /fingerpost_/ })
+  t.equal((await plain(server.url, '/metrics')).status, 404, 'figures are served there alone')
+  t.match(JSON.parse((await plain(apart, '/readyz')).text), { status: 'ready', checks: {}, roles: [] })
+  t.match(await plain(server.url, '/readyz'), { status: 200, text: '{"status":"ready"}' }, 'ready or not, and no more')
+  t.equal((await plain(server.url, '/healthz')).status, 200)
   t.equal(await server.stop(), 0)
   await t.rejects(fetch(apart + path), 'it ends with the process')
 })

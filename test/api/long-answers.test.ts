@@ -76,6 +76,32 @@ t.test('what a change left alone is stored once, however many changes there are'
   t.same((await send('GET', `/v1/rules/${id}`, { key })).body.conditions, long(0), 'a rollback finds it')
 })
 
+t.test(
+  'entries that an earlier version stored whole are read beside new ones, and can be rolled back to',
+  async (t) => {
+    const { send, secret: key, kv } = await openServer(t)
+    const { id } = (await send('POST', '/v1/rules', { key, body: RULE })).body
+    const scope = 'w/ws_default/live'
+    const entries: { readonly key: Key; readonly value: object }[] = []
+    for await (const entry of scanAll<object>(kv, scope, 'audit')) entries.push(entry)
+    const { body: shown } = await send('GET', '/v1/audit', { key })
+    const [rule] = await kv.get(scope, [['rule', id]])
+    const last = entries.at(-1)
+    const { change: _, ...rest } = (last?.value ?? {}) as Record<string, unknown>
+    const whole = { ...rest, before: null, after: rule?.value }
+    await kv.commit([{ scope, put: [{ key: last?.key ?? ['audit', ''], value: whole }] }])
+    t.same((await send('GET', '/v1/audit', { key })).body, shown)
+    await send('PUT', `/v1/rules/${id}`, { key, body: { name: 'Other' } })
+    const { data } = (await send('GET', `/v1/rules/${id}/versions`, { key })).body
+    t.same(
+      data.map(({ rule }: { rule: { name: string } }) => rule.name),
+      ['Other', 'Bots'],
+    )
+    t.equal((await send('POST', `/v1/rules/${id}/rollback`, { key, body: { version: data[1].version } })).status, 200)
+    t.match((await send('GET', `/v1/rules/${id}`, { key })).body, { name: 'Bots', conditions: RULE.conditions })
+  },
+)
+
 t.test('a long answer arrives whole, and others are served while it is made', async (t) => {
   const items = Array.from({ length: 3_000 }, (_, i) => ({ i, text: `ü${'x'.repeat(1_000)}`, missing: undefined }))
   const body = { before: 1, none: undefined, items, nothing: [], list: [undefined, null, 'a'], after: { a: [1] } }
