@@ -4,6 +4,7 @@
 import { parseArgs } from 'node:util'
 import { cleanUp, startServer } from '../test/helpers/server.ts'
 import type { Reference } from './identity/answer.ts'
+import { attacked, isAttack } from './identity/attack.ts'
 import { correctionsText, measureCorrections, readCorrectionsFile } from './identity/corrections.ts'
 import { createDescriber } from './identity/describe.ts'
 import { createDiagnosis } from './identity/diagnose.ts'
@@ -31,6 +32,7 @@ const USAGE = `bench identity [options]
   --rates A=1,B=2    sets rates of bench/identity/parameters.ts
   --values even      which half of the rarer values: even, or odd for what was never looked at while building
   --driver direct    the decider in this process, or http: a real server
+  --attack SHARE     among the visits those of somebody who keeps tokens and changes that share of the values (1: all)
   --alone            without the references
   --diagnose         which mistakes were made and by what (driver direct)
   --json             everything that was counted
@@ -48,6 +50,7 @@ const { values: options } = parseArgs({
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
     alone: { type: 'boolean', default: false },
+    attack: { type: 'string' },
     corrections: { type: 'string' },
     diagnose: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
@@ -104,8 +107,15 @@ async function main(): Promise<void> {
   const own = createTally()
   const diagnosis = options.diagnose ? createDiagnosis() : null
 
+  const attack = options.attack === undefined ? null : { changed: Number(options.attack), seed }
+  if (attack !== null && !(attack.changed >= 0 && attack.changed <= 1)) throw new Error('--attack is from 0 to 1')
+
   function* watched(): Generator<Visit, void> {
-    for (const visit of population.visits()) {
+    for (const visit of attack === null ? population.visits() : attacked(population.visits, attack)) {
+      if (isAttack(visit)) {
+        yield visit
+        continue
+      }
       describer.add(visit)
       for (const { reference, tally } of tallies) tally.add(visit.truth, reference.answer(visit))
       yield visit
@@ -115,6 +125,7 @@ async function main(): Promise<void> {
   const startedMs = performance.now()
   const run = (drive: Drive) =>
     drive(watched(), (visit, answer) => {
+      if (isAttack(visit)) return own.claim(visit.truth, answer)
       own.add(visit.truth, answer)
       diagnosis?.add(visit, answer)
     })
@@ -137,7 +148,7 @@ async function main(): Promise<void> {
   const tabled = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
   const perturbed = options.rates === '' ? tabled : `${tabled}, ${options.rates}`
   console.log(
-    `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}, ${seconds.toFixed(0)} s\n`,
+    `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}${attack === null ? '' : `, attacked with ${attack.changed}`}, ${seconds.toFixed(0)} s\n`,
   )
   console.log(`${describeText(description)}\n`)
   for (const text of [

@@ -52,6 +52,8 @@ export interface Result {
 
 export interface Tally {
   add(truth: Truth, answer: Answer): void
+  /** Whose the id is, of a visit that is not counted. */
+  claim(truth: Truth, answer: Pick<Answer, 'id'>): void
   result(): Result
 }
 
@@ -180,6 +182,9 @@ export function createTally(): Tally {
   }
 
   return {
+    claim(truth, { id }) {
+      if (!owners.has(id)) owners.set(id, truth.device)
+    },
     add(truth, { id, confidence }) {
       const owner = owners.get(id)
       const known = owner !== undefined

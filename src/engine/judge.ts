@@ -1,14 +1,14 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import type { Device, StoredEvent } from '../domain/event.ts'
+import type { Device, Signals, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { deviceOf } from '../identity/attributes.ts'
 import { explain } from '../identity/explain.ts'
 import { joinVisitors, recordedWith } from '../identity/joined.ts'
 import type { Learned, Lesson } from '../identity/learned.ts'
-import { lessonOf, worthHiding } from '../identity/lesson.ts'
+import { lessonBit, lessonOf, worthHiding } from '../identity/lesson.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import { type RecogniseInput, recognise } from '../identity/matcher.ts'
 import { keepsNativeId, otherHardware, recogniseNative } from '../identity/native.ts'
@@ -84,6 +84,8 @@ function storable(device: Device): Device {
   }
 }
 
+const isHonest = ({ bot, tampered }: Signals): boolean => bot.state !== 'detected' && tampered.state !== 'detected'
+
 /** Where a partition is, how it names newcomers, and what it knows of others. */
 export interface JudgeNeeds {
   readonly partition: number
@@ -127,7 +129,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   const recognition = byId ?? recognise(input)
   const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
   const blindly = hide ? lookBlindly(c, input, needs) : null
-  const lesson = byId === null ? lessonOf(input, recognition, blindly) : null
+  const taught = byId === null ? lessonOf(input, recognition, blindly) : null
   const compared = tokenVisitor === null ? [...native, ...exact, ...linked] : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
@@ -154,6 +156,8 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     detectSignals({ attributes, evidence: recognition.evidence, network, nativeIdElsewhere }),
     mock,
   )
+  // What a program or a disguise shows says nothing of devices.
+  const lesson = isHonest(detected) ? taught : null
   const held = needs.heldOf(c, before.id)
   const survivor = held?.survivor ?? null
   const visitorHere = { visitorId: before.id, country: ipOfEvent.country }
@@ -237,6 +241,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     token: event.identity.method === 'token' ? token : null,
     generation,
     confidence: event.confidence,
+    taught: lesson === null || recognition.visitor === null ? 0 : lessonBit(before, atMs),
     linkedId,
   })
   recordVerdict(visitor, outcome.verdict)

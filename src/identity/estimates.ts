@@ -7,11 +7,23 @@ import type { VersionsLearned } from './versions.ts'
 /** What the priors weigh, in visits. */
 const PRIOR_VISITS = 40
 
+/** However much traffic says, odds stay within this factor of what is assumed: some of it may have been sent to mislead. */
+const ODDS_FACTOR_MAX = 8
+
+const within = (value: number, assumed: number): number =>
+  Math.min(assumed * ODDS_FACTOR_MAX, Math.max(assumed / ODDS_FACTOR_MAX, value))
+
+/** A chance whose odds are not too far from those of the assumed one. */
+function trusted(chance: number, assumed: number): number {
+  const odds = within(chance / (1 - chance), assumed / (1 - assumed))
+  return odds / (1 + odds)
+}
+
 /** Chance that a value is equal at the next visit of the same device; between 0 and 1, both excluded. */
 export function keeping(learned: Learned, prior: number, position: number, age: number): number {
   const at = (age * VALUES + position) * 2
   const equal = (learned.pairs[at] as number) + PRIOR_VISITS * prior
-  return equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS)
+  return trusted(equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS), prior)
 }
 
 /** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
@@ -19,7 +31,8 @@ export function staying(learned: Learned, match: NetworkMatch, age: number): num
   const at = age * 3
   const { networks } = learned
   const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
-  return ((networks[at + match] as number) + PRIOR_VISITS * NETWORK_PRIOR[match]) / (seen + PRIOR_VISITS)
+  const assumed = NETWORK_PRIOR[match]
+  return trusted(((networks[at + match] as number) + PRIOR_VISITS * assumed) / (seen + PRIOR_VISITS), assumed)
 }
 
 /** What is known of versions, for a visitor last seen at that age. */
@@ -31,7 +44,7 @@ export const versionsAt = ({ versions, updates }: Learned, age: number): Version
 
 /** Devices still unseen that look like one whose look only it has. */
 export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
-  (doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS)
+  within((doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS), prior)
 
 function inBins(counts: readonly number[], from: number, to: number): number {
   let sum = 0
@@ -52,6 +65,7 @@ export function linkPrecision({ blind, blindFound, blindNews }: Learned): number
   return (blindFound + RIGHT_VISITS * RIGHT_ASSUMED) / (linked + RIGHT_VISITS)
 }
 
+const RECALL_ASSUMED = 0.8
 /** Bins of chances that speak for a known device, whether one was taken or not. */
 const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
 
@@ -64,6 +78,6 @@ export function returningOf(learned: Learned, links: number, fresh: number): num
   const { news, blind, blindNews } = learned
   const told = toldNew(learned)
   const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told
-  const recall = (blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5)
+  const recall = trusted((blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5), RECALL_ASSUMED)
   return (links + known) / recall
 }

@@ -4,6 +4,7 @@
 
 import type { NetworkMatch } from './agreement.ts'
 import { VALUE_NAMES } from './profile.ts'
+import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
 export const VALUES = VALUE_NAMES.length
@@ -51,6 +52,8 @@ export interface Learned {
   readonly versions: number[]
   /** Per age: hundredths of updates that pairs could have shown, and of those they showed. */
   readonly updates: number[]
+  /** Which networks the lessons of late came from, as sources.ts keeps them. */
+  readonly sources: number[]
 }
 
 export const newLearned = (): Learned => ({
@@ -69,6 +72,7 @@ export const newLearned = (): Learned => ({
   privateNews: 0,
   versions: newVersions(),
   updates: new Array<number>(AGES * 2).fill(0),
+  sources: newSources(),
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
@@ -93,6 +97,8 @@ export interface Lesson {
   readonly major: number
   /** Of a token's visit: the version before; -1 when not told. */
   readonly majorBefore: number
+  /** As `sourceOf` tells the network; 0 when not told. */
+  readonly source: number
 }
 
 const FIXED = 6
@@ -102,13 +108,13 @@ export const packLearned = (l: Learned): number[] => [
   ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
   ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
   ...[...l.returns, l.privateLinks, l.privateNews],
-  ...[...l.versions, ...l.updates],
+  ...[...l.versions, ...l.updates, ...l.sources],
 ]
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackLearned(packed: readonly number[]): Learned {
   const learned = newLearned()
-  const { pairs, networks, news, blindNews, returns, versions, updates } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources } = learned
   let at = 0
   const fill = (list: number[]) => {
     for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
@@ -116,11 +122,7 @@ export function unpackLearned(packed: readonly number[]): Learned {
   const fixed = new Array<number>(FIXED).fill(0)
   const windows = [0, 0]
   // In the order in which builds came to count them.
-  for (const lists of [
-    [fixed, pairs, networks, news, blindNews],
-    [returns, windows],
-    [versions, updates],
-  ]) {
+  for (const lists of [[fixed, pairs, networks, news, blindNews], [returns, windows], [versions, updates], [sources]]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newLearned()
     lists.forEach(fill)
@@ -149,12 +151,13 @@ export const packLesson = (l: Lesson): PackedLesson => [
   l.hours,
   l.major,
   l.majorBefore,
+  l.source,
 ]
 
-/** Builds before wrote neither windows nor hours, and later ones no versions. */
+/** Builds before wrote neither windows nor hours, later ones no versions, and the last of these no source. */
 export function unpackLesson(packed: PackedLesson): Lesson {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0] = packed.slice(8)
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -168,6 +171,7 @@ export function unpackLesson(packed: PackedLesson): Lesson {
     hours,
     major,
     majorBefore,
+    source,
   }
 }
 
@@ -224,6 +228,7 @@ function learnUpdate({ versions, updates }: Learned, { age, major, majorBefore }
 /** CHANGES what is given. */
 export function learn(learned: Learned, lesson: Lesson): void {
   const { kind, age, bin } = lesson
+  if (lesson.source > 0) noteSource(learned.sources, lesson.source)
   if (kind === 'token') {
     for (let i = 0; i < VALUES; i++) {
       if (((lesson.compared >> i) & 1) === 0) continue

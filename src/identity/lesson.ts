@@ -7,6 +7,7 @@ import { ELSEWHERE } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { ageOf, binOf, hoursOf, type Lesson } from './learned.ts'
 import type { RecogniseInput, Recognition } from './matcher.ts'
+import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
 const OF_NOBODY = {
@@ -20,21 +21,31 @@ const OF_NOBODY = {
   majorBefore: -1,
 } as const
 
-/** Whether hiding the token would teach anything: on the same day next to nothing has changed. */
-export const worthHiding = (visitor: VisitorState, atMs: number): boolean => ageOf(atMs - visitor.lastSeenAt) > 0
+/** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
+export const lessonBit = (visitor: VisitorState, atMs: number): number => 1 << ageOf(atMs - visitor.lastSeenAt)
+
+const hasTaught = (visitor: VisitorState, atMs: number): boolean => (visitor.taught & lessonBit(visitor, atMs)) !== 0
+
+/** Whether hiding the token would teach anything: on the same day next to nothing has changed, and nobody teaches twice. */
+export const worthHiding = (visitor: VisitorState, atMs: number): boolean =>
+  ageOf(atMs - visitor.lastSeenAt) > 0 && !hasTaught(visitor, atMs)
 
 /**
- * Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
+ * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
+ * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
  * is nothing to learn.
  */
 export function lessonOf(input: RecogniseInput, recognition: Recognition, blind: Recognition | null): Lesson | null {
   const { method, visitor, newChance } = recognition
+  const source = sourceOf(input.ip)
+  if (!mayTeach(input.learned?.sources ?? [], source)) return null
+  if (visitor !== null && hasTaught(visitor, input.atMs)) return null
   const isPrivate = input.incognito
   const { profile } = input.attributes
   const major = profile.major ?? -1
-  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major }
+  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major, source }
   const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
-  if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours, major }
+  if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours, major, source }
   const known = visitor?.profile
   if (visitor == null || known == null || known.os !== profile.os || known.family !== profile.family) return null
   let compared = 0
@@ -61,5 +72,6 @@ export function lessonOf(input: RecogniseInput, recognition: Recognition, blind:
     hours,
     major,
     majorBefore: known.major ?? -1,
+    source,
   }
 }

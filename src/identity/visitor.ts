@@ -10,7 +10,7 @@ import { Unreadable } from '../lib/failures.ts'
 import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
-import { AUDIO, CANVAS, CORES, type Profile, RATIO, SCREEN, TIMEZONE, VALUE_NAMES } from './profile.ts'
+import { CANVAS, MADE_UP, type PackedProfile, type Profile, RATIO, SCREEN, TIMEZONE, unpackProfile } from './profile.ts'
 
 export const NETWORKS_MAX = 4
 export const DEVICES_MAX = 10
@@ -55,6 +55,8 @@ export interface VisitorState {
   /** How sure it was that the newest generation went to this visitor: that of the link it was given out with, 1 for the first. */
   generationChance: number
   privateVisits: number
+  /** After which absences it taught, a bit for each (lesson.ts). */
+  taught: number
   profile: Profile | null
   /** Newest first, one list per position of ALTERNATING. */
   alternates: number[][]
@@ -85,6 +87,7 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     olderAt: 0,
     generationChance: 1,
     privateVisits: 0,
+    taught: 0,
     profile: null,
     alternates: ALTERNATING.map(() => []),
     networks: [],
@@ -109,6 +112,8 @@ export interface Visit {
   readonly generation: number
   /** How sure the answer is. */
   readonly confidence: number
+  /** The bit of the lesson that was taken of it; 0: none. */
+  readonly taught?: number
   readonly linkedId: string | null
 }
 
@@ -147,9 +152,6 @@ function recordDevice(state: VisitorState, device: Device, latest: boolean): voi
   note(state.devices, { platform, browser, gpu }, same, DEVICES_MAX, latest)
 }
 
-// Private windows and noise make up pixels and core counts: better to keep the last honest ones.
-const MADE_UP = [CANVAS, AUDIO, CORES]
-
 function recordProfile(state: VisitorState, { profile: next, incognito, privacyNoise }: Attributes): void {
   const last = state.profile
   if (last === null) {
@@ -186,6 +188,7 @@ export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
   state.lastSeenAt = Math.max(state.lastSeenAt, atMs)
   state.totalVisits++
   if (visit.attributes.incognito) state.privateVisits++
+  state.taught |= visit.taught ?? 0
   if (visit.method === 'token' && token !== null) {
     state.tokenVisits++
     recordReturn(state, token, atMs)
@@ -241,11 +244,10 @@ export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
     s.olderAt === 0 ? null : s.olderAt - s.firstSeenAt,
     s.privateVisits,
     Math.round(s.generationChance * PARTS),
+    s.taught,
   ])
   return new Uint8Array(packed)
 }
-
-type PackedProfile = [os: string, family: string, major: number | null, gpuClass: string | null, ...(number | null)[]]
 
 type Packed = [
   layout: number,
@@ -271,6 +273,7 @@ type Packed = [
   olderMs?: number | null,
   privateVisits?: number,
   generationParts?: number,
+  taught?: number,
 ]
 
 /** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -307,6 +310,7 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     olderAt: olderMs === null ? 0 : firstSeenAt + olderMs,
     generationChance: (packed[22] ?? PARTS) / PARTS,
     privateVisits: packed[21] ?? 0,
+    taught: packed[23] ?? 0,
     profile: p === null ? null : unpackProfile(p),
     alternates: packed[11],
     networks,
@@ -316,10 +320,4 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     lastVerdict: packed[16],
     accounts: { hashes: packed[17], full: packed[18] },
   }
-}
-
-function unpackProfile(p: PackedProfile): Profile {
-  const values = new Array<number | null>(VALUE_NAMES.length)
-  for (let i = 0; i < values.length; i++) values[i] = (p[i + 4] as number | null | undefined) ?? null
-  return { os: p[0], family: p[1], major: p[2], gpuClass: p[3], values }
 }
