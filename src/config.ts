@@ -211,9 +211,11 @@ export const ipSettings = (config: Config) => ({
   relayIsVpn: config['ip.relayIsVpn'],
 })
 
+export const masterKeyFile = (config: Config): string =>
+  config['webhooks.masterKeyFile'] || join(config['data.dir'], 'master.key')
+
 /** How receivers of webhooks are called, and what is told of that. */
 export const outgoingSettings = (config: Config) => ({
-  masterKeyFile: config['webhooks.masterKeyFile'] || join(config['data.dir'], 'master.key'),
   extraCaFile: config['webhooks.extraCaFile'],
   allowPrivate: config.allowPrivate,
   mail: {

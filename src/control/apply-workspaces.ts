@@ -35,6 +35,17 @@ export async function applyWorkspaceUpdate(
   return written({ ...before, ...fields, settings: { ...before.settings, ...settings } }, command, seq, read)
 }
 
+export async function applyWorkspaceToken(
+  command: CommandOf<'workspace.token'>,
+  seq: number,
+  read: Read,
+): Promise<Change> {
+  const before = await readWorkspace(read, command.workspace)
+  if (before === null) return refuse(seq, 'not_found')
+  const { tokenSecret, isLost } = command.data
+  return written({ ...before, tokenSecret, ...(isLost ? { tokensLostAt: command.at } : {}) }, command, seq, read)
+}
+
 async function written(workspace: Workspace, { at }: Command, seq: number, read: Read): Promise<Change> {
   const copies: Effect[] = []
   for (const env of ENVS) {

@@ -16,6 +16,8 @@ export interface Lifetime {
   /** Aborts `stopping` and waits for everything that runs. */
   settle(): Promise<void>
   close(): Promise<void>
+  /** Both. */
+  end(): Promise<void>
 }
 
 export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
@@ -26,7 +28,7 @@ export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
   const closers: (() => Promise<void> | void)[] = []
   const running: Promise<void>[] = []
   const failed: string[] = []
-  return {
+  const lifetime: Lifetime = {
     stopping: stopping.signal,
     waiting,
     onClose: (close) => void closers.push(close),
@@ -55,5 +57,10 @@ export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
         }
       }
     },
+    async end() {
+      await lifetime.settle()
+      await lifetime.close()
+    },
   }
+  return lifetime
 }

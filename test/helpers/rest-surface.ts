@@ -102,6 +102,7 @@ export async function openServer(t: Test, options: Options = {}) {
     kv: ports.kv,
     submit,
     random,
+    sealer: null,
     seeds: (['public', 'secret'] as const).flatMap((kind) => (['live', 'test'] as const).map((env) => ({ kind, env }))),
   })
   await first.finish()
@@ -109,7 +110,8 @@ export async function openServer(t: Test, options: Options = {}) {
   const unforeseen =
     options.onUnforeseen ??
     ((what: unknown) => t.fail(`nothing unforeseen may happen: ${(what as Error).stack ?? JSON.stringify(what)}`))
-  const directory = await openKeyDirectory({ ...ports, clock, report: unforeseen })
+  const outgoing = { ...standIn(), ...options.outgoing }
+  const directory = await openKeyDirectory({ ...ports, clock, sealer: outgoing.sealer, report: unforeseen })
   t.teardown(() => directory.close())
   const auth = openAuth(directory, clock)
   const token = options.operatorToken === undefined ? OPERATOR_TOKEN : options.operatorToken
@@ -124,7 +126,6 @@ export async function openServer(t: Test, options: Options = {}) {
     responseHeaders: callHeaders(systemClock, random),
   })
   t.teardown(() => http.close())
-  const outgoing = { ...standIn(), ...options.outgoing }
   const routes = [
     ...ruleRoutes({
       ...ports,
@@ -149,7 +150,7 @@ export async function openServer(t: Test, options: Options = {}) {
       random,
       ...(options.listMaxima === undefined ? {} : { maxima: options.listMaxima }),
     }),
-    ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),
+    ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random, sealer: outgoing.sealer }),
     ...webhookRoutes({ ...ports, submit, clock, random, ...NO_IPS, ...outgoing }),
     ...metaRoutes({ version: '0.0.0-test' }),
     ...(options.routes ?? []),
