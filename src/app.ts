@@ -1,41 +1,33 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
+import { serveClosed } from './api/closed.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
-import { drainAll } from './api/listeners.ts'
-import { callHeaders, openPresent } from './api/present.ts'
+import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
 import { openAsk } from './bus/ask.ts'
 import { openLocalBus } from './bus/local.ts'
 import { openNearBus } from './bus/near.ts'
-import {
-  type Config,
-  engineSettings,
-  eventsDaysOf,
-  httpSettings,
-  jobSettings,
-  keySeeds,
-  outgoingSettings,
-  webhookIps,
-} from './config.ts'
+import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
+import { mendSecrets } from './control/mend-secrets.ts'
 import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
-import { makeCallId, makeObjectId } from './domain/ids.ts'
+import { makeObjectId } from './domain/ids.ts'
 import { startEngine, startEngineThreads } from './engine/role.ts'
-import { isNative, openHttp } from './http/server.ts'
+import { isNative } from './http/server.ts'
 import { openParsers } from './identity/parsers.ts'
 import { watchCapacity } from './ingress/capacity.ts'
 import { type Ingress, startIngress } from './ingress/ingress.ts'
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
-import { createLifetime, type Lifetime } from './lib/lifetime.ts'
+import { createLifetime, type Lifetime, settleWithin } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { openRandom } from './lib/random.ts'
 import { together } from './lib/together.ts'
-import { busError, openEmbedded, type Ports, patiently } from './ports.ts'
+import { busError, openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
@@ -43,7 +35,18 @@ import { openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { replySubject } from './records/replies.ts'
+import { openSecrets, SecretsLost } from './records/secrets.ts'
 import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
+import {
+  engineSettings,
+  eventsDaysOf,
+  httpSettings,
+  jobSettings,
+  keySeeds,
+  masterKeyFile,
+  outgoingSettings,
+  webhookIps,
+} from './role-settings.ts'
 import { openSinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
@@ -65,20 +68,22 @@ export interface App {
 
 const random = openRandom()
 
-/**
- * Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. `unwanted` ends
- * waiting for servers.
- */
-export async function startApp(config: Config, build: Build, logger: Logger, unwanted: AbortSignal): Promise<App> {
+/** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
+export async function startApp(
+  config: Config,
+  build: Build,
+  logger: Logger,
+  unwanted: AbortSignal,
+  acceptLost: boolean,
+): Promise<App> {
   const lifetime = createLifetime(logger, unwanted)
   try {
     // Loaded only where they are used: the clients of the servers would lengthen every start on one machine.
     const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
     const ports = await open(config, logger, lifetime)
-    return await startRoles(config, build, logger, lifetime, ports)
+    return await startRoles(config, build, logger, lifetime, ports, acceptLost)
   } catch (error) {
-    await lifetime.settle()
-    await lifetime.close()
+    await lifetime.end()
     throw error
   }
 }
@@ -89,6 +94,7 @@ async function startRoles(
   logger: Logger,
   lifetime: Lifetime,
   ports: Ports,
+  acceptLost: boolean,
 ): Promise<App> {
   const { log, kv, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
@@ -116,20 +122,37 @@ async function startRoles(
     else for (const name of names) lifetime.run(`${group} ${name}`, hold(name, lifetime.stopping))
   }
 
+  const { listen, present } = openListeners({ clock, random, logger, metrics, ...httpSettings(config) })
+  const keyFile = masterKeyFile(config)
+  const makes = roles.has('api') || roles.has('dispatcher')
+  const needsSecrets = makes || roles.has('engine') || roles.has('ingress')
+  const secrets = needsSecrets ? await insist(() => openSecrets({ kv, random, makes, keyFile, acceptLost })) : null
+  if (secrets instanceof SecretsLost) {
+    const closed = await listen(config['http.host'], config['http.port'])
+    serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
+    lifetime.onClose(() => closed.close())
+    return { port: closed.port, generatedKeys: [], stop: () => lifetime.end() }
+  }
+  const sealer = secrets?.sealer ?? null
+
   const partitionNames = Array.from({ length: partitions }, (_, partition) => String(partition))
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics }
   const control = roles.has('api')
     ? startControl({ ...needs, own: (run) => own('control', ['changes'], (_, signal) => run(signal)) })
     : null
-  const outgoing =
-    roles.has('api') || roles.has('dispatcher')
-      ? await insist(() => openOutgoing({ ...needs, version: build.version, settings: outgoingSettings(config) }))
-      : null
-  const keys = { kv, random, seeds: keySeeds(config) }
+  const { version } = build
+  const out = { ...needs, version, settings: outgoingSettings(config) }
+  const outgoing = makes && sealer !== null ? openOutgoing({ ...out, sealer }) : null
+  const keys = { kv, random, sealer, seeds: keySeeds(config) }
   const boot = isCluster ? patientBootstrap(logger, lifetime.waiting) : bootstrap
   const booted = control === null ? null : await insist(() => boot({ ...keys, submit: control.submit }))
+  if (control !== null && secrets !== null) {
+    const mending = { ...needs, submit: control.submit, sealsOld: !isCluster }
+    await insist(() => mendSecrets(mending, secrets))
+    metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
+  }
 
-  const engine = threads === null ? null : await startEngine({ ...needs, ...settings, threads, deployment })
+  const engine = threads === null ? null : await startEngine({ ...needs, ...settings, sealer, threads, deployment })
   if (engine !== null) {
     const runSink = openSinks({
       ...needs,
@@ -148,13 +171,8 @@ async function startRoles(
       ),
     )
   }
-  if (roles.has('jobs')) {
-    startJobs({
-      ...needs,
-      ...{ clickhouse, partitions, ...jobSettings(config) },
-      own: (names, hold) => own('jobs', names, hold),
-    })
-  }
+  const jobs = { ...needs, clickhouse, partitions, ...jobSettings(config) }
+  if (roles.has('jobs')) startJobs({ ...jobs, own: (names, hold) => own('jobs', names, hold) })
 
   if (roles.has('dispatcher') && outgoing !== null) {
     startDispatcher({
@@ -169,7 +187,7 @@ async function startRoles(
 
   const serves = roles.has('api') || roles.has('ingress')
   const reportKeys = (error: unknown) => logger.error({ error }, 'loading keys failed')
-  const directory = serves ? await openKeyDirectory({ kv, log, bus, clock, report: reportKeys }) : null
+  const directory = serves ? await openKeyDirectory({ kv, log, bus, clock, sealer, report: reportKeys }) : null
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
   const capacity = await watchCapacity({
@@ -208,16 +226,6 @@ async function startRoles(
   }
 
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
-  const present = openPresent(
-    (error, call) => logger.error({ ...call, error }, 'a request failed'),
-    () => makeCallId(clock.now(), random),
-  )
-  const listen = (host: string, port: number) =>
-    openHttp({
-      ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
-      ...httpSettings(config),
-      responseHeaders: callHeaders(clock, random),
-    })
   const http = await listen(config['http.host'], config['http.port'])
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   let draining = false
@@ -298,6 +306,7 @@ async function startRoles(
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
+  await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
 
   return {
@@ -311,15 +320,9 @@ async function startRoles(
       })
       ingress?.stop()
       for (const one of listeners) one.close()
-      // Last checkpoints are written while the ports are still open.
-      const settled = new AbortController()
-      const impatient = clock.sleep(SETTLE_MS, settled.signal).then(() => {
-        // An insert that hangs is one the successor repeats: mark and token make that safe.
-        if (!settled.signal.aborted) return clickhouse.close()
-      })
-      await lifetime.settle()
-      settled.abort()
-      await impatient
+      // Last checkpoints are written while the ports are still open. An insert that hangs is one the successor repeats: mark and
+      // token make that safe.
+      await settleWithin(SETTLE_MS, { lifetime, clock, hurry: () => clickhouse.close() })
       await lifetime.close()
     },
   }

@@ -1,12 +1,17 @@
 // The commands that work on a whole deployment: rebuild, backup, restore, seed. They open its ports and start no role; data update
 // needs none.
 
-import { type Config, ipSettings } from './config.ts'
+import { resolve } from 'node:path'
+import { BadSetting, type Config } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
+import { askCommand } from './lib/command-socket.ts'
+import { FolderInUse } from './lib/folder-lock.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openRandom } from './lib/random.ts'
 import { backup } from './ops/backup.ts'
+import type { Manifest } from './ops/backup-format.ts'
+import { backupMasterKey, openBackedUpKey, readPassphrase, restoreMasterKey } from './ops/backup-key.ts'
 import { exportCorrections } from './ops/corrections.ts'
 import { dataUpdate } from './ops/data-update.ts'
 import { openProgress, type Progress } from './ops/progress.ts'
@@ -14,6 +19,8 @@ import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
 import { type SeedWanted, seed } from './ops/seed.ts'
 import { openEmbedded, type Ports } from './ports.ts'
+import { countUnreadable } from './records/secrets.ts'
+import { ipSettings, masterKeyFile } from './role-settings.ts'
 
 type Opened = Ports & { readonly clock: typeof clock; readonly progress: Progress }
 
@@ -44,22 +51,55 @@ export function runRebuild(config: Config, logger: Logger): Promise<string> {
   })
 }
 
-/** Writes a backup into `dir`, a new or empty folder. Embedded, the server must not run; in a cluster it may. */
-export function runBackup(config: Config, logger: Logger, dir: string, product: string): Promise<string> {
-  return withPorts(config, logger, async (opened) => {
-    const { files, partitions } = await backup({ ...opened, product }, dir)
-    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    return `backed up: ${files.length} files, ${Math.ceil(bytes / 1e6)} MB, ${partitions.length} partitions, in ${dir}`
-  })
+/** Writes a backup into `dir`, a new or empty folder, also while the deployment works. */
+export async function runBackup(config: Config, logger: Logger, dir: string, wanted: BackupWanted): Promise<string> {
+  const passphrase = passphraseOf(config)
+  if (wanted.withMasterKey && passphrase === '') {
+    throw new BadSetting('--with-master-key needs backup.passphrase or backup.passphraseFile')
+  }
+  const { product } = wanted
+  const { files, partitions } = await withPorts(config, logger, (opened) => backup({ ...opened, product }, dir)).catch(
+    async (error) => {
+      if (!(error instanceof FolderInUse)) throw error
+      return (await askCommand(config['data.dir'], { backup: resolve(dir) })) as Manifest
+    },
+  )
+  if (wanted.withMasterKey) await backupMasterKey(dir, masterKeyFile(config), passphrase, openRandom())
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+  const size = `${files.length} files, ${Math.ceil(bytes / 1e6)} MB, ${partitions.length} partitions`
+  const key = wanted.withMasterKey
+    ? 'with the master key'
+    : `without the master key: keep a copy of ${masterKeyFile(config)}`
+  return `backed up: ${size}, in ${dir}, ${key}`
 }
+
+export interface BackupWanted {
+  /** Of this build. */
+  readonly product: string
+  readonly withMasterKey: boolean
+}
+
+const passphraseOf = (config: Config): string =>
+  readPassphrase(config['backup.passphrase'], config['backup.passphraseFile'])
 
 /** Restores a backup into a deployment that holds nothing. */
 export async function runRestore(config: Config, logger: Logger, dir: string): Promise<string> {
   const manifest = await checkBackup(dir, progress())
+  const keyFile = masterKeyFile(config)
+  const key = openBackedUpKey(dir, passphraseOf(config))
   const wanted = { ...config, partitions: manifest.partitions.length }
   return withPorts(wanted, logger, async (opened) => {
+    // Before anything is written: where another key lies, this is another deployment's place.
+    if (key instanceof Uint8Array) restoreMasterKey(keyFile, key, openRandom())
     const { commands, rows, undecided } = await restore(opened, dir, manifest)
-    return `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+    const done = `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+    const unreadable = await countUnreadable(opened.kv, keyFile, openRandom())
+    if (unreadable === 0) return done
+    const how =
+      key === 'closed'
+        ? 'the backup has the key, for whoever has its passphrase; else'
+        : `bring the key of the deployment to ${keyFile}, or`
+    return `${done}; ${unreadable} secrets cannot be opened without their master key: ${how} start with --accept-lost-secrets`
   })
 }
 

@@ -22,8 +22,13 @@ import { welcomeText } from './ops/welcome.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
 fingerpost start --role R   run roles in a cluster: ingress, engine, api, dispatcher, jobs, comma-separated
+fingerpost start --accept-lost-secrets
+                            give up secrets that the master key does not open: webhooks wait for new ones, and
+                            storage tokens of before count as none
 fingerpost rebuild          restore the state after it was lost (Redis wiped), from the log and ClickHouse
-fingerpost backup FOLDER    write everything of a deployment into a new folder
+fingerpost backup FOLDER [--with-master-key]
+                            write everything of a deployment into a new folder; the master key only sealed under a passphrase
+                            (FINGERPOST_BACKUP_PASSPHRASE or FINGERPOST_BACKUP_PASSPHRASE_FILE, for restore as well)
 fingerpost restore FOLDER   make an empty deployment out of a backup
 fingerpost data update      fetch and compile the lists about IP addresses that the settings name
 fingerpost corrections export
@@ -91,7 +96,7 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
 /** What this process makes is for its user alone, files of libraries included. */
 const beSecretive = () => void process.umask(0o077)
 
-async function start(roleList: string | undefined): Promise<void> {
+async function start(roleList: string | undefined, acceptLost: boolean): Promise<void> {
   if (!isNative())
     throw new BadSetting(`this build serves HTTP on Node.js 20 for x64 with glibc only, not on ${process.version}`)
   beSecretive()
@@ -101,7 +106,7 @@ async function start(roleList: string | undefined): Promise<void> {
   ignoreLmdbRejections((reason) => log.error({ error: reason }, 'a promise was rejected and nobody looked'))
 
   const unwanted = new AbortController()
-  const started = startApp(config, readBuild(), log, unwanted.signal)
+  const started = startApp(config, readBuild(), log, unwanted.signal, acceptLost)
   let stopping = false
   async function stop(signal: string): Promise<void> {
     // A group signal arrives twice, from the terminal and through npm: the second one must not cut the drain short.
@@ -201,6 +206,8 @@ const OPTIONS = {
   version: { type: 'boolean', short: 'v', default: false },
   help: { type: 'boolean', short: 'h', default: false },
   role: { type: 'string' },
+  'with-master-key': { type: 'boolean', default: false },
+  'accept-lost-secrets': { type: 'boolean', default: false },
   events: { type: 'string', default: '100000' },
   days: { type: 'string', default: '30' },
   seed: { type: 'string', default: '1' },
@@ -225,14 +232,14 @@ function readArguments() {
 async function main(): Promise<void> {
   const { positionals, values } = readArguments()
   const [command = 'help', folder = ''] = positionals
+  const backupWanted = { product: readBuild().version, withMasterKey: values['with-master-key'] }
   if (['backup', 'restore'].includes(command) && folder === '') throw new BadSetting(`${command} takes a folder`)
   if (values.version) process.stdout.write(`${versionText()}\n`)
   else if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
   else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
-  else if (command === 'start') await start(values.role)
+  else if (command === 'start') await start(values.role, values['accept-lost-secrets'])
   else if (command === 'rebuild') await maintain((run, config, log) => run.runRebuild(config, log))
-  else if (command === 'backup')
-    await maintain((run, config, log) => run.runBackup(config, log, folder, readBuild().version))
+  else if (command === 'backup') await maintain((run, config, log) => run.runBackup(config, log, folder, backupWanted))
   else if (command === 'restore') await maintain((run, config, log) => run.runRestore(config, log, folder))
   else if (command === 'seed') await maintain((run, config, log) => run.runSeed(config, log, seedWanted(values)))
   else if (command === 'corrections' && folder === 'export') await exportCorrections()

@@ -9,8 +9,9 @@ import type { Config } from './config.ts'
 import type { Kv } from './kv/kv.ts'
 import { openKv } from './kv/open.ts'
 import { systemClock as clock } from './lib/clock.ts'
+import { serveCommands } from './lib/command-socket.ts'
 import { claimDataFolder } from './lib/data-folder.ts'
-import { Unavailable } from './lib/failures.ts'
+import { Unavailable, Unreadable } from './lib/failures.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { reasonOf } from './lib/plain.ts'
@@ -18,6 +19,7 @@ import type { Limits } from './limits/limits.ts'
 import { openLimits } from './limits/open.ts'
 import type { Log } from './log/log.ts'
 import { openLog } from './log/open.ts'
+import { openProgress } from './ops/progress.ts'
 import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
 
 /** The newest layout of the data folder this build reads, and the one it writes. */
@@ -88,6 +90,20 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
     durability: { log: durability },
     dataDir,
   }
+}
+
+/** Backups of a folder that a process has are made by that process, beside everything else it does. */
+export async function serveBackups(ports: Ports, product: string, lifetime: Lifetime): Promise<void> {
+  const { dataDir } = ports
+  if (dataDir === null) return
+  const stop = await serveCommands(dataDir, async (command) => {
+    const { backup: dir } = command as { readonly backup?: unknown }
+    if (typeof dir !== 'string') throw new Unreadable('this process knows no such command')
+    // Loaded only where it is used: it would lengthen every start.
+    const { backup } = await import('./ops/backup.ts')
+    return backup({ ...ports, clock, product, progress: openProgress({ write: () => undefined }, clock) }, dir)
+  })
+  lifetime.onClose(stop)
 }
 
 export const busError = (logger: Logger) => (error: unknown) => logger.error({ error }, 'a message of the bus failed')

@@ -269,6 +269,18 @@ export const SETTINGS = [
   },
   ...WEBHOOK_SETTINGS,
   {
+    name: 'backup.passphrase',
+    kind: 'text',
+    standard: '',
+    sentence: 'Seals the master key in a backup --with-master-key, and opens it in a restore; at least 12 characters.',
+  },
+  {
+    name: 'backup.passphraseFile',
+    kind: 'text',
+    standard: '',
+    sentence: 'File whose first line is the passphrase, instead of backup.passphrase.',
+  },
+  {
     name: 'operator.token',
     kind: 'text',
     standard: '',

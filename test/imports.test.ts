@@ -27,6 +27,7 @@ const LINE: readonly (readonly string[])[] = [
   ['client'],
   ['settings.ts'],
   ['config.ts'],
+  ['role-settings.ts'],
   ['ops'],
   ['ports.ts'],
   ['ports-cluster.ts'],

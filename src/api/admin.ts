@@ -22,10 +22,12 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { Unavailable } from '../lib/failures.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import { LIMIT_MAX, SLIDING_LIMIT_MAX } from '../limits/limits.ts'
 import type { NewKey } from '../records/commands.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { listKeys } from '../records/keys.ts'
+import { sealToken } from '../records/secrets.ts'
 import { listWorkspaces, readWorkspace } from '../records/workspaces.ts'
 import { ADMIN_DOCS } from './answers/admin.ts'
 import { newId } from './callers.ts'
@@ -42,6 +44,7 @@ export interface AdminNeeds {
   readonly directory: Pick<KeyDirectory, 'reload'>
   readonly clock: Clock
   readonly random: RandomBytes
+  readonly sealer: Pick<Sealer, 'seal'>
   readonly keysMax?: number
 }
 
@@ -114,7 +117,7 @@ const CreateKeyBody = Type.Object(
 const RotateBody = Type.Object(keyBody, strict)
 
 export function adminRoutes(needs: AdminNeeds): Route[] {
-  const { kv, submit, directory, clock, random, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
+  const { kv, submit, directory, clock, random, sealer, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
   const replays = withoutText(needs)
 
   return [
@@ -125,9 +128,10 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
       body: CreateWorkspaceBody,
       once: KEEP_ALL,
       async handle({ seed, body: { name, plan = 'enterprise', apiVersion = API_VERSIONS[0] as string, settings } }) {
+        const workspace = newId({ seed }, 'ws', random)
         const outcome = await submit({
           type: 'workspace.create',
-          workspace: newId({ seed }, 'ws', random),
+          workspace,
           env: null,
           actor: ACTOR,
           data: {
@@ -135,7 +139,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
             plan,
             apiVersion,
             settings: { ...settings, clientResult: settings?.clientResult ?? 'id' },
-            tokenSecret: makeTokenSecret(random),
+            tokenSecret: sealToken(sealer, workspace, makeTokenSecret(random)),
           },
         })
         return { status: 201, body: presentWritten(outcome) }

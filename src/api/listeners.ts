@@ -1,6 +1,13 @@
-// Ending what listens: connections are served for a while, then requests in flight, and what comes late is refused.
+// What listens: how each answers, and its end. Connections are served for a while, then requests in flight, and what comes late is refused.
 
-import type { Http } from '../http/server.ts'
+import type { RandomBytes } from '../domain/ids.ts'
+import { makeCallId } from '../domain/ids.ts'
+import type { Present } from '../http/message.ts'
+import { type Http, type HttpConfig, openHttp } from '../http/server.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { callHeaders, openPresent } from './present.ts'
 
 const DRAIN_MS = 15_000
 
@@ -19,4 +26,32 @@ export async function drainAll(
   await Promise.all(drained)
   refuse()
   await Promise.all(listeners.map((http) => http.drain(DRAIN_MS)))
+}
+
+export interface ListenersNeeds extends Pick<HttpConfig, 'tls' | 'inFlightMax' | 'perHost'> {
+  readonly clock: Clock
+  readonly random: RandomBytes
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+export interface Listeners {
+  readonly present: Present
+  listen(host: string, port: number): Promise<Http>
+}
+
+export function openListeners({ clock, random, logger, metrics, ...settings }: ListenersNeeds): Listeners {
+  const present = openPresent(
+    (error, call) => logger.error({ ...call, error }, 'a request failed'),
+    () => makeCallId(clock.now(), random),
+  )
+  return {
+    present,
+    listen: (host, port) =>
+      openHttp({
+        ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
+        ...settings,
+        responseHeaders: callHeaders(clock, random),
+      }),
+  }
 }

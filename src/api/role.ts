@@ -168,7 +168,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
     ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),
     ...alertRoutes({ kv, submit, random }),
     ...metaRoutes({ ...build, native: http.native }),
-    ...adminRoutes({ kv, submit, directory, clock, random }),
+    ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
   ]

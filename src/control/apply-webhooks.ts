@@ -121,7 +121,7 @@ export async function applyWebhookDisable(
     command,
     seq,
     before,
-    { ...old, status: 'disabled', disabledReason: 'failing_24h', updatedAt },
+    { ...old, status: 'disabled', disabledReason: command.data.reason ?? 'failing_24h', updatedAt },
     'disable',
   )
 }

@@ -42,6 +42,23 @@ export async function applyWorkspaceUpdate(
   )
 }
 
+export async function applyWorkspaceToken(
+  command: CommandOf<'workspace.token'>,
+  seq: number,
+  read: Read,
+): Promise<Change> {
+  const before = await readWorkspace(read, command.workspace)
+  if (before === null) return refuse(seq, 'not_found')
+  const { tokenSecret, isLost } = command.data
+  return written(
+    { ...before, tokenSecret, ...(isLost ? { tokensLostAt: command.at } : {}) },
+    before,
+    command,
+    seq,
+    read,
+  )
+}
+
 const shownOf = ({ tokenSecret: _, ...shown }: Workspace) => shown
 
 /** Limits that were lifted are none. */

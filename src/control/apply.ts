@@ -30,7 +30,7 @@ import {
   applyWebhookRotate,
   applyWebhookUpdate,
 } from './apply-webhooks.ts'
-import { applyWorkspaceCreate, applyWorkspaceUpdate } from './apply-workspaces.ts'
+import { applyWorkspaceCreate, applyWorkspaceToken, applyWorkspaceUpdate } from './apply-workspaces.ts'
 
 export type Read = Pick<Kv, 'get' | 'scan'>
 export type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
@@ -137,6 +137,8 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyWorkspaceCreate(command, seq, read)
     case 'workspace.update':
       return applyWorkspaceUpdate(command, seq, read)
+    case 'workspace.token':
+      return applyWorkspaceToken(command, seq, read)
     case 'key.create':
       return applyKeyCreate(command, seq, read)
     case 'key.revoke':

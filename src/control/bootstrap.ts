@@ -9,11 +9,13 @@ import { API_VERSIONS, type KeyKind, type Workspace } from '../domain/workspace.
 import type { Key, Kv, Scope } from '../kv/kv.ts'
 import type { Logger } from '../lib/logger.ts'
 import { must } from '../lib/must.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import { type Log, TOPICS } from '../log/log.ts'
 import type { CommandDraft, NewKey } from '../records/commands.ts'
 import { KEY_DIGEST, keyDigest } from '../records/keys.ts'
 import { partitionScope } from '../records/partitions.ts'
 import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
+import { sealToken } from '../records/secrets.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { NeedsRebuild } from './owner.ts'
 import { accepted, type Submitter } from './submit.ts'
@@ -108,6 +110,8 @@ export interface BootstrapNeeds {
   readonly submit: Submitter['submit']
   readonly random: RandomBytes
   /** One per kind and environment. */
+  /** Null: the token secret stays as it is. */
+  readonly sealer: Pick<Sealer, 'seal'> | null
   readonly seeds: readonly Seed[]
 }
 
@@ -123,9 +127,9 @@ export interface Bootstrapped {
  * Creates the default workspace and its keys on a new deployment; on any other one adds pre-seeded keys that were never
  * known. Needs a running control owner. Throws ApiError unavailable when that does not answer.
  */
-export async function bootstrap({ kv, submit, random, seeds }: BootstrapNeeds): Promise<Bootstrapped> {
+export async function bootstrap({ kv, submit, random, seeds, sealer }: BootstrapNeeds): Promise<Bootstrapped> {
   const progress = must(await kv.position(SYSTEM, PROGRESS), 'a prepared deployment')
-  if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createDefaultWorkspace(submit, random)
+  if ((await readWorkspace(kv, DEFAULT_WORKSPACE)) === null) await createDefaultWorkspace(submit, random, sealer)
   // At once: each waits for two flushes to disk, which they share.
   const made = await Promise.all(
     seeds.map(async ({ kind, env, text }) => {
@@ -164,7 +168,12 @@ export const patientBootstrap =
   }
 
 /** Throws ApiError unavailable when no owner of `changes` answers. */
-export async function createDefaultWorkspace(submit: Submitter['submit'], random: RandomBytes): Promise<void> {
+export async function createDefaultWorkspace(
+  submit: Submitter['submit'],
+  random: RandomBytes,
+  sealer: Pick<Sealer, 'seal'> | null,
+): Promise<void> {
+  const tokenSecret = makeTokenSecret(random)
   const outcome = await submit({
     type: 'workspace.create',
     workspace: DEFAULT_WORKSPACE,
@@ -175,7 +184,7 @@ export async function createDefaultWorkspace(submit: Submitter['submit'], random
       plan: 'enterprise',
       apiVersion: must(API_VERSIONS[0], 'an API version'),
       settings: { clientResult: 'id' },
-      tokenSecret: makeTokenSecret(random),
+      tokenSecret: sealer === null ? tokenSecret : sealToken(sealer, DEFAULT_WORKSPACE, tokenSecret),
     },
   })
   // Two processes may start at once: the other one's workspace is as good.

@@ -3,7 +3,7 @@
 import type { EventType, Webhook } from '../domain/webhook.ts'
 import type { Cancel } from '../lib/cancel.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Sealer } from '../lib/sealed.ts'
+import { type Sealer, sealedBy } from '../lib/sealed.ts'
 import type { Attempt, AttemptTrigger } from '../records/deliveries.ts'
 import { bodyFor, deliveryHeaders, secretsAt } from './envelope.ts'
 import type { Job, Lane } from './lane.ts'
@@ -74,7 +74,13 @@ export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds):
     hasRoom: (url) => poster.hasRoom(addressOf(url).origin),
     deliver(webhook, errand, cancel) {
       const nowMs = clock.now()
-      const secrets = secretsAt(webhook.secrets, nowMs, (sealed) => open(sealed, webhook.id))
+      const secrets = secretsAt(webhook.secrets, nowMs, (sealed) =>
+        sealedBy(sealed) === sealer.keyId ? open(sealed, webhook.id) : null,
+      )
+      if (secrets === null) {
+        const { n, trigger } = errand
+        return Promise.resolve({ n, trigger, startedAt: nowMs, durationMs: 0, statusCode: null, error: 'secret_lost' })
+      }
       const { eventId, type, body } = errand
       const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
       return post(webhook.url, headers, body, errand, cancel)

@@ -78,15 +78,17 @@ export interface SigningSecrets {
   readonly next: string | null
 }
 
+/** Of those that `open` can open; null where it opens none. */
 export function secretsAt(
   secrets: readonly WebhookSecret[],
   nowMs: number,
-  open: (sealed: string) => string,
-): SigningSecrets {
+  open: (sealed: string) => string | null,
+): SigningSecrets | null {
   const live = secrets
     .filter(({ expiresAt }) => expiresAt === null || expiresAt > nowMs)
-    .map(({ sealed }) => open(sealed))
-  const [newest = '', older] = live
+    .flatMap(({ sealed }) => open(sealed) ?? [])
+  const [newest, older] = live
+  if (newest === undefined) return null
   return older === undefined ? { main: newest, next: null } : { main: older, next: newest }
 }
 

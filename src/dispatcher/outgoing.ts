@@ -1,21 +1,17 @@
-// What a process needs to call receivers: the guard, the connections behind it, and the master key that secrets are sealed under.
+// What a process needs to call receivers: the guard, the connections behind it, and what opens their secrets.
 
 import { readFileSync } from 'node:fs'
-import type { RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
-import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Sealer } from '../lib/sealed.ts'
-import { openDeploymentSealer } from '../records/master-key.ts'
 import { type Courier, openCourier } from './courier.ts'
 import { type Guard, openGuard, openResolve } from './guard.ts'
 import { type Mailer, type MailSettings, openMailer } from './mail.ts'
 import { openPoster } from './post.ts'
 
 export interface OutgoingSettings {
-  readonly masterKeyFile: string
   /** '': none. */
   readonly extraCaFile: string
   readonly allowPrivate: readonly Cidr[]
@@ -23,9 +19,8 @@ export interface OutgoingSettings {
 }
 
 export interface OutgoingNeeds {
-  readonly kv: Pick<Kv, 'get' | 'commit'>
   readonly clock: Clock
-  readonly random: RandomBytes
+  readonly sealer: Sealer
   readonly lifetime: Lifetime
   readonly version: string
   readonly settings: OutgoingSettings
@@ -39,12 +34,10 @@ export interface Outgoing {
   readonly mailer: Mailer | null
 }
 
-/** Throws Unreadable for a missing or foreign master key, and for a file of authorities that cannot be read. */
-export async function openOutgoing(needs: OutgoingNeeds): Promise<Outgoing> {
-  const { kv, clock, random, lifetime, version, settings } = needs
+/** Throws Unreadable for a file of authorities that cannot be read. */
+export function openOutgoing(needs: OutgoingNeeds): Outgoing {
+  const { clock, sealer, lifetime, version, settings } = needs
   const { extraCaFile } = settings
-  // Before anything that is to be closed: it fails where the kv does, and is tried again.
-  const sealer = await openDeploymentSealer(kv, settings.masterKeyFile, random)
   const guard = openGuard(settings.allowPrivate, openResolve())
   const poster = openPoster({ guard, clock, extraCa: extraCaFile === '' ? '' : readCa(extraCaFile) })
   lifetime.onClose(() => poster.close())

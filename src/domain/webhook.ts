@@ -69,7 +69,7 @@ export interface Webhook {
   readonly description: string | null
   readonly status: WebhookStatus
   /** null unless disabled. */
-  readonly disabledReason: 'failing_24h' | null
+  readonly disabledReason: 'failing_24h' | 'secret_lost' | null
   /** Newest first: one, or two while a rotation has its grace period. */
   readonly secrets: readonly WebhookSecret[]
   /** Milliseconds since the epoch. */

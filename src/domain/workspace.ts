@@ -47,6 +47,8 @@ export interface Workspace {
   readonly settings: WorkspaceSettings
   /** Signs storage tokens; never leaves the service. */
   readonly tokenSecret: string
+  /** When an earlier secret was given up as lost: tokens signed with it cannot be told from forged ones. */
+  readonly tokensLostAt?: number
   readonly createdAt: number
 }
 

@@ -10,6 +10,7 @@ import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
@@ -47,6 +48,8 @@ export interface EngineRoleNeeds {
   readonly threads: EngineThreads
   /** Unlike that of any other deployment. */
   readonly deployment: string
+  /** Opens secrets of tokens; null: none is sealed. */
+  readonly sealer: Pick<Sealer, 'open'> | null
   readonly entriesMax: number
   /** Where data about addresses is. */
   readonly ip: Omit<IpFeedNeeds, 'clock' | 'report'>
@@ -93,6 +96,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     bus,
     clock,
     evaluator: makeObjectId('eng', needs.random),
+    sealer: needs.sealer,
     report: {
       swapped: () => metrics.rulesetSwaps.inc(),
       failed: (error) => logger.warn({ error }, 'loading a ruleset failed'),

@@ -5,9 +5,11 @@ import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
 import { onHint, publishHint } from '../records/hints.ts'
 import { type Ruleset, readRuleset, readRulesetRevision } from '../records/rules.ts'
+import { withOpenToken } from '../records/secrets.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { createEncoder, type Snapshot } from '../rules/snapshot.ts'
 
@@ -18,6 +20,8 @@ export interface RulesetsNeeds {
   /** Names this process among all that decide. */
   readonly evaluator: string
   readonly report: RulesetsReport
+  /** Opens secrets of tokens; null: none is sealed. */
+  readonly sealer: Pick<Sealer, 'open'> | null
 }
 
 export interface RulesetsReport {
@@ -38,7 +42,7 @@ const HEARTBEAT_MS = 3_000
 
 /** Resolves when every ruleset is loaded and this evaluator is registered. */
 export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
-  const { kv, bus, clock, evaluator, report } = needs
+  const { kv, bus, clock, evaluator, report, sealer } = needs
   const held = new Map<string, Snapshot>()
   /** As they were read, so that a change costs the reading of what it changed. */
   const read = new Map<string, Ruleset>()
@@ -55,7 +59,15 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
     // Two refreshes may overlap: an older answer must not replace a newer one.
     if (ruleset === null || (held.get(name)?.revision ?? -1) >= ruleset.revision) return
     read.set(name, ruleset)
-    held.set(name, encode({ workspace: ruleset.workspace, env, revision: ruleset.revision, rules: ruleset.rules }))
+    held.set(
+      name,
+      encode({
+        workspace: withOpenToken(sealer, ruleset.workspace),
+        env,
+        revision: ruleset.revision,
+        rules: ruleset.rules,
+      }),
+    )
     current = [...held.values()]
     confirmed.delete(name)
     confirmed.set(name, ruleset.revision)

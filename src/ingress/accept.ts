@@ -92,7 +92,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
       ip: incoming.ip,
       headers,
       token,
-      tokenForged: text !== '' && token === null,
+      tokenForged: text !== '' && token === null && workspace.tokensLostAt === undefined,
       replyTo: needs.ingressId,
     }
   }

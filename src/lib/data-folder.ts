@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from './clock.ts'
+import { COMMAND_SOCKET } from './command-socket.ts'
 import { Unreadable } from './failures.ts'
 import { type FolderLock, isLockFile, lockFolder } from './folder-lock.ts'
 import { makeFolder } from './make-folder.ts'
@@ -40,9 +41,11 @@ const FORMAT_FILE = 'format.json'
 const FORMAT_DRAFT = 'format.json.new'
 /** Data about addresses may be fetched before there is anything else. */
 const IP_DATA = 'ip'
+/** So may the key of a deployment that is restored here. */
+const KEY_FILE = 'master.key'
 /** Has files without number, which nobody else reaches once the folder is closed. */
 const HISTORY = 'clickhouse'
-const IGNORED: readonly string[] = [FORMAT_DRAFT, IP_DATA, 'lost+found']
+const IGNORED: readonly string[] = [FORMAT_DRAFT, IP_DATA, KEY_FILE, COMMAND_SOCKET, 'lost+found']
 const PARTITIONS_MAX = 1_024
 
 /**

@@ -131,7 +131,7 @@ function listen(server: Server, address: string): Promise<void> {
 }
 
 /** Socket addresses are short; a deep folder is reached through its open descriptor, where the platform has that. */
-function openAddresses(dir: string): { of(name: string): string; close(): void } {
+export function openAddresses(dir: string): { of(name: string): string; close(): void } {
   if (Buffer.byteLength(join(dir, 'lock-4194304-0123456789ab.sock')) <= ADDRESS_BYTES_MAX) {
     return { of: (name) => join(dir, name), close: () => undefined }
   }

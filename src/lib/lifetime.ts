@@ -1,6 +1,7 @@
 // The life of a process's parts: what was opened is closed in reverse, what runs in the background is watched.
 
 import { setMaxListeners } from 'node:events'
+import type { Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
 
 export interface Lifetime {
@@ -16,6 +17,8 @@ export interface Lifetime {
   /** Aborts `stopping` and waits for everything that runs. */
   settle(): Promise<void>
   close(): Promise<void>
+  /** Both. */
+  end(): Promise<void>
 }
 
 export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
@@ -26,7 +29,7 @@ export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
   const closers: (() => Promise<void> | void)[] = []
   const running: Promise<void>[] = []
   const failed: string[] = []
-  return {
+  const lifetime: Lifetime = {
     stopping: stopping.signal,
     waiting,
     onClose: (close) => void closers.push(close),
@@ -55,5 +58,26 @@ export function createLifetime(log: Logger, unwanted?: AbortSignal): Lifetime {
         }
       }
     },
+    async end() {
+      await lifetime.settle()
+      await lifetime.close()
+    },
   }
+  return lifetime
+}
+
+/** Settles what runs; when that takes longer than `msMax`, `hurry` is to bring it to its end. */
+export async function settleWithin(
+  msMax: number,
+  {
+    lifetime,
+    clock,
+    hurry,
+  }: { readonly lifetime: Lifetime; readonly clock: Clock; readonly hurry: () => Promise<void> },
+): Promise<void> {
+  const settled = new AbortController()
+  const hurried = clock.sleep(msMax, settled.signal).then(() => (settled.signal.aborted ? undefined : hurry()))
+  await lifetime.settle()
+  settled.abort()
+  await hurried
 }

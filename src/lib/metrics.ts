@@ -81,6 +81,10 @@ export function openMetrics(build: BuildInfo) {
       'side_effects_skipped_total',
       'Side effects of rules without a value that a list could take, or with a claim where verifiedOnly is set.',
     ),
+    unreadableSecrets: gauge(
+      'secrets_unreadable',
+      'Secrets of webhooks and tokens that the master key of this process did not open at its start.',
+    ),
     recent: gauge('recent_events', 'Events that can be read by id before ClickHouse has them.'),
     ipSourceFailures: counter('ip_source_failures_total', 'Data about addresses that could not be loaded.', ['source']),
     webhookAttempts: counter('webhook_attempts_total', 'Attempts at deliveries, by what came of them.', [

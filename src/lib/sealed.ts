@@ -47,6 +47,9 @@ export function openSealer(key: Uint8Array, random: RandomBytes): Sealer {
   }
 }
 
+/** The id of the key that a text was sealed under; null for one that is not sealed. */
+export const sealedBy = (text: string): string | null => FORM.exec(text)?.[1] ?? null
+
 const foreign = () => new Unreadable('a secret was not sealed under the master key of this process')
 
 /** The key in the file; null when there is no such file. Throws Unreadable for one that holds no key. */
@@ -64,12 +67,16 @@ export function readMasterKey(path: string): Uint8Array | null {
 }
 
 /** Makes the file, 0600, with a new key, and gives the key it has then: that of another process that was faster, maybe. */
-export function makeMasterKey(path: string, random: RandomBytes): Uint8Array {
+export const makeMasterKey = (path: string, random: RandomBytes): Uint8Array =>
+  placeMasterKey(path, random(KEY_BYTES), random)
+
+/** The same with a key that is given. */
+export function placeMasterKey(path: string, placed: Uint8Array, random: RandomBytes): Uint8Array {
   makeFolder(dirname(path))
   // Whole before it has its name: another process may be about to read it.
   const draft = `${path}.${Buffer.from(random(8)).toString('hex')}`
   try {
-    writeFileSync(draft, `${Buffer.from(random(KEY_BYTES)).toString('hex')}\n`, {
+    writeFileSync(draft, `${Buffer.from(placed).toString('hex')}\n`, {
       mode: 0o600,
       flag: 'wx',
       flush: true,

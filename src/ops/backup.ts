@@ -116,7 +116,7 @@ async function copyChanges(needs: BackupNeeds, out: FrameWriter): Promise<void> 
   }
 }
 
-async function writeDurably(dir: string, name: string, text: string): Promise<void> {
+export async function writeDurably(dir: string, name: string, text: string): Promise<void> {
   const file = await open(join(dir, name), 'wx', 0o600)
   try {
     await file.writeFile(text)

@@ -34,7 +34,7 @@ export async function seedWorkspace(needs: SeedConfigNeeds, wanted: string): Pro
     (await listWorkspaces(needs.kv)).find(({ id, name }) => id === wanted || name === wanted) ?? null
   const found = await find()
   if (found !== null || ![DEFAULT_WORKSPACE, 'default'].includes(wanted)) return found
-  await withControl(needs, (submit) => createDefaultWorkspace(submit, needs.random))
+  await withControl(needs, (submit) => createDefaultWorkspace(submit, needs.random, null))
   return find()
 }
 

@@ -54,6 +54,8 @@ export interface CommandData extends ListCommandData, VisitorCommandData, Webhoo
     readonly apiVersion?: string
     readonly settings?: WorkspaceSettingsChange
   }
+  /** `isLost`: the secret before cannot be opened any more. */
+  readonly 'workspace.token': { readonly tokenSecret: string; readonly isLost: boolean }
   readonly 'key.create': { readonly key: NewKey; readonly keysMax: number }
   readonly 'key.revoke': { readonly id: string }
   /** Adds the key and revokes all others of its kind and environment. */
@@ -198,9 +200,10 @@ const byId = Type.Object({ id }, strict)
 
 const DATA: Readonly<Record<CommandType, TSchema>> = {
   'workspace.create': Type.Object(
-    { ...workspaceFields, settings: Type.Object(settings, strict), tokenSecret: text(128) },
+    { ...workspaceFields, settings: Type.Object(settings, strict), tokenSecret: text(512) },
     strict,
   ),
+  'workspace.token': Type.Object({ tokenSecret: text(512), isLost: Type.Boolean() }, strict),
   'workspace.update': Type.Partial(
     Type.Object({ ...workspaceFields, settings: Type.Partial(Type.Object(settings, strict), strict) }),
     strict,

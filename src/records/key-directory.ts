@@ -6,10 +6,12 @@ import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
 import { onHint } from './hints.ts'
 import { isLive, listAllKeys, readKeysVersion } from './keys.ts'
 import { CHANGES_SOURCE, SYSTEM } from './scopes.ts'
+import { withOpenToken } from './secrets.ts'
 import { listWorkspaces } from './workspaces.ts'
 
 const POLL_MS = 500
@@ -40,13 +42,15 @@ export interface KeyDirectoryNeeds {
   readonly log: Pick<Log, 'last'>
   readonly bus: Bus
   readonly clock: Clock
+  /** Opens secrets of tokens; null: none is sealed. */
+  readonly sealer: Pick<Sealer, 'open'> | null
   /** What a reload failed with besides Unavailable. */
   readonly report: (error: unknown) => void
 }
 
 /** Resolves when all keys are loaded. Throws Unavailable. */
 export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDirectory> {
-  const { kv, log, bus, clock, report } = needs
+  const { kv, log, bus, clock, report, sealer } = needs
   let keys = new Map<string, FoundKey>()
   let workspaces = new Map<string, Workspace>()
   let version = -1
@@ -68,7 +72,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
     const startedAt = clock.monotonic()
     await refuseWiped()
     const nextVersion = await readKeysVersion(kv)
-    const found = new Map((await listWorkspaces(kv)).map((workspace) => [workspace.id, workspace]))
+    const found = new Map((await listWorkspaces(kv)).map((one) => [one.id, withOpenToken(sealer, one)]))
     const next = new Map<string, FoundKey>()
     for (const key of await listAllKeys(kv)) {
       const workspace = found.get(key.workspace)

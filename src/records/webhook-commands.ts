@@ -35,7 +35,12 @@ export interface WebhookCommandData {
   /** The old secret stays for `graceMs`; 0 ends every older one. */
   readonly 'webhook.rotate': { readonly id: string; readonly sealed: string; readonly graceMs: number }
   /** Refused when the webhook was enabled after `failingSince`. */
-  readonly 'webhook.disable': { readonly id: string; readonly failingSince: number }
+  readonly 'webhook.disable': {
+    readonly id: string
+    readonly failingSince: number
+    /** Default: its receiver failed for a day. */
+    readonly reason?: 'secret_lost'
+  }
 }
 
 const strict = { additionalProperties: false } as const
@@ -67,5 +72,5 @@ export const WEBHOOK_COMMANDS: Readonly<Record<keyof WebhookCommandData, TSchema
   'webhook.update': Type.Object({ id, changes: Type.Partial(Type.Object(fields), strict) }, strict),
   'webhook.delete': byId,
   'webhook.rotate': Type.Object({ id, sealed, graceMs: count }, strict),
-  'webhook.disable': Type.Object({ id, failingSince: count }, strict),
+  'webhook.disable': Type.Object({ id, failingSince: count, reason: Type.Optional(oneOf(['secret_lost'])) }, strict),
 }

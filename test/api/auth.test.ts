@@ -162,7 +162,13 @@ t.test('a revoked key stops working at once here, and within a second where the 
       }),
   }
   const bus = { ...server.bus, subscribe: () => () => {} }
-  const elsewhere = await openKeyDirectory({ ...server, bus, clock, report: (error) => t.fail(String(error)) })
+  const elsewhere = await openKeyDirectory({
+    ...server,
+    bus,
+    clock,
+    sealer: null,
+    report: (error) => t.fail(String(error)),
+  })
   t.teardown(() => elsewhere.close())
   const keys = '/workspaces/ws_default/keys'
   for (let i = 0; i < 2; i++) {
@@ -203,6 +209,7 @@ t.test('who cannot confirm keys for 10 s says unavailable, never invalid', async
   const failing = (isDown: () => boolean) => () =>
     isDown() ? ({ kind: 'before', error: new Unavailable('down') } as const) : null
   const directory = await openKeyDirectory({
+    sealer: null,
     kv: faulty(
       server.kv,
       failing(() => storeDown),

@@ -1,6 +1,8 @@
 // Commands on a cluster that works: a backup under load is whole up to a moment and moves into a folder, and a rebuild after
 // FLUSHALL needs no process to be stopped.
 
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { backup } from '../../src/ops/backup.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
@@ -89,6 +91,7 @@ t.test('a backup under load holds everything accepted before it, once', async (t
   const done = await restore(target, saved, manifest)
   await target.close()
   t.comment(JSON.stringify(done))
+  copyFileSync(cluster.env.FINGERPOST_WEBHOOKS_MASTER_KEY_FILE ?? '', join(dataDir, 'master.key'))
   const moved = await startServer({ dataDir, keys: cluster.keys })
   const client = clientOf(moved)
   const count = done.rows + done.undecided

@@ -28,7 +28,7 @@ const liveDigests = async (kv: Parameters<typeof listKeys>[0]) =>
 
 t.test('the first start creates one workspace and four keys, later starts nothing', async (t) => {
   const { kv, submit } = await opened(t)
-  const first = await bootstrap({ kv, submit, random, seeds: SEEDS })
+  const first = await bootstrap({ kv, submit, random, sealer: null, seeds: SEEDS })
   t.match(first.workspace, { id: DEFAULT_WORKSPACE, name: 'default', plan: 'enterprise' })
   t.same(
     first.generated.map(({ text }) => keyForm(text)),
@@ -36,7 +36,7 @@ t.test('the first start creates one workspace and four keys, later starts nothin
   )
   await first.finish()
   t.same(await liveDigests(kv), first.generated.map(({ text }) => keyDigest(text)).sort())
-  const again = await bootstrap({ kv, submit, random, seeds: SEEDS })
+  const again = await bootstrap({ kv, submit, random, sealer: null, seeds: SEEDS })
   t.same(again.generated, [])
   await again.finish()
   t.equal((await listWorkspaces(kv)).length, 1)
@@ -51,9 +51,9 @@ t.test('a first start killed after any command is finished by the next one, and 
       if (left-- === 0) throw new Error('killed')
       return submit(draft)
     }
-    const killed = await bootstrap({ kv, submit: dying, random, seeds: SEEDS }).catch(() => null)
+    const killed = await bootstrap({ kv, submit: dying, random, sealer: null, seeds: SEEDS }).catch(() => null)
     t.equal(killed !== null, commands === 5)
-    const second = await bootstrap({ kv, submit, random, seeds: SEEDS })
+    const second = await bootstrap({ kv, submit, random, sealer: null, seeds: SEEDS })
     await second.finish()
     t.equal(second.generated.length, 4)
     t.same(await liveDigests(kv), second.generated.map(({ text }) => keyDigest(text)).sort())
@@ -69,10 +69,10 @@ t.test('a pre-seeded key is added if unknown, also later, and never revived once
     { kind: 'secret', env: 'live', text },
     { kind: 'public', env: 'live', ...(publicText === undefined ? {} : { text: publicText }) },
   ]
-  const first = await bootstrap({ kv, submit, random, seeds: seeds() })
+  const first = await bootstrap({ kv, submit, random, sealer: null, seeds: seeds() })
   await first.finish()
   t.equal(first.generated.length, 1)
-  await bootstrap({ kv, submit, random, seeds: seeds(later) })
+  await bootstrap({ kv, submit, random, sealer: null, seeds: seeds(later) })
   t.ok((await liveDigests(kv)).includes(keyDigest(later)))
   const key = (await listKeys(kv, DEFAULT_WORKSPACE)).find(({ digest }) => digest === keyDigest(text))
   await submit({
@@ -82,7 +82,7 @@ t.test('a pre-seeded key is added if unknown, also later, and never revived once
     actor: 'test',
     data: { id: key?.id ?? '' },
   })
-  await bootstrap({ kv, submit, random, seeds: seeds(later) })
+  await bootstrap({ kv, submit, random, sealer: null, seeds: seeds(later) })
   t.notOk((await liveDigests(kv)).includes(keyDigest(text)))
   t.equal((await listKeys(kv, DEFAULT_WORKSPACE)).length, 3)
 })

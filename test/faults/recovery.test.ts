@@ -1,7 +1,7 @@
 // Commands on the folder of a deployment that was killed: a rebuild of its kv, a backup, a restore elsewhere, a rebuild of that, and
 // an export. Everything is there afterwards, once, and what was erased is not.
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { makeRequestId } from '../../src/domain/ids.ts'
@@ -141,6 +141,7 @@ t.test('a restored deployment serves all of it, once, and so does one that is re
     'every row is there once, and none that was erased',
   )
   if (IS_SHORT) return
+  copyFileSync(join(short, 'master.key'), join(target, 'master.key'))
   server = await startServer({ dataDir: target, keys, port })
   let client = clientOf(server)
   // Counters are carried over as they were, and those of erased events with them.

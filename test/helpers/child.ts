@@ -12,6 +12,24 @@ export interface Child {
   kill(): Promise<void>
 }
 
+/** Runs a program to its end, with nothing of this environment but where programs are. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly said: string }> {
+  const { PATH = '', HOME = '' } = process.env
+  const child = spawn(program, args, { env: { PATH, HOME, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      said += chunk
+    })
+  }
+  const [code] = await once(child, 'close')
+  return { code, said }
+}
+
 /** `shell` runs first, in the same process, such as a `ulimit`. */
 export function startChild(script: string, args: readonly string[], shell = ''): Child {
   const child = spawn('/bin/sh', ['-c', `${shell} exec "$0" "$@"`, process.execPath, script, ...args], {

@@ -103,6 +103,7 @@ export async function openServer(t: Test, options: Options = {}) {
     kv: ports.kv,
     submit,
     random,
+    sealer: null,
     seeds: (['public', 'secret'] as const).flatMap((kind) => (['live', 'test'] as const).map((env) => ({ kind, env }))),
   })
   await first.finish()
@@ -110,7 +111,8 @@ export async function openServer(t: Test, options: Options = {}) {
   const unforeseen =
     options.onUnforeseen ??
     ((what: unknown) => t.fail(`nothing unforeseen may happen: ${(what as Error).stack ?? JSON.stringify(what)}`))
-  const directory = await openKeyDirectory({ ...ports, clock, report: unforeseen })
+  const outgoing = { ...standIn(), ...options.outgoing }
+  const directory = await openKeyDirectory({ ...ports, clock, sealer: outgoing.sealer, report: unforeseen })
   t.teardown(() => directory.close())
   const auth = openAuth(directory, clock)
   const token = options.operatorToken === undefined ? OPERATOR_TOKEN : options.operatorToken
@@ -126,7 +128,6 @@ export async function openServer(t: Test, options: Options = {}) {
   })
   t.teardown(() => http.close())
   const turns = openTurns(systemClock)
-  const outgoing = { ...standIn(), ...options.outgoing }
   const routes = [
     ...ruleRoutes({
       ...ports,
@@ -152,7 +153,7 @@ export async function openServer(t: Test, options: Options = {}) {
       random,
       ...(options.listMaxima === undefined ? {} : { maxima: options.listMaxima }),
     }),
-    ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random }),
+    ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random, sealer: outgoing.sealer }),
     ...webhookRoutes({ ...ports, submit, clock, random, ...NO_IPS, ...outgoing }),
     ...metaRoutes({ version: '0.0.0-test' }),
     ...(options.routes ?? []),

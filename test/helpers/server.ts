@@ -52,6 +52,8 @@ export interface ServerOptions {
   readonly main?: string
   /** Without the settings that only shorten tests: for benchmarks. */
   readonly asShipped?: boolean
+  /** Behind `start`. */
+  readonly args?: readonly string[]
   /** For node itself, such as --cpu-prof. */
   readonly nodeArgs?: readonly string[]
   /** `/healthz` for a server that is not to become ready. Default `/readyz`. */
@@ -130,7 +132,14 @@ export async function launchServer(options: ServerOptions = {}): Promise<Launche
   const startedAt = performance.now()
   const child = spawn(
     process.execPath,
-    ['--min-semi-space-size=8', '--max-semi-space-size=32', ...(options.nodeArgs ?? []), options.main ?? MAIN, 'start'],
+    [
+      '--min-semi-space-size=8',
+      '--max-semi-space-size=32',
+      ...(options.nodeArgs ?? []),
+      options.main ?? MAIN,
+      'start',
+      ...(options.args ?? []),
+    ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

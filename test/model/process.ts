@@ -314,7 +314,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
           counters = await openCounterFeed(feed)
           stops.push(counters.stop)
         }
-        const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, report })
+        const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, sealer: null, report })
         stops.push(rulesets.stop)
         return startRoles(rulesets, counters)
       } catch (error) {

@@ -1,0 +1,106 @@
+// What of the settings each role of a process is started with.
+
+import { join } from 'node:path'
+import { BadSetting, type Config } from './config.ts'
+import type { Seed } from './control/bootstrap.ts'
+import type { MailSettings } from './dispatcher/mail.ts'
+import { inCidrs, lineOf } from './domain/ip.ts'
+import type { Workspace, WorkspaceSettings } from './domain/workspace.ts'
+import { isoTime } from './events/present.ts'
+import { sourcePlaces } from './ipintel/sources.ts'
+import { parseDatetime } from './lib/datetime.ts'
+import { descriptorsMax } from './lib/descriptors.ts'
+
+/** Where data about addresses is, and how it is treated. */
+export const ipSettings = (config: Config) => ({
+  dir: config['ip.dir'] || join(config['data.dir'], 'ip'),
+  places: sourcePlaces(config),
+  pollMs: config['ip.pollMs'],
+  bytesMax: config['ip.downloadBytesMax'],
+  relayIsVpn: config['ip.relayIsVpn'],
+})
+
+/** Of everything that listens. */
+export function httpSettings(config: Config) {
+  const { 'tls.certFile': certFile, 'tls.keyFile': keyFile, trustedProxies } = config
+  const max = config['http.perIpConnectionsMax'] || Math.min(1_000, Math.max(1, Math.floor(descriptorsMax() / 4)))
+  return {
+    ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
+    inFlightMax: config['http.inFlightMax'],
+    // Whoever has an IPv6 address has the other ones of its /64.
+    perHost: { max, hostOf: (address: string) => (inCidrs(address, trustedProxies) ? null : lineOf(address)) },
+  }
+}
+
+export const masterKeyFile = (config: Config): string =>
+  config['webhooks.masterKeyFile'] || join(config['data.dir'], 'master.key')
+
+/** How receivers of webhooks are called, and what is told of that. */
+export const outgoingSettings = (config: Config) => ({
+  extraCaFile: config['webhooks.extraCaFile'],
+  allowPrivate: config.allowPrivate,
+  mail: {
+    ...{ host: config['smtp.host'], port: config['smtp.port'], tls: config['smtp.tls'] as MailSettings['tls'] },
+    ...{
+      user: config['smtp.user'],
+      password: config['smtp.password'],
+      from: config['smtp.from'],
+      to: config['smtp.to'],
+    },
+  },
+})
+
+/** Addresses from which webhooks come, as `/v1/meta` tells them. */
+export function webhookIps(config: Config) {
+  const { 'webhooks.ipv4': ipv4, 'webhooks.ipv6': ipv6, 'webhooks.ipsUpdatedAt': text } = config
+  const updatedAt = text === '' ? null : parseDatetime(text)
+  if (text !== '' && updatedAt === null) throw new BadSetting(`webhooks.ipsUpdatedAt: ${text} is no RFC 3339 time`)
+  return { ipv4, ipv6, updatedAt: updatedAt === null ? null : isoTime(updatedAt) }
+}
+
+/** Keys of the first start. Several processes of a cluster start at once, and what one prints is not seen: there, only given ones. */
+export function keySeeds(config: Config): Seed[] {
+  const seed = (kind: Seed['kind'], env: Seed['env'], text: string): Seed => ({
+    kind,
+    env,
+    ...(text === '' ? {} : { text }),
+  })
+  const seeds = [
+    seed('public', 'live', config['keys.public']),
+    seed('secret', 'live', config['keys.secret']),
+    seed('public', 'test', config['keys.testPublic']),
+    seed('secret', 'test', config['keys.testSecret']),
+  ]
+  return config.isCluster ? seeds.filter(({ text }) => text !== undefined) : seeds
+}
+
+/** For how long a workspace with these settings keeps its events, days. */
+export const eventsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
+  Math.min(config['retention.eventsDays'], settings?.retention?.eventsDays ?? config['retention.eventsDays'])
+
+/** For how long it keeps visitors nobody sees, days. */
+export const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
+  config['retention.visitorsDays'] || eventsDaysOf(config, settings)
+
+export const engineSettings = (config: Config) => ({
+  workers: {
+    threads: config['engine.threads'],
+    visitorsMax: config['engine.visitorsMax'],
+    stepMsMax: config['engine.stepMsMax'],
+    heapMbMax: config['engine.heapMbMax'],
+  },
+  entriesMax: config['lists.entriesMax'],
+  recentMax: config['recent.eventsMax'],
+  ip: ipSettings(config),
+})
+
+export const jobSettings = (config: Config) => ({
+  keepMs: config['log.keepSeconds'] * 1_000,
+  alertsEveryMs: config['alerts.everySeconds'] * 1_000,
+  visitorsDays: (workspace: Workspace | undefined) => visitorsDaysOf(config, workspace?.settings),
+  purge: {
+    everyMs: config['purge.everySeconds'] * 1_000,
+    cluster: config.isCluster ? config['clickhouse.cluster'] : '',
+    retention: { eventsDays: config['retention.eventsDays'], fullIpDays: config['retention.fullIpDays'] },
+  },
+})
