@@ -442,6 +442,18 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
       }
     })
 
+    await guarantee('usage grows with what is stored', async (t, { kv }) => {
+      // Nobody counts in the model.
+      if (kv.usage === undefined) return
+      const before = await kv.usage()
+      const put = Array.from({ length: 4 }, (_, n) => ({
+        key: ['c', `u${n}`] as const,
+        value: new Uint8Array(500_000),
+      }))
+      await kv.commit([{ scope: SCOPE, put }])
+      t.ok((await kv.usage()) >= before + 1_000_000)
+    })
+
     await guarantee('after close every call fails', async (t, { kv }) => {
       const inFlight = one(kv, { scope: SCOPE, put: [{ key: ['c', 'a'], value: 1 }] })
       await kv.close()

@@ -120,7 +120,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, patch: async () => undefined } } : ports,
     },
   },
-  { rule: 'erasures', what: 'they are announced after the append', seed: 5, options, tamper: announcedLate },
+  { rule: 'erasures', what: 'they are announced after the append', seed: 8, options, tamper: announcedLate },
   {
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
