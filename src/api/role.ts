@@ -151,7 +151,10 @@ export async function startApi(needs: ApiRoleNeeds): Promise<Http | null> {
       ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors },
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
-    ...ruleRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, random, ruleStats }),
+    ...ruleRoutes({
+      ...{ kv, submit, clock, random, ruleStats, sealer: needs.outgoing.sealer },
+      awaitPropagation: propagation.awaitPropagation,
+    }),
     ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock }),
     ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
     ...listRoutes({

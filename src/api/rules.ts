@@ -12,6 +12,7 @@ import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
@@ -25,6 +26,7 @@ import {
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
+import { sealAction, sealAddresses } from '../records/slack-addresses.ts'
 import { listNamesIn, type ParseContext, parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
@@ -39,6 +41,8 @@ export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
 export interface RulesNeeds {
   readonly kv: Kv
   readonly submit: Submitter['submit']
+  /** Seals addresses that are secrets. */
+  readonly sealer: Pick<Sealer, 'seal'>
   readonly awaitPropagation: Propagation['awaitPropagation']
   readonly clock: Clock
   readonly random: RandomBytes
@@ -81,7 +85,7 @@ const ListQuery = Type.Object(
 const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
 
 export function ruleRoutes(needs: RulesNeeds): Route[] {
-  const { kv, submit, awaitPropagation, clock, random, ruleStats, maxima = RULE_MAXIMA } = needs
+  const { kv, submit, awaitPropagation, clock, random, sealer, ruleStats, maxima = RULE_MAXIMA } = needs
 
   return [
     keyed({
@@ -95,7 +99,10 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const startedAt = clock.monotonic()
         const context = await parseContext(kv, caller, body)
         const conditions = parseConditions(body.conditions, context)
-        const action = parseAction({ ...context, action: body.action, sideEffects: body.sideEffects })
+        const action = sealAction(
+          sealer,
+          parseAction({ ...context, action: body.action, sideEffects: body.sideEffects }),
+        )
         const { rule, revision } = written(
           await submit({
             ...commandOf(caller),
@@ -168,7 +175,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
-        const changes = parseChanges(body, await parseContext(kv, caller, body))
+        const changes = sealChanges(sealer, parseChanges(body, await parseContext(kv, caller, body)))
         const expectVersion = ifMatch(header('if-match'))
         const before = await existingRule(kv, caller, params.ruleId)
         const { rule, revision } =
@@ -240,6 +247,15 @@ export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: un
   const { workspace, env } = placeOf(caller)
   const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
   return { plan: caller.workspace.plan, lists: (name) => lists.get(foldListName(name)) ?? null }
+}
+
+function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleChanges): RuleChanges {
+  const { action, sideEffects } = changes
+  return {
+    ...changes,
+    ...(action === undefined ? {} : { action: sealAction(sealer, action) }),
+    ...(sideEffects === undefined ? {} : { sideEffects: sealAddresses(sealer, sideEffects) }),
+  }
 }
 
 function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
