@@ -153,11 +153,8 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
     }),
     ...ruleRoutes({
       kv: openPacedKv(kv, turns, clock),
-      submit,
+      ...{ submit, clock, random, ruleStats, sealer: needs.outgoing.sealer },
       awaitPropagation: propagation.awaitPropagation,
-      clock,
-      random,
-      ruleStats,
     }),
     ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
     ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),

@@ -12,6 +12,7 @@ import { isoTime } from '../events/present.ts'
 import type { Header } from '../http/message.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Sealer } from '../lib/sealed.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
@@ -26,6 +27,7 @@ import {
   type StoredRule,
 } from '../records/rules.ts'
 import { tenantScope } from '../records/scopes.ts'
+import { sealAction, sealAddresses } from '../records/slack-addresses.ts'
 import { webhookKey } from '../records/webhooks.ts'
 import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
@@ -41,6 +43,8 @@ export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
 export interface RulesNeeds {
   readonly kv: Kv
   readonly submit: Submitter['submit']
+  /** Seals addresses that are secrets. */
+  readonly sealer: Pick<Sealer, 'seal'>
   readonly awaitPropagation: Propagation['awaitPropagation']
   readonly clock: Clock
   readonly random: RandomBytes
@@ -83,7 +87,7 @@ const ListQuery = Type.Object(
 const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
 
 export function ruleRoutes(needs: RulesNeeds): Route[] {
-  const { kv, submit, awaitPropagation, clock, random, ruleStats, maxima = RULE_MAXIMA } = needs
+  const { kv, submit, awaitPropagation, clock, random, sealer, ruleStats, maxima = RULE_MAXIMA } = needs
 
   return [
     keyed({
@@ -97,7 +101,10 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const startedAt = clock.monotonic()
         const context = await parseContext(kv, caller, body)
         const conditions = parseConditions(body.conditions, context)
-        const action = parseAction({ ...context, action: body.action, sideEffects: body.sideEffects })
+        const action = sealAction(
+          sealer,
+          parseAction({ ...context, action: body.action, sideEffects: body.sideEffects }),
+        )
         const { rule, revision } = written(
           await submit({
             ...commandOf(caller),
@@ -172,7 +179,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const startedAt = clock.monotonic()
         const context = await parseContext(kv, caller, body)
         const known = body.conditions === undefined ? [] : await literalsOf(caller, params.ruleId)
-        const changes = parseChanges(body, { ...context, known })
+        const changes = sealChanges(sealer, parseChanges(body, { ...context, known }))
         const expectVersion = ifMatch(header('if-match'))
         const before = await existingRule(kv, caller, params.ruleId)
         const { rule, revision } =
@@ -271,6 +278,15 @@ const textsIn = (group: Group): string[] =>
   group.rules.flatMap((one) =>
     'rules' in one ? textsIn(one) : [one.value].flat().filter((value) => typeof value === 'string'),
   )
+
+function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleChanges): RuleChanges {
+  const { action, sideEffects } = changes
+  return {
+    ...changes,
+    ...(action === undefined ? {} : { action: sealAction(sealer, action) }),
+    ...(sideEffects === undefined ? {} : { sideEffects: sealAddresses(sealer, sideEffects) }),
+  }
+}
 
 function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
   const { action, conditions, sideEffects, ...plain } = body

@@ -5,6 +5,7 @@ import type { Cancel } from '../lib/cancel.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Sealer, sealedBy } from '../lib/sealed.ts'
 import type { Attempt, AttemptTrigger } from '../records/deliveries.ts'
+import { openAddress } from '../records/slack-addresses.ts'
 import { bodyFor, deliveryHeaders, secretsAt } from './envelope.ts'
 import type { Job, Lane } from './lane.ts'
 import type { Poster } from './post.ts'
@@ -78,17 +79,25 @@ export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds):
         sealedBy(sealed) === sealer.keyId ? open(sealed, webhook.id) : null,
       )
       if (secrets === null) {
-        const { n, trigger } = errand
-        return Promise.resolve({ n, trigger, startedAt: nowMs, durationMs: 0, statusCode: null, error: 'secret_lost' })
+        return Promise.resolve(unopened(errand, nowMs))
       }
       const { eventId, type, body } = errand
       const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
       return post(webhook.url, headers, body, errand, cancel)
     },
-    tell: (url, body, errand, cancel) =>
-      post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, errand, cancel),
+    tell(address, body, errand, cancel) {
+      const url = openAddress(sealer, address)
+      if (url === null) return Promise.resolve(unopened(errand, clock.now()))
+      return post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, errand, cancel)
+    },
   }
 }
+
+/** An attempt that nobody can make: the secret was sealed under a key that was given up. */
+const unopened = ({ n, trigger }: Pick<Errand, 'n' | 'trigger'>, startedAt: number): Attempt => ({
+  ...{ n, trigger, startedAt, durationMs: 0, statusCode: null },
+  error: 'secret_lost',
+})
 
 /** The attempt that a job of a lane asks for; null: not made, or its outcome does not matter any more. */
 export function attemptAt(courier: Courier, lane: Lane, job: Job): Promise<Attempt | null> | null {

@@ -131,6 +131,7 @@ export async function openServer(t: Test, options: Options = {}) {
   const routes = [
     ...ruleRoutes({
       ...ports,
+      sealer: outgoing.sealer,
       submit,
       awaitPropagation: propagation.awaitPropagation,
       clock: systemClock,
