@@ -31,7 +31,7 @@ t.test(
       const changes = n % 3 === 0 ? { conditions: long(n) } : { name: `Name ${n}` }
       await send('PUT', `/v1/rules/${id}`, { key, body: changes })
     }
-    for (const path of ['/v1/audit?limit=100', `/v1/rules/${id}/versions?limit=100`]) {
+    for (const path of ['/v1/audit?limit=100&resource=rule', `/v1/rules/${id}/versions?limit=100`]) {
       const seen: { readonly at: string; readonly after?: object; readonly rule?: object }[] = []
       let pages = 0
       for (let cursor = ''; pages < 20; pages++) {
