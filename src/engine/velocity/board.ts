@@ -87,8 +87,7 @@ const NOTHING: readonly Counters[] = []
 
 function addTo(followed: Pick<Followed, 'counters'>, key: number, counted: Counted | Departure): void {
   if (isDeparture(counted)) {
-    const ips = counted.keys.find((one) => one.key === key)?.ips ?? []
-    if (followed.counters !== null) removeVisitor(followed.counters, ips, counted)
+    if (followed.counters !== null) removeVisitor(followed.counters, key, counted)
     return
   }
   const { at, linkedKey, visitor, ip, lat, lng } = counted

@@ -87,19 +87,21 @@ export function addMoment(moments: Moments, at: number): void {
   if (times.length > EXACT_MAX) moments.cells = fold(moments.cells, times.splice(0, FOLDED), latest)
 }
 
-/** Takes one event of that time out, if there is one. Changes the given moments. */
-export function removeMoment({ times, cells }: Moments, at: number): void {
+/** Takes one event of that time out, if there is one. Changes the given moments; returns how many it took. */
+export function removeMoment({ times, cells }: Moments, at: number): number {
   const place = firstAfter(times, at) - 1
   if (times[place] === at) {
     times.splice(place, 1)
-    return
+    return 1
   }
   const cell = cells.find(({ from, width, count }) => at >= from && at < from + width && count > 0)
-  if (cell !== undefined) cell.count--
+  if (cell === undefined) return 0
+  cell.count--
+  return 1
 }
 
-/** Takes as many events of that time out as there are, at most `count`. Changes the given moments. */
-export function removeCell({ times, cells }: Moments, { from, width, count }: Cell): void {
+/** Takes as many events of that time out as there are, at most `count`. Changes the given moments; returns how many it took. */
+export function removeCell({ times, cells }: Moments, { from, width, count }: Cell): number {
   let left = count
   for (const cell of cells) {
     if (cell.from >= from + width || cell.from + cell.width <= from) continue
@@ -110,6 +112,7 @@ export function removeCell({ times, cells }: Moments, { from, width, count }: Ce
   const first = firstAfter(times, from - 1)
   const taken = Math.min(left, firstAfter(times, from + width - 1) - first)
   if (taken > 0) times.splice(first, taken)
+  return count - left + Math.max(0, taken)
 }
 
 /**

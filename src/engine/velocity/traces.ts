@@ -12,16 +12,26 @@ const KEPT_HOURS = VELOCITY_KEPT_MS / HOUR_MS + 1
 /** Beyond it those used longest ago are forgotten, and what they count ages out by itself. As many as a set has members. */
 const TRACES_MAX = 256
 
-/** By the key of a counter: the address as accounts see it (0: the key is an account's), and the hour of the latest visit. */
-export type Traces = Map<number, { readonly ip: number; readonly hour: number }>
+/** What a visitor left with one counter. */
+interface Trace {
+  /** The address as accounts see it; 0: the counter is an account's. */
+  readonly ip: number
+  /** Of the latest event. */
+  readonly hour: number
+  readonly events: number
+}
+
+/** By the key of the counter. */
+export type Traces = Map<number, Trace>
 
 /** Notes where an event is counted. Changes the given traces; `acceptedAt` by the clock, whatever the event's time is. */
 export function addTraces(traces: Traces, { ipKey, linkedKey, ip }: Counted, acceptedAt: number): void {
   const hour = Math.floor(acceptedAt / HOUR_MS)
   const note = (key: number, hash: number) => {
+    const events = (traces.get(key)?.events ?? 0) + 1
     // The one used last is the last of the map.
     traces.delete(key)
-    traces.set(key, { ip: hash, hour })
+    traces.set(key, { ip: hash, hour, events })
   }
   note(ipKey, ip)
   if (linkedKey !== 0) note(linkedKey, 0)
@@ -32,12 +42,13 @@ export function addTraces(traces: Traces, { ipKey, linkedKey, ip }: Counted, acc
 }
 
 export const packTraces = (traces: Traces): readonly number[] =>
-  [...traces].flatMap(([key, { ip, hour }]) => [key, ip, hour])
+  [...traces].flatMap(([key, { ip, hour, events }]) => [key, ip, hour, events])
 
 export function unpackTraces(flat: readonly number[]): Traces {
   const traces: Traces = new Map()
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    traces.set(flat[i] as number, { ip: flat[i + 1] as number, hour: flat[i + 2] as number })
+  for (let i = 0; i + 3 < flat.length; i += 4) {
+    const number = (place: number) => flat[i + place] as number
+    traces.set(number(0), { ip: number(1), hour: number(2), events: number(3) })
   }
   return traces
 }
@@ -45,9 +56,9 @@ export function unpackTraces(flat: readonly number[]): Traces {
 /** What an erased visitor takes with it. */
 export interface Departure {
   readonly visitor: number
-  /** Counters it leaves, and of those of an account the addresses that nobody else brought. */
-  readonly keys: readonly { readonly key: number; readonly ips: readonly number[] }[]
-  /** When its events were, as exactly as its own counters tell. */
+  /** Counters it leaves, with its events at most in each, and of those of an account the addresses that nobody else brought. */
+  readonly keys: readonly { readonly key: number; readonly events: number; readonly ips: readonly number[] }[]
+  /** When its events were, wherever they are counted, as exactly as its own counters tell. */
   readonly times: readonly number[]
   readonly cells: readonly Cell[]
 }
@@ -60,11 +71,11 @@ export function departureOf(visitor: number, own: Counters, of: (key: number) =>
   const { traces } = own
   if (traces === null || traces.size === 0) return null
   const addresses = [...traces].filter(([, { ip }]) => ip !== 0)
-  const keys = [...traces].map(([key, { ip }]) => {
-    if (ip !== 0) return { key, ips: [] }
+  const keys = [...traces].map(([key, { ip, events }]) => {
+    if (ip !== 0) return { key, events, ips: [] }
     const others = visitorsOf(of(key), visitor)
     const isShared = (ipKey: number) => [...visitorsOf(of(ipKey), visitor)].some((other) => others.has(other))
-    return { key, ips: addresses.filter(([ipKey]) => !isShared(ipKey)).map(([, { ip: hash }]) => hash) }
+    return { key, events, ips: addresses.filter(([ipKey]) => !isShared(ipKey)).map(([, { ip: hash }]) => hash) }
   })
   const moments = [own.latest, own.earlier].flatMap((stretch) => (stretch === null ? [] : [stretch.moments]))
   return {
@@ -80,15 +91,18 @@ function visitorsOf(counters: Counters | null, but: number): Set<number> {
 }
 
 /** Takes a visitor out of the counters of a key. Changes the given counters. */
-export function removeVisitor(counters: Counters, ips: readonly number[], { visitor, times, cells }: Departure): void {
+export function removeVisitor(counters: Counters, key: number, { visitor, keys, times, cells }: Departure): void {
+  const { events = 0, ips = [] } = keys.find((one) => one.key === key) ?? {}
+  let left = events
   for (const stretch of [counters.latest, counters.earlier]) {
     const [visitors, addresses] = stretch?.sets ?? []
     if (stretch == null || visitors === undefined || !visitors.delete(visitor)) continue
     const isEmpty = visitors.size === 0
     if (isEmpty) stretch.moments = { times: [], cells: [] }
     else {
-      for (const at of times) removeMoment(stretch.moments, at)
-      for (const cell of cells) removeCell(stretch.moments, cell)
+      // Somebody else may have been there at the moment of an event that is counted elsewhere: no more than its own go.
+      for (const at of times) if (left > 0) left -= removeMoment(stretch.moments, at)
+      for (const cell of cells) left -= removeCell(stretch.moments, { ...cell, count: Math.min(left, cell.count) })
     }
     if (isEmpty) addresses?.clear()
     else for (const ip of ips) addresses?.delete(ip)
@@ -99,7 +113,7 @@ export function removeVisitor(counters: Counters, ips: readonly number[], { visi
 /** As a decided erasure carries it, and as numbers on their way to other partitions. */
 export const packDeparture = ({ visitor, keys, times, cells }: Departure): readonly number[] => [
   ...[visitor, keys.length, times.length],
-  ...keys.flatMap(({ key, ips }) => [key, ips.length, ...ips]),
+  ...keys.flatMap(({ key, events, ips }) => [key, events, ips.length, ...ips]),
   ...times,
   ...cells.flatMap(({ from, width, count }) => [from, width, count]),
 ]
@@ -111,7 +125,7 @@ export function unpackDeparture(packed: readonly number[]): Departure {
   const [visitor, keys, times] = [next(), next(), next()]
   return {
     visitor,
-    keys: some(keys, () => ({ key: next(), ips: some(next(), next) })),
+    keys: some(keys, () => ({ key: next(), events: next(), ips: some(next(), next) })),
     times: some(times, next),
     cells: some(Math.floor((packed.length - at) / 3), () => ({ from: next(), width: next(), count: next() })),
   }
