@@ -112,6 +112,10 @@ async function blanked(command: Command, isErased: (id: string) => Promise<boole
     const effects = await Promise.all(data.effects.map(unexplained))
     return { ...data, effects: effects.map((effect) => ({ ...effect, requestId: NO_REQUEST })) }
   }
+  if (type === 'visitor.note') {
+    if (data.about === null || !(await isErased(data.about))) return data
+    return { ...data, before: null, after: null, ...(data.resource === 'event' ? { id: NO_REQUEST } : {}) }
+  }
   if (type !== 'visitor.split') return data
   const parts = data.parts.map(async (part) =>
     (await isErased(part.to)) ? { ...part, requestIds: part.requestIds.map(timeAlone) } : part,

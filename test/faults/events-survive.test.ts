@@ -177,7 +177,7 @@ async function creates(): Promise<Survival> {
       const again = await all()
       t.same(
         again.map(({ status, body, headers }) => [status, body, headers.get('idempotent-replayed')]),
-        first.map(({ status, body }) => [status, body, 'true']),
+        first.map(({ status, body }, i) => [status, i === 0 ? { ...body, replayed: true } : body, 'true']),
       )
       t.match(again[0]?.body.signingSecret, /^whsec_/)
       const other = await create('/v1/lists', { ...list, name: 'another' })
