@@ -25,6 +25,7 @@ import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
+import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
@@ -148,7 +149,13 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
     }),
     ...splitRoutes({ ...needs, visitors }),
     ...erasureRoutes({
-      ...{ erasure: openErasureReads({ kv, log, partitions }), events, visitors, submit },
+      ...{
+        erasure: openErasureReads({ kv, log, partitions }),
+        personal: openPersonalReads({ kv, clickhouse, partitions }),
+        events,
+        visitors,
+        submit,
+      },
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({

@@ -57,7 +57,8 @@ function presentVelocity(velocity: Velocity) {
   return nested
 }
 
-export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unknown> {
+/** `isMasked`: addresses and emails only as far as everybody may see them. */
+export function presentEvent(event: StoredEvent, plan: Plan, isMasked = true): Record<string, unknown> {
   const { device, ip } = event
   return {
     requestId: event.requestId,
@@ -84,7 +85,7 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
     signalDetails: presentDetails(event),
     ...(scoresVisible(plan) ? { scores: event.scores, scoreReasons: event.scoreReasons } : {}),
     ip: {
-      address: maskIp(ip.address),
+      address: isMasked ? maskIp(ip.address) : ip.address,
       city: ip.city,
       region: ip.region,
       country: ip.country,
@@ -106,7 +107,7 @@ export function presentEvent(event: StoredEvent, plan: Plan): Record<string, unk
     weightsVersion: event.weightsVersion,
     request: { keyKind: event.keyKind },
     linkedId: event.linkedId,
-    email: event.email === null ? null : maskEmail(event.email),
+    email: event.email === null || !isMasked ? event.email : maskEmail(event.email),
     tag: event.tag,
     url: event.url,
     identity: {

@@ -54,9 +54,14 @@ t.test('an export holds the visitor, its events and its places on lists', async 
     [5, 4, 3, 2, 1],
   )
   for (const event of body.events) {
-    t.same(shapes.event(event), [])
-    t.same(event, (await get(`/v1/events/${event.requestId}`)).body)
+    const shown = (await get(`/v1/events/${event.requestId}`)).body
+    const { email } = event
+    t.equal(email, event.requestId === first.requestId ? 'someone@shop.example' : null, 'an email is whole')
+    t.same({ ...event, email: shown.email, ip: { ...event.ip, address: shown.ip.address } }, shown)
+    t.same(shapes.event(shown), [])
   }
+  const masked = (await get(`/v1/visitors/${visitorId}/export?masked=true`)).body
+  for (const event of masked.events) t.same(event, (await get(`/v1/events/${event.requestId}`)).body)
   const parts = []
   let cursor: string | null = null
   do {
@@ -72,6 +77,51 @@ t.test('an export holds the visitor, its events and its places on lists', async 
   t.same(errorOf(await get(`/v1/visitors/${visitorId}/export?limit=501`)), { code: 'validation_error', field: 'limit' })
   t.equal((await get(`/v1/visitors/${visitorId}/export?cursor=x`)).status, 400)
 })
+
+t.test(
+  'an export tells how the visitor is recognised, its accounts and addresses, and what was done about it',
+  async (t) => {
+    const key = keys.secret
+    const hook = { url: 'https://hooks.example.com/exported', events: ['identification.complete'], enabled: false }
+    const webhook = (await send('POST', '/v1/webhooks', { body: hook })).body
+    const ip = '203.0.113.41'
+    const first = await visit({ linkedId: 'me', email: 'me@shop.example', ip })
+    await visit({ linkedId: 'also-me', ip: '203.0.113.42' }, first.storageToken)
+    const other = await visit({ linkedId: 'other' })
+    const { visitorId } = first
+    await stored(visitorId, 2)
+    await stored(other.visitorId, 1)
+    const merged = await send('POST', `/v1/visitors/${visitorId}/merge`, { body: { visitorId: other.visitorId } })
+    t.equal(merged.status, 200, merged.text)
+    await stored(visitorId, 3)
+    t.equal((await send('PATCH', `/v1/events/${first.requestId}`, { key, body: { label: 'fraud' } })).status, 200)
+    const held = async (query = '') => (await get(`/v1/visitors/${visitorId}/export${query}`)).body
+    const whole = await eventually(held, ({ deliveries }) => deliveries.length >= 2)
+    const values = (said: { value: string }[]) => said.map(({ value }) => value).sort()
+    t.same(values(whole.accounts), ['also-me', 'me', 'other'])
+    t.same(values(whole.emails), ['me@shop.example'])
+    t.ok(values(whole.addresses).includes(ip) && values(whole.addresses).includes('203.0.113.42'))
+    t.same(
+      whole.recognition.map((record: { visitorId: string }) => record.visitorId),
+      [visitorId, other.visitorId],
+    )
+    for (const { matchKeys, attributes, generation } of whole.recognition) {
+      t.ok(matchKeys.length > 0 && Object.keys(attributes).length > 0 && generation > 0)
+    }
+    t.match(whole.deliveries[0], { webhookId: webhook.id, type: 'identification.complete', attempts: 0 })
+    t.match(whole.corrections, [{ visitorIds: [visitorId, other.visitorId], same: true }])
+    const again = await eventually(held, ({ audit }) => audit.length >= 3)
+    const actions = again.audit.map(
+      ({ resource, action }: { resource: string; action: string }) => `${resource} ${action}`,
+    )
+    for (const action of ['visitor merge', 'visitor export'])
+      t.ok(actions.includes(action), `${action} among ${actions}`)
+    const masked = await held('?masked=true')
+    t.same(values(masked.addresses), ['127.0.0.*', '203.0.113.*'])
+    t.notOk(JSON.stringify(masked).includes(ip))
+    t.same(values(masked.emails), ['m***@shop.example'])
+  },
+)
 
 t.test('an erasure is followed store by store', async (t) => {
   const canary = {

@@ -2,7 +2,19 @@
 
 import { ENTRY_SOURCES } from '../../domain/list.ts'
 import { Type } from '../../domain/schema.ts'
-import { flag, moment, orNull, PAGE_MEMBERS, type RouteDoc, ruleId, shared, visitorId, words } from '../describe.ts'
+import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
+import {
+  count,
+  flag,
+  moment,
+  orNull,
+  PAGE_MEMBERS,
+  type RouteDoc,
+  ruleId,
+  shared,
+  visitorId,
+  words,
+} from '../describe.ts'
 import { oneOf } from '../schemas.ts'
 import { Event } from './event.ts'
 import { EVENT_EXAMPLE } from './event-examples.ts'
@@ -25,6 +37,9 @@ export const Erasure = shared(
     ),
   }),
 )
+const said = (description: string) =>
+  Type.Array(Type.Object({ value: words(), firstAt: moment(), lastAt: moment(), events: count() }), { description })
+
 export const VisitorExport = shared(
   'VisitorExport',
   Type.Object({
@@ -41,6 +56,45 @@ export const VisitorExport = shared(
         reason: orNull(words()),
       }),
     ),
+    recognition: Type.Array(
+      Type.Object({
+        visitorId: visitorId(),
+        matchKeys: Type.Array(words(), { description: 'Hashes under which it is found.' }),
+        platform: orNull(words()),
+        browser: orNull(words()),
+        attributes: Type.Record(Type.String(), Type.Number(), {
+          description: 'What is compared, by name: numbers, and hashes of texts.',
+        }),
+        generation: count('Of storage tokens: the newest one given out.'),
+        confirmedGeneration: count('The newest one that came back.'),
+        tokenVisits: count(),
+        privateVisits: count(),
+      }),
+      { description: 'The records by which visits are recognised: of the visitor and of who was merged into it.' },
+    ),
+    accounts: said('Values of `linkedId`.'),
+    emails: said('Emails that were sent.'),
+    addresses: said('Addresses as long as they are kept whole.'),
+    deliveries: Type.Array(
+      Type.Object({
+        webhookId: words(),
+        deliveryId: words(),
+        type: words(),
+        status: oneOf(DELIVERY_STATUSES),
+        attempts: count(),
+        createdAt: moment(),
+      }),
+      { description: 'To webhooks, about the visitor, as long as their bodies are kept.' },
+    ),
+    corrections: Type.Array(
+      Type.Object({
+        visitorIds: Type.Array(visitorId()),
+        same: flag('Merged; false: split.'),
+        at: moment(),
+        actor: words(),
+      }),
+    ),
+    audit: Type.Array(Type.Object({ at: moment(), actor: words(), resource: words(), id: words(), action: words() })),
     events: Type.Array(Event),
     hasMore: flag('Whether there are further events.'),
     nextCursor: orNull(words('Pass it as `cursor` for the next events; null at the end.')),
@@ -74,15 +128,21 @@ export const ERASURE_DOCS = {
   export: {
     id: 'exportVisitor',
     summary: 'Export a visitor',
-    description: 'Everything that is held of the visitor and of those merged into it, with the events newest first.',
-    members: { ...PAGE_MEMBERS, limit: { description: 'How many events at most.', default: 500 } },
+    description:
+      'Everything that is held of the visitor and of those merged into it, with the events newest first. It answers whom the data is about, so addresses and emails are whole; `masked=true` shows them as everywhere else. Every export is an entry of the audit log.',
+    members: {
+      ...PAGE_MEMBERS,
+      limit: { description: 'How many events at most.', default: 500 },
+      masked: { description: 'Masks addresses and emails.', default: false },
+    },
     answers: {
       200: {
         description: 'The visitor with a page of its events.',
         schema: VisitorExport,
         example: {
           visitor: VISITOR_DOCS.one.answers[200].example,
-          ...{ mergedVisitorIds: [], lists: [], events: [EVENT_EXAMPLE], hasMore: false, nextCursor: null },
+          ...{ mergedVisitorIds: [], lists: [], recognition: [], accounts: [], emails: [], addresses: [] },
+          ...{ deliveries: [], corrections: [], audit: [], events: [EVENT_EXAMPLE], hasMore: false, nextCursor: null },
         },
       },
     },
