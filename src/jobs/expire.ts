@@ -9,6 +9,7 @@ import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
+import { listLabelling } from '../records/annotations.ts'
 import { EXPIRING_MAX } from '../records/expiry.ts'
 import { encodeExpiry } from '../records/identification.ts'
 import { listsOfVisitor } from '../records/lists.ts'
@@ -21,6 +22,7 @@ export interface ExpireNeeds {
   readonly log: Pick<Log, 'append'>
   readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly clock: Clock
+  readonly partitions: number
   /** Of a workspace; undefined: one that is gone. */
   readonly visitorsDays: (workspace: Workspace | undefined) => number
 }
@@ -61,17 +63,19 @@ export async function expireVisitors(needs: ExpireNeeds, partition: number, sign
 }
 
 async function forget(
-  { kv, log, clickhouse, clock }: ExpireNeeds,
+  { kv, log, clickhouse, clock, partitions }: ExpireNeeds,
   partition: number,
   { workspace, env }: Tenant,
   ids: readonly string[],
   before: number,
 ): Promise<void> {
+  const labelling = await listLabelling(kv, partitions, workspace, env)
   const labelled = await clickhouse.query<{ id: string }>(
     `SELECT DISTINCT visitor_id AS id FROM ${EVENTS_TABLE}
-     WHERE workspace_id = {workspace:String} AND env = {env:String} AND label != 'none'
+     WHERE workspace_id = {workspace:String} AND env = {env:String}
+       AND (label != 'none' OR request_id IN {labelling:Array(String)})
        AND visitor_hash IN (SELECT cityHash64(arrayJoin({ids:Array(String)}))) AND visitor_id IN {ids:Array(String)}`,
-    { workspace, env, ids },
+    { workspace, env, ids, labelling },
     { background: true },
   )
   const kept = new Set(labelled.map(({ id }) => id))

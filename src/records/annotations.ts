@@ -76,6 +76,24 @@ export async function listAnnotating(
   return (await Promise.all(partitions.map(ofPartition))).flat()
 }
 
+/** Events that were labelled and whose label ClickHouse may lack. To be asked for before their rows are read, as above. */
+export async function listLabelling(
+  kv: Pick<Kv, 'scan'>,
+  partitions: number,
+  workspace: string,
+  env: Env,
+): Promise<string[]> {
+  const prefix = `${workspace}/${env}`
+  const found = new Set<string>()
+  for (let partition = 0; partition < partitions; partition++) {
+    const all = scanAll<EventChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
+    for await (const { key, value } of all) {
+      if (value.label !== undefined) found.add(key[1].slice(prefix.length + 1).split('/')[0] ?? '')
+    }
+  }
+  return [...found]
+}
+
 /** The event with what was said of it. Twice equals once. */
 export const annotated = (event: StoredEvent, all: readonly EventChanges[]): StoredEvent =>
   all.length === 0 ? event : Object.assign({}, event, ...all)

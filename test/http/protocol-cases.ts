@@ -153,7 +153,8 @@ const chunks: ProtocolCase[] = [
   {
     name: 'chunks, a request a moment later',
     send: [post(['Transfer-Encoding: chunked'], '3\r\nabc\r\n0\r\n\r\n'), SMUGGLED],
-    expect: '200 closed',
+    // What comes for a connection that is closed may take the answer with it.
+    expect: '200 closed|closed',
   },
 ]
 
