@@ -8,7 +8,7 @@ import { sized } from '../helpers/depth.ts'
 import { holds, shortStacks, tell } from './explore.ts'
 import { runWorld } from './world.ts'
 
-const SEEDS = sized({ quick: 6, usual: 110, long: 1_000 })
+const SEEDS = sized({ quick: 4, usual: 110, long: 1_000 })
 /** The newest ones alone where time is short. */
 const REGRESSIONS_MAX = sized({ quick: 3, usual: 1_000, long: 1_000 })
 const SAME_SEEDS = sized({ quick: [17], usual: [3, 17, 42], long: [3, 17, 42] })

@@ -23,8 +23,8 @@ import { rowsOf } from '../helpers/seed-rows.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
-const EVENTS = sized({ quick: 300, usual: 1_000, long: 2_000 })
-const ROWS = sized({ quick: 1_500, usual: 3_000, long: 5_000 })
+const EVENTS = sized({ quick: 200, usual: 1_000, long: 2_000 })
+const ROWS = sized({ quick: 800, usual: 3_000, long: 5_000 })
 const DAYS = 12
 const DAY_MS = 86_400_000
 const MAIN = new URL('../../server/main.js', import.meta.url).pathname
