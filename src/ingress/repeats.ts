@@ -35,9 +35,21 @@ const UNAVAILABLE = { retryAfter: 1 }
 
 /** Accepts what is new and answers what is not, under the rules of `accept`. */
 export function answerRepeats({ accept, answers, clock, kv, partitions, findEvent }: RepeatsNeeds): Answering {
+  /** Events that are being asked for: repeats that come together ask once. */
+  const asking = new Map<string, Promise<StoredEvent | 'pending' | null>>()
+
+  function eventOf(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null> {
+    const name = `${workspace}/${env}/${requestId}`
+    const known = asking.get(name)
+    if (known !== undefined) return known
+    const asked = findEvent(workspace, env, requestId).finally(() => asking.delete(name))
+    asking.set(name, asked)
+    return asked
+  }
+
   /** The event of the first request with a nonce, in the form of the key that repeats it. */
   async function originalOf({ workspace, env, key }: Caller, requestId: string): Promise<string> {
-    const event = await findEvent(workspace.id, env, requestId)
+    const event = await eventOf(workspace.id, env, requestId)
     if (event === null || event === 'pending') throw new ApiError('unavailable', UNAVAILABLE)
     return presentResult(event, workspace, key.kind)
   }

@@ -185,6 +185,16 @@ t.test('a repeat that only its owner knows is looked up once', async (t) => {
   t.same(asked(), { found: 3, appended: 3 }, 'two minutes from the first, not from when it was looked up')
 })
 
+t.test('repeats that come together look their event up once', async (t) => {
+  const { identify, asked, repeats } = openIngress()
+  repeats('req_01ARZ3NDEKTSV4RRFFQ69G5FAV')
+  const answers = await Promise.all(Array.from({ length: 20 }, () => identify({ nonce })))
+  t.same(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size, 1)
+  t.equal(answers[0]?.status, 200)
+  t.ok(answers.every(isReplay))
+  t.equal(asked().found, 1)
+})
+
 t.test('a repeat tells nothing of a visitor that was erased meanwhile', async (t) => {
   const { identify, erase, repeats } = openIngress()
   const first = await identify({ nonce })
