@@ -28,6 +28,7 @@ const isPatch = ({ name }: Pick<Part, 'name'>): boolean => name.startsWith('patc
  * the parts and patches that were replaced.
  */
 export async function applyPatches(needs: ReplacedPartsNeeds, signal: AbortSignal): Promise<string[]> {
+  await awaitLoaded(needs)
   const applied = (await allParts(needs)).filter(isPatch)
   const apply = async (table: string, what: string) => {
     if (!signal.aborted)
@@ -44,6 +45,7 @@ export async function applyPatches(needs: ReplacedPartsNeeds, signal: AbortSigna
 
 /** Whether one of the parts, or a patch that one of the patches was merged into, is on a disk. Unavailable while a replica is away. */
 export async function areLeft(needs: ReplacedPartsNeeds, names: readonly string[]): Promise<boolean> {
+  await awaitLoaded(needs)
   const known = new Set(names)
   const newest = new Map<string, number>()
   for (const name of names) {
@@ -56,10 +58,13 @@ export async function areLeft(needs: ReplacedPartsNeeds, names: readonly string[
   })
 }
 
-async function allParts({ clickhouse, cluster }: ReplacedPartsNeeds): Promise<Part[]> {
-  // A server that has just started learns of replaced parts last.
+/** A server that has just started learns of replaced parts last. */
+async function awaitLoaded({ clickhouse, cluster }: ReplacedPartsNeeds): Promise<void> {
   const everywhere = cluster === '' ? '' : ` ON CLUSTER '${cluster}'`
   for (const table of TABLES) await clickhouse.command(`SYSTEM WAIT LOADING PARTS${everywhere} ${table}`)
+}
+
+async function allParts({ clickhouse, cluster }: ReplacedPartsNeeds): Promise<Part[]> {
   const parts = cluster === '' ? 'system.parts' : `clusterAllReplicas('${cluster}', system.parts)`
   const [row] = await clickhouse.query<{ parts: [string, string, 0 | 1, 0 | 1][] }>(
     `SELECT groupUniqArray((table, name, toUInt8(active), toUInt8(has_lightweight_delete))) AS parts FROM ${parts}

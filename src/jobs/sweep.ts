@@ -13,7 +13,6 @@ import { type ExpireNeeds, expireVisitors } from './expire.ts'
 
 export interface SweepNeeds extends ExpireNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'walk' | 'commit'>
-  readonly partitions: number
   /** Between the ends of two sweeps and the beginnings of the next. */
   readonly everyMs: number
   readonly onError: (error: unknown) => void
