@@ -2,7 +2,9 @@
 
 import { hash32 } from '../domain/ids.ts'
 import { newLearned } from '../identity/learned.ts'
+import { worthHiding } from '../identity/lesson.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
+import { mayTeach, sourceOf } from '../identity/sources.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
@@ -14,7 +16,7 @@ import type { Order, Orders } from './orders.ts'
 import { type HeldIndex, type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
-/** One in so many visits with a token is also looked at without it, to learn how well that goes; until enough were, all. */
+/** One in so many visits with a token that can teach is also looked at without it, to learn how well that goes; until enough were, all. */
 const BLIND_EVERY = 16
 const BLIND_FIRST = 24
 
@@ -58,12 +60,17 @@ export interface Lookup {
 }
 
 export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Kin, 'wanted'>): Lookup {
-  // Of the visit and of what is learned alone, so that whoever decides it again does the same; and who is left out when the batch
-  // comes stays out until it is decided.
-  function isBlind(c: Case): boolean {
-    if (c.meta.token === null) return false
-    const seen = state.learned(c.familyId)?.blind ?? 0
-    return seen < BLIND_FIRST || hash32(c.meta.requestId) % BLIND_EVERY === 0
+  /** Visits with a token whose candidates were asked for: without them a visit is not looked at blindly. */
+  const looked = new WeakSet<Case['body']>()
+
+  function isBlind({ meta, tenant, familyId, atMs, ip }: Case): boolean {
+    if (meta.token === null) return false
+    const learned = state.learned(familyId)
+    const isChosen = (learned?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
+    if (!isChosen || (learned && !mayTeach(learned.sources, sourceOf(ip)))) return false
+    // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
+    const visitor = state.peek(tenant + meta.token.visitorId)
+    return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
   }
 
   const listings = new WeakMap<Case, Listing>()
@@ -146,6 +153,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     if (wanted.length > 0) return wanted
     const named = token === null ? [] : [c.tenant + token.visitorId]
     if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
+    looked.add(c.body)
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
     const found = [...candidatesOf(c).visitors, ...nativeVisitors(c)]
@@ -186,8 +194,9 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     candidates(c) {
       const { token } = c.meta
       const learned = state.learned(c.familyId) ?? newLearned()
+      // Asked first: what is peeked at is handed out with the next line.
+      const blind = looked.has(c.body) && isBlind(c)
       const tokenVisitor = token === null ? null : known(c.tenant + token.visitorId)
-      const blind = isBlind(c)
       if (token !== null && !blind) {
         return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, learned, blind }
       }

@@ -55,6 +55,8 @@ export interface PartitionState {
   visitor(id: string): HeldVisitor | null | undefined
   /** What visits are compared with: a fresh copy. */
   known(id: string): VisitorState | null | undefined
+  /** The same to read only, and only until the next call that names the visitor. */
+  peek(id: string): VisitorState | null | undefined
   /** `HeldVisitor.survivor`. */
   survivor(id: string): string | null | undefined
   /** `mayHaveManyKeys` of its record. */
@@ -119,6 +121,8 @@ export function createState(visitorsMax: number): PartitionState {
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
   /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
   const unpacked = new Map<string, HeldVisitor>()
+  /** Peeked at and not handed out yet. */
+  const peeked = new Map<string, VisitorState>()
   let scratch = Buffer.alloc(4_096)
 
   function visitor(id: string): HeldVisitor | null | undefined {
@@ -140,6 +144,12 @@ export function createState(visitorsMax: number): PartitionState {
   function setVisitor(id: string, text: string | null): void {
     visitors.set(id, text)
     unpacked.delete(id)
+    peeked.delete(id)
+  }
+
+  function open(id: string): VisitorState | null | undefined {
+    const text = visitors.get(id)
+    return text === undefined || text === null ? text : unpackVisitor(stateIn(lent(text)))
   }
 
   function addToIndex(id: string, visitorId: string): void {
@@ -170,8 +180,15 @@ export function createState(visitorsMax: number): PartitionState {
   return {
     visitor,
     known(id) {
-      const text = visitors.get(id)
-      return text === undefined || text === null ? text : unpackVisitor(stateIn(lent(text)))
+      const ready = peeked.get(id)
+      if (ready === undefined) return open(id)
+      peeked.delete(id)
+      return ready
+    },
+    peek(id) {
+      const visitor = peeked.get(id) ?? open(id)
+      if (visitor) peeked.set(id, visitor)
+      return visitor
     },
     survivor(id) {
       const text = visitors.get(id)
@@ -224,6 +241,7 @@ export function createState(visitorsMax: number): PartitionState {
     },
     rest() {
       unpacked.clear()
+      peeked.clear()
     },
   }
 }

@@ -1,6 +1,7 @@
 // A partition's batch: what is asked for, and that nothing is decided without it.
 
 import t from 'tap'
+import type { TokenClaims } from '../../src/domain/identify.ts'
 import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
 import { createPartition } from '../../src/engine/partition.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
@@ -60,40 +61,59 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
   )
 })
 
-t.test('the id of an app does not come to lead to a visitor that it was only linked to by looks', async (t) => {
-  const { bytes: random } = rng(11)
+const LOOK = {
+  screenResolution: { value: [1080, 2424] },
+  timezone: { value: 'Europe/Prague' },
+  languages: { value: [['cs-CZ']] },
+  hardwareConcurrency: { value: 8 },
+  deviceMemory: { value: 8 },
+  fonts: { value: ['Roboto', 'Noto'] },
+  audio: { value: 124.04347527516074 },
+  webGlBasics: { value: { vendorUnmasked: 'ARM', rendererUnmasked: 'Mali-G715' } },
+}
+
+/** A partition that keeps everything in memory, for one visit at a time. */
+function openVisits(seed: number) {
+  const { bytes: random } = rng(seed)
   const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
   const partition = createPartition({
     ...{ partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 100 },
     ruleset: () => ruleset,
   })
   let seq = 0
-  function visit(ip: string, native: object, components: object) {
-    const atMs = AT + ++seq * 3_600_000
+  function visit(atMs: number, ip: string, body: object, token: TokenClaims | null = null) {
     const meta = { requestId: makeRequestId(atMs, random), acceptedAt: atMs, workspace: 'ws_a', env: 'test' } as const
-    const from = { keyKind: 'public', ip, headers: {}, tokenForged: false, token: null, replyTo: 'x' } as const
-    const body = { native: { platform: 'android', model: 'Pixel 9', ...native }, components }
+    const from = { keyKind: 'public', ip, headers: {}, tokenForged: false, token, replyTo: 'x' } as const
     const bytes = encodeIdentification({ ...meta, ...from }, Buffer.from(JSON.stringify(body)))
-    let wanted = partition.begin([{ seq, bytes }])
+    let wanted = partition.begin([{ seq: ++seq, bytes }])
     while (wanted.length > 0)
       wanted = partition.provide(wanted.map(({ kind, id }) => ({ kind, id, value: null }) as never))
-    return JSON.parse(partition.decide(new Set()).replies[0]?.body ?? '')
+    const { visitorId } = JSON.parse(partition.decide(new Set()).replies[0]?.body ?? '')
+    return { visitorId: visitorId as string }
   }
-  const look = {
-    screenResolution: { value: [1080, 2424] },
-    timezone: { value: 'Europe/Prague' },
-    languages: { value: [['cs-CZ']] },
-    hardwareConcurrency: { value: 8 },
-    deviceMemory: { value: 8 },
-    fonts: { value: ['Roboto', 'Noto'] },
-    audio: { value: 124.04347527516074 },
-    webGlBasics: { value: { vendorUnmasked: 'ARM', rendererUnmasked: 'Mali-G715' } },
-  }
-  const owner = visit('203.0.113.7', {}, look)
+  return { visit, random }
+}
+
+t.test('the id of an app does not come to lead to a visitor that it was only linked to by looks', async (t) => {
+  const { visit } = openVisits(11)
+  let hours = 0
+  const fromApp = (ip: string, native: object, components: object) =>
+    visit(AT + ++hours * 3_600_000, ip, { native: { platform: 'android', model: 'Pixel 9', ...native }, components })
+  const owner = fromApp('203.0.113.7', {}, LOOK)
   const vendorId = 'a7b64e53aac6fcb9'
-  const near = visit('203.0.113.7', { vendorId }, look)
+  const near = fromApp('203.0.113.7', { vendorId }, LOOK)
   t.equal(near.visitorId, owner.visitorId, 'linked by its looks')
-  const far = visit('198.51.100.7', { vendorId }, {})
+  const far = fromApp('198.51.100.7', { vendorId }, {})
   t.not(far.visitorId, owner.visitorId)
-  t.equal(visit('192.0.2.7', { vendorId }, {}).visitorId, far.visitorId, 'it leads to whom it came with first')
+  t.equal(fromApp('192.0.2.7', { vendorId }, {}).visitorId, far.visitorId, 'it leads to whom it came with first')
+})
+
+t.test('a genuine token brings back the visitor it names, whoever looks the same', async (t) => {
+  const { visit, random } = openVisits(13)
+  const other = visit(AT, '203.0.113.7', { components: LOOK })
+  const forgotten = makeVisitorId(random)
+  const token = { visitorId: forgotten, generation: 1, issuedAt: AT - 1_000 }
+  const back = visit(AT + 1_000, '203.0.113.7', { components: LOOK }, token)
+  t.not(back.visitorId, other.visitorId)
+  t.equal(back.visitorId, forgotten)
 })
