@@ -31,6 +31,8 @@ export interface FollowNeeds extends PassOnNeeds {
 
 const BATCH = { recordsMax: 64, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
 const RETRY_MS = 500
+/** How far behind the position may be where nobody was told anything: reading those records again does nothing. */
+const POSITION_MS_MAX = 1_000
 
 /** Until `signal` aborts; failures are reported and the same records are tried again. */
 export async function followEvents(needs: FollowNeeds, partition: number, signal: AbortSignal): Promise<void> {
@@ -47,24 +49,36 @@ export async function followEvents(needs: FollowNeeds, partition: number, signal
 async function followNext(needs: FollowNeeds, partition: number, signal: AbortSignal): Promise<void> {
   const { log, kv, clock } = needs
   const scope = partitionScope(partition)
-  let position = await firstPosition(needs, partition)
+  let stored = await firstPosition(needs, partition)
+  let position = stored
+  let storedAt = clock.monotonic()
+
+  async function store(): Promise<void> {
+    const guard = { source: DISPATCHER_POSITION, expect: stored, next: position }
+    const [moved] = await kv.commit([{ scope, guard }])
+    if (moved !== true) throw new Conflict('another dispatcher follows this partition')
+    stored = position
+    storedAt = clock.monotonic()
+  }
+
   while (!signal.aborted) {
     const records = await log.read('events', partition, position, BATCH, signal)
-    const next = records.at(-1)?.seq
-    if (next === undefined) continue
     const told: Told = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
     for (const record of decoded) await tellOf(needs, partition, record, told)
-    const kept = await withoutErased(kv, partition, told)
     const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
-    await passOn(needs, kept, clock.now(), erasures.length === 0)
-    // Last, so that what was stored above of the same visitor goes as well.
-    for (const erasure of erasures) await forgetVisitor(kv, scope, erasure)
-    const guard = { source: DISPATCHER_POSITION, expect: position, next }
-    const [moved] = await kv.commit([{ scope, guard }])
-    if (moved !== true) throw new Conflict('another dispatcher follows this partition')
-    position = next
+    const isQuiet = told.payloads.length === 0 && erasures.length === 0
+    if (!isQuiet) {
+      const kept = await withoutErased(kv, partition, told)
+      await passOn(needs, kept, clock.now(), erasures.length === 0)
+      // Last, so that what was stored above of the same visitor goes as well.
+      for (const erasure of erasures) await forgetVisitor(kv, scope, erasure)
+    }
+    position = records.at(-1)?.seq ?? position
+    const isDue = records.length === 0 || !isQuiet || clock.monotonic() - storedAt >= POSITION_MS_MAX
+    if (isDue && position !== stored) await store()
   }
+  if (position !== stored) await store()
 }
 
 /** A partition that is owned and was never followed is from before there were webhooks: what comes from now on is told. */
