@@ -244,6 +244,7 @@ async function startRoles(
       partitions,
       ingressId: processId,
       pendingMax: config['ingress.pendingMax'],
+      atEndOfTurn: setImmediate,
       decisionWaitMs: config['ingress.decisionWaitMs'],
       deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,
       retentionDays,

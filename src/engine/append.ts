@@ -10,6 +10,7 @@ import type { Dead } from './decided.ts'
 const RETRY_MS = 50
 const RETRY_MS_MAX = 2_000
 const TAIL = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
+const DURABLE = { recordsMax: 1, bytesMax: 1, waitMsMax: 100 }
 const packr = new Packr({ useRecords: false })
 
 /** Repeats `action` while the port is unavailable; anything else goes through. */
@@ -24,13 +25,13 @@ export async function persist<T>(clock: Clock, action: () => Promise<T>): Promis
   }
 }
 
-/** R2: appends one record of decisions behind `expectLast`, or throws Conflict when somebody else has appended. */
+/** R2: appends one record of decisions, or throws Conflict when somebody else has appended or what was decided was taken back. */
 export function appendFenced(
   log: Log,
   clock: Clock,
   partition: number,
   record: Uint8Array,
-  expectLast: Seq,
+  { expectLast, basis }: { readonly expectLast: Seq; readonly basis: number },
 ): Promise<Seq> {
   let unknown = false
   return persist(clock, async () => {
@@ -40,8 +41,24 @@ export function appendFenced(
       throw new Conflict(`events/${partition} has another successor of ${expectLast}`)
     }
     unknown = true
-    return await log.append('events', partition, [record], { expectLast })
+    return await log.append('events', partition, [record], { expectLast, basis })
   })
+}
+
+/** Waits until identifications up to `seq`, which were read at `basis`, are durable; throws Conflict when they were taken back. */
+export async function awaitDurable(
+  log: Log,
+  clock: Clock,
+  partition: number,
+  { seq, basis }: { readonly seq: Seq; readonly basis: number },
+): Promise<void> {
+  for (;;) {
+    const last = await persist(clock, () => log.last('identifications', partition))
+    // Asked last: others may have been given the same places since.
+    if (log.basis() !== basis) throw new Conflict('what was decided was taken back')
+    if (last >= seq) return
+    await persist(clock, () => log.read('identifications', partition, seq - 1, DURABLE))
+  }
 }
 
 /** Puts what could not be decided aside, with its bytes; at least once. */

@@ -3,12 +3,20 @@
 
 import { workerData } from 'node:worker_threads'
 import { openRandom } from '../lib/random.ts'
-import { createStepper, type Step, type StepResult } from './decider.ts'
+import { createStepper, type Performed, type Step } from './decider.ts'
 
 const { partitions, visitorsMax } = workerData as { partitions: number; visitorsMax: number }
 const monotonic = () => performance.now()
 const perform = createStepper({ partitions, visitorsMax, random: openRandom(), monotonic, now: Date.now })
 
-export default function step(task: Step): StepResult {
-  return perform(task)
+function attempt(step: Step): Performed {
+  try {
+    return perform(step)
+  } catch (failed) {
+    return { failed }
+  }
+}
+
+export default function performAll(steps: readonly Step[]): readonly Performed[] {
+  return steps.map(attempt)
 }

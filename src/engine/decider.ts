@@ -45,6 +45,9 @@ export interface StepResult {
   readonly checkpoint?: Checkpoint
 }
 
+/** What became of a step of several that were asked for together: the others are performed whether it fails or not. */
+export type Performed = StepResult | { readonly failed: unknown }
+
 export interface StepperNeeds {
   readonly partitions: number
   readonly random: RandomBytes

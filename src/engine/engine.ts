@@ -11,7 +11,7 @@ import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { appendDead, appendFenced, persist } from './append.ts'
+import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
 import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
 import type { Decider } from './decider.ts'
@@ -85,6 +85,7 @@ type Patience = ReturnType<typeof createPatience>
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
   const { log, kv, decider, recent, clock, counters } = needs
+  const basis = log.basis()
   const chunks = openNonceChunks(kv, clock, partition)
   let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
   const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
@@ -107,8 +108,10 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     to: Seq,
   ): Promise<void> {
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
-    await appendDead(log, clock, partition, decided.dead, batch)
     const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
+    // Before the decisions: where these fail, what was decided must be there to be decided again.
+    if (news.length > 0 || decided.dead.length > 0) await awaitDurable(log, clock, partition, { seq: to, basis })
+    await appendDead(log, clock, partition, decided.dead, batch)
     if (news.length > 0) {
       const announced = await persist(clock, () => announce(kv, partition, news, seq))
       if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
@@ -116,7 +119,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     const effects: RecordEffects[] = []
     for (const [i, record] of decided.records.entries()) {
       const after = seq
-      seq = await appendFenced(log, clock, partition, record, after)
+      seq = await appendFenced(log, clock, partition, record, { expectLast: after, basis })
       counters.decided(partition, after, seq, must(decided.counted[i], 'counts of a record'))
       recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
       effects.push({ seq, events: decided.effects[i] ?? [], erased: [] })
@@ -148,6 +151,8 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         {
           recordsMax: patience.recordsMax(),
           bytesMax: BATCH_BYTES_MAX,
+          // R2: decided as soon as they are submitted; their decisions are durable only behind them.
+          submitted: true,
           waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
         },
         signal,

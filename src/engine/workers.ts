@@ -1,10 +1,11 @@
 // The engine's threads: an array of one-thread Piscina pools. A partition always goes to the same slot, because its decoded
-// state lives in that thread.
+// state lives in that thread. Steps of all partitions of a slot that are asked for in one turn are one task.
 
 import { Piscina } from 'piscina'
 import type { IpData } from '../ipintel/addresses.ts'
+import { must } from '../lib/must.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
-import { createDecider, type Decider, type Step, type StepResult, type Task } from './decider.ts'
+import { createDecider, type Decider, type Performed, type Step, type StepResult, type Task } from './decider.ts'
 import { type ListFeed, newToldLists, type ToldLists } from './list-feed.ts'
 import { type CounterFeed, newToldCounters, noteStep, type ToldCounters } from './velocity/feed.ts'
 
@@ -22,7 +23,7 @@ export interface WorkersConfig {
 }
 
 /** A pool of one thread for each slot. */
-export type Threads = readonly Piscina<Step, StepResult>[]
+export type Threads = readonly Piscina<readonly Step[], readonly Performed[]>[]
 
 export interface Workers {
   readonly decider: Decider
@@ -30,9 +31,23 @@ export interface Workers {
 }
 
 const YOUNG_MB = 96
+const NO_NEWS = { snapshots: [], lists: [] } as const
+
+interface Asked {
+  readonly task: Task
+  readonly resolve: (result: StepResult) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** One is performed while the next is gathered and posted: the thread need not wait for us between them. */
+const TASKS_POSTED_MAX = 2
 
 interface Slot {
-  pool: Piscina<Step, StepResult>
+  pool: Threads[number]
+  /** Steps that go with the next task. */
+  asked: Asked[]
+  posted: number
+  isScheduled: boolean
   /** Revisions the thread was told, by workspace and environment. */
   readonly told: Map<string, number>
   lists: ToldLists
@@ -40,14 +55,13 @@ interface Slot {
   counters: ToldCounters
 }
 
-function openPool(config: WorkersConfig): Piscina<Step, StepResult> {
-  return new Piscina<Step, StepResult>({
+function openPool(config: WorkersConfig): Threads[number] {
+  return new Piscina<readonly Step[], readonly Performed[]>({
     filename: config.workerUrl,
     minThreads: 1,
     maxThreads: 1,
-    // One step of each partition is posted ahead, so that the thread need not wait for us between two of them, and none
-    // ever stands in the pool's own queue.
-    concurrentTasksPerWorker: config.partitions,
+    // None ever stands in the pool's own queue.
+    concurrentTasksPerWorker: TASKS_POSTED_MAX,
     // Parked on an atomic, a thread takes all steps that wait and answers none before the last of them is done.
     atomics: 'disabled',
     idleTimeout: Number.POSITIVE_INFINITY,
@@ -75,7 +89,8 @@ export function openWorkers(
   threads: Threads = startThreads(config),
 ): Workers {
   const fresh = (pool: Threads[number]): Slot => ({
-    ...{ pool, told: new Map(), lists: newToldLists(), toldIpData: null },
+    ...{ pool, asked: [], posted: 0, isScheduled: false },
+    ...{ told: new Map(), lists: newToldLists(), toldIpData: null },
     counters: newToldCounters(),
   })
   const slots: Slot[] = threads.map(fresh)
@@ -96,23 +111,51 @@ export function openWorkers(
     return result
   }
 
-  async function performNow(task: Task): Promise<StepResult> {
+  function performNow(task: Task): Promise<StepResult> {
     const slot = slotOf(task.partition)
-    const { pool } = slot
-    // The pool's own way to end a task, a signal, would keep it from posting a step while another one runs.
+    return new Promise((resolve, reject) => {
+      slot.asked.push({ task, resolve, reject })
+      schedule(slot)
+    })
+  }
+
+  function schedule(slot: Slot): void {
+    if (slot.isScheduled || slot.asked.length === 0 || slot.posted >= TASKS_POSTED_MAX) return
+    slot.isScheduled = true
+    setImmediate(() => {
+      slot.isScheduled = false
+      void post(slot)
+    })
+  }
+
+  async function post(slot: Slot): Promise<void> {
+    const { pool, asked } = slot
+    slot.asked = []
+    slot.posted++
+    // The pool's own way to end a task, a signal, would keep it from posting another one meanwhile.
     const watchdog = setTimeout(() => replace(slot, pool), config.stepMsMax)
     try {
-      const transferList = task.do === 'begin' ? [task.batch] : []
+      const transferList = asked.flatMap(({ task }) => (task.do === 'begin' ? [task.batch] : []))
       // What is new goes with the first step that is posted after it, or another partition would decide by the old.
       const told = { snapshots: news(slot), lists: listNews(slot.lists), ...ipNews(slot), ...counted(slot) }
-      noteStep(slot.counters, task)
-      return await pool.run({ ...task, ...told }, { transferList })
+      for (const { task } of asked) noteStep(slot.counters, task)
+      const steps = asked.map(({ task }, i): Step => (i === 0 ? { ...task, ...told } : { ...task, ...NO_NEWS }))
+      const performed = await pool.run(steps, { transferList })
+      const [first] = performed
+      if (first !== undefined && 'failed' in first) forgetTold(slot)
+      asked.forEach(({ resolve, reject }, i) => {
+        const one = must(performed[i], 'an answer for each step')
+        if ('failed' in one) reject(one.failed)
+        else resolve(one)
+      })
     } catch (error) {
       // The thread and what it was told are gone, or cannot be trusted.
       if (slot.pool === pool) forgetTold(slot)
-      throw error
+      for (const { reject } of asked) reject(error)
     } finally {
       clearTimeout(watchdog)
+      slot.posted--
+      schedule(slot)
     }
   }
 

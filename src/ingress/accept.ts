@@ -17,7 +17,7 @@ import { encodeIdentification } from '../records/identification.ts'
 import type { Decided, Settled, Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
-  readonly log: Pick<Log, 'append'>
+  readonly log: Pick<Log, 'append' | 'pipelined'>
   readonly waiting: Waiting
   readonly clock: Clock
   readonly random: RandomBytes
@@ -29,6 +29,8 @@ export interface AcceptNeeds {
   readonly pendingMax: number
   /** Why nothing can be accepted now (disk, log), or null. */
   readonly refusal: () => string | null
+  /** As `BatchLimits` has it. */
+  readonly atEndOfTurn?: (run: () => void) => void
 }
 
 export interface Incoming {
@@ -44,7 +46,8 @@ export interface Incoming {
 }
 
 const RETRY_AFTER_SECONDS = 1
-const BATCH = { itemsMax: 256, bytesMax: APPEND_BYTES_MAX, inFlightMax: 1 }
+/** Where one append must be answered before the next, what comes meanwhile shares it. */
+const IN_FLIGHT_MAX = { pipelined: 64, oneByOne: 1 }
 const NONCES_MAX = 500_000
 
 const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, string> =>
@@ -58,8 +61,13 @@ export type Accept = (incoming: Incoming, decided: Decided, expired: (requestId:
 
 export function createAccept(needs: AcceptNeeds): Accept {
   const { log, waiting, clock, partitions } = needs
+  const { atEndOfTurn } = needs
+  const inFlightMax = log.pipelined ? IN_FLIGHT_MAX.pipelined : IN_FLIGHT_MAX.oneByOne
+  const limits = { itemsMax: 256, bytesMax: APPEND_BYTES_MAX, inFlightMax, ...(atEndOfTurn ? { atEndOfTurn } : {}) }
+  // The decisions follow at once, and share the flush.
+  const patient = log.pipelined
   const appends: Batcher<Uint8Array>[] = Array.from({ length: partitions }, (_, partition) =>
-    createBatcher((records) => log.append('identifications', partition, records), BATCH),
+    createBatcher((records) => log.append('identifications', partition, records, { patient }), limits),
   )
   // A repeat of a nonce must meet its first in the same partition even when its body would lead elsewhere.
   const nonceRoutes = createRecentMap<number>(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)

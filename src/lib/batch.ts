@@ -1,5 +1,5 @@
 // Natural batching: items are gathered while the previous batch is being written, and every caller waits for its own.
-// No timer: an idle writer takes a single item at once.
+// No timer: an idle writer takes what came in one turn at once.
 
 export interface Batcher<T> {
   /** Resolves when the batch that held the item is written; rejects with the writer's error. */
@@ -27,9 +27,12 @@ export interface BatchLimits {
   readonly itemsMax: number
   readonly bytesMax: number
   readonly inFlightMax: number
+  /** Runs what it is given when the turn is over, whose items share a batch. Default: the microtask. */
+  readonly atEndOfTurn?: (run: () => void) => void
 }
 
 export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown>, limits: BatchLimits): Batcher<T> {
+  const { atEndOfTurn = queueMicrotask } = limits
   const waiting: Batch<T>[] = []
   let writing = 0
   let size = 0
@@ -58,8 +61,8 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
         batch = createBatch<T>()
         waiting.push(batch)
         // The write starts after this turn, so that everything that arrived in it shares the batch.
-        if (writing < limits.inFlightMax && waiting.length === 1)
-          queueMicrotask(() => {
+        if (writing < limits.inFlightMax)
+          atEndOfTurn(() => {
             if (writing < limits.inFlightMax) void writeNext()
           })
       }

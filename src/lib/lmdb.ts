@@ -30,6 +30,8 @@ export interface LmdbConfig {
 export interface LmdbWrite {
   /** What it may add on disk, in bytes; see `diskBytes`. */
   readonly bytes: number
+  /** Others are about to come that it shares a transaction with: it waits `PATIENCE_MS` for one that does not wait. */
+  readonly patient?: boolean
   /**
    * Puts and removes, synchronously. Reads see the last transaction without the earlier writes of this group.
    * What it throws rejects this write alone, so it must throw before its first put.
@@ -70,6 +72,7 @@ interface Waiting {
 }
 
 const GROUP_BYTES_MAX = 16 * 1024 * 1024
+const PATIENCE_MS = 10
 /** A value that fills more of a page than this gets pages of its own. */
 const IN_LEAF_SHARE_MAX = 0.46
 /** How full pages are that split in the middle as they grow. */
@@ -93,6 +96,9 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   let liveBytes = usedBytes(db)
   let groups = 0
   let scheduled = false
+  /** One of those that wait is not patient, or has been long enough. */
+  let urgent = false
+  let patience: NodeJS.Timeout | null = null
   let committing = false
   let broken: Error | null = null
   let closed = false
@@ -105,14 +111,25 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
 
   const schedule = () => {
     if (scheduled || committing || held || waiting.length === 0) return
+    if (!urgent) {
+      patience ??= setTimeout(hurry, PATIENCE_MS)
+      return
+    }
     scheduled = true
     setImmediate(flush)
+  }
+
+  const hurry = () => {
+    patience = null
+    urgent = waiting.length > 0
+    schedule()
   }
 
   const flush = () => {
     scheduled = false
     groups += 1
     const group = takeGroup(waiting)
+    urgent = waiting.some(({ write }) => write.patient !== true)
     const written: Waiting[] = []
     committing = true
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
@@ -170,6 +187,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       pendingBytes -= write.bytes
       reject(failure)
     }
+    urgent = false
     config.onFailure?.()
     proceed()
   }
@@ -257,6 +275,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       new Promise((resolve, reject) => {
         pendingBytes += write.bytes
         waiting.push({ write, resolve, reject })
+        urgent ||= write.patient !== true
         schedule()
       }),
     usage: () => ({ bytes: liveBytes, bytesMax: config.bytesMax }),
@@ -271,6 +290,8 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       if (closed) return
       closed = true
       await compacting?.catch(() => undefined)
+      if (patience !== null) clearTimeout(patience)
+      hurry()
       await idle()
       await db.close()
     },

@@ -207,6 +207,10 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
       await step
     },
 
+    // What others read is durable here.
+    basis: () => 0,
+    pipelined: false,
+
     async last(topic, partition) {
       const { base, lastSeq } = await find(topic, partition).look()
       return seqOf(base, lastSeq)

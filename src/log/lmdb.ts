@@ -49,7 +49,12 @@ interface Partition {
   tail: Tail
   readonly slab: Slab
   trimming: Promise<void>
-  readonly readers: Set<() => void>
+  readonly readers: Set<Reader>
+}
+
+interface Reader {
+  readonly submitted: boolean
+  readonly wake: () => void
 }
 
 /**
@@ -67,9 +72,14 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     bytesMax: config.bytesMax,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
     onFailure: () => {
-      for (const p of [...partitions.values()].flat()) Object.assign(p, readCounters(p))
+      basis += 1
+      for (const p of [...partitions.values()].flat()) {
+        Object.assign(p, readCounters(p))
+        p.tail = openTail(p.last, tailBytesMax)
+      }
     },
   })
+  let basis = 0
   // Reused for every key: lmdb copies keys out before put, remove and get return.
   const scratch = Buffer.alloc(KEY_BYTES)
 
@@ -142,17 +152,27 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     return found
   }
 
-  const waitForRecord = async (p: Partition, ms: number, signal?: AbortSignal) => {
+  const waitForRecord = async (p: Partition, submitted: boolean, ms: number, signal?: AbortSignal) => {
     const woken = new AbortController()
     const wake = () => woken.abort()
-    p.readers.add(wake)
+    const reader = { submitted, wake }
+    p.readers.add(reader)
     signal?.addEventListener('abort', wake)
     try {
       await clock.sleep(ms, woken.signal)
     } finally {
-      p.readers.delete(wake)
+      p.readers.delete(reader)
       signal?.removeEventListener('abort', wake)
     }
+  }
+
+  const wakeReaders = (p: Partition, submitted: boolean) => {
+    for (const reader of p.readers) if (reader.submitted === submitted) reader.wake()
+  }
+
+  const readUpTo = (p: Partition, from: Seq, upTo: Seq, limits: ReadLimits): LogRecord[] => {
+    if (p.tail.covers(from)) return p.tail.take(from, limits, upTo)
+    return p.durable > from ? readDisk(p, from, limits) : []
   }
 
   const trimTo = async (p: Partition, upTo: Seq) => {
@@ -183,6 +203,8 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const p = find(topic, partition)
       checkRecords(records)
       const bytes = diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
+      if (opts.basis !== undefined && opts.basis !== basis)
+        throw new Conflict('what this append builds on was taken back')
       if (opts.expectLast !== undefined && opts.expectLast !== p.last) {
         throw new Conflict(`${p.name} is at ${p.last}, not at ${opts.expectLast}`)
       }
@@ -192,30 +214,40 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const entry = p.slab.pack(records)
       p.last += records.length
       const last = p.last
-      await env.submit({
+      for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
+      const durable = env.submit({
         bytes,
+        patient: opts.patient === true,
         apply() {
           env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
         },
         done() {
-          for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
           p.durable = last
-          for (const wake of p.readers) wake()
+          wakeReaders(p, false)
         },
       })
+      wakeReaders(p, true)
+      await durable
       return last
     },
+
+    basis: () => basis,
+    pipelined: true,
 
     async read(topic, partition, after, limits, signal) {
       const p = find(topic, partition)
       checkLimits(after, limits)
+      const { submitted = false } = limits
       const deadline = clock.monotonic() + limits.waitMsMax
       while (!signal?.aborted && !closed) {
         const from = Math.max(after, p.floor)
-        if (p.durable > from) return p.tail.covers(from) ? p.tail.take(from, limits) : readDisk(p, from, limits)
+        const upTo = submitted ? p.last : p.durable
+        const found = upTo > from ? readUpTo(p, from, upTo, limits) : []
+        if (found.length > 0) return found
         const waitMs = deadline - clock.monotonic()
         if (waitMs <= 0) break
-        await waitForRecord(p, waitMs, signal)
+        // Submitted records that have left the tail can be read when they are durable.
+        await waitForRecord(p, submitted && upTo <= from, waitMs, signal)
       }
       return []
     },
@@ -224,7 +256,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const p = find(topic, partition)
       if (!Number.isSafeInteger(seq) || seq <= p.floor || seq > p.durable) return null
       const one = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
-      const [record] = p.tail.covers(seq - 1) ? p.tail.take(seq - 1, one) : readDisk(p, seq - 1, one)
+      const [record] = readUpTo(p, seq - 1, p.durable, one)
       return record?.seq === seq ? record : null
     },
 
@@ -262,7 +294,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
         apply: () => env.put(key, packed.bytes as Buffer),
         done() {
           // Readers right behind the writer have it from there.
-          p.tail = openTail(p.durable, tailBytesMax)
+          p.tail = openTail(p.last, tailBytesMax)
         },
       })
     },
@@ -271,7 +303,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
 
     async close() {
       closed = true
-      for (const p of [...partitions.values()].flat()) for (const wake of p.readers) wake()
+      for (const p of [...partitions.values()].flat()) for (const { wake } of p.readers) wake()
       await env.close()
     },
   }

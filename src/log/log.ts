@@ -18,6 +18,20 @@ export interface ReadLimits {
   readonly bytesMax: number
   /** How long to wait for a first record when there is none; 0 answers at once. */
   readonly waitMsMax: number
+  /**
+   * Also records whose append is not answered yet, where writer and reader share a process: whoever reads them tells nobody of them
+   * before an append with the `basis` they were read at has succeeded.
+   */
+  readonly submitted?: boolean
+}
+
+export interface AppendOptions {
+  /** The fence: the append fails with Conflict unless this is the partition's last seq. */
+  readonly expectLast?: Seq
+  /** Fails with Conflict unless this still is `basis()`: what was submitted before it and not answered was not taken back. */
+  readonly basis?: number
+  /** Another append that does not wait is about to follow: this one may wait some milliseconds to share its flush. */
+  readonly patient?: boolean
 }
 
 /** A backend with a smaller message limit packs below it; no backend takes a larger record. */
@@ -29,15 +43,13 @@ export const APPEND_BYTES_MAX = 1_000_000
 export interface Log {
   /**
    * Appends all records or none, in order, and resolves with the seq of the last one when they are durable.
-   * `expectLast` is the fence: the append fails with Conflict unless it equals the partition's last seq.
    * Fails with Full when there is no room (nothing written) and Unavailable when the outcome is unknown.
    */
-  append(
-    topic: Topic,
-    partition: number,
-    records: readonly Uint8Array[],
-    opts?: { readonly expectLast?: Seq },
-  ): Promise<Seq>
+  append(topic: Topic, partition: number, records: readonly Uint8Array[], opts?: AppendOptions): Promise<Seq>
+  /** Whether appends keep the order in which they are submitted, so that nobody need wait for one before the next. */
+  readonly pipelined: boolean
+  /** Another number whenever submitted records were taken back because their append failed. Those appended later are durable later. */
+  basis(): number
   /**
    * Records with seq > `after`, in order; empty when none came within `waitMsMax` or when `signal` aborted. A batch may hold
    * fewer than its limits allow. With `waitMsMax` 0 an empty answer means that there is none. May fail with Unavailable.

@@ -1,13 +1,13 @@
-// The newest durable records of one partition, in memory, so that a reader right behind the writer needs no disk.
+// The newest records of one partition, in memory, so that a reader right behind the writer needs no disk.
 import type { LogRecord, ReadLimits, Seq } from './log.ts'
 
 export interface Tail {
-  /** Takes the next durable record; its seq must be above all earlier ones. */
+  /** Takes the next record; its seq must be above all earlier ones. */
   push(record: LogRecord): void
-  /** True when every durable record above `after` is here. */
+  /** True when every record above `after` is here. */
   covers(after: Seq): boolean
-  /** The records above `after` that keep the limits; at least one when there is one. */
-  take(after: Seq, limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>): LogRecord[]
+  /** The records above `after` and not above `upTo`, by default all, that keep the limits; at least one when there is one. */
+  take(after: Seq, limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>, upTo?: Seq): LogRecord[]
 }
 
 /** What an entry costs besides its bytes. */
@@ -53,12 +53,12 @@ export function openTail(from: Seq, bytesMax: number): Tail {
       evict()
     },
     covers: (after) => after >= missingUpTo,
-    take(after, { recordsMax, bytesMax: mostBytes }) {
+    take(after, { recordsMax, bytesMax: mostBytes }, upTo = Number.POSITIVE_INFINITY) {
       const found: LogRecord[] = []
       let sum = 0
       for (let index = firstAfter(after); found.length < recordsMax; index += 1) {
         const record = records[index]
-        if (!record) break
+        if (!record || record.seq > upTo) break
         sum += record.bytes.length
         if (found.length > 0 && sum > mostBytes) break
         found.push(record)

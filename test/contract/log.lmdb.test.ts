@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Full, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
-import type { Log } from '../../src/log/log.ts'
+import type { Log, LogRecord } from '../../src/log/log.ts'
 import { type LogConfig, openLog } from '../../src/log/open.ts'
 import { startChild } from '../helpers/child.ts'
 import { sized } from '../helpers/depth.ts'
@@ -16,6 +16,7 @@ import { logContract } from './log.ts'
 const WHOLE = sized({ quick: false, usual: true, long: true })
 const KILLS = sized({ quick: 1, usual: 2, long: 5 })
 const CHILD = join(import.meta.dirname, 'storage.child.js')
+const texts = (records: readonly LogRecord[]) => records.map(({ bytes }) => Buffer.from(bytes).toString())
 const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
 
 function tempDir(t: Test): string {
@@ -64,6 +65,38 @@ t.test('a record in flight is not readable', async (t) => {
   t.equal(await log.at('events', 0, 1), null)
   await appending
   t.equal((await log.read('events', 0, 0, ALL)).length, 1)
+  await log.close()
+})
+
+t.test('a record in flight is read by who asks for what is submitted, in any memory', async (t) => {
+  for (const tailBytesMax of [0, 1_000_000]) {
+    const log = await openLog(configFor(tempDir(t), { tailBytesMax }))
+    const submitted = { ...ALL, submitted: true, waitMsMax: 10_000 }
+    const reading = log.read('events', 0, 0, submitted)
+    let isDurable = false
+    const appending = log.append('events', 0, [Buffer.from('x'), Buffer.from('y')]).then(() => {
+      isDurable = true
+    })
+    const found = await reading
+    t.equal(isDurable, tailBytesMax === 0, 'before it is durable, where it is kept in memory')
+    t.same(texts(found), ['x', 'y'])
+    t.same(await log.read('events', 0, must(found.at(-1)).seq, { ...submitted, waitMsMax: 0 }), [])
+    await appending
+    t.same(texts(await log.read('events', 0, 0, ALL)), ['x', 'y'])
+    await log.close()
+  }
+})
+
+t.test('an append that waits for others shares their flush, and is written without them', async (t) => {
+  const log = await openLog(configFor(tempDir(t)))
+  const order: string[] = []
+  const patient = log.append('identifications', 0, [Buffer.from('a')], { patient: true }).then(() => order.push('a'))
+  const other = log.append('events', 0, [Buffer.from('b')]).then(() => order.push('b'))
+  await Promise.all([patient, other])
+  t.same(order, ['a', 'b'], 'in the order in which they came')
+  await log.append('identifications', 0, [Buffer.from('c')], { patient: true })
+  t.same(texts(await log.read('identifications', 0, 0, ALL)), ['a', 'c'])
+  void log.append('identifications', 1, [Buffer.from('d')], { patient: true })
   await log.close()
 })
 
@@ -212,6 +245,7 @@ if (WHOLE) {
       writtenAfter: 20,
       failures: true,
       unhandled: 0,
+      takenBack: true,
     })
   })
 }

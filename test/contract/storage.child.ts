@@ -4,7 +4,7 @@ import { writeSync } from 'node:fs'
 import { openKv } from '../../src/kv/open.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { claimDataFolder } from '../../src/lib/data-folder.ts'
-import { Full, Unavailable } from '../../src/lib/failures.ts'
+import { Conflict, Full, Unavailable } from '../../src/lib/failures.ts'
 import { openLog } from '../../src/log/open.ts'
 
 const [role, dataDir = ''] = process.argv.slice(2)
@@ -76,6 +76,7 @@ async function appendUntilFull(): Promise<void> {
   // Past its file size limit a process gets this signal; ignored, the write fails instead.
   process.on('SIGXFSZ', () => undefined)
   const opened = await log()
+  const basis = opened.basis()
   const kept: number[] = []
   const failures: unknown[] = []
   const appendAll = async (from: number) => {
@@ -101,6 +102,8 @@ async function appendUntilFull(): Promise<void> {
   const consistentWhenFull = await stored()
   print('full')
   await once(process.stdin, 'data')
+  const based = opened.append('events', 0, [Buffer.alloc(1, 1)], { basis })
+  const takenBack = await based.catch((error: unknown) => error instanceof Conflict)
   // The fence forgot what failed: the last record that exists is the one to follow.
   await opened.append('events', 0, [Buffer.alloc(1, 1)], { expectLast: await opened.last('events', 0) })
   kept.push(1)
@@ -113,6 +116,7 @@ async function appendUntilFull(): Promise<void> {
       writtenAfter: kept.length - before,
       failures: failures.every((error) => error instanceof Unavailable || error instanceof Full),
       unhandled,
+      takenBack,
     }),
   )
   await opened.close()

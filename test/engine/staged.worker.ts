@@ -1,7 +1,7 @@
 // A stand-in for the engine's thread: it tells the shared memory that comes as IP data of each step, says what IP data came with
 // it, and hangs when it is told to.
 
-import type { Step, StepResult } from '../../src/engine/decider.ts'
+import type { Performed, Step, StepResult } from '../../src/engine/decider.ts'
 
 /** A checkpoint of this partition never ends. */
 export const HANGING = 1
@@ -11,7 +11,9 @@ export const IMAGE_BYTES = 8
 const nap = new Int32Array(new SharedArrayBuffer(4))
 let steps: Int32Array | null = null
 
-export default function perform(step: Step): StepResult {
+export default (all: readonly Step[]): readonly Performed[] => all.map(perform)
+
+function perform(step: Step): StepResult {
   while (step.do === 'checkpoint' && step.partition === HANGING) Atomics.wait(nap, 0, 0, 100)
   if (step.do === 'checkpoint') return { checkpoint: { dirty: [], matches: [], nonces: null } }
   const [image] = step.ipData?.images ?? []

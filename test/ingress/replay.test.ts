@@ -57,6 +57,7 @@ function openIngress() {
   })
   startIngress({
     log: {
+      pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {
         for (const bytes of records) {
           const seq = ++counted.appended

@@ -23,13 +23,17 @@ async function checkStored({ raw, decided, problem }: Facts): Promise<void> {
     string,
     { readonly event: DecidedEvent; readonly seen: (readonly [at: number, visitor: number])[] }
   >()
+  // Of those who left as well: of two events of one millisecond, either may be taken out for the one that leaves.
+  const latest = new Map<string, number>()
   for (const event of decided.events()) {
     const { counted } = event.item
-    // Whoever is erased takes with it what it was counted for.
-    if (counted === undefined || decided.erasureOf(visitorOf(event.item)) !== undefined) continue
+    if (counted === undefined) continue
     const { at, ipKey, linkedKey, visitor } = unpackCounted(counted)
     for (const key of linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]) {
       const name = `${event.partition} ${key}`
+      latest.set(name, Math.max(at, latest.get(name) ?? 0))
+      // Whoever is erased takes with it what it was counted for.
+      if (decided.erasureOf(visitorOf(event.item)) !== undefined) continue
       const seen = held.get(name)?.seen ?? []
       held.set(name, { event, seen })
       seen.push([at, visitor])
@@ -38,7 +42,7 @@ async function checkStored({ raw, decided, problem }: Facts): Promise<void> {
   for (const [name, { event, seen }] of held) {
     const [, key] = name.split(' ') as [string, string]
     const [stored] = await raw.kv.get<[number, Uint8Array]>(partitionScope(event.partition), [[VELOCITY, key]])
-    const at = Math.max(...seen.map(([time]) => time))
+    const at = latest.get(name) ?? 0
     const visitors = new Set<number>()
     let events = 0
     if (stored) {

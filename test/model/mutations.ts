@@ -82,6 +82,15 @@ export const MUTATIONS: readonly Mutation[] = [
       append: (topic, partition, records) => log.append(topic, partition, records),
     })),
   },
+  {
+    rule: 'R2',
+    what: 'decisions outlive the identifications they were made on',
+    seed: 4,
+    tamper: onLog('engine', (log) => ({
+      append: (topic, partition, records, { basis: _, ...opts } = {}) => log.append(topic, partition, records, opts),
+      basis: () => 0,
+    })),
+  },
   { rule: 'R2', what: 'the checkpoint has no guard', seed: 2, tamper: onKv('engine', unguarded(ENGINE_POSITION)) },
   {
     rule: 'R3',

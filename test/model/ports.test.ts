@@ -7,6 +7,7 @@ import { erasedId } from '../../src/records/erasures.ts'
 import { busContract } from '../contract/bus.ts'
 import { kvContract, UNSORTED } from '../contract/kv.ts'
 import { logContract } from '../contract/log.ts'
+import { bindEmbeddedLog } from './embedded-log.ts'
 import { createDirectHost } from './host.ts'
 import { BAD_ROW, bindClickHouse, createClickHouseStore, TOKENS_MAX } from './model-clickhouse.ts'
 import { bindKv, createKvStore } from './model-kv.ts'
@@ -16,6 +17,11 @@ for (const gap of [1, 3]) {
   logContract(t, `model, seqs ${gap} apart`, async () => {
     const store = createLogStore({ partitions: 2 })
     const open = () => bindLog(store, createDirectHost(), 'test', () => gap)
+    return { log: open(), reopen: async () => open() }
+  })
+  logContract(t, `model of the embedded log, seqs ${gap} apart`, async () => {
+    const store = createLogStore({ partitions: 2 })
+    const open = () => bindEmbeddedLog(store, createDirectHost(), 'test', () => gap)
     return { log: open(), reopen: async () => open() }
   })
 }

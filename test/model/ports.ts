@@ -25,6 +25,8 @@ export interface LogStore {
   side(topic: Topic, partition: number): Side
   /** Sees every trim before it happens. */
   onTrim: (topic: Topic, partition: number, gone: readonly StoredRecord[]) => void
+  /** Makes records durable and wakes who waits for them; they must be the partition's next. */
+  push(topic: Topic, partition: number, records: readonly StoredRecord[]): void
   /** Loses all that a partition holds; it goes on `ahead` above where it was. Tells what was lost. */
   lose(topic: Topic, partition: number, ahead: number): readonly StoredRecord[]
   bytes: number
@@ -41,9 +43,19 @@ export function createLogStore({ partitions }: { readonly partitions: number }):
     if (found === undefined) throw new RangeError(`no partition ${topic}/${partition}`)
     return found
   }
-  return {
+  const store: LogStore = {
     side,
     onTrim: () => undefined,
+    push(topic, partition, records) {
+      const its = side(topic, partition)
+      for (const record of records) {
+        its.last = record.seq
+        store.bytes += record.bytes.length
+        its.records.push(record)
+        its.archive.push(record)
+      }
+      for (const waiter of its.waiters.splice(0)) waiter.wake()
+    },
     lose(topic, partition, ahead) {
       const losing = side(topic, partition)
       const lost = losing.records
@@ -53,6 +65,7 @@ export function createLogStore({ partitions }: { readonly partitions: number }):
     },
     bytes: 0,
   }
+  return store
 }
 
 function firstAfter(records: readonly LogRecord[], after: Seq): number {
@@ -66,16 +79,30 @@ function firstAfter(records: readonly LogRecord[], after: Seq): number {
   return low
 }
 
-function take(side: Side, after: Seq, { recordsMax, bytesMax }: ReadLimits): LogRecord[] {
+export function takeFrom(records: readonly LogRecord[], after: Seq, { recordsMax, bytesMax }: ReadLimits): LogRecord[] {
   const found: LogRecord[] = []
   let bytes = 0
-  for (let i = firstAfter(side.records, after); i < side.records.length && found.length < recordsMax; i++) {
-    const record = side.records[i] as LogRecord
+  for (let i = firstAfter(records, after); i < records.length && found.length < recordsMax; i++) {
+    const record = records[i] as LogRecord
     bytes += record.bytes.length
     if (found.length > 0 && bytes > bytesMax) break
     found.push(record)
   }
   return found
+}
+
+/** The records in the places behind `last`. */
+export function placeAfter(
+  last: Seq,
+  records: readonly Uint8Array[],
+  gap: () => number,
+  more: Pick<StoredRecord, 'at' | 'by'>,
+): StoredRecord[] {
+  let seq = last
+  return records.map((bytes) => {
+    seq += gap()
+    return { seq, bytes, ...more }
+  })
 }
 
 /** `gap` says how far a seq is from the one before it, at least 1. */
@@ -95,14 +122,7 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
       const effect = () => {
         if (expectLast !== undefined && expectLast !== side.last)
           throw new Conflict(`${topic}/${partition} is at ${side.last}, not at ${expectLast}`)
-        for (const bytes of copies) {
-          side.last += gap()
-          store.bytes += bytes.length
-          const record = { seq: side.last, bytes, at: host.clock.monotonic(), by }
-          side.records.push(record)
-          side.archive.push(record)
-        }
-        for (const waiter of side.waiters.splice(0)) waiter.wake()
+        store.push(topic, partition, placeAfter(side.last, copies, gap, { at: host.clock.monotonic(), by }))
         return side.last
       }
       return host.call(`append ${topic}/${partition}`, effect, { twice: expectLast !== undefined, full: true })
@@ -114,7 +134,7 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
       while (!signal?.aborted && !closed) {
         let waiter: Waiter | null = null
         const found = await host.call(`read ${topic}/${partition}`, () => {
-          const records = take(side, after, limits)
+          const records = takeFrom(side.records, after, limits)
           if (records.length === 0) {
             waiter = createWaiter()
             side.waiters.push(waiter)
@@ -149,6 +169,8 @@ export function bindLog(store: LogStore, host: Host, by: string, gap: () => numb
       }
       return host.call(`trim ${topic}/${partition}`, effect, { twice: true })
     },
+    basis: () => 0,
+    pipelined: false,
     async last(topic, partition) {
       const side = find(topic, partition)
       return host.call(`last ${topic}/${partition}`, () => side.last)

@@ -10,6 +10,7 @@ import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
 import { openDecided } from './decided.ts'
 import { createDeployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
+import { bindEmbeddedLog } from './embedded-log.ts'
 import { createErasers, type Erased } from './erasers.ts'
 import { createExemptions } from './exempt.ts'
 import { createSimHost, NO_FAULTS } from './host.ts'
@@ -112,7 +113,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     const host = createSimHost(name, scheduler, () => faults, skewMs)
     scheduler.note(name, 'starts')
     const ports = {
-      log: bindLog(log, host, name, gap),
+      log: alone ? bindEmbeddedLog(log, host, name, gap) : bindLog(log, host, name, gap),
       kv: bindKv(kv, host, UNSORTED_COLLECTIONS),
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
       clickhouse: bindClickHouse(clickhouse, host),

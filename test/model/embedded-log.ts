@@ -1,0 +1,127 @@
+// The log of a process that has it to itself, as the embedded one is: what is submitted gets its place at once and can be read by
+// who asks for it, groups are written one after the other, and a failed one takes back everything that waits.
+
+import { Conflict, Unavailable } from '../../src/lib/failures.ts'
+import { checkRecords } from '../../src/log/checks.ts'
+import type { Log, LogRecord, Topic } from '../../src/log/log.ts'
+import { createWaiter, type Host, type Waiter } from './host.ts'
+import { bindLog, type LogStore, placeAfter, type StoredRecord, takeFrom } from './ports.ts'
+
+interface Write {
+  readonly topic: Topic
+  readonly partition: number
+  /** Where the partition must be for this to be its successor. */
+  readonly after: number
+  readonly records: readonly StoredRecord[]
+  readonly resolve: (last: number) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Pending {
+  records: StoredRecord[]
+  waiters: Waiter[]
+}
+
+export function bindEmbeddedLog(store: LogStore, host: Host, by: string, gap: () => number): Log {
+  const durable = bindLog(store, host, by, gap)
+  const pending = new Map<string, Pending>()
+  let waiting: Write[] = []
+  let committing = false
+  let closed = false
+  let basis = 0
+
+  function pendingOf(topic: Topic, partition: number): Pending {
+    const name = `${topic}/${partition}`
+    const known = pending.get(name) ?? { records: [], waiters: [] }
+    pending.set(name, known)
+    return known
+  }
+
+  const lastOf = (topic: Topic, partition: number): number =>
+    pendingOf(topic, partition).records.at(-1)?.seq ?? store.side(topic, partition).last
+
+  async function commit(): Promise<void> {
+    if (committing) return
+    committing = true
+    // Everything that came in the same turn shares a group.
+    await Promise.resolve()
+    while (waiting.length > 0) {
+      const group = waiting
+      waiting = []
+      try {
+        await host.call('commit log', () => write(group), { full: true })
+        for (const { topic, partition, records, resolve } of group) {
+          const its = pendingOf(topic, partition)
+          its.records = its.records.slice(records.length)
+          resolve(records.at(-1)?.seq ?? 0)
+        }
+      } catch (error) {
+        basis++
+        for (const its of pending.values()) its.records = []
+        for (const { reject } of [...group, ...waiting]) reject(error)
+        waiting = []
+      }
+    }
+    committing = false
+  }
+
+  function write(group: readonly Write[]): void {
+    for (const { topic, partition, after } of group) {
+      const own = group.find((one) => one.topic === topic && one.partition === partition)
+      const { last } = store.side(topic, partition)
+      if (own?.after === after && last !== after) throw new Unavailable('the file is not as it was left')
+    }
+    for (const { topic, partition, records } of group) store.push(topic, partition, records)
+  }
+
+  return {
+    ...durable,
+    append(topic, partition, records, opts = {}) {
+      return new Promise((resolve, reject) => {
+        checkRecords(records)
+        if (closed) throw new Unavailable('the log is closed')
+        const after = lastOf(topic, partition)
+        if (opts.basis !== undefined && opts.basis !== basis) throw new Conflict('what it builds on was taken back')
+        if (opts.expectLast !== undefined && opts.expectLast !== after)
+          throw new Conflict(`${topic}/${partition} is at ${after}, not at ${opts.expectLast}`)
+        const copies = records.map((bytes) => new Uint8Array(bytes))
+        const placed = placeAfter(after, copies, gap, { at: host.clock.monotonic(), by })
+        const its = pendingOf(topic, partition)
+        its.records.push(...placed)
+        for (const waiter of its.waiters.splice(0)) waiter.wake()
+        waiting.push({ topic, partition, after, records: placed, resolve, reject })
+        void commit()
+      })
+    },
+    basis: () => basis,
+    pipelined: true,
+    async read(topic, partition, after, limits, signal) {
+      if (limits.submitted !== true) return durable.read(topic, partition, after, limits, signal)
+      const deadline = host.clock.monotonic() + limits.waitMsMax
+      while (!signal?.aborted) {
+        const its = pendingOf(topic, partition)
+        let waiter: Waiter | null = null
+        const found = await host.call(`read ${topic}/${partition}`, (): LogRecord[] => {
+          const { records } = store.side(topic, partition)
+          const last = records.at(-1)?.seq ?? 0
+          const all = [...records, ...its.records.filter(({ seq }) => seq > last)]
+          const taken = takeFrom(all, after, limits)
+          if (taken.length === 0) {
+            waiter = createWaiter()
+            its.waiters.push(waiter)
+          }
+          return taken
+        })
+        const waitMs = deadline - host.clock.monotonic()
+        if (found.length > 0 || waitMs <= 0 || waiter === null) return found
+        await host.wait(waitMs, signal, waiter)
+      }
+      return []
+    },
+    async close() {
+      closed = true
+      await durable.close()
+      for (const { waiters } of pending.values()) for (const waiter of waiters.splice(0)) waiter.wake()
+    },
+  }
+}
