@@ -11,7 +11,7 @@ import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
 import { listErasing, readTombstone } from '../records/erasures.ts'
-import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { partitionScope, SINK_POSITION, visitorKey } from '../records/partitions.ts'
 import type { Original, Place, Sight } from '../records/sighting.ts'
 import { readMoved } from '../records/splits.ts'
 import { SIGNAL_COLUMNS } from './signal-columns.ts'
@@ -200,11 +200,27 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return { event: fromRow(Object.values(row) as unknown as Cells), partition: Number(row.log_partition) }
   }
 
+  /**
+   * Whether nobody can tell yet if a split came before the erasure of whose visit it was: the owner of the partition decides it. Behind
+   * the split the new visitor has a record, without it a tombstone.
+   */
+  async function isUnsettled({ workspace, env, identity, visitorId }: StoredEvent, to: string): Promise<boolean> {
+    const holder = identity.holder ?? visitorId
+    if (holder === to) return false
+    const home = homePartition(holder, needs.partitions)
+    if ((await readTombstone(needs.kv, home, workspace, env, holder)) === null) return false
+    // In this order: the checkpoint that has the tombstone has every split before it.
+    if ((await readTombstone(needs.kv, home, workspace, env, to)) !== null) return false
+    const [record] = await needs.kv.get(partitionScope(home), [visitorKey(workspace, env, to)])
+    return !record
+  }
+
   /** As a split has it: the log keeps what was decided, and ClickHouse may not have moved it yet. null: nobody's any more. */
   async function asMoved(event: StoredEvent): Promise<StoredEvent | null> {
     const [moved] = await readMoved(needs.kv, event.workspace, event.env, [event.requestId])
     if (moved == null) return event
     if (moved.isErased === true) return null
+    if (await isUnsettled(event, moved.to)) throw new Unavailable('whether this event was erased is being decided')
     const { holder: _, recorded: __, ...identity } = event.identity
     const { to, firstSeenAt, visit } = moved
     const ageSeconds = Math.max(0, Math.floor((event.timestamp - firstSeenAt) / 1000))

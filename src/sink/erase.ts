@@ -57,14 +57,14 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>,
 /** Resolves when no query shows rows of the visitor. Twice equals once. `isRepeated`: it may have been done halfway before. */
 export async function eraseRows(
   clickhouse: Pick<ClickHouse, 'insert' | 'patch' | 'query'>,
-  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor'>,
+  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor' | 'former'>,
   partition: number,
   deployment: string,
   isRepeated = false,
 ): Promise<void> {
-  const { workspace, env, visitorId, erasureId, at, survivor } = erasure
-  // Visits of an alias carry the name of the survivor, whose own erasure another partition may have executed before they came.
-  for (const visitor of survivor === undefined ? [visitorId] : [visitorId, survivor]) {
+  const { workspace, env, visitorId, erasureId, at, survivor, former = [] } = erasure
+  // Visits of an alias carry the name of the survivor it had, whose own erasure another partition may have executed before they came.
+  for (const visitor of survivor === undefined ? [visitorId] : [visitorId, survivor, ...former]) {
     await hideEvents(clickhouse, { workspace, env, visitorId: visitor })
     await clickhouse.patch(QUARANTINE_TABLE, `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
   }

@@ -13,32 +13,37 @@ const WINDOWS = { '5m': 300_000, '1h': 3_600_000, '24h': DAY_MS } as const
 const within = (times: readonly number[], at: number, windowMs: number): number =>
   times.filter((time) => time > at - windowMs && time <= at).length
 
+/** What is counted under one key. */
+interface Held {
+  readonly event: DecidedEvent
+  readonly latest: number
+  readonly seen: (readonly [at: number, visitor: number])[]
+}
+
 export async function checkCounters(facts: Facts): Promise<void> {
   await checkStored(facts)
   checkTold(facts)
 }
 
 async function checkStored({ raw, decided, problem }: Facts): Promise<void> {
-  const held = new Map<
-    string,
-    { readonly event: DecidedEvent; readonly seen: (readonly [at: number, visitor: number])[] }
-  >()
+  const held = new Map<string, Held>()
   for (const event of decided.events()) {
     const { counted } = event.item
-    // Whoever is erased takes with it what it was counted for.
-    if (counted === undefined || decided.erasureOf(visitorOf(event.item)) !== undefined) continue
+    if (counted === undefined) continue
     const { at, ipKey, linkedKey, visitor } = unpackCounted(counted)
     for (const key of linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]) {
       const name = `${event.partition} ${key}`
-      const seen = held.get(name)?.seen ?? []
-      held.set(name, { event, seen })
-      seen.push([at, visitor])
+      const { seen, latest }: Pick<Held, 'seen' | 'latest'> = held.get(name) ?? { seen: [], latest: 0 }
+      // Of those of one millisecond an erased visitor may leave its own and take another's.
+      held.set(name, { event, seen, latest: Math.max(latest, at) })
+      // Whoever is erased takes with it what it was counted for.
+      if (decided.erasureOf(visitorOf(event.item)) === undefined) seen.push([at, visitor])
     }
   }
-  for (const [name, { event, seen }] of held) {
+  for (const [name, { event, seen, latest: at }] of held) {
+    if (seen.length === 0) continue
     const [, key] = name.split(' ') as [string, string]
     const [stored] = await raw.kv.get<[number, Uint8Array]>(partitionScope(event.partition), [[VELOCITY, key]])
-    const at = Math.max(...seen.map(([time]) => time))
     const visitors = new Set<number>()
     let events = 0
     if (stored) {

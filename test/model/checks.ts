@@ -16,6 +16,7 @@ import {
   decodeErasure,
   decodeIdentification,
   decodeSplitting,
+  decodeUnnaming,
 } from '../../src/records/identification.ts'
 import { partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
@@ -96,7 +97,8 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
 
 const isCommand = (bytes: Uint8Array): boolean => {
   try {
-    return [decodeErasure, decodeAliasing, decodeSplitting, decodeAnnotation].some((decode) => decode(bytes) !== null)
+    const decoders = [decodeErasure, decodeAliasing, decodeSplitting, decodeUnnaming, decodeAnnotation]
+    return decoders.some((decode) => decode(bytes) !== null)
   } catch {
     return false
   }

@@ -56,15 +56,17 @@ export function createWatch(
   /** The sink may have executed it before it is answered. */
   const isErased = (requestId: string) =>
     decided.eventsOf(requestId).some(
-      ({ item, partition, cells }) =>
+      ({ item, cells }) =>
         decided.erasureOf(visitorOf(item)) !== undefined ||
+        decided.erasureOf(decided.ownerOf(item)) !== undefined ||
         // The event of an alias goes with the visitor it shows.
         decided.erasureOf(visitorOf(fromRow(cells() as Parameters<typeof fromRow>[0]))) !== undefined ||
+        // Whoever an alias stood for is erased with it, wherever that is decided first.
         decided
           .erasures()
           .some(
-            ({ erasure, ...by }) =>
-              by.partition === partition && erasure.env === item.env && erasure.survivor === item.visitorId,
+            ({ erasure: { env, survivor, former = [] } }) =>
+              env === item.env && [survivor, ...former].includes(item.visitorId),
           ),
     )
 
