@@ -89,7 +89,12 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
     ...stored.map(({ cells }) => asRow(cells, 'stored')),
     ...refused.map((cells) => asRow(cells, 'quarantined')),
   ]
-  const erased = decided.events().filter(({ item }) => isErased(decided.ownerOf(item)))
+  // Of an alias that was merged while its survivor was erased, the events that name that one go with it.
+  const shown = (cells: readonly unknown[]) => visitorOf(asRow(cells, 'erased').event)
+  const erased = decided.events().filter(({ item, cells }) => {
+    const owner = decided.ownerOf(item)
+    return isErased(owner) || (owner === visitorOf(item) && isErased(shown(cells())))
+  })
   const gone = new Set(erased.map(({ item }) => item.requestId))
   const left = kept.filter(({ event }) => !gone.has(event.requestId) && !isErased(visitorOf(event)))
   return [...left, ...erased.map(({ cells }) => asRow(cells(), 'erased'))]

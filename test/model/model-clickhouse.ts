@@ -80,7 +80,10 @@ function page(rows: readonly StoredRow[], params: Params): unknown[] {
 
 /** Whether a DELETE from this table takes the row. */
 const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boolean>> = {
-  events: (row, params) => isOf(row, params) && cellOf(row, 'visitor_id') === params.visitor,
+  events: (row, params) =>
+    isOf(row, params) &&
+    cellOf(row, 'visitor_id') === params.visitor &&
+    (params.own === undefined || holderOf(row) === params.own),
   quarantine({ cells }, { visitor }) {
     const refused = { cells: JSON.parse(String(cells[RAW])) as unknown[], by: '' }
     return cellOf(refused, 'visitor_id') === visitor || holderOf(refused) === visitor
@@ -100,6 +103,18 @@ function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): Sto
   const changes = { visitor_id: to, detail: JSON.stringify(detail), first_seen_at: first, total_visits }
   for (const [name, value] of Object.entries(changes)) cells[CELLS.get(name) as number] = value
   cells[CELLS.get('last_seen_at') as number] = cellOf(row, 'ts')
+  return { ...row, cells }
+}
+
+/** The same for one of quarantine. */
+function movedRefused(row: StoredRow, { visitor, to, ids }: Params): StoredRow {
+  const raw = String(row.cells[RAW])
+  const refused = { cells: JSON.parse(raw) as unknown[], by: '' }
+  const isMoved = (ids as readonly unknown[]).includes(cellOf(refused, 'request_id'))
+  const names = [String(cellOf(refused, 'visitor_id')), holderOf(refused)]
+  if (!isMoved || !names.includes(visitor)) return row
+  const cells = [...row.cells]
+  cells[RAW] = raw.replaceAll(String(names[0]), String(to)).replaceAll(String(visitor), String(to))
   return { ...row, cells }
 }
 
@@ -181,6 +196,16 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
           )
         }
         return host.call('update events', move, { twice: true })
+      }
+      if (sql.startsWith('UPDATE quarantine ')) {
+        const move = () => {
+          const rows = store.rows.get('quarantine') ?? []
+          store.rows.set(
+            'quarantine',
+            rows.map((row) => movedRefused(row, params)),
+          )
+        }
+        return host.call('update quarantine', move, { twice: true })
       }
       const deletes = DELETES[table]
       if (deletes === undefined || !sql.startsWith(`DELETE FROM ${table} `)) {

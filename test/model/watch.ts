@@ -151,6 +151,7 @@ export function createWatch(
       for (const { item } of decided.eventsBy(visitorOf({ env, visitorId }))) {
         // Somebody else's by now.
         if (peek(kv, tenantScope(workspace.id, env), movedKey(item.requestId)) !== undefined) continue
+        if (decided.ownerOf(item) !== visitorOf(item)) continue
         const event = await unlessRefused(events.byId(workspace.id, env, item.requestId))
         if (event !== null && event !== 'pending') shown(`the event ${item.requestId}`)
       }
