@@ -232,9 +232,13 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
   async function unlessErased<P extends Pick<Placed, 'event'>>(decided: P): Promise<P | null> {
     const event = await asMoved(decided.event)
     if (event === null) return null
-    const { workspace, env, visitorId } = event
-    const home = homePartition(visitorId, needs.partitions)
-    return (await readTombstone(needs.kv, home, workspace, env, visitorId)) === null ? { ...decided, event } : null
+    const { workspace, env, visitorId, identity } = event
+    // An alias may be erased before whom it was merged into.
+    for (const id of identity.holder === undefined ? [visitorId] : [visitorId, identity.holder]) {
+      const home = homePartition(id, needs.partitions)
+      if ((await readTombstone(needs.kv, home, workspace, env, id)) !== null) return null
+    }
+    return { ...decided, event }
   }
 
   async function find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null> {

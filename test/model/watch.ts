@@ -73,6 +73,16 @@ export function createWatch(
   const isMoved = (requestId: string) =>
     ENVS.some((env) => peek(kv, tenantScope(workspace.id, env), movedKey(requestId)) !== undefined)
 
+  /** Of somebody who was merged into it while it was erased: until that one is erased as well, behind its back. */
+  const isLeftTo = (requestId: string) =>
+    decided
+      .eventsOf(requestId)
+      .some(
+        ({ item, cells }) =>
+          visitorOf(fromRow(cells() as Parameters<typeof fromRow>[0])) !== visitorOf(item) &&
+          decided.erasureOf(decided.ownerOf(item)) === undefined,
+      )
+
   return {
     /** Whoever decided can be asked at the moment the answer leaves. */
     async onReply(requestId: string, body: string, reads: EventReads): Promise<void> {
@@ -146,7 +156,7 @@ export function createWatch(
       for (const filter of [{ visitorIds: [visitorId] }, {}]) {
         const page = await unlessRefused(events.page(workspace.id, env, filter, LISTED_MAX, null))
         for (const event of page?.events ?? [])
-          if (event.visitorId === visitorId) shown(`a list has ${event.requestId}`)
+          if (event.visitorId === visitorId && !isLeftTo(event.requestId)) shown(`a list has ${event.requestId}`)
       }
       for (const { item } of decided.eventsBy(visitorOf({ env, visitorId }))) {
         // Somebody else's by now.
