@@ -5,8 +5,10 @@ import { hash } from 'node:crypto'
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { COLUMNS } from '../../src/events/row.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
 import { erasedId } from '../../src/records/erasures.ts'
 import { QUARANTINE_COLUMNS } from '../../src/sink/insert.ts'
+import type { Rng } from '../helpers/rng.ts'
 import type { Host } from './host.ts'
 
 export interface StoredRow {
@@ -130,11 +132,19 @@ const countMoved = (rows: readonly StoredRow[], params: Params): number =>
 const seqsOf = ({ seqs }: ClickHouseStore, { home, low, high }: Params) =>
   [...(seqs.get(Number(home)) ?? [])].filter((seq) => seq >= Number(low) && seq <= Number(high)).map((seq) => ({ seq }))
 
-export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
+const CRASHES = 0.2
+const LATE = 0.3
+const LATE_MS_MAX = 2_000
+
+/** `crashes`: dice while it crashes in the middle of inserts, and is slow at others. */
+export function bindClickHouse(store: ClickHouseStore, host: Host, crashes: () => Rng | null = () => null): ClickHouse {
   return {
     tokenFirst: true,
     async insert(table, columns, lines, { token }) {
       const text = Buffer.from(lines).toString()
+      const dice = crashes()
+      const isTorn = dice?.chance(CRASHES) === true
+      if (dice?.chance(LATE)) await host.clock.sleep(dice.float() * LATE_MS_MAX)
       const effect = () => {
         const rows = text.split('\n').filter((line) => line !== '')
         const tokens = store.tokens.get(table) ?? []
@@ -162,7 +172,11 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         store.tokens.set(table, tokens)
         if (!tokens.includes(token) && !(table === 'events' && text.includes(BAD_ROW))) tokens.push(token)
       }
-      return host.call(`insert ${table} ${token}`, effect, { twice: true, torn })
+      const crash = () => {
+        torn()
+        throw new Unavailable('not done')
+      }
+      return host.call(`insert ${table} ${token}`, isTorn ? crash : effect, { twice: true, torn })
     },
     async query<Row>(_sql: string, params: Params = {}) {
       return host.call('query', () => {

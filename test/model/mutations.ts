@@ -166,8 +166,9 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who marked a range does not ask whether somebody else inserted it',
-    seed: 901_598,
-    from: 901_500,
+    seed: 133,
+    from: 100,
+    options: { crashing: true },
     tamper: onKv('sink', (kv) => ({
       commit: (commits) => kv.commit(commits.map(({ check = [], ...c }) => ({ ...c, check: check.filter(isNoNote) }))),
     })),
