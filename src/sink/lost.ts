@@ -79,7 +79,7 @@ export async function isRefused(
   const [found] = await clickhouse.query<{ rows: number }>(
     `SELECT count() AS rows FROM quarantine
      WHERE log_partition = {home:UInt16} AND token = {token:String}
-       AND (lower(hex(SHA256(raw))) = {digest:String} OR ${REFUSED_SEQ} = {seq:UInt64})`,
+       AND (lower(hex(SHA256(raw))) = {digest:String} OR {seq:UInt64} > 0 AND ${REFUSED_SEQ} = {seq:UInt64})`,
     { home: partition, token, digest: hash('sha256', raw, 'hex'), seq: seqOf(raw) },
     { hidden: true },
   )
@@ -89,7 +89,8 @@ export async function isRefused(
 /** 0 where that cannot be read: no event has it. */
 function seqOf(raw: string): number {
   try {
-    return readLine(raw).seq
+    const { seq } = readLine(raw)
+    return Number.isSafeInteger(seq) && seq > 0 ? seq : 0
   } catch {
     return 0
   }
