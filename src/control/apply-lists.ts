@@ -184,7 +184,7 @@ const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addi
 })
 
 export async function applyListForget(command: CommandOf<'list.forget'>, seq: number, read: Read): Promise<Change> {
-  const { visitorId, survivor } = command.data
+  const { visitorId, survivor, former = [] } = command.data
   const { workspace, env, scope } = tenantOf(command)
   if ((await readWorkspace(read, workspace)) === null) return refuse(seq, 'not_found')
   const lists = await visitorLists(read, scope)
@@ -201,8 +201,8 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
     ? forgetAlone(at, visitorId)
     : await forgetVisitor(read, at, command.data)
   const audited = alone ? await auditKeysOf(read, scope, 'visitor', visitorId) : []
-  // Rules may have put the survivor on lists for visits of this one since it was forgotten itself.
-  const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor])]
+  // Rules may have put its survivors on lists for visits of this one since they were forgotten themselves.
+  const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor]), ...former]
   const on =
     alone && survivor === undefined
       ? lists.filter((_, i) => held[i] !== null)

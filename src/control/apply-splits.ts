@@ -98,15 +98,23 @@ export async function applyVisitorSplit(command: CommandOf<'visitor.split'>, seq
   }
 }
 
+interface Unsplit {
+  readonly put: Put[]
+  readonly drop: Key[]
+  /** Records that name one of them. */
+  readonly named: { readonly visitorId: string; readonly erased: string }[]
+}
+
 /** What is left of splits that forgotten visitors had part in. Whose their events were stays known: they are nobody's. */
 export async function forgetSplits(
   read: Read,
   { workspace, env }: { readonly workspace: string; readonly env: Env },
   ids: readonly string[],
-): Promise<{ readonly put: Put[]; readonly drop: Key[] }> {
+): Promise<Unsplit> {
   const scope = tenantScope(workspace, env)
   const put: Put[] = []
   const drop: Key[] = []
+  const named: { visitorId: string; erased: string }[] = []
   const others = (some: readonly string[] | undefined) => (some ?? []).filter((id) => !ids.includes(id))
   for (const id of ids) {
     const [made] = await read.get<SplitPart>(scope, [splitKey(id)])
@@ -118,10 +126,11 @@ export async function forgetSplits(
       if (part) put.push({ key: splitKey(part.value.to), value: { ...part.value, from: null } })
     }
     if (from === null || ids.includes(from)) continue
+    named.push({ visitorId: from, erased: id })
     const [siblings] = await read.get<readonly string[]>(scope, [splitFromKey(from)])
     const left = others(siblings?.value)
     if (left.length > 0) put.push({ key: splitFromKey(from), value: left })
     else drop.push(splitFromKey(from))
   }
-  return { put, drop }
+  return { put, drop, named }
 }

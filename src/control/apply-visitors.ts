@@ -17,7 +17,7 @@ import {
   mergedKey,
 } from '../records/aliases.ts'
 import { auditKeysOf } from '../records/audit.ts'
-import { encodeAliasing, encodeErasure } from '../records/identification.ts'
+import { encodeAliasing, encodeErasure, encodeUnnaming } from '../records/identification.ts'
 import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
@@ -124,11 +124,20 @@ export async function forgetVisitor(
     for (const correction of corrections.values()) drop.push(...keysOf(correction))
     put.push({ key: CORRECTIONS, value: Math.max(0, (entry?.value ?? 0) - corrections.size) })
   }
+  const homeOf = (id: string) => homePartition(id, must(partitions, 'the number of partitions'))
   const erase = (id: string): Order => ({
-    partition: homePartition(id, must(partitions, 'the number of partitions')),
+    partition: homeOf(id),
     bytes: encodeErasure({ erasureId: erasureIdOf(visitorId, id), workspace, env, visitorId: id, at: atMs }),
   })
-  return { put, drop, aliases, orders: (isAlias && erasedWith !== undefined ? [survivor] : aliases).map(erase) }
+  // It had stood for those it was merged with before.
+  const left = isAlias && erasedWith === undefined ? [survivor, ...others.filter((id) => id !== visitorId)] : []
+  const named = [...splits.named, ...left.map((id) => ({ visitorId: id, erased: visitorId }))]
+  const unname = (one: (typeof named)[number]): Order => ({
+    partition: homeOf(one.visitorId),
+    bytes: encodeUnnaming({ workspace, env, ...one }),
+  })
+  const erased = isAlias && erasedWith !== undefined ? [survivor] : aliases
+  return { put, drop, aliases, orders: [...named.map(unname), ...erased.map(erase)] }
 }
 
 const ERASURE_ID_CHARS = 20

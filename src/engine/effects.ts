@@ -86,8 +86,9 @@ function commandsOf(
       drafts.push({ type: 'list.effects', workspace, env, actor: ACTOR, data })
     }
   }
-  for (const { workspace, env, visitorId, survivor } of erased) {
-    const data = { visitorId, partitions, ...(survivor === undefined ? {} : { survivor }) }
+  for (const { workspace, env, visitorId, survivor, former } of erased) {
+    const named = { ...(survivor === undefined ? {} : { survivor }), ...(former === undefined ? {} : { former }) }
+    const data = { visitorId, partitions, ...named }
     drafts.push({ type: 'list.forget', workspace, env, actor: ACTOR, data })
   }
   return drafts

@@ -28,7 +28,7 @@ export type Opened =
   | { readonly seq: number; readonly broken: string }
 
 export const isOrder = (one: Opened): one is Order =>
-  'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one
+  'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one || 'unnaming' in one
 
 interface Listing {
   readonly keys: readonly string[]
@@ -53,7 +53,7 @@ export interface Lookup {
     unsettled: ReadonlySet<string>,
   ): { readonly wanted: Wanted[]; readonly lacking: Opened[] }
   candidates(c: Case): Candidates
-  /** The same with its token naming the visitor whose it is since a split. */
+  /** The same with its token naming the visitor whose it is since a split; without one that is nobody's. */
   settled(c: Case): Case
   /** Whether the token names a visitor that was erased: it counts as none. */
   tokenErased(c: Case): boolean
@@ -113,9 +113,10 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     let { token } = meta
     for (;;) {
       const held = token === null ? null : state.visitor(tenant + token.visitorId)
-      const visitorId = token === null || !held ? null : ownerOfToken(held, token)
-      if (token === null || visitorId === null || visitorId === token.visitorId) break
-      token = { ...token, visitorId }
+      if (token === null || !held) break
+      const visitorId = ownerOfToken(held, token)
+      if (visitorId === token.visitorId) break
+      token = visitorId === null ? null : { ...token, visitorId }
     }
     return token === meta.token ? c : { ...c, meta: { ...meta, token } }
   }

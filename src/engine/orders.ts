@@ -1,14 +1,22 @@
 // Orders about visitors among the identifications of their partition: what each needs, what is decided, and how a decision
 // changes the state, fresh or adopted.
 
+import { createHash } from 'node:crypto'
 import type { EventsRecord } from '../events/record.ts'
 import { unpackVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
-import { decodeAliasing, decodeErasure, decodeExpiry, decodeSplitting } from '../records/identification.ts'
+import {
+  decodeAliasing,
+  decodeErasure,
+  decodeExpiry,
+  decodeSplitting,
+  decodeUnnaming,
+} from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
+import { type Unnaming, withoutName } from '../records/unnaming.ts'
 import { allKeysOf, type HeldVisitor, packHeldVisitor } from '../records/visitors.ts'
 import { blankVisitor, decideSplit } from './splitting.ts'
 import type { Loadable, PartitionState, Wanted } from './state.ts'
@@ -18,9 +26,10 @@ export type Order =
   | { readonly seq: number; readonly aliasing: Aliasing }
   | { readonly seq: number; readonly splitting: Splitting }
   | { readonly seq: number; readonly expiry: Expiry }
+  | { readonly seq: number; readonly unnaming: Unnaming }
 
 /** A decided order, alone in its record. */
-export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry'>
+export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry' | 'unnaming'>
 
 export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
   `${at.workspace}/${at.env}/${id}`
@@ -34,13 +43,16 @@ export function openOrder(seq: number, bytes: Uint8Array): Order | null {
   const splitting = decodeSplitting(bytes)
   if (splitting !== null) return { seq, splitting }
   const expiry = decodeExpiry(bytes)
-  return expiry === null ? null : { seq, expiry }
+  if (expiry !== null) return { seq, expiry }
+  const unnaming = decodeUnnaming(bytes)
+  return unnaming === null ? null : { seq, unnaming }
 }
 
 /** Visitors whose tokens may be another's, or nobody's, once the order is decided. */
 export function unsettledBy(order: Order): string[] {
   if ('erasure' in order) return [scopedId(order.erasure, order.erasure.visitorId)]
   if ('aliasing' in order) return []
+  if ('unnaming' in order) return [scopedId(order.unnaming, order.unnaming.visitorId)]
   if ('expiry' in order) return order.expiry.visitorIds.map((id) => scopedId(order.expiry, id))
   return [order.splitting.visitorId, order.splitting.to].map((id) => scopedId(order.splitting, id))
 }
@@ -73,6 +85,11 @@ export interface Leaving {
   remove(counted: readonly number[]): void
 }
 
+const ERASURE_ID_CHARS = 20
+/** The same whoever decides it. */
+const erasureIdOf = (erasureId: string, visitorId: string): string =>
+  `era_${createHash('sha256').update(`${erasureId}/${visitorId}`).digest('hex').slice(0, ERASURE_ID_CHARS)}`
+
 export function createOrders(state: PartitionState, counters: Leaving): Orders {
   function missing(all: readonly (readonly [Loadable, string])[]): Wanted[] {
     return all.filter(([kind, id]) => state.missing(kind, id)).map(([kind, id]) => ({ kind, id }))
@@ -96,6 +113,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
         return missing([['visitor', id], ...keys])
       })
     }
+    if ('unnaming' in order) return missing([['visitor', scopedId(order.unnaming, order.unnaming.visitorId)]])
     const what = 'erasure' in order ? order.erasure : order.splitting
     const at = { workspace: what.workspace, env: what.env }
     const id = scopedId(at, what.visitorId)
@@ -109,15 +127,18 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       ])
     }
     const { to, parting } = order.splitting
+    const isGone = state.visitor(id) === null
     for (const key of [...(parting?.keys ?? []), ...(parting?.rest?.look?.keys ?? [])]) keys.add(key)
     return missing([
       ['visitor', id],
       ['visitor', scopedId(at, to)],
+      [ERASED, erasedId(at.workspace, what.env, to)],
+      ...(isGone ? [[ERASED, erasedId(at.workspace, what.env, what.visitorId)] as const] : []),
       ...[...keys].map((key) => ['index', scopedId(at, key)] as const),
     ])
   }
 
-  function apply({ erasure, aliasing, split, expiry }: DecidedOrder): void {
+  function apply({ erasure, aliasing, split, expiry, unnaming }: DecidedOrder): void {
     if (erasure !== undefined) {
       const { workspace, env, visitorId, indexed, erasureId, at } = erasure
       const keys = indexed.map((key) => scopedId(erasure, key))
@@ -133,6 +154,9 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     if (aliasing !== undefined) {
       state.putVisitor(scopedId(aliasing, aliasing.visitorId), aliasing.state)
     }
+    if (unnaming !== undefined) {
+      state.putVisitor(scopedId(unnaming, unnaming.visitorId), unnaming.state)
+    }
     if (split !== undefined) {
       const { visitorId, to } = split
       state.putVisitor(scopedId(split, visitorId), split.state)
@@ -143,6 +167,22 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     }
   }
 
+  function decidedSplit(splitting: Splitting): DecidedOrder | null {
+    const { workspace, env, visitorId, to } = splitting
+    const held = state.visitor(scopedId(splitting, visitorId)) ?? null
+    // Told twice, and erased in between.
+    if (state.tombstone(erasedId(workspace, env, to))) return null
+    const tombstone = held === null ? state.tombstone(erasedId(workspace, env, visitorId)) : null
+    if (!tombstone) {
+      const split = decideSplit(splitting, held)
+      return split === null ? null : { split }
+    }
+    // The visits were erased before they could be another's, so whoever they were to be is erased with them.
+    if (state.visitor(scopedId(splitting, to))) return null
+    const erasureId = erasureIdOf(tombstone.erasureId, to)
+    return { erasure: { erasureId, workspace, env, visitorId: to, at: tombstone.at, indexed: [] } }
+  }
+
   function decided(order: Order): DecidedOrder | null {
     if ('erasure' in order) {
       const id = scopedId(order.erasure, order.erasure.visitorId)
@@ -151,7 +191,9 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const counted = held === null ? null : counters.leaving(order.erasure.visitorId, held.counters)
       const isAlias = survivor !== null && survivor !== order.erasure.visitorId
       const { found = [], ...what } = order.erasure
-      const more = { ...(isAlias ? { survivor } : {}), ...(counted === null ? {} : { counted }) }
+      const former = (held?.former ?? []).filter((one) => one !== survivor && one !== order.erasure.visitorId)
+      const names = isAlias ? { survivor, ...(former.length === 0 ? {} : { former }) } : {}
+      const more = { ...names, ...(counted === null ? {} : { counted }) }
       return { erasure: { ...what, indexed: [...keysOf(id), ...found], ...more } }
     }
     if ('expiry' in order) {
@@ -162,16 +204,20 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       })
       return visitors.length === 0 ? null : { expiry: { ...what, visitors } }
     }
-    if ('splitting' in order) {
-      const { splitting } = order
-      const split = decideSplit(splitting, state.visitor(scopedId(splitting, splitting.visitorId)) ?? null)
-      return split === null ? null : { split }
+    if ('splitting' in order) return decidedSplit(order.splitting)
+    if ('unnaming' in order) {
+      const { erased, ...what } = order.unnaming
+      const held = state.visitor(scopedId(what, what.visitorId))
+      const left = held ? withoutName(held, order.unnaming) : null
+      if (!held || left === null) return null
+      return { unnaming: { ...what, state: packHeldVisitor(held.keys, held.state, { ...held, ...left }) } }
     }
     const { aliasing } = order
     const { workspace, env, visitorId, survivor, at } = aliasing
     const held = state.visitor(scopedId(aliasing, visitorId))
     // Told twice, or once more behind a later one.
-    if (held && (held.survivor === survivor || held.former.includes(survivor))) return null
+    if (held?.survivor === survivor || held?.former.includes(survivor)) return null
+    if (held?.former.includes(erasedId(workspace, env, survivor))) return null
     if (!held && state.tombstone(erasedId(workspace, env, visitorId))) return null
     // Whose only visits could not be decided has no record, but a token, with which it may come back.
     const own = held ?? blankVisitor(visitorId, at)

@@ -7,9 +7,10 @@ import type { KeyKind } from '../domain/workspace.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
-import type { Erasure } from '../records/erasures.ts'
+import type { ErasedNames, Erasure } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
 import type { Splitting } from '../records/splits.ts'
+import type { Unnaming } from '../records/unnaming.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
 export interface DecidedItem {
@@ -45,10 +46,8 @@ export interface DecidedItem {
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
-export interface DecidedErasure extends Erasure {
+export interface DecidedErasure extends Erasure, ErasedNames {
   readonly indexed: readonly string[]
-  /** Whose name the events of an alias carry. */
-  readonly survivor?: string
   /** What it takes with it of counters of addresses and accounts, as numbers; absent when nothing. */
   readonly counted?: readonly number[]
 }
@@ -75,6 +74,12 @@ export interface DecidedSplit extends Omit<Splitting, 'parting'> {
   readonly dropped: readonly string[]
 }
 
+/** From here on a record says nothing of somebody who was erased. */
+export interface DecidedUnnaming extends Omit<Unnaming, 'erased'> {
+  /** The whole packed record. */
+  readonly state: Uint8Array
+}
+
 export interface EventsRecord {
   /** Source range in `identifications/p`, both ends included; covers skipped records (replays, dead ones) as well. */
   readonly from: number
@@ -89,6 +94,8 @@ export interface EventsRecord {
   readonly annotation?: DecidedAnnotation
   /** As an erasure has. */
   readonly expiry?: DecidedExpiry
+  /** As an erasure has. */
+  readonly unnaming?: DecidedUnnaming
   /** JSONCompactEachRow lines, each with its newline. */
   readonly rows: Uint8Array
 }
@@ -99,6 +106,7 @@ const FORMAT_ALIASING = 3
 const FORMAT_ANNOTATION = 4
 const FORMAT_SPLIT = 5
 const FORMAT_EXPIRY = 6
+const FORMAT_UNNAMING = 7
 /** Set in the length of a header that carries something for the sink, so that it finds those without decoding the others. */
 const ERASURE_BIT = 0x80000000
 const ANNOTATION_BIT = 0x40000000
@@ -121,12 +129,13 @@ function extrasOf({ effects, lesson, counted, logs, left }: DecidedItem): unknow
   return extras
 }
 
-function commandOf({ erasure, aliasing, split, annotation, expiry }: EventsRecord) {
+function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: EventsRecord) {
   if (erasure !== undefined) return { format: FORMAT_ERASURE, command: erasure, bit: ERASURE_BIT }
   if (aliasing !== undefined) return { format: FORMAT_ALIASING, command: aliasing, bit: 0 }
   if (split !== undefined) return { format: FORMAT_SPLIT, command: split, bit: SPLIT_BIT }
   if (annotation !== undefined) return { format: FORMAT_ANNOTATION, command: annotation, bit: ANNOTATION_BIT }
   if (expiry !== undefined) return { format: FORMAT_EXPIRY, command: expiry, bit: 0 }
+  if (unnaming !== undefined) return { format: FORMAT_UNNAMING, command: unnaming, bit: 0 }
   return { format: FORMAT, command: undefined, bit: 0 }
 }
 
@@ -194,6 +203,7 @@ const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
   [FORMAT_ERASURE, (command) => ({ erasure: command as DecidedErasure })],
   [FORMAT_ALIASING, (command) => ({ aliasing: command as DecidedAliasing })],
   [FORMAT_EXPIRY, (command) => ({ expiry: command as DecidedExpiry })],
+  [FORMAT_UNNAMING, (command) => ({ unnaming: command as DecidedUnnaming })],
   [FORMAT_SPLIT, (command) => ({ split: command as DecidedSplit })],
   [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
 ])

@@ -2,7 +2,7 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
-import { homePartition, requestTime } from '../domain/ids.ts'
+import { requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -10,10 +10,10 @@ import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
-import { listErasing, readTombstone } from '../records/erasures.ts'
+import { listErasing } from '../records/erasures.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import type { Original, Place, Sight } from '../records/sighting.ts'
-import { readMoved } from '../records/splits.ts'
+import { openOwned } from './owned.ts'
 import { SIGNAL_COLUMNS } from './signal-columns.ts'
 import { unerased } from './unerased.ts'
 
@@ -160,6 +160,7 @@ export interface EventReads {
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log, clock } = needs
+  const owned = openOwned(needs)
   const everyPartition = Array.from({ length: needs.partitions }, (_, partition) => partition)
   const oldest = (workspace: string) => clock.now() - needs.retentionDays(workspace) * DAY_MS
 
@@ -200,25 +201,9 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return { event: fromRow(Object.values(row) as unknown as Cells), partition: Number(row.log_partition) }
   }
 
-  /** As a split has it: the log keeps what was decided, and ClickHouse may not have moved it yet. null: nobody's any more. */
-  async function asMoved(event: StoredEvent): Promise<StoredEvent | null> {
-    const [moved] = await readMoved(needs.kv, event.workspace, event.env, [event.requestId])
-    if (moved == null) return event
-    if (moved.isErased === true) return null
-    const { holder: _, recorded: __, ...identity } = event.identity
-    const { to, firstSeenAt, visit } = moved
-    const ageSeconds = Math.max(0, Math.floor((event.timestamp - firstSeenAt) / 1000))
-    const visitor = { ...event.visitor, totalVisits: visit, ageSeconds }
-    return { ...event, visitorId: to, identity, visitor, firstSeenAt, lastSeenAt: event.timestamp }
-  }
-
-  /** null for an event of a visitor who was erased: it may still be in the log, or in ClickHouse for a moment. */
   async function unlessErased<P extends Pick<Placed, 'event'>>(decided: P): Promise<P | null> {
-    const event = await asMoved(decided.event)
-    if (event === null) return null
-    const { workspace, env, visitorId } = event
-    const home = homePartition(visitorId, needs.partitions)
-    return (await readTombstone(needs.kv, home, workspace, env, visitorId)) === null ? { ...decided, event } : null
+    const event = await owned(decided.event)
+    return event === null ? null : { ...decided, event }
   }
 
   async function find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null> {

@@ -36,7 +36,7 @@ export function openVisitorReads(kv: Pick<Kv, 'get' | 'position'>, partitions: n
   /** A merge that came while one of both was erased stands until lists have forgotten that one; nobody follows it. */
   async function group(workspace: string, env: Env, visitorId: string): ReturnType<typeof groupOf> {
     const found = await groupOf(kv, workspace, env, visitorId)
-    if (found.length === 1) return found
+    if (found.length === 1 && found[0] === visitorId) return found
     const named = [...new Set([visitorId, found[0]])]
     const tombstones = await Promise.all(
       named.map((id) => readTombstone(kv, homePartition(id, partitions), workspace, env, id)),

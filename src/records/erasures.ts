@@ -62,14 +62,30 @@ function refuseWiped(partition: number, position: number | null): void {
     throw new Unavailable(`partition ${partition} has no position in the kv: run fingerpost rebuild`)
 }
 
+/** Whose name its events may carry besides its own: those it was merged into. */
+export interface ErasedNames {
+  readonly survivor?: string
+  readonly former?: readonly string[]
+}
+type Announced = Erasure & ErasedNames
+
 type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
 const erasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, erasedId(workspace, env, visitorId)]
 /** As earlier releases announced it, by the id itself. */
 const plainErasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, `${workspace}/${env}/${visitorId}`]
 
+/** Apart from those of the survivor's own erasure, which another range of the log may end. */
+const erasingAsKeys = ({ workspace, env, erasureId, survivor, former = [] }: Announced): Key[] =>
+  (survivor === undefined ? [] : [survivor, ...former]).map((visitorId) => [
+    ERASING,
+    `${erasedId(workspace, env, visitorId)}/${erasureId}`,
+  ])
+
 /** By which reads leave the visitors out. */
-export const erasingPuts = (erasures: readonly Erasure[]): Put[] =>
-  erasures.map((erasure) => ({ key: erasingKey(erasure), value: erasure.erasureId }))
+export const erasingPuts = (erasures: readonly Announced[]): Put[] =>
+  erasures.flatMap((erasure) =>
+    [erasingKey(erasure), ...erasingAsKeys(erasure)].map((key) => ({ key, value: erasure.erasureId })),
+  )
 
 /**
  * From now on reads know what ClickHouse does not. Called before the decisions are appended behind `last`. False when the sink
@@ -101,8 +117,8 @@ export async function announceAgain(
 }
 
 /** What the sink drops, with its own step forward, when ClickHouse holds nothing of these visitors any more. */
-export const executedKeys = (erasures: readonly Erasure[]): Key[] =>
-  erasures.flatMap((erasure) => [erasingKey(erasure), plainErasingKey(erasure)])
+export const executedKeys = (erasures: readonly Announced[]): Key[] =>
+  erasures.flatMap((erasure) => [erasingKey(erasure), ...erasingAsKeys(erasure), plainErasingKey(erasure)])
 
 /**
  * Visitors that reads must leave out although ClickHouse may still have their events, by `erasedId`. Throws Unavailable like
@@ -118,8 +134,8 @@ export async function listErasing(
   async function scan(scope: Scope): Promise<string[]> {
     const ids: string[] = []
     for await (const { key } of scanAll(kv, scope, ERASING, under(prefix))) {
-      const name = key[1].slice(prefix.length + 1)
-      ids.push(isVisitorId(name) ? erasedId(workspace, env, name) : key[1])
+      const [name = ''] = key[1].slice(prefix.length + 1).split('/')
+      ids.push(isVisitorId(name) ? erasedId(workspace, env, name) : `${prefix}/${name}`)
     }
     return ids
   }

@@ -8,6 +8,7 @@ import type { Annotation } from './annotations.ts'
 import type { Erasure } from './erasures.ts'
 import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
+import type { Unnaming } from './unnaming.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -60,5 +61,7 @@ export const [encodeExpiry, decodeExpiry] = command<Expiry>('expire')
 export const [encodeAliasing, decodeAliasing] = command<Aliasing>('alias')
 /** The order to let some of a visitor's visits be another's. */
 export const [encodeSplitting, decodeSplitting] = command<Splitting>('split')
+/** The order to take an erased visitor out of another's record. */
+export const [encodeUnnaming, decodeUnnaming] = command<Unnaming>('unname')
 /** What is said of an event afterwards. */
 export const [encodeAnnotation, decodeAnnotation] = command<Annotation>('annotate')

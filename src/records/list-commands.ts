@@ -87,6 +87,8 @@ export interface ListCommandData {
     readonly partitions?: number
     /** It stood for the visitor when that was erased: both were one, so it is to be erased too. */
     readonly survivor?: string
+    /** They stood for it before: aliases of that one, to be erased with it. */
+    readonly former?: readonly string[]
   }
 }
 
@@ -162,6 +164,7 @@ export const LIST_COMMANDS: Readonly<Record<keyof ListCommandData, TSchema>> = {
       visitorId: Type.String({ minLength: 1, maxLength: 80 }),
       partitions: Type.Optional(count),
       survivor: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+      former: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 80 }))),
     },
     strict,
   ),

@@ -11,7 +11,10 @@ export interface HeldVisitor {
   readonly state: Uint8Array
   /** The visitor it was merged into, whose events its visits are; itself where others were merged into it; null: neither. */
   readonly survivor: string | null
-  /** Survivors it had before, which are aliases by now and for ever: whoever pauses may order one of those merges once more. */
+  /**
+   * Survivors it had before, which are aliases by now and for ever: whoever pauses may order one of those merges once more. Of those
+   * who were erased, `erasedId`.
+   */
   readonly former: readonly string[]
   /** What the engine counts of the visitor; empty when nothing. */
   readonly counters: Uint8Array
@@ -21,7 +24,8 @@ export interface HeldVisitor {
 
 /** Tokens of a visitor that are another's since a split. Generations as far as they were given out before `upTo`, milliseconds. */
 export interface Parted {
-  readonly to: string
+  /** null: erased since, so that they are nobody's. */
+  readonly to: string | null
   readonly upTo: number
   /** Moments of the visits in which they were given out, milliseconds. */
   readonly issued: readonly number[]
@@ -40,7 +44,7 @@ const EARLIER = '-'
 const MANY_CHARS = (EARLIER_KEYS_MAX - 6) * 10
 
 const packr = new Packr({ useRecords: false })
-type PackedParted = [to: string, upTo: number, issued: number[], generations: number[]]
+type PackedParted = [to: string | null, upTo: number, issued: number[], generations: number[]]
 type Parts = [
   keys: string[],
   state: Uint8Array,
@@ -143,11 +147,11 @@ export function mayHaveManyKeys(packed: Uint8Array): boolean {
   return false
 }
 
-/** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off. */
+/** Whose a token is by what the record of the visitor it names says: that visitor's, or one's that was split off; null: nobody's. */
 export function ownerOfToken(
   { parted }: Pick<HeldVisitor, 'parted'>,
   token: { readonly visitorId: string; readonly generation: number; readonly issuedAt: number },
-): string {
+): string | null {
   for (const { to, upTo, issued, generations } of parted) {
     const isOfMoved = generations.includes(token.generation) && token.issuedAt <= upTo
     if (isOfMoved || issued.includes(token.issuedAt)) return to

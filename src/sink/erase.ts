@@ -2,10 +2,11 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { DecidedErasure } from '../events/record.ts'
-import { COLUMNS as EVENT_COLUMNS, EVENTS_TABLE } from '../events/row.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, type Erasure, erasedId } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 import { insertLostRow } from './lost.ts'
+import { HOLDER, REFUSED_OF } from './whose.ts'
 
 export const ERASURES_TABLE = 'erasures'
 const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_partition'] as const
@@ -16,24 +17,27 @@ const RECENT = `FROM ${ERASURES_TABLE} WHERE at >= fromUnixTimestamp64Milli({sin
 const AGAIN_MAX = 1_000
 const AGAIN_MS_MAX = 600_000
 
-const placeIn = (column: (typeof EVENT_COLUMNS)[number]): number => EVENT_COLUMNS.indexOf(column) + 1
-/** Whose a refused row is. That it names the visitor is not enough: others were compared with it. */
-const REFUSED_OF = `position(raw, {visitor:String}) > 0 AND (
-  NOT isValidJSON(raw) OR JSONExtractString(raw, ${placeIn('visitor_id')}) = {visitor:String} OR
-  JSONExtractString(JSONExtractString(raw, ${placeIn('detail')}), 'own') = {visitor:String})`
-
 type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
+
+const OF_VISITOR = `workspace_id = {workspace:String} AND env = {env:String}
+  AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String}`
 
 async function hideEvents(
   clickhouse: Pick<ClickHouse, 'patch'>,
   { workspace, env, visitorId: visitor }: Whose,
 ): Promise<void> {
-  await clickhouse.patch(
-    EVENTS_TABLE,
-    `DELETE FROM ${EVENTS_TABLE} WHERE workspace_id = {workspace:String} AND env = {env:String}
-     AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String} ${HIDE}`,
-    { workspace, env, visitor },
-  )
+  const params = { workspace, env, visitor }
+  await clickhouse.patch(EVENTS_TABLE, `DELETE FROM ${EVENTS_TABLE} WHERE ${OF_VISITOR} ${HIDE}`, params)
+}
+
+/** Of an alias, those that carry a survivor's name. */
+async function hideEventsAs(
+  clickhouse: Pick<ClickHouse, 'patch'>,
+  { workspace, env, visitorId: own }: Whose,
+  survivor: string,
+): Promise<void> {
+  const sql = `DELETE FROM ${EVENTS_TABLE} WHERE ${OF_VISITOR} AND ${HOLDER} = {own:String} ${HIDE}`
+  await clickhouse.patch(EVENTS_TABLE, sql, { workspace, env, visitor: survivor, own })
 }
 
 /**
@@ -57,17 +61,17 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>,
 /** Resolves when no query shows rows of the visitor. Twice equals once. `isRepeated`: it may have been done halfway before. */
 export async function eraseRows(
   clickhouse: Pick<ClickHouse, 'insert' | 'patch' | 'query'>,
-  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor'>,
+  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor' | 'former'>,
   partition: number,
   deployment: string,
   isRepeated = false,
 ): Promise<void> {
-  const { workspace, env, visitorId, erasureId, at, survivor } = erasure
-  // Visits of an alias carry the name of the survivor, whose own erasure another partition may have executed before they came.
-  for (const visitor of survivor === undefined ? [visitorId] : [visitorId, survivor]) {
-    await hideEvents(clickhouse, { workspace, env, visitorId: visitor })
-    await clickhouse.patch(QUARANTINE_TABLE, `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`, { visitor })
-  }
+  const { workspace, env, visitorId, erasureId, at, survivor, former = [] } = erasure
+  await hideEvents(clickhouse, erasure)
+  // Visits of an alias carry the name of the survivor it had, whose own erasure another partition may have executed before they came.
+  for (const name of survivor === undefined ? [] : [survivor, ...former]) await hideEventsAs(clickhouse, erasure, name)
+  const refused = `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`
+  await clickhouse.patch(QUARANTINE_TABLE, refused, { visitor: visitorId })
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
   const line = Buffer.from(`${JSON.stringify(row)}\n`)
   const token = `${deployment}/erasure/${erasureId}`

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
+import { REFUSED_SEQ } from './whose.ts'
 
 /** One is used up by each crash at the wrong moment. */
 const ATTEMPTS_MAX = 20
@@ -69,7 +70,7 @@ function readLine(text: string): Line {
   return { text, partition: Number(cells[PARTITION]), seq: Number(cells[SEQ]), ts: Number(cells[TS]) }
 }
 
-/** Also when it was a visitor's who was erased since. */
+/** Also when it was a visitor's who was erased since, or is another's: a split changes its bytes, and leaves its place in the log. */
 export async function isRefused(
   clickhouse: Pick<ClickHouse, 'query'>,
   partition: number,
@@ -77,11 +78,22 @@ export async function isRefused(
 ): Promise<boolean> {
   const [found] = await clickhouse.query<{ rows: number }>(
     `SELECT count() AS rows FROM quarantine
-     WHERE log_partition = {home:UInt16} AND token = {token:String} AND lower(hex(SHA256(raw))) = {digest:String}`,
-    { home: partition, token, digest: hash('sha256', raw, 'hex') },
+     WHERE log_partition = {home:UInt16} AND token = {token:String}
+       AND (lower(hex(SHA256(raw))) = {digest:String} OR {seq:UInt64} > 0 AND ${REFUSED_SEQ} = {seq:UInt64})`,
+    { home: partition, token, digest: hash('sha256', raw, 'hex'), seq: seqOf(raw) },
     { hidden: true },
   )
   return found !== undefined && found.rows > 0
+}
+
+/** 0 where that cannot be read: no event has it. */
+function seqOf(raw: string): number {
+  try {
+    const { seq } = readLine(raw)
+    return Number.isSafeInteger(seq) && seq > 0 ? seq : 0
+  } catch {
+    return 0
+  }
 }
 
 /** Those of erased visitors as well: they are hidden, not lost. */

@@ -4,11 +4,14 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { DecidedSplit } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { timeOf, visitNumbers } from '../records/splits.ts'
+import { QUARANTINE_TABLE } from './insert.ts'
+import { HOLDER, REFUSED_OF, REFUSED_VISITOR } from './whose.ts'
 
-/** Whose record counts a visit: the alias's where the event carries the survivor's name. */
-const HOLDER = "if(position(detail, '\"own\":') > 0, JSONExtractString(detail, 'own'), visitor_id)"
 /** Never the first members. */
 const NO_OWN = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''), ',"rec":\\\\[[0-9,]*\\\\]', '')`
+
+/** Where a refused row names whose it was, and the survivor, it names the new visitor: whose erasure takes it. */
+const RENAMED = `replaceAll(replaceAll(raw, ${REFUSED_VISITOR}, {to:String}), {visitor:String}, {to:String})`
 
 /**
  * Resolves when no query shows the events as anybody else's. Twice equals once, also after they were moved on. Only events that are
@@ -32,5 +35,11 @@ export async function moveRows(clickhouse: Pick<ClickHouse, 'patch'>, split: Dec
      WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN (${at.join(', ')})
        AND request_id IN {ids:Array(String)} AND ${HOLDER} = {from:String}`,
     { ...params, visits, first: Math.min(...times) },
+  )
+  await clickhouse.patch(
+    QUARANTINE_TABLE,
+    `UPDATE ${QUARANTINE_TABLE} SET raw = ${RENAMED}
+     WHERE multiSearchAny(raw, {ids:Array(String)}) AND isValidJSON(raw) AND ${REFUSED_OF}`,
+    { visitor: visitorId, to, ids: requestIds },
   )
 }

@@ -14,12 +14,15 @@ import { PARTITIONS } from './deployment.ts'
 import { peek } from './model-kv.ts'
 
 export function checkMerges(facts: Facts): void {
-  const { changes, kv, workspace, decided, problem } = facts
+  const { changes, kv, workspace, decided, lostPartition, problem } = facts
   for (const { draft, outcome } of changes) {
     if (draft.type !== 'visitor.merge' || outcome?.ok !== true || draft.env === null) continue
     const { env, data } = draft
     // Whoever is erased is nobody any more, and all that were one with it neither.
-    if ([data.survivor, data.visitorId].some((id) => decided.erasureOf(`${env}/${id}`) !== undefined)) continue
+    const isErased = (id: string) => decided.erasureOf(`${env}/${id}`) !== undefined
+    // Or may be, where an order is never decided.
+    const isLost = (id: string) => homePartition(id, PARTITIONS) === lostPartition
+    if ([data.survivor, data.visitorId].some((id) => isErased(id) || isLost(id))) continue
     const scope = tenantScope(workspace.id, env)
     const survivorOf = (id: string) => (peek(kv, scope, aliasKey(id)) as string | undefined) ?? id
     const survivor = survivorOf(data.survivor)

@@ -16,6 +16,7 @@ import {
   decodeErasure,
   decodeIdentification,
   decodeSplitting,
+  decodeUnnaming,
 } from '../../src/records/identification.ts'
 import { partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
@@ -88,7 +89,12 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
     ...stored.map(({ cells }) => asRow(cells, 'stored')),
     ...refused.map((cells) => asRow(cells, 'quarantined')),
   ]
-  const erased = decided.events().filter(({ item }) => isErased(decided.ownerOf(item)))
+  // Of an alias that was merged while its survivor was erased, the events that name that one go with it.
+  const shown = (cells: readonly unknown[]) => visitorOf(asRow(cells, 'erased').event)
+  const erased = decided.events().filter(({ item, cells }) => {
+    const owner = decided.ownerOf(item)
+    return isErased(owner) || (owner === visitorOf(item) && isErased(shown(cells())))
+  })
   const gone = new Set(erased.map(({ item }) => item.requestId))
   const left = kept.filter(({ event }) => !gone.has(event.requestId) && !isErased(visitorOf(event)))
   return [...left, ...erased.map(({ cells }) => asRow(cells(), 'erased'))]
@@ -96,7 +102,8 @@ function readRows({ clickhouse, decided }: Facts): Row[] {
 
 const isCommand = (bytes: Uint8Array): boolean => {
   try {
-    return [decodeErasure, decodeAliasing, decodeSplitting, decodeAnnotation].some((decode) => decode(bytes) !== null)
+    const decoders = [decodeErasure, decodeAliasing, decodeSplitting, decodeUnnaming, decodeAnnotation]
+    return decoders.some((decode) => decode(bytes) !== null)
   } catch {
     return false
   }

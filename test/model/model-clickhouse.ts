@@ -5,8 +5,10 @@ import { hash } from 'node:crypto'
 import { BadRow, type ClickHouse, type Params } from '../../src/clickhouse/clickhouse.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { COLUMNS } from '../../src/events/row.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
 import { erasedId } from '../../src/records/erasures.ts'
 import { QUARANTINE_COLUMNS } from '../../src/sink/insert.ts'
+import type { Rng } from '../helpers/rng.ts'
 import type { Host } from './host.ts'
 
 export interface StoredRow {
@@ -80,7 +82,10 @@ function page(rows: readonly StoredRow[], params: Params): unknown[] {
 
 /** Whether a DELETE from this table takes the row. */
 const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boolean>> = {
-  events: (row, params) => isOf(row, params) && cellOf(row, 'visitor_id') === params.visitor,
+  events: (row, params) =>
+    isOf(row, params) &&
+    cellOf(row, 'visitor_id') === params.visitor &&
+    (params.own === undefined || holderOf(row) === params.own),
   quarantine({ cells }, { visitor }) {
     const refused = { cells: JSON.parse(String(cells[RAW])) as unknown[], by: '' }
     return cellOf(refused, 'visitor_id') === visitor || holderOf(refused) === visitor
@@ -103,6 +108,18 @@ function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): Sto
   return { ...row, cells }
 }
 
+/** The same for one of quarantine. */
+function movedRefused(row: StoredRow, { visitor, to, ids }: Params): StoredRow {
+  const raw = String(row.cells[RAW])
+  const refused = { cells: JSON.parse(raw) as unknown[], by: '' }
+  const isMoved = (ids as readonly unknown[]).includes(cellOf(refused, 'request_id'))
+  const names = [String(cellOf(refused, 'visitor_id')), holderOf(refused)]
+  if (!isMoved || !names.includes(visitor)) return row
+  const cells = [...row.cells]
+  cells[RAW] = raw.replaceAll(String(names[0]), String(to)).replaceAll(String(visitor), String(to))
+  return { ...row, cells }
+}
+
 const countMoved = (rows: readonly StoredRow[], params: Params): number =>
   rows.filter(
     (row) =>
@@ -115,11 +132,19 @@ const countMoved = (rows: readonly StoredRow[], params: Params): number =>
 const seqsOf = ({ seqs }: ClickHouseStore, { home, low, high }: Params) =>
   [...(seqs.get(Number(home)) ?? [])].filter((seq) => seq >= Number(low) && seq <= Number(high)).map((seq) => ({ seq }))
 
-export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
+const CRASHES = 0.2
+const LATE = 0.3
+const LATE_MS_MAX = 2_000
+
+/** `crashes`: dice while it crashes in the middle of inserts, and is slow at others. */
+export function bindClickHouse(store: ClickHouseStore, host: Host, crashes: () => Rng | null = () => null): ClickHouse {
   return {
     tokenFirst: true,
     async insert(table, columns, lines, { token }) {
       const text = Buffer.from(lines).toString()
+      const dice = crashes()
+      const isTorn = dice?.chance(CRASHES) === true
+      if (dice?.chance(LATE)) await host.clock.sleep(dice.float() * LATE_MS_MAX)
       const effect = () => {
         const rows = text.split('\n').filter((line) => line !== '')
         const tokens = store.tokens.get(table) ?? []
@@ -147,7 +172,11 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
         store.tokens.set(table, tokens)
         if (!tokens.includes(token) && !(table === 'events' && text.includes(BAD_ROW))) tokens.push(token)
       }
-      return host.call(`insert ${table} ${token}`, effect, { twice: true, torn })
+      const crash = () => {
+        torn()
+        throw new Unavailable('not done')
+      }
+      return host.call(`insert ${table} ${token}`, isTorn ? crash : effect, { twice: true, torn })
     },
     async query<Row>(_sql: string, params: Params = {}) {
       return host.call('query', () => {
@@ -181,6 +210,16 @@ export function bindClickHouse(store: ClickHouseStore, host: Host): ClickHouse {
           )
         }
         return host.call('update events', move, { twice: true })
+      }
+      if (sql.startsWith('UPDATE quarantine ')) {
+        const move = () => {
+          const rows = store.rows.get('quarantine') ?? []
+          store.rows.set(
+            'quarantine',
+            rows.map((row) => movedRefused(row, params)),
+          )
+        }
+        return host.call('update quarantine', move, { twice: true })
       }
       const deletes = DELETES[table]
       if (deletes === undefined || !sql.startsWith(`DELETE FROM ${table} `)) {

@@ -1,6 +1,6 @@
 // The protocol under simulation in deployments of other kinds: that lose a partition, whose rules put visitors on lists, whose
 // visitors are merged, split and erased, whose devices move. The long form: npm run model -- --seeds 10000 with --loses-stream,
-// --lists, --merging, --moving and --erasing.
+// --lists, --merging, --splitting, --moving and --erasing.
 
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
@@ -22,6 +22,10 @@ t.test('merged visitors are one in every record, whoever dies meanwhile', (t) =>
 
 t.test('whoever is erased is gone with all that were merged into it, and with whom it was merged into', (t) =>
   holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { merging: true, lists: true, erasing: true }),
+)
+
+t.test('whoever is erased is gone with the visits it had then, and those split off before stay', (t) =>
+  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { merging: true, erasing: true, splitting: true }),
 )
 
 t.test('whoever is erased is in no record, wherever its devices were', (t) =>

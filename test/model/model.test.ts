@@ -6,27 +6,24 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
 import { holds, shortStacks, tell } from './explore.ts'
-import { runWorld } from './world.ts'
+import { runWorld, type WorldOptions } from './world.ts'
 
 const SEEDS = sized({ quick: 4, usual: 110, long: 1_000 })
 /** The newest ones alone where time is short. */
 const REGRESSIONS_MAX = sized({ quick: 3, usual: 1_000, long: 1_000 })
 const SAME_SEEDS = sized({ quick: [17], usual: [3, 17, 42], long: [3, 17, 42] })
-const REGRESSIONS = JSON.parse(readFileSync(new URL('./regressions.json', import.meta.url), 'utf8')) as {
+const REGRESSIONS = JSON.parse(
+  readFileSync(new URL('./regressions.json', import.meta.url), 'utf8'),
+) as (WorldOptions & {
   readonly seed: number
   readonly broke: string
-  readonly losesStream?: boolean
-  readonly erasing?: boolean
-  readonly merging?: boolean
-}[]
+})[]
 
 shortStacks(t)
 
 t.test('seeds that once failed pass', async (t) => {
-  for (const { seed, broke, losesStream = false, erasing = false, merging = false } of REGRESSIONS.slice(
-    -REGRESSIONS_MAX,
-  )) {
-    const result = await runWorld(seed, {}, { losesStream, erasing, merging })
+  for (const { seed, broke, ...options } of REGRESSIONS.slice(-REGRESSIONS_MAX)) {
+    const result = await runWorld(seed, {}, options)
     t.ok(result.failures.length === 0, result.failures.length === 0 ? `seed ${seed}: ${broke}` : tell(result))
   }
 })

@@ -6,7 +6,7 @@ import type { Commit, Kv } from '../../src/kv/kv.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import type { Log } from '../../src/log/log.ts'
 import { publishHint } from '../../src/records/hints.ts'
-import { ENGINE_POSITION, SINK_MARK, SINK_POSITION } from '../../src/records/partitions.ts'
+import { ENGINE_POSITION, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../../src/records/partitions.ts'
 import { CHANGES_SOURCE } from '../../src/records/scopes.ts'
 import type { Ports, Role, Tamper } from './process.ts'
 import type { WorldOptions } from './world.ts'
@@ -48,6 +48,7 @@ const unguarded = (source: string) => (kv: Kv) => ({
 })
 
 const isMark = ({ put }: Commit) => put?.[0]?.key === SINK_MARK
+const isNoNote = ([key]: NonNullable<Commit['check']>[number]) => key !== SINK_REPEATED
 export const NOTHING = encodeEventsRecord({ from: 0, to: 0, items: [], rows: new Uint8Array(0) })
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -170,6 +171,16 @@ export const MUTATIONS: readonly Mutation[] = [
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, tokenFirst: false } } : ports,
     },
+  },
+  {
+    rule: 'R7',
+    what: 'who marked a range does not ask whether somebody else inserted it',
+    seed: 133,
+    from: 100,
+    options: { crashing: true },
+    tamper: onKv('sink', (kv) => ({
+      commit: (commits) => kv.commit(commits.map(({ check = [], ...c }) => ({ ...c, check: check.filter(isNoNote) }))),
+    })),
   },
   {
     rule: 'R7',

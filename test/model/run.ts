@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--moving] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -11,25 +11,29 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '10000' },
     from: { type: 'string', default: '1' },
+    crashing: { type: 'boolean', default: false },
     erasing: { type: 'boolean', default: false },
     lists: { type: 'boolean', default: false },
     merging: { type: 'boolean', default: false },
     moving: { type: 'boolean', default: false },
+    splitting: { type: 'boolean' },
     'loses-stream': { type: 'boolean', default: false },
   },
 })
 const seeds = Number(values.seeds)
 const from = Number(values.from)
 const options = JSON.stringify({
+  crashing: values.crashing,
   erasing: values.erasing,
   losesStream: values['loses-stream'],
   lists: values.lists,
   merging: values.merging,
   moving: values.moving,
+  splitting: values.splitting,
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--moving] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--loses-stream]',
   )
   process.exit(2)
 }

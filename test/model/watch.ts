@@ -56,20 +56,32 @@ export function createWatch(
   /** The sink may have executed it before it is answered. */
   const isErased = (requestId: string) =>
     decided.eventsOf(requestId).some(
-      ({ item, partition, cells }) =>
+      ({ item, cells }) =>
         decided.erasureOf(visitorOf(item)) !== undefined ||
+        decided.erasureOf(decided.ownerOf(item)) !== undefined ||
         // The event of an alias goes with the visitor it shows.
         decided.erasureOf(visitorOf(fromRow(cells() as Parameters<typeof fromRow>[0]))) !== undefined ||
+        // Whoever an alias stood for is erased with it, wherever that is decided first.
         decided
           .erasures()
           .some(
-            ({ erasure, ...by }) =>
-              by.partition === partition && erasure.env === item.env && erasure.survivor === item.visitorId,
+            ({ erasure: { env, survivor, former = [] } }) =>
+              env === item.env && [survivor, ...former].includes(item.visitorId),
           ),
     )
 
   const isMoved = (requestId: string) =>
     ENVS.some((env) => peek(kv, tenantScope(workspace.id, env), movedKey(requestId)) !== undefined)
+
+  /** Of somebody who was merged into it while it was erased: until that one is erased as well, behind its back. */
+  const isLeftTo = (requestId: string) =>
+    decided
+      .eventsOf(requestId)
+      .some(
+        ({ item, cells }) =>
+          visitorOf(fromRow(cells() as Parameters<typeof fromRow>[0])) !== visitorOf(item) &&
+          decided.erasureOf(decided.ownerOf(item)) === undefined,
+      )
 
   return {
     /** Whoever decided can be asked at the moment the answer leaves. */
@@ -144,11 +156,12 @@ export function createWatch(
       for (const filter of [{ visitorIds: [visitorId] }, {}]) {
         const page = await unlessRefused(events.page(workspace.id, env, filter, LISTED_MAX, null))
         for (const event of page?.events ?? [])
-          if (event.visitorId === visitorId) shown(`a list has ${event.requestId}`)
+          if (event.visitorId === visitorId && !isLeftTo(event.requestId)) shown(`a list has ${event.requestId}`)
       }
       for (const { item } of decided.eventsBy(visitorOf({ env, visitorId }))) {
         // Somebody else's by now.
         if (peek(kv, tenantScope(workspace.id, env), movedKey(item.requestId)) !== undefined) continue
+        if (decided.ownerOf(item) !== visitorOf(item)) continue
         const event = await unlessRefused(events.byId(workspace.id, env, item.requestId))
         if (event !== null && event !== 'pending') shown(`the event ${item.requestId}`)
       }

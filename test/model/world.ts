@@ -53,6 +53,7 @@ const ERASERS = 0x5eed_e4a5
 const MERGERS = 0x5eed_3e46
 const SPLITTERS = 0x5b17
 const MOVERS = 0x30e4
+const CRASHES = 0xc4a5
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -62,6 +63,10 @@ export interface WorldOptions {
   readonly losesStream?: boolean
   /** Visitors are merged; of their own accord nobody is erased then. */
   readonly merging?: boolean
+  /** Events of visitors are split off; not said: where visitors are merged and nobody is erased. */
+  readonly splitting?: boolean
+  /** ClickHouse crashes in the middle of inserts. */
+  readonly crashing?: boolean
   /** Devices are now here, now there. */
   readonly moving?: boolean
   /** Rules put visitors on a list. */
@@ -75,7 +80,8 @@ export interface WorldOptions {
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
+  const { crashing = false } = options
+  const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
   const failures: Failure[] = []
@@ -94,6 +100,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const threads = 1 + random.int(2)
   const stormy = drawFaults(scheduler)
   let faults = stormy
+  const crashes = crashing ? rng(seed ^ CRASHES) : null
   const answers: Answered[] = []
   const erased: Erased[] = []
   const changes: Changed[] = []
@@ -116,7 +123,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
       log: alone ? bindEmbeddedLog(log, host, name, gap) : bindLog(log, host, name, gap),
       kv: bindKv(kv, host, UNSORTED_COLLECTIONS),
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
-      clickhouse: bindClickHouse(clickhouse, host),
+      clickhouse: bindClickHouse(clickhouse, host, () => (faults === NO_FAULTS ? null : crashes)),
     }
     const process = startProcess({
       host,
@@ -206,6 +213,15 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     if (mergers.open() > 0) return 'merges wait'
     if (splitters.open() > 0) return 'splits wait'
     if (chaos.moving() > 0 || ready().length === 0 || ready().length < alive().length) return 'processes start or stop'
+    const left = unfinished()
+    if (left !== null) return left
+    // Two processes keep taking partitions from each other.
+    if (alone && chaos.lostPartition() === null && !ready().every((p) => p.complete())) return 'reads refuse'
+    return null
+  }
+
+  /** What stands in the log and is still to be decided, stored or sunk; null: nothing. */
+  function unfinished(): string | null {
     if (positionOf(kv, SYSTEM, CHANGES_READER) !== log.side('changes', 0).last) return 'changes'
     for (let p = 0; p < PARTITIONS; p++) {
       if (p === chaos.lostPartition()) continue
@@ -225,8 +241,6 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
         return `partition ${p} has no checkpoint of ${last}`
       if (positionOf(kv, partitionScope(p), SINK_POSITION) !== last) return `partition ${p} sinks`
     }
-    // Two processes keep taking partitions from each other.
-    if (alone && chaos.lostPartition() === null && !ready().every((p) => p.complete())) return 'reads refuse'
     return null
   }
 
@@ -244,8 +258,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     chaos.plan(activeMs)
     erasers.plan(erasures, activeMs)
     if (merging) mergers.plan(1 + mergersRandom.int(4), activeMs)
-    // Not yet together: reads still show events that a split behind an erasure was to move.
-    if (merging && !erasing) splitters.plan(1 + splittersRandom.int(3), activeMs)
+    if (splitting) splitters.plan(1 + splittersRandom.int(3), activeMs)
     await scheduler.run(() => scheduler.now() >= Math.max(activeMs, chaos.asleepUntil()), ASLEEP_STEPS_MAX)
 
     scheduler.note('all', 'quiet from now on')
@@ -257,6 +270,17 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     const end = scheduler.now() + (chaos.lostPartition() === null ? AFTERMATH_MS : NOTICE_LOSS_MS)
     await scheduler.run(() => scheduler.now() >= end, stepsMax)
     await settle()
+    await stopAll()
+    // What was under way when nobody waited any more may have come behind the last decisions.
+    while (unfinished() !== null) {
+      for (const { host } of alive()) host.kill(true)
+      start()
+      await settle()
+      await stopAll()
+    }
+  }
+
+  async function stopAll(): Promise<void> {
     let stopped = 0
     const last = alive()
     for (const p of last) void p.stop().then(() => stopped++)

@@ -1,12 +1,17 @@
 // Erasing rows in the real engine: what is the visitor's is gone, and what only names it stays.
 
+import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { COLUMNS } from '../../src/events/row.ts'
+import { makeRequestId } from '../../src/domain/ids.ts'
+import type { DecidedSplit } from '../../src/events/record.ts'
+import { COLUMNS, EVENTS_TABLE } from '../../src/events/row.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { unerased } from '../../src/reads/unerased.ts'
 import { erasedId } from '../../src/records/erasures.ts'
 import { eraseRows } from '../../src/sink/erase.ts'
 import { QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
+import { isRefused } from '../../src/sink/lost.ts'
+import { moveRows } from '../../src/sink/move.ts'
 import { openEngine } from '../helpers/engine.ts'
 import { cleanUp } from '../helpers/server.ts'
 
@@ -15,11 +20,19 @@ t.teardown(cleanUp)
 const [ERASED, OTHER, ALIAS] = ['a', 'b', 'c'].map((char) => `pv_${char.repeat(20)}`) as [string, string, string]
 
 /** A row of events as it was refused. */
-function refused(visitorId: string, detail: object): string {
+function refused(visitorId: string, detail: object, requestId = '', seq = 0): string {
   const cells: unknown[] = COLUMNS.map(() => '')
+  cells[COLUMNS.indexOf('request_id')] = requestId
   cells[COLUMNS.indexOf('visitor_id')] = visitorId
   cells[COLUMNS.indexOf('detail')] = JSON.stringify(detail)
+  cells[COLUMNS.indexOf('log_seq')] = seq
   return `${JSON.stringify(cells)}\n`
+}
+
+/** Cells that are not said are empty. */
+function stored(visitorId: string, detail: object, url: string): string {
+  const row = { workspace_id: 'ws', env: 'live', ts: clock.now(), visitor_id: visitorId, url }
+  return JSON.stringify([...Object.values(row), JSON.stringify(detail)])
 }
 
 t.test('an erasure takes refused rows of the visitor, and none of those who were compared with it', async (t) => {
@@ -41,6 +54,52 @@ t.test('an erasure takes refused rows of the visitor, and none of those who were
   t.same(
     left.map(({ reason }) => reason),
     ['another', 'compared with it'],
+  )
+})
+
+t.test('a refused row is the new visitor’s behind a split, and a repeated insert still finds it', async (t) => {
+  const { clickhouse } = await openEngine(t)
+  const [moved, other] = [makeRequestId(clock.now(), randomBytes), makeRequestId(clock.now(), randomBytes)]
+  const raws = {
+    own: refused(ERASED, { v: 1 }, moved, 7),
+    'an alias’s under the name of its survivor': refused(OTHER, { v: 1, own: ERASED }, moved, 8),
+    'not moved': refused(ERASED, { v: 1 }, other, 9),
+  }
+  const lines = Object.entries(raws).map(([name, raw]) =>
+    JSON.stringify([clock.now(), 'events', 3, 'token', name, raw]),
+  )
+  await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, Buffer.from(`${lines.join('\n')}\n`), { token: 'one' })
+  const split = { workspace: 'ws', env: 'live', visitorId: ERASED, to: ALIAS, requestIds: [moved] } as const
+  await moveRows(clickhouse, split as unknown as DecidedSplit)
+  await moveRows(clickhouse, split as unknown as DecidedSplit)
+  for (const raw of Object.values(raws)) t.ok(await isRefused(clickhouse, 3, { raw, token: 'token' }))
+  const erasure = { workspace: 'ws', env: 'live', erasureId: 'era_1', at: clock.now() } as const
+  const left = async () =>
+    (await clickhouse.query<{ reason: string }>(`SELECT reason FROM ${QUARANTINE_TABLE} ORDER BY reason`)).map(
+      ({ reason }) => reason,
+    )
+  for (const visitorId of [ERASED, OTHER]) await eraseRows(clickhouse, { ...erasure, visitorId }, 3, 'test')
+  t.same(await left(), ['an alias’s under the name of its survivor', 'own'])
+  await eraseRows(clickhouse, { ...erasure, visitorId: ALIAS }, 3, 'test')
+  t.same(await left(), [])
+})
+
+t.test('an alias’s erasure takes its events under each name they carry, and none of the survivors’', async (t) => {
+  const { clickhouse } = await openEngine(t)
+  const lines = [
+    stored(ALIAS, { v: 1 }, 'own name'),
+    stored(OTHER, { v: 1, own: ALIAS }, 'survivor’s name'),
+    stored(ERASED, { v: 1, own: ALIAS }, 'former survivor’s name'),
+    stored(OTHER, { v: 1 }, 'survivor’s'),
+  ]
+  const columns = ['workspace_id', 'env', 'ts', 'visitor_id', 'url', 'detail']
+  await clickhouse.insert(EVENTS_TABLE, columns, Buffer.from(`${lines.join('\n')}\n`), { token: 'one' })
+  const erasure = { workspace: 'ws', env: 'live', visitorId: ALIAS, erasureId: 'era_1', at: clock.now() } as const
+  await eraseRows(clickhouse, { ...erasure, survivor: OTHER, former: [ERASED] }, 3, 'test')
+  const left = await clickhouse.query<{ url: string }>(`SELECT url FROM ${EVENTS_TABLE}`)
+  t.same(
+    left.map(({ url }) => url),
+    ['survivor’s'],
   )
 })
 
