@@ -1,10 +1,11 @@
 // One LMDB environment with group commit: writes of many callers share one transaction, and one transaction is in
 // flight at a time, so that a failed one takes nothing with it but itself and what waited behind it.
 import { join } from 'node:path'
-import { open, type RootDatabase } from 'lmdb'
-import { Full, Unavailable, Unreadable } from './failures.ts'
+import type { RootDatabase } from 'lmdb'
+import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
+import { openDatabase, probe, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
 import { hasRoomForCopy, lacksRoom, leavesReserve } from './lmdb-room.ts'
 
@@ -298,25 +299,6 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   }
 }
 
-function openDatabase(config: LmdbConfig, path: string): RootDatabase<Buffer, Buffer> {
-  try {
-    return open<Buffer, Buffer>({
-      path,
-      pageSize: config.pageBytes,
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      overlappingSync: false,
-      // With it lmdb keeps a promise to itself, and a failed transaction becomes an unhandled rejection.
-      eventTurnBatching: false,
-      noSync: config.durability === 'relaxed',
-    })
-  } catch (cause) {
-    const code = (cause as { code?: unknown }).code
-    if (typeof code === 'number' && code <= -30_000) throw new Unreadable(`cannot read ${path}`, { cause })
-    throw new Unavailable(`cannot open ${path}`, { cause })
-  }
-}
-
 function takeGroup(waiting: Waiting[]): Waiting[] {
   let bytes = 0
   let count = 0
@@ -325,25 +307,4 @@ function takeGroup(waiting: Waiting[]): Waiting[] {
     count += 1
   }
   return waiting.splice(0, count)
-}
-
-interface TreeStats {
-  readonly pageSize: number
-  readonly treeBranchPageCount: number
-  readonly treeLeafPageCount: number
-  readonly overflowPages: number
-}
-
-function usedBytes(db: RootDatabase<Buffer, Buffer>): number {
-  const stats = db.getStats() as TreeStats
-  return (stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages) * stats.pageSize
-}
-
-function probe(db: RootDatabase<Buffer, Buffer>): Error | null {
-  try {
-    db.transactionSync(() => undefined)
-    return null
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error))
-  }
 }

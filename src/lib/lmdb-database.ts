@@ -1,0 +1,47 @@
+// One LMDB database as the library gives it: how it is opened, how much of it is used, and whether it still works.
+import { open, type RootDatabase } from 'lmdb'
+import { Unavailable, Unreadable } from './failures.ts'
+import type { LmdbConfig } from './lmdb.ts'
+
+/** Throws Unreadable when what is there is none of ours and Unavailable when it cannot be opened. */
+export function openDatabase(config: LmdbConfig, path: string): RootDatabase<Buffer, Buffer> {
+  try {
+    return open<Buffer, Buffer>({
+      path,
+      pageSize: config.pageBytes,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      overlappingSync: false,
+      // With it lmdb keeps a promise to itself, and a failed transaction becomes an unhandled rejection.
+      eventTurnBatching: false,
+      noSync: config.durability === 'relaxed',
+    })
+  } catch (cause) {
+    const code = (cause as { code?: unknown }).code
+    if (typeof code === 'number' && code <= -30_000) throw new Unreadable(`cannot read ${path}`, { cause })
+    throw new Unavailable(`cannot open ${path}`, { cause })
+  }
+}
+
+interface TreeStats {
+  readonly pageSize: number
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
+}
+
+/** Bytes of the pages in use, as of the last transaction. */
+export function usedBytes(db: RootDatabase<Buffer, Buffer>): number {
+  const stats = db.getStats() as TreeStats
+  return (stats.treeBranchPageCount + stats.treeLeafPageCount + stats.overflowPages) * stats.pageSize
+}
+
+/** Why no transaction can be made any more, or null. */
+export function probe(db: RootDatabase<Buffer, Buffer>): Error | null {
+  try {
+    db.transactionSync(() => undefined)
+    return null
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}
