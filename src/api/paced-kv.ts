@@ -3,37 +3,48 @@
 
 import type { Entry, Key, Kv, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Turns } from './turns.ts'
+import { SHORT_MS, type Turns } from './turns.ts'
 
 const KEYS_FIRST = 4
-/** A step that took less is followed by a larger one at once. */
-const SHORT_MS = 0.5
 
 /** Up to four keys are read together as ever; of more, some may be newer than others. */
 export function openPacedKv(kv: Kv, turns: Turns, clock: Pick<Clock, 'monotonic'>): Kv {
+  /** Collections whose records took long when they were last read: whoever reads them next waits for a turn. */
+  const long = new Set<string>()
+
+  /** Wrapped, because a turn must not last until a server answers. */
+  async function inTurn<T>(collection: string, read: () => Promise<T>) {
+    let tookMs = 0
+    const step = () => {
+      const startedMs = clock.monotonic()
+      const reading = read()
+      tookMs = clock.monotonic() - startedMs
+      return { reading }
+    }
+    const { reading } = long.has(collection) ? await turns.take(step) : turns.atOnce(step)
+    const isShort = tookMs < SHORT_MS
+    if (isShort) long.delete(collection)
+    else long.add(collection)
+    return { found: await reading, isShort }
+  }
+
   return {
     ...kv,
     async get<T>(scope: Scope, keys: readonly Key[]): Promise<(Entry<T> | null)[]> {
-      if (keys.length <= KEYS_FIRST) return kv.get<T>(scope, keys)
-      const found: (Entry<T> | null)[] = []
-      let tookMs = 0
-      const read = (some: readonly Key[]) => {
-        const startedMs = clock.monotonic()
-        const reading = kv.get<T>(scope, some)
-        tookMs = clock.monotonic() - startedMs
-        // Wrapped, because a turn must not last until a server answers.
-        return { reading }
-      }
+      const [first] = keys
+      if (first === undefined) return []
+      const all: (Entry<T> | null)[] = []
       for (let at = 0, atOnce = KEYS_FIRST; at < keys.length; ) {
         const some = keys.slice(at, at + atOnce)
-        const isShort = at > 0 && tookMs < SHORT_MS
-        const { reading } = isShort ? read(some) : await turns.take(() => read(some))
-        found.push(...(await reading))
+        const { found, isShort } = await inTurn(first[0], () => kv.get<T>(scope, some))
+        all.push(...found)
         at += atOnce
-        if (tookMs < SHORT_MS) atOnce *= 4
-        else atOnce = KEYS_FIRST
+        atOnce = isShort ? atOnce * 4 : KEYS_FIRST
       }
-      return found
+      return all
     },
+
+    scan: async (scope, collection, range) =>
+      (await inTurn(collection, () => kv.scan(scope, collection, range))).found as never,
   }
 }

@@ -54,6 +54,7 @@ import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
 import { splitRoutes } from './split.ts'
 import { openTurns } from './turns.ts'
+import { visitorExportRoutes } from './visitor-export.ts'
 import { visitorRoutes } from './visitors.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks.ts'
 
@@ -112,6 +113,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
   const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
   const turns = openTurns(clock)
+  const pacedKv = openPacedKv(kv, turns, clock)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
@@ -148,22 +150,18 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
       listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...splitRoutes({ ...needs, visitors }),
-    ...erasureRoutes({
-      ...{
-        erasure: openErasureReads({ kv, log, partitions }),
-        personal: openPersonalReads({ kv, clickhouse, partitions }),
-        events,
-        visitors,
-        submit,
-      },
+    ...erasureRoutes(openErasureReads({ kv, log, partitions })),
+    ...visitorExportRoutes({
+      ...{ events, visitors, submit, turns },
+      personal: openPersonalReads({ kv: pacedKv, clickhouse, partitions }),
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({
-      kv: openPacedKv(kv, turns, clock),
+      kv: pacedKv,
       ...{ submit, clock, random, ruleStats, sealer: needs.outgoing.sealer },
       awaitPropagation: propagation.awaitPropagation,
     }),
-    ...ruleHistoryRoutes({ kv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
+    ...ruleHistoryRoutes({ kv: pacedKv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
     ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
     ...listRoutes({
       ...{ kv, submit, clock, random },

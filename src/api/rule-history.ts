@@ -34,7 +34,7 @@ import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
 import { keyed, type Route } from './routes.ts'
 import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, written } from './rules.ts'
-import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+import { oneOf, PAGE_CHARS_MAX, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { Written } from './slices.ts'
 import type { Turns } from './turns.ts'
 
@@ -57,8 +57,6 @@ const AuditQuery = Type.Object(
   },
   strict,
 )
-/** A page ends with the entry that passes it. */
-const PAGE_CHARS_MAX = 1_048_576
 const RollbackBody = Type.Object({ version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }, strict)
 
 export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {

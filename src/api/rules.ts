@@ -22,7 +22,6 @@ import {
   PRIORITY_MIN,
   readRule,
   readRuleSlots,
-  readRules,
   readRulesetRevision,
   type StoredRule,
 } from '../records/rules.ts'
@@ -34,7 +33,8 @@ import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
 import { commandOf, newId, placeOf } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
-import { PRESENTED_FIELDS, presentListedRule, presentRule } from './present-rules.ts'
+import { openListedRules } from './listed-rules.ts'
+import { PRESENTED_FIELDS, presentRule } from './present-rules.ts'
 import { keyed, type Route } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -88,6 +88,7 @@ const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
 
 export function ruleRoutes(needs: RulesNeeds): Route[] {
   const { kv, submit, awaitPropagation, clock, random, sealer, ruleStats, maxima = RULE_MAXIMA } = needs
+  const listed = openListedRules(kv)
 
   return [
     keyed({
@@ -140,9 +141,8 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const { workspace, env } = placeOf(caller)
         const slots = await readRuleSlots(kv, workspace, env)
         const found = status === undefined ? slots : slots.filter((slot) => slot.status === status)
-        const page = found.slice(offset, offset + limit).map(({ id }) => id)
-        const rules = await readRules(kv, workspace, env, page)
-        return { body: { data: rules.map(presentListedRule), total: found.length } }
+        const data = await listed(workspace, env, found.slice(offset, offset + limit))
+        return { body: { data, total: found.length } }
       },
     }),
 

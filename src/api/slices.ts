@@ -13,6 +13,24 @@ export class Written {
   }
 }
 
+/** The same texts, none longer than a slice. */
+function* cut(texts: Iterable<string>): Generator<string> {
+  for (const text of texts) {
+    if (text.length <= SLICE_CHARS) yield text
+    else {
+      for (let at = 0; at < text.length; ) {
+        let end = Math.min(text.length, at + SLICE_CHARS)
+        // Both halves of a character leave together: each slice is encoded by itself.
+        if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++
+        yield text.slice(at, end)
+        at = end
+      }
+    }
+  }
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
+
 /** The parts of `value` as JSON, in order: each member of an object, and each item of a member that is a list. */
 function* partsOf(value: unknown): Generator<string> {
   if (value === null || typeof value !== 'object' || Array.isArray(value) || value instanceof Written) {
@@ -48,8 +66,8 @@ function sliceOf(parts: Iterator<string, unknown>): { readonly text: string; rea
 
 /** The whole text as `body` when that is short, else its first slice, and those that follow as `parts`. */
 export function inSlices(value: unknown, turns: Turns): Pick<HttpResponse, 'body' | 'parts'> {
-  const parts = partsOf(value)
-  const { text, isOver } = sliceOf(parts)
+  const parts = cut(partsOf(value))
+  const { text, isOver } = turns.atOnce(() => sliceOf(parts))
   return isOver ? { body: text } : { body: text, parts: restOf(parts, turns) }
 }
 

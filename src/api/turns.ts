@@ -6,7 +6,12 @@ import type { Clock } from '../lib/clock.ts'
 export interface Turns {
   /** Runs `step` when it is its turn. */
   take<T>(step: () => T): Promise<T>
+  /** Runs `step` at once. When that took long, the next turn comes after a rest as long. */
+  atOnce<T>(step: () => T): T
 }
+
+/** What takes less is not long. */
+export const SHORT_MS = 0.5
 
 export function openTurns(clock: Pick<Clock, 'monotonic' | 'sleep'>): Turns {
   let last: Promise<unknown> = Promise.resolve()
@@ -24,6 +29,13 @@ export function openTurns(clock: Pick<Clock, 'monotonic' | 'sleep'>): Turns {
       const rest = () => clock.sleep(tookMs)
       last = turn.then(rest, rest)
       return turn.then(({ done }) => done)
+    },
+    atOnce(step) {
+      const startedMs = clock.monotonic()
+      const done = step()
+      const tookMs = clock.monotonic() - startedMs
+      if (tookMs >= SHORT_MS) last = last.then(() => clock.sleep(tookMs))
+      return done
     },
   }
 }

@@ -78,7 +78,7 @@ export function openFingerpost(options: ClientOptions) {
       /** The events become another visitor's. */
       split: (visitorId: string, requestIds: readonly string[]) =>
         of<api.SplitVisitor>('POST', `/v1/visitors/${id(visitorId)}/split`, { body: { requestIds } }),
-      /** All that is held, with a page of events. */
+      /** All that is held, with the first page of events; with a cursor, the next events. */
       export: (visitorId: string, cursor?: string) =>
         get<api.VisitorExport>(`/v1/visitors/${id(visitorId)}/export`, { cursor }),
       /** How far a deletion has come. */

@@ -68,6 +68,8 @@ t.test('an export holds the visitor, its events and its places on lists', async 
     const page: string = `limit=2${cursor === null ? '' : `&cursor=${cursor}`}`
     const part = (await get(`/v1/visitors/${visitorId}/export?${page}`)).body
     parts.push(...part.events)
+    t.equal(part.recognition === undefined, cursor !== null, 'what does not change comes with the first page')
+    t.equal(part.visitor.visitorId, visitorId)
     cursor = part.nextCursor
   } while (cursor !== null)
   t.same(parts, body.events, 'page by page it is the same')
@@ -122,6 +124,35 @@ t.test(
     t.same(values(masked.emails), ['m***@shop.example'])
   },
 )
+
+t.test('a page of an export ends with the event that passes a megabyte, and the next one goes on', async (t) => {
+  const VISITS = 210
+  const note = 'x'.repeat(3_900)
+  const first = await visit({ linkedId: 'long', tag: { n: 0, note } })
+  for (let n = 1; n < VISITS; n++) await visit({ linkedId: 'long', tag: { n, note } }, first.storageToken)
+  const isStored = ({ accounts }: { accounts: { events: number }[] }) => accounts[0]?.events === VISITS
+  await eventually(async () => (await get(`/v1/visitors/${first.visitorId}/export?limit=1`)).body, isStored)
+  const seen: number[] = []
+  let cursor: string | null = null
+  let pages = 0
+  do {
+    const path: string = `/v1/visitors/${first.visitorId}/export${cursor === null ? '' : `?cursor=${cursor}`}`
+    const { body } = await get(path)
+    const lengths = body.events.map((event: object) => JSON.stringify(event).length)
+    const length = lengths.reduce((sum: number, one: number) => sum + one, 0)
+    t.ok(length - lengths.at(-1) <= 1_048_576, 'without its last event it is no megabyte')
+    if (body.hasMore) t.ok(length > 1_048_576, 'and with it, it is')
+    seen.push(...body.events.map(({ tag }: { tag: { n: number } }) => tag.n))
+    cursor = body.nextCursor
+    pages++
+  } while (cursor !== null)
+  t.equal(pages, 2)
+  t.same(
+    seen,
+    Array.from({ length: VISITS }, (_, i) => VISITS - 1 - i),
+    'every event once, newest first',
+  )
+})
 
 t.test('an erasure is followed store by store', async (t) => {
   const canary = {

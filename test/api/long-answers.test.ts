@@ -1,11 +1,13 @@
 // Answers that are long: made and read in steps beside which others are served, in pages that end, and stored once.
 
 import t from 'tap'
+import { openListedRules } from '../../src/api/listed-rules.ts'
 import { openPacedKv } from '../../src/api/paced-kv.ts'
 import { keyed } from '../../src/api/routes.ts'
 import { openTurns } from '../../src/api/turns.ts'
 import type { Entry, Key, Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { readRuleSlots } from '../../src/records/rules.ts'
 import { scanAll } from '../../src/records/scopes.ts'
 import { openServer, RULE } from '../helpers/rest-surface.ts'
 
@@ -104,6 +106,8 @@ t.test(
 
 t.test('a long answer arrives whole, and others are served while it is made', async (t) => {
   const items = Array.from({ length: 3_000 }, (_, i) => ({ i, text: `ü${'x'.repeat(1_000)}`, missing: undefined }))
+  // One item longer than a slice, of characters that take two units: cuts at odd places must not part them.
+  items.push({ i: -1, text: `x${'😀'.repeat(100_000)}`, missing: undefined })
   const body = { before: 1, none: undefined, items, nothing: [], list: [undefined, null, 'a'], after: { a: [1] } }
   const route = keyed({ method: 'GET', path: '/v1/long', access: 'any-key', handle: () => ({ body }) })
   const { base, secret } = await openServer(t, { routes: [route] })
@@ -154,6 +158,74 @@ t.test('long steps come one at a time and rest as long as they took; what failed
   t.match([first, second, third], [{ value: 20 }, { reason: /broken/ }, { value: 5 }])
   await new Promise((resolve) => setImmediate(resolve))
   t.same(rests, [20, 7, 5])
+})
+
+t.test('what turned out to be long is followed by a rest, and its kind waits for a turn from then on', async (t) => {
+  let nowMs = 0
+  let costMs = 0
+  const rests: number[] = []
+  const waking: (() => void)[] = []
+  const clock = {
+    ...systemClock,
+    monotonic: () => nowMs,
+    sleep: (ms: number) =>
+      new Promise<void>((resolve) => {
+        rests.push(ms)
+        waking.push(resolve)
+      }),
+  }
+  let reads = 0
+  const get = async () => {
+    reads++
+    nowMs += costMs
+    return [null]
+  }
+  const kv = openPacedKv({ get, scan: get } as unknown as Kv, openTurns(clock), clock)
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  await kv.get('w', [['rule', 'a']])
+  await settled()
+  t.same(rests, [], 'nobody rests after a short one')
+  costMs = 5
+  await kv.get('w', [['rule', 'a']])
+  const second = kv.get('w', [['rule', 'b']])
+  const scan = kv.scan('w', 'rule', { limit: 1 })
+  await kv.get('w', [['list', 'a']])
+  await settled()
+  t.equal(reads, 3, 'another kind does not wait, this one does')
+  for (let n = 0; n < 4; n++) {
+    waking.shift()?.()
+    await settled()
+  }
+  await Promise.all([second, scan])
+  t.equal(reads, 5)
+  t.same(rests, [5, 5, 5, 5])
+})
+
+t.test('rules are listed from what is known of their version', async (t) => {
+  const { send, secret: key, kv } = await openServer(t)
+  const ids: string[] = []
+  for (let n = 0; n < 3; n++)
+    ids.push((await send('POST', '/v1/rules', { key, body: { ...RULE, priority: n } })).body.id)
+  let read = 0
+  const counting = {
+    get: async <T>(scope: string, keys: readonly Key[]) => {
+      read += keys.length
+      return kv.get<T>(scope, keys)
+    },
+  }
+  const list = openListedRules(counting)
+  const names = async () => {
+    const slots = await readRuleSlots(kv, 'ws_default', 'live')
+    return (await list('ws_default', 'live', slots)).map(({ id, name }) => [id, name])
+  }
+  const wanted = ids.map((id) => [id, RULE.name])
+  t.same(await names(), wanted)
+  t.same(await names(), wanted)
+  t.equal(read, 3)
+  await send('PUT', `/v1/rules/${ids[1]}`, { key, body: { name: 'Other' } })
+  await send('DELETE', `/v1/rules/${ids[0]}`, { key })
+  t.same(await names(), [[ids[1], 'Other'], wanted[2]])
+  t.equal(read, 4, 'only what changed is read again')
 })
 
 t.test('many keys are read in order, in steps that grow while they are short', async (t) => {

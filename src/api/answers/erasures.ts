@@ -1,7 +1,7 @@
 // What the API shows of erasures and of all that is held of a visitor, and how both endpoints are described.
 
 import { ENTRY_SOURCES } from '../../domain/list.ts'
-import { Type } from '../../domain/schema.ts'
+import { type TSchema, Type } from '../../domain/schema.ts'
 import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
 import {
   count,
@@ -37,8 +37,10 @@ export const Erasure = shared(
     ),
   }),
 )
+const firstPage = <Items extends TSchema>(items: Items, description: string) =>
+  Type.Optional(Type.Array(items, { description: `${description} With the first page only.` }))
 const said = (description: string) =>
-  Type.Array(Type.Object({ value: words(), firstAt: moment(), lastAt: moment(), events: count() }), { description })
+  firstPage(Type.Object({ value: words(), firstAt: moment(), lastAt: moment(), events: count() }), description)
 
 export const VisitorExport = shared(
   'VisitorExport',
@@ -56,7 +58,7 @@ export const VisitorExport = shared(
         reason: orNull(words()),
       }),
     ),
-    recognition: Type.Array(
+    recognition: firstPage(
       Type.Object({
         visitorId: visitorId(),
         matchKeys: Type.Array(words(), { description: 'Hashes under which it is found.' }),
@@ -70,12 +72,12 @@ export const VisitorExport = shared(
         tokenVisits: count(),
         privateVisits: count(),
       }),
-      { description: 'The records by which visits are recognised: of the visitor and of who was merged into it.' },
+      'The records by which visits are recognised: of the visitor and of who was merged into it.',
     ),
     accounts: said('Values of `linkedId`.'),
     emails: said('Emails that were sent.'),
     addresses: said('Addresses as long as they are kept whole.'),
-    deliveries: Type.Array(
+    deliveries: firstPage(
       Type.Object({
         webhookId: words(),
         deliveryId: words(),
@@ -84,17 +86,21 @@ export const VisitorExport = shared(
         attempts: count(),
         createdAt: moment(),
       }),
-      { description: 'To webhooks, about the visitor, as long as their bodies are kept.' },
+      'To webhooks, about the visitor, as long as their bodies are kept.',
     ),
-    corrections: Type.Array(
+    corrections: firstPage(
       Type.Object({
         visitorIds: Type.Array(visitorId()),
         same: flag('Merged; false: split.'),
         at: moment(),
         actor: words(),
       }),
+      'What was merged and split.',
     ),
-    audit: Type.Array(Type.Object({ at: moment(), actor: words(), resource: words(), id: words(), action: words() })),
+    audit: firstPage(
+      Type.Object({ at: moment(), actor: words(), resource: words(), id: words(), action: words() }),
+      'What the audit log says of the visitor.',
+    ),
     events: Type.Array(Event),
     hasMore: flag('Whether there are further events.'),
     nextCursor: orNull(words('Pass it as `cursor` for the next events; null at the end.')),
@@ -129,7 +135,7 @@ export const ERASURE_DOCS = {
     id: 'exportVisitor',
     summary: 'Export a visitor',
     description:
-      'Everything that is held of the visitor and of those merged into it, with the events newest first. It answers whom the data is about, so addresses and emails are whole; `masked=true` shows them as everywhere else. Every export is an entry of the audit log.',
+      'Everything that is held of the visitor and of those merged into it, with the events newest first, page by page: a page ends after `limit` events or the one that passes a megabyte. It answers whom the data is about, so addresses and emails are whole; `masked=true` shows them as everywhere else. Every export is an entry of the audit log.',
     members: {
       ...PAGE_MEMBERS,
       limit: { description: 'How many events at most.', default: 500 },
