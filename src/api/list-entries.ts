@@ -2,8 +2,13 @@
 
 import { accepted, type Submitter } from '../control/submit.ts'
 import { invalid } from '../domain/errors.ts'
-import { isVisitorId } from '../domain/ids.ts'
-import { ENTRIES_PER_CALL_MAX, normaliseEntry, REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../domain/list.ts'
+import {
+  ENTRIES_PER_CALL_MAX,
+  normaliseEntry,
+  normaliseNewEntry,
+  REASON_CHARS_MAX,
+  TTL_SECONDS_MAX,
+} from '../domain/list.ts'
 import { Type } from '../domain/schema.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -180,16 +185,17 @@ const WANTED: Readonly<Record<StoredList['type'], string>> = {
 }
 
 function entryText(list: StoredList, value: unknown, at: string): string {
-  const entry = typeof value === 'string' ? normaliseEntry(list.type, value) : null
+  return checked(list, typeof value === 'string' ? normaliseEntry(list.type, value) : null, at)
+}
+
+function checked(list: StoredList, entry: string | null, at: string): string {
   if (entry === null) throw invalid(at, WANTED[list.type])
   return entry
 }
 
 /** What is asked for or removed may be anything that was ever taken; what is added has the form ids have. */
 function additionText(list: StoredList, value: unknown, at: string): string {
-  const entry = entryText(list, value, at)
-  if (list.type === 'visitor' && !isVisitorId(entry)) throw invalid(at, WANTED.visitor)
-  return entry
+  return checked(list, typeof value === 'string' ? normaliseNewEntry(list.type, value) : null, at)
 }
 
 function readChange(list: StoredList, add: readonly unknown[], remove: readonly unknown[]) {

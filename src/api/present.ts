@@ -7,7 +7,6 @@ import {
   BodyTooLarge,
   DeadlineExceeded,
   HeadersTooLarge,
-  LengthRequired,
   MethodNotAllowed,
   RouteUnknown,
   TooManyInFlight,
@@ -81,9 +80,6 @@ function asApiError(error: unknown): ApiError | null {
   }
   if (error instanceof DeadlineExceeded || error instanceof TooManyInFlight) {
     return new ApiError('unavailable', { retryAfter: error.retryAfterSeconds })
-  }
-  if (error instanceof LengthRequired) {
-    return new ApiError('invalid_json', { message: 'A body with Content-Length is required.' })
   }
   if (error instanceof BadFraming || error instanceof HeadersTooLarge) {
     return new ApiError('validation_error', { field: 'headers', message: 'The headers of this request are refused.' })

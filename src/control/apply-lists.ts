@@ -1,7 +1,7 @@
 // Commands about lists. Each keeps the record, its name and the counts in step, and leaves a delta for whoever follows.
 
 import type { Env } from '../domain/event.ts'
-import { foldListName, normaliseEntry } from '../domain/list.ts'
+import { foldListName, normaliseEntry, normaliseNewEntry } from '../domain/list.ts'
 import type { Key, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKeysOf } from '../records/aliases.ts'
@@ -154,7 +154,8 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
   let skipped = 0
   for (const effect of effects) {
     const list = named.get(foldListName(effect.list))
-    const value = list === undefined ? null : normaliseEntry(list.type, effect.value)
+    const normalise = effect.remove ? normaliseEntry : normaliseNewEntry
+    const value = list === undefined ? null : normalise(list.type, effect.value)
     if (list === undefined || value === null) skipped += 1
     else byList.set(list.id, [...(byList.get(list.id) ?? []), { ...effect, value }])
   }

@@ -1,5 +1,6 @@
 // Lists as the contract has them (List; decisions §5): their nouns, their limits, and the one spelling of each entry.
 
+import { isVisitorId } from './ids.ts'
 import { formatCidr, parseCidr } from './ip.ts'
 
 export type ListType = 'visitor' | 'ip' | 'email'
@@ -49,6 +50,12 @@ export function normaliseEntry(type: ListType, text: string): string | null {
   const trimmed = text.trim()
   const entry = type === 'ip' ? canonicalRange(trimmed) : type === 'email' ? emailOf(trimmed) : visitorOf(trimmed)
   return entry !== null && Buffer.byteLength(entry) <= ENTRY_BYTES_MAX ? entry : null
+}
+
+/** The same for one that is added: of visitors it has the form ids have. What is asked for or taken off may be anything ever taken. */
+export function normaliseNewEntry(type: ListType, text: string): string | null {
+  const entry = normaliseEntry(type, text)
+  return entry !== null && type === 'visitor' && !isVisitorId(entry) ? null : entry
 }
 
 const visitorOf = (text: string): string | null => (VISITOR.test(text) ? text : null)

@@ -22,11 +22,6 @@ export class HeadersTooLarge extends Error {
   override readonly name = 'HeadersTooLarge'
 }
 
-/** A method that carries a body came with neither Content-Length nor chunks. 400, the connection closes. */
-export class LengthRequired extends Error {
-  override readonly name = 'LengthRequired'
-}
-
 /** The body is longer than the route takes. 413, the connection closes. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'

@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { addressText } from './address.ts'
 import { type BodyReader, openBody, openBodyCopier } from './body.ts'
 import { type DeadlineQueue, emptyDeadline, openDeadlines, removeDeadline } from './deadlines.ts'
-import { BodyTooLarge, DeadlineExceeded, LengthRequired, TooManyInFlight } from './errors.ts'
+import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner, type Wanted } from './framing.ts'
 import { type HostsConfig, openHosts } from './hosts.ts'
 import type { Before, Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe } from './message.ts'
@@ -131,10 +131,8 @@ export function openExchanges(config: ExchangeConfig) {
         raw.onData(onData)
       } else {
         bodyIn = true
-        if (contentLength < 0 && (method === 'POST' || method === 'PUT' || method === 'PATCH')) {
-          closing = true
-          refusal ??= new LengthRequired('a body needs Content-Length or chunks')
-        }
+        // A request without a length has no body (RFC 9112, 6.3). Whoever sends one all the same must not have it taken for a request.
+        if (contentLength < 0 && (method === 'POST' || method === 'PUT' || method === 'PATCH')) closing = true
       }
       proceed()
     }

@@ -73,6 +73,16 @@ t.test('browsers may read every answer of this path, and of no other', async (t)
   t.equal(await withoutLength.until('400 closed'), '400 closed')
   t.match(withoutLength.text(), /Access-Control-Allow-Origin: \*/i)
   t.match(withoutLength.text(), /"invalid_json"/)
+  const rule = await talk(
+    server.port,
+    `POST /v1/rules HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${keys.secret}\r\n\r\nPOST /v1/rules HTTP/1.1\r\n\r\n`,
+  )
+  t.equal(
+    await rule.until('400 closed'),
+    '400 closed',
+    'without a length there is no body, and the route says what it lacks',
+  )
+  t.match(rule.text(), /"validation_error".*"field":"name"/)
   for (const path of ['/v1/events', '/v1/meta', '/readyz', '/v1/nothing']) {
     t.equal((await get(path)).headers.get('access-control-allow-origin'), null, path)
   }

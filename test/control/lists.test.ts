@@ -33,6 +33,7 @@ const make = (id: string, name: string, type: 'visitor' | 'ip' | 'email' = 'visi
 const entries = (id: string, add: Data<'list.entries'>['add'], remove: readonly string[] = []) =>
   list('list.entries', { id, add, remove, source: 'api', entriesMax: 10_000 })
 const value = (text: string) => ({ value: text })
+const pv = (n: number | string) => `pv_${String(n).padStart(20, '0')}`
 const effects = (seq: number, part: number, some: readonly [string, string, boolean?][], deployment = 'd') =>
   list('list.effects', {
     ...{ deployment, partition: 0, seq, part, entriesMax: 10_000 },
@@ -67,29 +68,29 @@ t.test('side effects are applied once, however often and by whomever they are re
   t.same(
     await counts(
       effects(5, 0, [
-        ['A', 'pv_1'],
-        ['a', 'pv_2'],
+        ['A', pv(1)],
+        ['a', pv(2)],
       ]),
     ),
     { added: 2, removed: 0, skipped: 0 },
   )
-  t.same(await counts(effects(5, 1, [['a', 'pv_3']])), { added: 1, removed: 0, skipped: 0 })
-  await submit(entries('lst_a', [], ['pv_1', 'pv_2', 'pv_3']))
+  t.same(await counts(effects(5, 1, [['a', pv(3)]])), { added: 1, removed: 0, skipped: 0 })
+  await submit(entries('lst_a', [], [pv(1), pv(2), pv(3)]))
   for (const [seq, part] of [
     [5, 0],
     [5, 1],
     [3, 7],
     [1, 0],
   ] as const) {
-    t.equal(await counts(effects(seq, part, [['a', 'pv_1']])), null, `${seq} ${part} was before`)
+    t.equal(await counts(effects(seq, part, [['a', pv(1)]])), null, `${seq} ${part} was before`)
   }
   t.same(await allOf(LIST_ENTRY), [])
   t.same(
     await counts(
       effects(6, 0, [
-        ['a', 'pv_1'],
-        ['a', 'pv_1', true],
-        ['a', 'pv_4'],
+        ['a', pv(1)],
+        ['a', pv(1), true],
+        ['a', pv(4)],
       ]),
     ),
     {
@@ -98,45 +99,49 @@ t.test('side effects are applied once, however often and by whomever they are re
       skipped: 0,
     },
   )
-  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_4'], 'in order')
+  t.same(await allOf(LIST_ENTRY), [`lst_a/${pv(4)}`], 'in order')
   t.same(
     await counts(
       effects(7, 0, [
-        ['gone', 'pv_1'],
+        ['gone', pv(1)],
         ['a', 'no visitor'],
-        ['a', 'pv_5'],
+        ['a', 'pv_short'],
+        ['a', pv(5)],
       ]),
     ),
     {
       added: 1,
       removed: 0,
-      skipped: 2,
+      skipped: 3,
     },
   )
-  t.same(await counts(effects(1, 0, [['a', 'pv_6']], 'another deployment')), { added: 1, removed: 0, skipped: 0 })
+  t.same(await counts(effects(1, 0, [['a', pv(6)]], 'another deployment')), { added: 1, removed: 0, skipped: 0 })
   t.equal((await readList(kv, WS, 'live', 'lst_a'))?.entryCount, 3)
+  await submit(entries('lst_a', [value('pv_stored-before')]))
+  const off = effects(8, 0, [['a', 'pv_stored-before', true]], 'another deployment')
+  t.same(await counts(off), { added: 0, removed: 1, skipped: 0 }, 'what was ever taken can be taken off')
 })
 
 t.test('an entry that is overdue is gone before the job has come to it', async (t) => {
   const { submit, kv, allOf } = await open(t)
   await submit(make('lst_a', 'a', 'visitor', 1))
-  await submit(entries('lst_a', [value('pv_1'), value('pv_2'), { value: 'pv_3', ttl: null }]))
+  await submit(entries('lst_a', [value(pv(1)), value(pv(2)), { value: pv(3), ttl: null }]))
   t.equal((await allOf(LIST_DUE)).length, 2)
   await new Promise((resolve) => setTimeout(resolve, 1_050))
-  const outcome = await submit(entries('lst_a', [value('pv_1')], ['pv_2', 'pv_9']))
+  const outcome = await submit(entries('lst_a', [value(pv(1))], [pv(2), pv(9)]))
   t.match(outcome, { ok: true, entries: { added: 1, removed: 0 }, list: { entryCount: 2 } })
   const { last } = await readListsMeta(kv, WS, 'live')
   t.equal(await readDeltas(kv, WS, 'live', 1, last), null, 'a delta is found by the one before it')
   const all = (await readDeltas(kv, WS, 'live', 0, last)) ?? []
   t.match(all.at(-1)?.changes, [
     {
-      added: [{ value: 'pv_1', isNew: true, source: 'api' }],
+      added: [{ value: pv(1), isNew: true, source: 'api' }],
       removed: [],
-      expired: [{ value: 'pv_2' }, { value: 'pv_1' }],
+      expired: [{ value: pv(2) }, { value: pv(1) }],
     },
   ])
   t.equal((await allOf(LIST_DUE)).length, 1)
-  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_1', 'lst_a/pv_3'])
+  t.same(await allOf(LIST_ENTRY), [`lst_a/${pv(1)}`, `lst_a/${pv(3)}`])
 })
 
 t.test('the job takes off what is due, on time, and clears what deleted lists leave', async (t) => {
@@ -158,7 +163,7 @@ t.test('the job takes off what is due, on time, and clears what deleted lists le
   const needs = { log, kv, bus, clock: systemClock, random, onError: (error: unknown) => void errors.push(error) }
   const job = runListJob(needs, stopped.signal)
   const from = Date.now()
-  await submit(entries('lst_a', [{ value: 'pv_1', ttl: 2 }, { value: 'pv_2', ttl: 60 }, value('pv_3')]))
+  await submit(entries('lst_a', [{ value: pv(1), ttl: 2 }, { value: pv(2), ttl: 60 }, value(pv(3))]))
   while ((await readList(kv, WS, 'live', 'lst_a'))?.entryCount !== 2 && Date.now() - from < 60_000) {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
@@ -169,7 +174,7 @@ t.test('the job takes off what is due, on time, and clears what deleted lists le
   stopped.abort()
   await job
   t.same(errors, [])
-  t.same(await allOf(LIST_ENTRY), ['lst_a/pv_2', 'lst_a/pv_3'])
+  t.same(await allOf(LIST_ENTRY), [`lst_a/${pv(2)}`, `lst_a/${pv(3)}`])
   t.equal((await allOf(LIST_DUE)).length, 1)
 })
 
@@ -178,7 +183,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
   const r = rng(seed)
   const ids = ['lst_a', 'lst_b', 'lst_c']
   let made = 0
-  const draw = () => `pv_${r.int(40)}`
+  const draw = () => pv(r.int(40))
   for (const [place, id] of ids.entries()) await submit(make(id, 'abc'[place] as string, 'visitor', null))
   await submit(make('lst_gone', 'gone', 'visitor', null))
   await submit(list('list.delete', { id: 'lst_gone' }))
@@ -195,7 +200,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
         () => list('list.update', { id, changes: { ttl: r.pick([null, 5]) } }),
         () => list('list.delete', { id }),
         () =>
-          entries(id, [value(draw()), { value: draw(), ttl: r.pick([null, 1, 50]) }], [`pv_${40 + r.int(5)}`, draw()]),
+          entries(id, [value(draw()), { value: draw(), ttl: r.pick([null, 1, 50]) }], [pv(40 + r.int(5)), draw()]),
         () => entries(id, [value(draw())]),
         () => entries(id, [{ value: draw(), ttl: 9 }]),
         () =>
@@ -257,7 +262,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
 t.test('a follower sees every change within two seconds, hints or not, and after any absence', async (t) => {
   const { submit, kv, bus } = await open(t)
   await submit(make('lst_a', 'a'))
-  await submit(entries('lst_a', [value('pv_0')]))
+  await submit(entries('lst_a', [value(pv(0))]))
   let isDeaf = false
   const listening = {
     ...bus,
@@ -302,32 +307,32 @@ t.test('a follower sees every change within two seconds, hints or not, and after
     while (ask(name, text) !== wanted && performance.now() - from < 20_000) await new Promise((r) => setTimeout(r, 5))
     return performance.now() - from
   }
-  t.equal(ask('a', 'pv_0'), true)
+  t.equal(ask('a', pv(0)), true)
   t.equal(read, 1)
-  await submit(entries('lst_a', [value('pv_1')], ['pv_0']))
-  t.ok((await waitFor('a', 'pv_1', true)) < 20_000, 'by the hint: nobody polls yet')
-  t.equal(ask('a', 'pv_0'), false)
+  await submit(entries('lst_a', [value(pv(1))], [pv(0)]))
+  t.ok((await waitFor('a', pv(1), true)) < 20_000, 'by the hint: nobody polls yet')
+  t.equal(ask('a', pv(0)), false)
   isDeaf = true
   poll()
-  await submit(entries('lst_a', [value('pv_2')]))
-  t.ok((await waitFor('a', 'pv_2', true)) < 20_000, 'by the poll')
+  await submit(entries('lst_a', [value(pv(2))]))
+  t.ok((await waitFor('a', pv(2), true)) < 20_000, 'by the poll')
   await submit(make('lst_b', 'b'))
-  await submit(entries('lst_b', [value('pv_7')]))
-  t.ok((await waitFor('b', 'pv_7', true)) < 20_000)
+  await submit(entries('lst_b', [value(pv(7))]))
+  t.ok((await waitFor('b', pv(7), true)) < 20_000)
   await submit(list('list.delete', { id: 'lst_b' }))
-  t.ok((await waitFor('b', 'pv_7', null)) < 20_000, 'a list that is gone is no list')
+  t.ok((await waitFor('b', pv(7), null)) < 20_000, 'a list that is gone is no list')
 
   const late = newToldLists()
   const lateViews = createListViews(Date.now)
   lateViews.take(feed.news(late))
-  t.equal(lateViews.member(WS, 'live')('a', 'pv_2'), true, 'a new thread is told everything')
+  t.equal(lateViews.member(WS, 'live')('a', pv(2)), true, 'a new thread is told everything')
   t.same(feed.news(late), [], 'and nothing twice')
 })
 
 t.test('a store that was emptied takes no entry from decisions', async (t) => {
   const { submit, kv, bus } = await open(t)
   await submit(make('lst_a', 'a'))
-  await submit(entries('lst_a', [value('pv_0')]))
+  await submit(entries('lst_a', [value(pv(0))]))
   let isEmpty = false
   let asked = 0
   const emptied = {
@@ -346,20 +351,20 @@ t.test('a store that was emptied takes no entry from decisions', async (t) => {
   const told = newToldLists()
   const views = createListViews(Date.now)
   views.take(feed.news(told))
-  t.equal(views.member(WS, 'live')('a', 'pv_0'), true)
+  t.equal(views.member(WS, 'live')('a', pv(0)), true)
   isEmpty = true
   const before = asked
   while (asked < before + 4) await new Promise((resolve) => setTimeout(resolve, 50))
   views.take(feed.news(told))
-  t.equal(views.member(WS, 'live')('a', 'pv_0'), true, 'until it is rebuilt')
+  t.equal(views.member(WS, 'live')('a', pv(0)), true, 'until it is rebuilt')
   isEmpty = false
-  await submit(entries('lst_a', [], ['pv_0']))
+  await submit(entries('lst_a', [], [pv(0)]))
   const from = performance.now()
-  while (views.member(WS, 'live')('a', 'pv_0') === true && performance.now() - from < 30_000) {
+  while (views.member(WS, 'live')('a', pv(0)) === true && performance.now() - from < 30_000) {
     await new Promise((resolve) => setTimeout(resolve, 10))
     views.take(feed.news(told))
   }
-  t.equal(views.member(WS, 'live')('a', 'pv_0'), false, 'and is followed again')
+  t.equal(views.member(WS, 'live')('a', pv(0)), false, 'and is followed again')
 })
 
 if (WHOLE) {
@@ -449,12 +454,12 @@ t.test('an erased visitor is taken off every list', async (t) => {
   const { submit, kv } = await open(t)
   for (const name of ['a', 'b', 'c']) await submit(make(`lst_${name}`, name))
   await submit(make('lst_e', 'e', 'email'))
-  await submit(entries('lst_a', [value('pv_1'), value('pv_2')]))
-  await submit(entries('lst_b', [{ value: 'pv_1', ttl: 100 }]))
-  t.same(await listsOfVisitor(kv, WS, 'live', 'pv_1', Date.now()), ['a', 'b'])
-  t.match(await submit(list('list.forget', { visitorId: 'pv_1' })), { ok: true, entries: { removed: 2 } })
-  t.match(await submit(list('list.forget', { visitorId: 'pv_1' })), { ok: true, entries: { removed: 0 } })
-  t.same(await listsOfVisitor(kv, WS, 'live', 'pv_1', Date.now()), [])
+  await submit(entries('lst_a', [value(pv(1)), value(pv(2))]))
+  await submit(entries('lst_b', [{ value: pv(1), ttl: 100 }]))
+  t.same(await listsOfVisitor(kv, WS, 'live', pv(1), Date.now()), ['a', 'b'])
+  t.match(await submit(list('list.forget', { visitorId: pv(1) })), { ok: true, entries: { removed: 2 } })
+  t.match(await submit(list('list.forget', { visitorId: pv(1) })), { ok: true, entries: { removed: 0 } })
+  t.same(await listsOfVisitor(kv, WS, 'live', pv(1), Date.now()), [])
   t.same(
     (await readLists(kv, WS, 'live')).map(({ entryCount }) => entryCount),
     [1, 0, 0, 0],

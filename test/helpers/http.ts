@@ -5,7 +5,6 @@ import {
   BodyTooLarge,
   DeadlineExceeded,
   HeadersTooLarge,
-  LengthRequired,
   MethodNotAllowed,
   RouteUnknown,
   TooManyInFlight,
@@ -28,7 +27,6 @@ export interface TestServer extends Http {
 
 const statuses = new Map<unknown, number>([
   [BadFraming, 400],
-  [LengthRequired, 400],
   [HeadersTooLarge, 431],
   [BodyTooLarge, 413],
   [DeadlineExceeded, 503],

@@ -129,7 +129,7 @@ const shellJson = (body: unknown): string =>
 
 export function curlOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
-  // A POST without a length is no request.
+  // Some proxies refuse a POST without a length.
   const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$FINGERPOST_URL${exampleUrl(endpoint)}"`,
