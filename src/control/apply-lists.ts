@@ -37,6 +37,7 @@ import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
 import { countsOf } from './apply-notes.ts'
 import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
+import { auditEffects, growingKey } from './audit-effects.ts'
 import { type Addition, changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
 
@@ -97,7 +98,7 @@ export async function applyListDelete(command: CommandOf<'list.delete'>, seq: nu
   return changed(command, seq, read, {
     lists: [],
     put: [{ key: listGoneKey(list.id), value: { at: command.at } }],
-    drop: [listKey(list.id), listNameKey(list.name)],
+    drop: [listKey(list.id), listNameKey(list.name), growingKey(list.id)],
     changes: [changeOf(list, { gone: true })],
     made: -1,
     outcome: { list },
@@ -172,7 +173,12 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
     }
     finished.push(draft.finish(seq))
   }
-  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }] })
+  // Commands of earlier versions may be about several lists.
+  const [only] = finished
+  const { at, actor } = command
+  const audit =
+    only === undefined || finished.length > 1 ? [] : await auditEffects(read, tenant.scope, only, { at, actor, seq })
+  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
 }
 
 const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addition => ({

@@ -2,6 +2,7 @@
 // forgets them, so that none is lost. What is appended again, by this owner or the next, the owner of `changes` recognises.
 
 import { type RandomBytes, ulid } from '../domain/ids.ts'
+import { foldListName } from '../domain/list.ts'
 import type { DecidedErasure, EventsRecord } from '../events/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type Seq } from '../log/log.ts'
@@ -67,21 +68,25 @@ function commandsOf(
   partition: number,
   { seq, events, erased }: RecordEffects,
 ): CommandDraft[] {
-  const tenants = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()
+  // A command for each list, because each is audited by itself.
+  const lists = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()
   for (const { workspace, env, requestId, effects } of events) {
-    const name = `${workspace}/${env}`
-    const tenant = tenants.get(name) ?? { workspace, env, effects: [] }
-    tenants.set(name, tenant)
     for (const effect of effects) {
       if (effect.type !== 'addToList' && effect.type !== 'removeFromList') continue
       const { type, ...rest } = effect
-      tenant.effects.push({ ...rest, requestId, remove: type === 'removeFromList' })
+      const name = `${workspace}/${env}/${foldListName(effect.list)}`
+      const list = lists.get(name) ?? { workspace, env, effects: [] }
+      lists.set(name, list)
+      list.effects.push({ ...rest, requestId, remove: type === 'removeFromList' })
     }
   }
   const drafts: CommandDraft[] = []
-  for (const { workspace, env, effects } of tenants.values()) {
-    for (let from = 0, part = 0; from < effects.length; from += EFFECTS_PER_COMMAND_MAX, part++) {
+  const parts = new Map<string, number>()
+  for (const { workspace, env, effects } of lists.values()) {
+    for (let from = 0; from < effects.length; from += EFFECTS_PER_COMMAND_MAX) {
       const some = effects.slice(from, from + EFFECTS_PER_COMMAND_MAX)
+      const part = parts.get(`${workspace}/${env}`) ?? 0
+      parts.set(`${workspace}/${env}`, part + 1)
       const data = { deployment, partition, seq, part, effects: some, entriesMax }
       drafts.push({ type: 'list.effects', workspace, env, actor: ACTOR, data })
     }

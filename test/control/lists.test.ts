@@ -6,6 +6,7 @@ import { newToldLists, openListFeed } from '../../src/engine/list-feed.ts'
 import { createListViews } from '../../src/engine/list-views.ts'
 import { runListJob } from '../../src/jobs/lists.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { readAudit } from '../../src/records/audit.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
 import { DELTAS_KEPT, LIST_DELTA, readDeltas, readListsMeta } from '../../src/records/list-deltas.ts'
 import { openListSource } from '../../src/records/list-source.ts'
@@ -122,6 +123,42 @@ t.test('side effects are applied once, however often and by whomever they are re
   t.same(await counts(off), { added: 0, removed: 1, skipped: 0 }, 'what was ever taken can be taken off')
 })
 
+t.test('what rules do to a list is one entry of the audit log per hour, with counts and no value', async (t) => {
+  const { submit, kv } = await open(t)
+  await submit(make('lst_a', 'a'))
+  const logged = async () => {
+    const found: unknown[] = []
+    await readAudit(kv, WS, 'live', { resource: 'list', id: 'lst_a' }, 100, null, ({ at: _, seq: __, ...one }) => {
+      if (one.action === 'entries') found.push(one)
+      return true
+    })
+    return found
+  }
+  const entry = (added: number, removed: number) => ({
+    ...{ actor: 'test', resource: 'list', id: 'lst_a', action: 'entries', before: null },
+    after: { id: 'lst_a', added, removed, source: 'rule' },
+  })
+  await submit(
+    effects(5, 0, [
+      ['a', pv(1)],
+      ['a', pv(2)],
+    ]),
+  )
+  t.same(await logged(), [entry(2, 0)])
+  await submit(effects(5, 1, [['a', pv(3)]]))
+  await submit(effects(5, 1, [['a', pv(3)]]))
+  await submit(effects(6, 0, [['a', pv(3)]]))
+  await submit(effects(7, 0, [['a', pv(1), true]]))
+  t.same(await logged(), [entry(3, 1)], 'as often as it is told, and only what changed')
+  const [growing] = await kv.get<{ readonly at: number }>(SCOPE, [['list-effects-audit', 'lst_a']])
+  const ago = { ...growing?.value, at: (growing?.value.at ?? 0) - 3_600_000 }
+  await kv.commit([{ scope: SCOPE, put: [{ key: ['list-effects-audit', 'lst_a'], value: ago }] }])
+  await submit(effects(8, 0, [['a', pv(4)]]))
+  t.same(await logged(), [entry(1, 0), entry(3, 1)], 'another hour, another entry')
+  await submit(list('list.delete', { id: 'lst_a' }))
+  t.same(await kv.get(SCOPE, [['list-effects-audit', 'lst_a']]), [null])
+})
+
 t.test('an entry that is overdue is gone before the job has come to it', async (t) => {
   const { submit, kv, allOf } = await open(t)
   await submit(make('lst_a', 'a', 'visitor', 1))
@@ -199,8 +236,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
         },
         () => list('list.update', { id, changes: { ttl: r.pick([null, 5]) } }),
         () => list('list.delete', { id }),
-        () =>
-          entries(id, [value(draw()), { value: draw(), ttl: r.pick([null, 1, 50]) }], [pv(40 + r.int(5)), draw()]),
+        () => entries(id, [value(draw()), { value: draw(), ttl: r.pick([null, 1, 50]) }], [pv(40 + r.int(5)), draw()]),
         () => entries(id, [value(draw())]),
         () => entries(id, [{ value: draw(), ttl: 9 }]),
         () =>
@@ -241,6 +277,7 @@ t.test('applying changes from the beginning gives the same lists', async (t) => 
     'list-gone',
     LIST_DELTA,
     'list-effects',
+    'list-effects-audit',
     'meta',
   ]) {
     const dump = async (from: typeof kv) => {

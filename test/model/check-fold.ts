@@ -21,6 +21,7 @@ async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
       'list-entry',
       'list-delta',
       'list-effects',
+      'list-effects-audit',
       'alias',
       'merged',
       'correction',

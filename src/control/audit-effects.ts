@@ -1,0 +1,37 @@
+// What rules did to a list, in the audit log: one entry per list and hour, whose counts grow, so that an attack that a rule answers with
+// an entry per event does not fill a log that is kept for good.
+
+import type { Key, Put, Scope } from '../kv/kv.ts'
+import { auditPuts } from '../records/audit.ts'
+import type { Read } from './apply.ts'
+import { countsOf } from './apply-notes.ts'
+import type { EntriesWritten } from './list-entries.ts'
+
+/** Of a list, the entry that still grows. */
+const GROWING = 'list-effects-audit'
+const GROWS_MS = 3_600_000
+export const growingKey = (listId: string): Key => [GROWING, listId]
+
+interface Growing {
+  readonly seq: number
+  readonly at: number
+  readonly added: number
+  readonly removed: number
+}
+
+/** The records of the entry as it is after one more command, whose only list this is. */
+export async function auditEffects(
+  read: Read,
+  scope: Scope,
+  { list: { id }, added, removed }: EntriesWritten,
+  { at, actor, seq }: { readonly at: number; readonly actor: string; readonly seq: number },
+): Promise<Put[]> {
+  if (added + removed === 0) return []
+  const key = growingKey(id)
+  const [entry] = await read.get<Growing>(scope, [key])
+  const last = entry?.value
+  const before = last !== undefined && at - last.at < GROWS_MS ? last : { seq, at, added: 0, removed: 0 }
+  const now: Growing = { ...before, added: before.added + added, removed: before.removed + removed }
+  const after = { id, added: now.added, removed: now.removed, source: 'rule' }
+  return [{ key, value: now }, ...auditPuts({ ...countsOf(id, after), at: now.at, actor, seq: now.seq })]
+}
