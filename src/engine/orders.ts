@@ -64,9 +64,18 @@ export function joinedBy(one: object): [visitorId: string, survivor: string][] {
   return [[scopedId(aliasing, aliasing.visitorId), aliasing.survivor]]
 }
 
-/** Whoever was merged or split tells whose tokens are, and stays. */
-export const isExpired = ({ survivor, parted, former, state }: HeldVisitor, before: number): boolean =>
-  survivor === null && parted.length === 0 && former.length === 0 && unpackVisitor(state).lastSeenAt < before
+/** Who has no visits left has had its time before, and tells only whose its tokens are. */
+export function isExpired({ state }: HeldVisitor, before: number): boolean {
+  const { lastSeenAt, totalVisits } = unpackVisitor(state)
+  return totalVisits > 0 && lastSeenAt < before
+}
+
+/** What stays of an expired visitor that was merged or split: whose its tokens are. */
+function restOf(visitorId: string, { survivor, parted, former, state }: HeldVisitor): [] | [rest: Uint8Array] {
+  if (survivor === null && parted.length === 0 && former.length === 0) return []
+  const blank = blankVisitor(visitorId, unpackVisitor(state).lastSeenAt)
+  return [packHeldVisitor(blank.keys, blank.state, { survivor, parted, former })]
+}
 
 export interface Orders {
   /** What is not in memory yet of all that the order needs. */
@@ -145,11 +154,14 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       state.erase(scopedId(erasure, visitorId), keys, erasedId(workspace, env, visitorId), { erasureId, at })
       if (erasure.counted !== undefined) counters.remove(erasure.counted)
     }
-    for (const [visitorId, indexed] of expiry?.visitors ?? []) {
+    for (const [visitorId, indexed, rest] of expiry?.visitors ?? []) {
+      const at = must(expiry)
+      const id = scopedId(at, visitorId)
       state.expire(
-        scopedId(must(expiry), visitorId),
-        indexed.map((key) => scopedId(must(expiry), key)),
+        id,
+        indexed.map((key) => scopedId(at, key)),
       )
+      if (rest !== undefined) state.putVisitor(id, rest)
     }
     if (aliasing !== undefined) {
       state.putVisitor(scopedId(aliasing, aliasing.visitorId), aliasing.state)
@@ -200,7 +212,8 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const { visitorIds, ...what } = order.expiry
       const visitors = visitorIds.flatMap((visitorId) => {
         const held = state.visitor(scopedId(what, visitorId))
-        return held && isExpired(held, what.before) ? [[visitorId, allKeysOf(held)] as const] : []
+        if (!held || !isExpired(held, what.before)) return []
+        return [[visitorId, allKeysOf(held), ...restOf(visitorId, held)] as const]
       })
       return visitors.length === 0 ? null : { expiry: { ...what, visitors } }
     }

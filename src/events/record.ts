@@ -54,7 +54,8 @@ export interface DecidedErasure extends Erasure, ErasedNames {
 
 /** Visitors who are forgotten, each with the keys under which it was to be found. */
 export interface DecidedExpiry extends Omit<Expiry, 'visitorIds'> {
-  readonly visitors: readonly (readonly [visitorId: string, indexed: readonly string[]])[]
+  /** `rest`: its whole packed record, where that still tells whose its tokens are. */
+  readonly visitors: readonly (readonly [visitorId: string, indexed: readonly string[], rest?: Uint8Array])[]
 }
 
 /** From here on the events of a visitor are another's. */

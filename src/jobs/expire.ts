@@ -3,17 +3,20 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
+import { homePartition } from '../domain/ids.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { isExpired } from '../engine/orders.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
+import { unpackVisitor } from '../identity/visitor.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
+import { groupOf } from '../records/aliases.ts'
 import { listLabelling } from '../records/annotations.ts'
 import { EXPIRING_MAX } from '../records/expiry.ts'
 import { encodeExpiry } from '../records/identification.ts'
 import { listsOfVisitor } from '../records/lists.ts'
-import { partitionScope } from '../records/partitions.ts'
+import { partitionScope, visitorKey } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 
@@ -48,18 +51,36 @@ export async function expireVisitors(needs: ExpireNeeds, partition: number, sign
     if (++looked % VISITORS_AT_ONCE === 0) await clock.sleep(PAUSE_MS, signal)
     if (signal.aborted) return
     const [workspace = '', env, visitorId = ''] = key[1].split('/')
-    if (!isExpired(unpackHeldVisitor(value), before(workspace))) continue
+    const held = unpackHeldVisitor(value)
+    if (!isExpired(held, before(workspace))) continue
+    const tenant = { workspace, env: env as Env }
+    // Merged visitors are one: as long as any of them is seen, all are.
+    if (held.survivor !== null && !(await isFamilyExpired(needs, tenant, visitorId, before(workspace)))) continue
     const name = `${workspace}/${env}`
     const ids = waiting.get(name) ?? []
     waiting.set(name, ids)
     if (ids.push(visitorId) < EXPIRING_MAX) continue
     waiting.delete(name)
-    await forget(needs, partition, { workspace, env: env as Env }, ids, before(workspace))
+    await forget(needs, partition, tenant, ids, before(workspace))
   }
   for (const [name, ids] of waiting) {
     const [workspace = '', env] = name.split('/')
     if (!signal.aborted) await forget(needs, partition, { workspace, env: env as Env }, ids, before(workspace))
   }
+}
+
+async function isFamilyExpired(
+  { kv, partitions }: ExpireNeeds,
+  { workspace, env }: Tenant,
+  visitorId: string,
+  before: number,
+): Promise<boolean> {
+  for (const id of await groupOf(kv, workspace, env, visitorId)) {
+    const scope = partitionScope(homePartition(id, partitions))
+    const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, id)])
+    if (entry && unpackVisitor(unpackHeldVisitor(entry.value).state).lastSeenAt >= before) return false
+  }
+  return true
 }
 
 async function forget(
@@ -69,18 +90,19 @@ async function forget(
   ids: readonly string[],
   before: number,
 ): Promise<void> {
+  const families = await Promise.all(ids.map((id) => groupOf(kv, workspace, env, id)))
   const labelling = await listLabelling(kv, partitions, workspace, env)
   const labelled = await clickhouse.query<{ id: string }>(
     `SELECT DISTINCT visitor_id AS id FROM ${EVENTS_TABLE}
      WHERE workspace_id = {workspace:String} AND env = {env:String}
        AND (label != 'none' OR request_id IN {labelling:Array(String)})
        AND visitor_hash IN (SELECT cityHash64(arrayJoin({ids:Array(String)}))) AND visitor_id IN {ids:Array(String)}`,
-    { workspace, env, ids, labelling },
+    { workspace, env, ids: families.flat(), labelling },
     { background: true },
   )
   const kept = new Set(labelled.map(({ id }) => id))
-  const lists = await Promise.all(ids.map((id) => listsOfVisitor(kv, workspace, env, id, clock.now())))
-  const visitorIds = ids.filter((id, i) => !kept.has(id) && lists[i]?.length === 0)
+  const lists = await Promise.all(families.map(([id]) => listsOfVisitor(kv, workspace, env, id, clock.now())))
+  const visitorIds = ids.filter((_, i) => !families[i]?.some((id) => kept.has(id)) && lists[i]?.length === 0)
   if (visitorIds.length === 0) return
   await log.append('identifications', partition, [encodeExpiry({ workspace, env, visitorIds, before })])
 }

@@ -5,13 +5,14 @@ import t from 'tap'
 import type { Velocity } from '../../src/domain/event.ts'
 import type { IdentifyMeta } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
+import { KIN } from '../../src/engine/kin.ts'
 import { createPartition, type Partition } from '../../src/engine/partition.ts'
 import type { Loaded, Wanted } from '../../src/engine/state.ts'
 import type { StoredCounter } from '../../src/engine/velocity/board.ts'
 import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
 import { fromRow } from '../../src/events/row.ts'
 import { must } from '../../src/lib/must.ts'
-import { encodeErasure, encodeExpiry, encodeIdentification } from '../../src/records/identification.ts'
+import { encodeAliasing, encodeErasure, encodeExpiry, encodeIdentification } from '../../src/records/identification.ts'
 import { VELOCITY } from '../../src/records/partitions.ts'
 import { EARLIER_KEYS_MAX } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
@@ -45,14 +46,17 @@ function openWorld() {
   const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: ENV, revision: 1, rules: [] }))
   const needs = { partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 0, ruleset: () => ruleset }
   const log: Uint8Array[] = []
+  /** One visitor, once there is anybody. */
+  const merged: string[] = []
   let seq = 0
 
   function openStored() {
     const partition: Partition = createPartition(needs)
     const stored = new Map<string, unknown>()
     const load = (wanted: readonly Wanted[]): Loaded[] =>
-      wanted.flatMap(({ kind, id }) => {
+      wanted.flatMap(({ kind, id }): Loaded[] => {
         if (kind === 'ruleset') return []
+        if (kind === KIN) return [{ kind, id, value: { ids: merged, elsewhere: [] } }]
         const value = stored.get(`${kind} ${id}`) ?? null
         const counter: StoredCounter = { partition: 0, seq, packed: value as Uint8Array | null }
         return [{ kind, id, value: kind === VELOCITY ? [counter] : value }]
@@ -111,6 +115,10 @@ function openWorld() {
     erase: (visitorId: string, more: { readonly found?: readonly string[] } = {}) =>
       decide([encodeErasure({ ...AT, visitorId, erasureId: 'era_1', at: T0, ...more })]),
     expire: (visitorIds: readonly string[], before: number) => decide([encodeExpiry({ ...AT, visitorIds, before })]),
+    alias(visitorId: string, survivor: string) {
+      merged.push(visitorId)
+      decide([encodeAliasing({ ...AT, visitorId, survivor, at: T0 })])
+    },
     /** Who takes over with nothing but the log. */
     adopted() {
       const other = openStored()
@@ -211,4 +219,23 @@ t.test('an expired visitor leaves nothing, and comes back with its token alone',
   t.same([...world.adopted().stored], [...world.stored], 'adoption comes to the same')
   world.erase(old)
   t.not(world.visit({ device: 1, ip: ipOf(9), visitorId: old })[0], old, 'an erased one never does')
+})
+
+t.test('an expired visitor that was merged keeps nothing but whose its tokens are', async (t) => {
+  const world = openWorld()
+  const [survivor] = world.visit({ device: 1, ip: ipOf(1) }) as [string]
+  const [other] = world.visit({ device: 2, ip: ipOf(2) }) as [string]
+  world.alias(other, survivor)
+  world.alias(survivor, survivor)
+  const before = T0 + 1_000_000
+  world.expire([survivor, other], before)
+  for (const id of [survivor, other]) {
+    t.same(world.naming(id).filter((key) => !key.startsWith('visitor ')).length, 0, 'no look leads to it')
+  }
+  const [again] = world.expire([survivor, other], before).records
+  t.equal(decodeEventsRecord(must(again)).expiry, undefined, 'who has had its time has it once')
+  const [back] = world.visit({ device: 2, ip: ipOf(9), visitorId: other })
+  t.equal(back, survivor, 'its token still is the survivor’s')
+  t.not(world.visit({ device: 1, ip: ipOf(1) })[0], survivor)
+  t.same([...world.adopted().stored], [...world.stored], 'adoption comes to the same')
 })

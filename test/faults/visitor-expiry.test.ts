@@ -27,6 +27,21 @@ t.test('a visitor has its time, unless it is on a list or labelled, and its toke
     (await client.get(`/v1/visitors/${visitorId}`, key)).status
   const [old, listed, labelled] = [await visit(1, 10), await visit(2, 10), await visit(3, 10)]
   const recent = await visit(4, 4)
+  // One visitor whom nobody saw, one whose other half was seen, and one that was taken apart.
+  const [gone, joined, alive, half] = [
+    await visit(31, 10),
+    await visit(32, 11),
+    await visit(33, 10),
+    await visit(34, 3),
+  ]
+  const parted = [await visit(35, 11)]
+  parted.push(await visit(35, 10, parted[0]?.storageToken))
+  const merge = (one: { visitorId: string }, other: { visitorId: string }) =>
+    client.send('POST', `/v1/visitors/${one.visitorId}/merge`, { key, body: { visitorId: other.visitorId } })
+  t.same([(await merge(gone, joined)).status, (await merge(alive, half)).status], [200, 200])
+  const visits = { key, body: { requestIds: [parted[1]?.requestId] } }
+  const split = () => client.send('POST', `/v1/visitors/${parted[0]?.visitorId}/split`, visits)
+  const { body: apart } = await eventually(split, ({ status }) => status < 300)
   const list = await client.send('POST', '/v1/lists', { key, body: { name: 'watched', type: 'visitor' } })
   const entries = { key, body: { add: [listed.visitorId] } }
   t.equal((await client.send('PATCH', `/v1/lists/${list.body.id}/entries`, entries)).status, 200)
@@ -49,7 +64,10 @@ t.test('a visitor has its time, unless it is on a list or labelled, and its toke
     const another = await visit(device, 10)
     await eventually(() => seen(another), isGone)
   }
-  t.same(await Promise.all([listed, labelled, recent].map(seen)), [200, 200, 200])
+  for (const one of [gone, joined, ...parted, apart]) await eventually(() => seen(one), isGone)
+  t.same(await Promise.all([listed, labelled, recent, alive, half].map(seen)), [200, 200, 200, 200, 200])
+  t.equal((await client.get(`/v1/visitors/${alive.visitorId}`, key)).body.totalVisits, 2, 'all of it')
+  t.equal((await visit(32, 0, joined.storageToken)).visitorId, gone.visitorId, 'who was merged stays merged')
   t.equal((await visit(20, 0, old.storageToken)).visitorId, old.visitorId, 'a genuine token revives the id')
   t.equal((await client.send('DELETE', `/v1/visitors/${old.visitorId}`, { key })).status, 200)
   t.not((await visit(20, 0, old.storageToken)).visitorId, old.visitorId, 'of an erased one never')
