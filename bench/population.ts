@@ -1,6 +1,7 @@
 // What the benchmarks of decisions have in common: devices (distinct, plausible, 2.6 KB each, the same for the same seed), how many
 // of them come without a token, and the rules they meet.
 
+import { SCREENS } from '../test/helpers/bodies.ts'
 import { rng } from '../test/helpers/rng.ts'
 
 export interface Device {
@@ -14,15 +15,7 @@ const GPUS = Array.from(
   { length: 60 },
   (_, i) => `ANGLE (Vendor ${i % 3}, Graphics Adapter ${1000 + i * 10} Direct3D11 vs_5_0 ps_5_0, D3D11)`,
 )
-const SCREENS = [
-  [1920, 1080],
-  [2560, 1440],
-  [1366, 768],
-  [1536, 864],
-  [3840, 2160],
-  [1440, 900],
-  [1680, 1050],
-]
+const ALL_SCREENS = [...SCREENS, [1680, 1050]]
 const ZONES = ['Europe/Prague', 'Europe/Berlin', 'America/New_York', 'America/Chicago', 'Asia/Tokyo', 'Europe/London']
 const LANGUAGES = ['cs-CZ', 'de-DE', 'en-US', 'en-GB', 'ja-JP', 'fr-FR']
 const FONTS = [
@@ -102,7 +95,7 @@ export function makeDevice(seed: number): Device {
         timezone: value(timezone),
         hardwareConcurrency: value(cores),
         deviceMemory: value(memory),
-        screenResolution: value(r.pick(SCREENS)),
+        screenResolution: value(r.pick(ALL_SCREENS)),
         devicePixelRatio: value(r.pick([1, 1.25, 1.5, 2])),
         colorDepth: value(24),
         window: value({ inner: [1280, 720], outer: [1280, 800] }),

@@ -19,6 +19,7 @@ import { EVENT_DOCS } from './answers/events.ts'
 import { commandOf } from './callers.ts'
 import { orNull } from './describe.ts'
 import { moment } from './query.ts'
+import type { Relink } from './relink.ts'
 import { keyed, type Reply, type Route } from './routes.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -27,6 +28,7 @@ export interface EventsNeeds {
   readonly visitors: VisitorReads
   readonly identity: IdentityReads
   readonly annotate: Annotate
+  readonly relink: Relink
   readonly submit: Submitter['submit']
 }
 
@@ -92,7 +94,7 @@ const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: EventSummary)
   signals: { bot, vpn },
 })
 
-export function eventRoutes({ events, visitors, identity, annotate, submit }: EventsNeeds): Route[] {
+export function eventRoutes({ events, visitors, identity, annotate, relink, submit }: EventsNeeds): Route[] {
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<T>(
     caller: Caller,
@@ -158,6 +160,7 @@ export function eventRoutes({ events, visitors, identity, annotate, submit }: Ev
         if (Object.keys(changes).length > 0) {
           const { requestId: id, visitorId, label: before } = found.event
           await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes })
+          if (changes.linkedId !== undefined) await relink(found, changes.linkedId)
           // An account and a tag are the visitor's and stay in its event.
           const { label } = changes
           const data = {

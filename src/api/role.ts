@@ -48,6 +48,7 @@ import { openOperator } from './operator.ts'
 import { openPacedKv } from './paced-kv.ts'
 import { openRates } from './rate-limits.ts'
 import { serveReference } from './reference/serve.ts'
+import { openRelink } from './relink.ts'
 import type { Route } from './routes.ts'
 import { ruleHistoryRoutes } from './rule-history.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
@@ -112,6 +113,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
   lifetime.onClose(() => propagation.close())
   const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
+  const annotate = openAnnotate({ log, kv, clock, random })
   const turns = openTurns(clock)
   const pacedKv = openPacedKv(kv, turns, clock)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
@@ -120,7 +122,8 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
   const routes = [
     ...eventRoutes({
       ...{ events, visitors, identity: openIdentityReads(kv, partitions) },
-      annotate: openAnnotate({ log, kv, clock, random }),
+      annotate,
+      relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),
       submit,
     }),
     ...visitorRoutes({

@@ -6,13 +6,12 @@ import { worthHiding } from '../identity/lesson.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
 import { mayTeach, sourceOf } from '../identity/sources.ts'
 import type { VisitorState } from '../identity/visitor.ts'
-import type { DecidedAnnotation } from '../records/annotations.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
 import type { Case } from './case.ts'
 import type { Candidates } from './judge.ts'
 import type { Kin } from './kin.ts'
-import type { Order, Orders } from './orders.ts'
+import type { Order, Orders, Said } from './orders.ts'
 import { type HeldIndex, type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
@@ -21,11 +20,7 @@ const BLIND_EVERY = 16
 const BLIND_FIRST = 24
 
 /** A record that is no identification at all keeps its place in the batch. */
-export type Opened =
-  | Case
-  | Order
-  | { readonly seq: number; readonly annotation: DecidedAnnotation }
-  | { readonly seq: number; readonly broken: string }
+export type Opened = Case | Order | Said | { readonly seq: number; readonly broken: string }
 
 export const isOrder = (one: Opened): one is Order =>
   'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one || 'unnaming' in one
@@ -182,8 +177,8 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       const wanted = new Map<string, Wanted>()
       const lacking: Opened[] = []
       for (const one of some) {
-        if ('broken' in one || 'annotation' in one) continue
-        const its = isOrder(one) ? orders.wanted(one) : wantedFor(one, unsettled)
+        if ('broken' in one) continue
+        const its = isOrder(one) || 'annotation' in one ? orders.wanted(one) : wantedFor(one, unsettled)
         if (its.length === 0) continue
         lacking.push(one)
         for (const w of its) wanted.set(`${w.kind} ${w.id}`, w)

@@ -3,9 +3,11 @@
 
 import { createHash } from 'node:crypto'
 import type { EventsRecord } from '../events/record.ts'
-import { unpackVisitor } from '../identity/visitor.ts'
+import { addAccount, dropAccount } from '../identity/linked-accounts.ts'
+import { packVisitor, unpackVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
 import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
 import {
@@ -28,8 +30,14 @@ export type Order =
   | { readonly seq: number; readonly expiry: Expiry }
   | { readonly seq: number; readonly unnaming: Unnaming }
 
+/** What is said of an event. */
+export interface Said {
+  readonly seq: number
+  readonly annotation: DecidedAnnotation
+}
+
 /** A decided order, alone in its record. */
-export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry' | 'unnaming'>
+export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry' | 'unnaming' | 'annotation'>
 
 export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
   `${at.workspace}/${at.env}/${id}`
@@ -78,8 +86,10 @@ function restOf(visitorId: string, { survivor, parted, former, state }: HeldVisi
 }
 
 export interface Orders {
-  /** What is not in memory yet of all that the order needs. */
-  wanted(order: Order): Wanted[]
+  /** What is not in memory yet of all that the order, or what is said of an event, needs. */
+  wanted(order: Order | Said): Wanted[]
+  /** The same with what it makes of the visitor, which is applied as well. */
+  recount(annotation: DecidedAnnotation): DecidedAnnotation
   /** Applies it as well. null: it changes nothing, being told twice or of a visitor that was erased. */
   decide(order: Order): DecidedOrder | null
   /** The same for one decided before. */
@@ -108,7 +118,11 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     return held ? allKeysOf(held) : []
   }
 
-  function wanted(order: Order): Wanted[] {
+  function wanted(order: Order | Said): Wanted[] {
+    if ('annotation' in order) {
+      const { recount } = order.annotation
+      return recount === undefined ? [] : missing([['visitor', scopedId(order.annotation, recount.visitorId)]])
+    }
     if ('aliasing' in order) {
       const { workspace, env, visitorId } = order.aliasing
       const id = scopedId(order.aliasing, visitorId)
@@ -147,7 +161,10 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     ])
   }
 
-  function apply({ erasure, aliasing, split, expiry, unnaming }: DecidedOrder): void {
+  function apply({ erasure, aliasing, split, expiry, unnaming, annotation }: DecidedOrder): void {
+    if (annotation?.recount !== undefined && annotation.state !== undefined) {
+      state.putVisitor(scopedId(annotation, annotation.recount.visitorId), annotation.state)
+    }
     if (erasure !== undefined) {
       const { workspace, env, visitorId, indexed, erasureId, at } = erasure
       const keys = indexed.map((key) => scopedId(erasure, key))
@@ -244,6 +261,18 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const decision = decided(order)
       if (decision !== null) apply(decision)
       return decision
+    },
+    recount(annotation) {
+      const { recount } = annotation
+      const held = recount === undefined ? null : state.visitor(scopedId(annotation, recount.visitorId))
+      if (!held || recount === undefined) return annotation
+      const visitor = unpackVisitor(held.state)
+      const { add, drop, lastSeenAt } = recount
+      if (drop !== null && visitor.lastSeenAt <= lastSeenAt) dropAccount(visitor.accounts, drop)
+      if (add !== null) addAccount(visitor.accounts, add)
+      const decided = { ...annotation, state: packHeldVisitor(held.keys, packVisitor(visitor), held) }
+      apply({ annotation: decided })
+      return decided
     },
     wantedToApply({ erasure, split, expiry }) {
       if (erasure !== undefined) {

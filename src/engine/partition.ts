@@ -190,8 +190,9 @@ export function createPartition(needs: PartitionNeeds): Partition {
         continue
       }
       if ('annotation' in one) {
-        pack.addCommand(one.seq, { annotation: one.annotation })
-        annotated.push(one.annotation)
+        const annotation = orders.recount(one.annotation)
+        pack.addCommand(one.seq, { annotation })
+        annotated.push(annotation)
         continue
       }
       const settled = lookup.settled(one)

@@ -45,6 +45,13 @@ export function addAccount(accounts: LinkedAccounts, linkedId: string): void {
   hashes.splice(low, 0, hash)
 }
 
+/** Takes an account out; of a full sketch those that are not kept cannot be. */
+export function dropAccount(accounts: LinkedAccounts, linkedId: string): void {
+  const hash = hash53(linkedId)
+  const at = placeOf(accounts.hashes, hash)
+  if (accounts.hashes[at] === hash) accounts.hashes.splice(at, 1)
+}
+
 /** Accounts of either. */
 export function joinAccounts(a: LinkedAccounts, b: LinkedAccounts): LinkedAccounts {
   const hashes = [...new Set([...a.hashes, ...b.hashes])].sort((x, y) => x - y)

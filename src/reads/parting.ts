@@ -145,7 +145,7 @@ async function awaitSunk(
 }
 
 /** Fixed text and typed parameters, which it adds: events that count in the record, whatever name they carry. */
-function holderSql(ids: readonly string[], params: Record<string, unknown>): string {
+export function holderSql(ids: readonly string[], params: Record<string, unknown>): string {
   const any = ids.map((id, i) => {
     params[`visitor${i}`] = id
     return `(visitor_hash = cityHash64({visitor${i}:String}) AND visitor_id = {visitor${i}:String})`

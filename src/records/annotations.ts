@@ -13,6 +13,17 @@ export interface EventChanges {
   readonly label?: StoredEvent['label']
 }
 
+/** The accounts of a visitor after the correction of one of its events. */
+export interface Recount {
+  /** Whose record has the event's visit. */
+  readonly visitorId: string
+  readonly add: string | null
+  /** No other event of the record has it. */
+  readonly drop: string | null
+  /** The latest visit of which that is known, milliseconds: after another one nothing is dropped. */
+  readonly lastSeenAt: number
+}
+
 /** What is asked of the owner of the partition that decided the event. */
 export interface Annotation {
   readonly annotationId: string
@@ -20,11 +31,14 @@ export interface Annotation {
   readonly env: Env
   readonly requestId: string
   readonly changes: EventChanges
+  readonly recount?: Recount
 }
 
 /** With its place in `identifications`, in whose order annotations of one event are applied. */
 export interface DecidedAnnotation extends Annotation {
   readonly seq: number
+  /** The visitor's whole packed record once its accounts are counted anew. */
+  readonly state?: Uint8Array
 }
 
 /** Collection in a partition's scope: annotations answered, or about to be, that ClickHouse has not taken in yet. */
@@ -74,6 +88,24 @@ export async function listAnnotating(
     return found
   }
   return (await Promise.all(partitions.map(ofPartition))).flat()
+}
+
+/** Events whose account was corrected and may be another in ClickHouse, with the account. To be asked for as above. */
+export async function listRelinking(
+  kv: Pick<Kv, 'scan'>,
+  partitions: number,
+  workspace: string,
+  env: Env,
+): Promise<Map<string, string | null>> {
+  const prefix = `${workspace}/${env}`
+  const found = new Map<string, string | null>()
+  for (let partition = 0; partition < partitions; partition++) {
+    const all = scanAll<EventChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
+    for await (const { key, value } of all) {
+      if (value.linkedId !== undefined) found.set(key[1].slice(prefix.length + 1).split('/')[0] ?? '', value.linkedId)
+    }
+  }
+  return found
 }
 
 /** Events that were labelled and whose label ClickHouse may lack. To be asked for before their rows are read, as above. */

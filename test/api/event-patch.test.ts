@@ -71,6 +71,36 @@ t.test('the answer is the event with what was said, and every read shows it at o
   )
 })
 
+t.test('the accounts of a visitor follow those of its events', async (t) => {
+  const device = { ...browserBody('A card of two accounts'), userAgent: CHROME }
+  const sent = async (linkedId: string, storageToken: string | null = null) =>
+    (await client.identify({ ...device, linkedId, storageToken }, { key })).body as Awaited<ReturnType<typeof visit>>
+  const first = await sent('acc-a')
+  const second = await sent('acc-a', first.storageToken)
+  const third = await sent('acc-b', first.storageToken)
+  const { visitorId } = first
+  t.same([second.visitorId, third.visitorId], [visitorId, visitorId])
+  const accounts = async () => (await client.get(`/v1/visitors/${visitorId}`, key)).body.linkedAccounts
+  const follows = async (requestId: string, linkedId: string | null, wanted: number, why: string) => {
+    t.equal((await patch(requestId, { linkedId })).status, 200)
+    t.equal(await eventually(accounts, (got) => got === wanted), wanted, why)
+  }
+  t.equal(await eventually(accounts, (got) => got === 2), 2)
+  await follows(third.requestId, 'acc-c', 2, 'one account for another')
+  await follows(third.requestId, 'acc-a', 1, 'the same as the others')
+  await follows(first.requestId, 'acc-d', 2, 'the others still have the old one')
+  await follows(second.requestId, 'acc-d', 2, 'one of them has it')
+  await follows(third.requestId, 'acc-d', 1, 'nobody has it')
+  await follows(third.requestId, null, 1, 'the others have it')
+  t.same(
+    (await Promise.all([patch(first.requestId, { linkedId: null }), patch(second.requestId, { linkedId: null })])).map(
+      ({ status }) => status,
+    ),
+    [200, 200],
+  )
+  t.equal(await eventually(accounts, (got) => got === 0), 0, 'at once as well')
+})
+
 t.test('null takes back the account and the tag', async (t) => {
   const { requestId } = await visit()
   await patch(requestId, { linkedId: 'user-null' })

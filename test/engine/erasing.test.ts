@@ -3,136 +3,14 @@
 
 import t from 'tap'
 import type { Velocity } from '../../src/domain/event.ts'
-import type { IdentifyMeta } from '../../src/domain/identify.ts'
-import { makeRequestId } from '../../src/domain/ids.ts'
-import { KIN } from '../../src/engine/kin.ts'
-import { createPartition, type Partition } from '../../src/engine/partition.ts'
-import type { Loaded, Wanted } from '../../src/engine/state.ts'
-import type { StoredCounter } from '../../src/engine/velocity/board.ts'
-import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
-import { fromRow } from '../../src/events/row.ts'
+import { decodeEventsRecord } from '../../src/events/record.ts'
 import { must } from '../../src/lib/must.ts'
-import { encodeAliasing, encodeErasure, encodeExpiry, encodeIdentification } from '../../src/records/identification.ts'
-import { VELOCITY } from '../../src/records/partitions.ts'
 import { EARLIER_KEYS_MAX } from '../../src/records/visitors.ts'
-import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
-import { deviceOf } from '../helpers/devices.ts'
-import { rng } from '../helpers/rng.ts'
+import { AT, openWorld, T0 } from '../helpers/partition-world.ts'
 
-const T0 = Date.UTC(2026, 4, 1)
-const WORKSPACE = {
-  id: 'ws_a',
-  plan: 'enterprise',
-  settings: { clientResult: 'id' },
-  tokenSecret: 's',
-  apiVersion: '2026-11-01',
-} as const
-const ENV = 'live'
-const AT = { workspace: WORKSPACE.id, env: ENV } as const
 const LOOKS = 30
 /** Of the latest look. */
 const KEYS_MAX = 6
-
-interface Visit {
-  readonly device: number
-  readonly ip: string
-  readonly visitorId?: string
-  readonly linkedId?: string
-}
-
-/** A partition whose checkpoints are kept, and which keeps nothing else in memory. */
-function openWorld() {
-  const { bytes: random } = rng(11)
-  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: ENV, revision: 1, rules: [] }))
-  const needs = { partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 0, ruleset: () => ruleset }
-  const log: Uint8Array[] = []
-  /** One visitor, once there is anybody. */
-  const merged: string[] = []
-  let seq = 0
-
-  function openStored() {
-    const partition: Partition = createPartition(needs)
-    const stored = new Map<string, unknown>()
-    const load = (wanted: readonly Wanted[]): Loaded[] =>
-      wanted.flatMap(({ kind, id }): Loaded[] => {
-        if (kind === 'ruleset') return []
-        if (kind === KIN) return [{ kind, id, value: { ids: merged, elsewhere: [] } }]
-        const value = stored.get(`${kind} ${id}`) ?? null
-        const counter: StoredCounter = { partition: 0, seq, packed: value as Uint8Array | null }
-        return [{ kind, id, value: kind === VELOCITY ? [counter] : value }]
-      })
-    function store(): void {
-      for (const { kind, id, value } of partition.checkpoint().dirty) {
-        if (value === null) stored.delete(`${kind} ${id}`)
-        else stored.set(`${kind} ${id}`, value)
-      }
-    }
-    /** Names of records that have the text anywhere. */
-    const naming = (text: string): string[] =>
-      [...stored]
-        .filter(([name, value]) => {
-          const shown = value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : JSON.stringify(value)
-          return name.includes(text) || shown.includes(text)
-        })
-        .map(([name]) => name)
-    return { partition, load, store, stored, naming }
-  }
-  const first = openStored()
-
-  function decide(all: readonly Uint8Array[]) {
-    let wanted = first.partition.begin(all.map((bytes) => ({ seq: ++seq, bytes })))
-    while (wanted.length > 0) wanted = first.partition.provide(first.load(wanted))
-    const decided = first.partition.decide(new Set())
-    if (decided.dead.length > 0) throw new Error(decided.dead[0]?.reason)
-    log.push(...decided.records)
-    first.store()
-    return decided
-  }
-
-  function recordOf({ device, ip, visitorId, linkedId }: Visit): Uint8Array {
-    const { mock: _, ...body } = deviceOf(device)
-    const at = T0 + 1_000 * log.length
-    const meta: IdentifyMeta = {
-      ...{ requestId: makeRequestId(at, random), acceptedAt: at, ...AT, keyKind: 'secret' as const },
-      ...{ ip, headers: {}, tokenForged: false, replyTo: 'x' },
-      token: visitorId === undefined ? null : { visitorId, generation: 1, issuedAt: T0 },
-    }
-    return encodeIdentification(meta, Buffer.from(JSON.stringify({ ...body, ...(linkedId ? { linkedId } : {}) })))
-  }
-
-  return {
-    ...first,
-    visit(...visits: readonly Visit[]): string[] {
-      return decide(visits.map(recordOf)).replies.map(
-        ({ body }) => (JSON.parse(body) as { visitorId: string }).visitorId,
-      )
-    },
-    /** What rules are told of a visit. */
-    velocityOf(visit: Visit): Velocity {
-      const { velocity } = fromRow(rowAt(decodeEventsRecord(must(decide([recordOf(visit)]).records[0])), 0))
-      return must(velocity)
-    },
-    erase: (visitorId: string, more: { readonly found?: readonly string[] } = {}) =>
-      decide([encodeErasure({ ...AT, visitorId, erasureId: 'era_1', at: T0, ...more })]),
-    expire: (visitorIds: readonly string[], before: number) => decide([encodeExpiry({ ...AT, visitorIds, before })]),
-    alias(visitorId: string, survivor: string) {
-      merged.push(visitorId)
-      decide([encodeAliasing({ ...AT, visitorId, survivor, at: T0 })])
-    },
-    /** Who takes over with nothing but the log. */
-    adopted() {
-      const other = openStored()
-      for (const bytes of log) {
-        let wanted = other.partition.beginAdopt([bytes])
-        while (wanted.length > 0) wanted = other.partition.provideAdopt(other.load(wanted))
-        other.partition.adopt()
-        other.store()
-      }
-      return other
-    },
-    log,
-  }
-}
 
 const ipOf = (n: number): string => `203.0.${n}.7`
 
@@ -177,10 +55,10 @@ t.test('places that an erased visitor was left in go when they are found', async
   const [visitorId] = world.visit({ device: 1, ip: ipOf(1) }) as [string]
   const [other] = world.visit({ device: 2, ip: ipOf(2) }) as [string]
   world.erase(visitorId)
-  world.stored.set(`index ${AT.workspace}/${ENV}/a_old`, [2, other, visitorId])
+  world.stored.set(`index ${AT.workspace}/${AT.env}/a_old`, [2, other, visitorId])
   const { records } = world.erase(visitorId, { found: ['a_old'] })
   t.same(world.naming(visitorId), [])
-  t.same(world.stored.get(`index ${AT.workspace}/${ENV}/a_old`), [1, other])
+  t.same(world.stored.get(`index ${AT.workspace}/${AT.env}/a_old`), [1, other])
   t.same(decodeEventsRecord(must(records[0])).erasure?.indexed, ['a_old'])
 })
 

@@ -4,18 +4,15 @@ import t from 'tap'
 import type { TokenClaims } from '../../src/domain/identify.ts'
 import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
 import { createPartition } from '../../src/engine/partition.ts'
+import { linkedAccountsOf, unpackVisitor } from '../../src/identity/visitor.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
+import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { WORKSPACE } from '../helpers/facts.ts'
+import { openWorld, T0 } from '../helpers/partition-world.ts'
 import { rng } from '../helpers/rng.ts'
 
 const AT = Date.UTC(2026, 4, 1)
-const WORKSPACE = {
-  id: 'ws_a',
-  plan: 'enterprise',
-  settings: { clientResult: 'id' },
-  tokenSecret: 's',
-  apiVersion: '2026-11-01',
-} as const
 
 t.test('what leaves memory while a batch waits is asked for again', async (t) => {
   const { bytes: random } = rng(7)
@@ -117,3 +114,25 @@ t.test('a genuine token brings back the visitor it names, whoever looks the same
   t.not(back.visitorId, other.visitorId)
   t.equal(back.visitorId, forgotten)
 })
+
+t.test(
+  'accounts are counted anew, one is not dropped where the visitor was seen since, and adoption comes to the same',
+  async (t) => {
+    const world = openWorld()
+    const [visitorId] = world.visit({ device: 1, ip: '203.0.113.7', linkedId: 'a' }) as [string]
+    world.visit({ device: 1, ip: '203.0.113.7', linkedId: 'b', visitorId })
+    const accounts = () => {
+      const packed = [...world.stored].find(([name]) => name === `visitor ws_a/live/${visitorId}`)?.[1]
+      return linkedAccountsOf(unpackVisitor(unpackHeldVisitor(packed as Uint8Array).state))
+    }
+    t.equal(accounts(), 2)
+    world.recount(visitorId, { add: 'c', drop: 'b', lastSeenAt: T0 + 1_000 })
+    t.equal(accounts(), 2, 'one for another')
+    world.recount(visitorId, { add: 'd', drop: 'a', lastSeenAt: T0 })
+    t.equal(accounts(), 3, 'whoever asked did not know of the latest visit')
+    world.recount(visitorId, { add: null, drop: 'a', lastSeenAt: T0 + 1_000 })
+    t.equal(accounts(), 2)
+    world.recount('pv_00000000000000000000', { add: 'a', drop: null, lastSeenAt: T0 })
+    t.same([...world.adopted().stored], [...world.stored])
+  },
+)

@@ -17,7 +17,7 @@ const GPUS = [
   ...[570, 580, 5700, 6600, 6700, 7600, 7900].map((n) => `AMD, AMD Radeon RX ${n}`),
   ...['UHD Graphics 620', 'UHD Graphics 770', 'Iris(R) Xe Graphics', 'Arc(TM) A770'].map((n) => `Intel, Intel(R) ${n}`),
 ]
-const SCREENS = [
+export const SCREENS = [
   [1920, 1080],
   [2560, 1440],
   [1366, 768],

@@ -30,6 +30,15 @@ export function signals(detected: readonly SignalName[], undetermined: readonly 
 }
 
 /** A known visitor on a laptop in Prague behind a VPN, Friday 2026-11-20 18:30:00 UTC. */
+/** A workspace as rulesets have it. */
+export const WORKSPACE = {
+  id: 'ws_a',
+  plan: 'enterprise',
+  tokenSecret: 's',
+  apiVersion: '2026-11-01',
+  settings: { clientResult: 'id' },
+} as const
+
 export const FACTS: Facts = {
   workspace: 'ws_a',
   env: 'live',

@@ -6,25 +6,18 @@ import type { Rule, SideEffect } from '../../src/domain/rule.ts'
 import { type DecidedItem, decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
 import { maskSideEffect } from '../../src/rules/parse-effects.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
-import { FACTS, makeRule } from '../helpers/facts.ts'
+import { FACTS, makeRule, WORKSPACE } from '../helpers/facts.ts'
 
 const ALWAYS: Rule['conditions'] = {
   operator: 'AND',
   rules: [{ field: 'visitorFound', operator: 'exists', value: true }],
 }
 const HOOK = 'https://hooks.slack.com/services/T0/B0/secret'
-const workspace = {
-  id: 'ws',
-  plan: 'enterprise',
-  tokenSecret: 's',
-  apiVersion: '2026-11-01',
-  settings: { clientResult: 'id' },
-} as const
 
 const rule = (id: string, sideEffects: readonly SideEffect[], more: Partial<Rule> = {}): Rule =>
   makeRule(id, ALWAYS, { action: { verdict: 'block', sideEffects }, ...more })
 const evaluate = (rules: readonly Rule[], facts = FACTS) =>
-  openSnapshot(encodeSnapshot({ workspace, env: 'live', revision: 1, rules })).evaluate(facts)
+  openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'live', revision: 1, rules })).evaluate(facts)
 
 const EFFECTS: readonly SideEffect[] = [
   { type: 'log', level: 'info', message: 'x' },

@@ -1,0 +1,57 @@
+// Whether any event of a visitor's record has an account: read from ClickHouse, and from what was said of events since, once it has the
+// latest visit.
+
+import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import type { Env } from '../domain/event.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { listRelinking } from '../records/annotations.ts'
+import { holderSql } from './parting.ts'
+import type { VisitorReads } from './visitors.ts'
+
+export interface AccountUseNeeds {
+  readonly clickhouse: Pick<ClickHouse, 'query'>
+  readonly kv: Pick<Kv, 'scan'>
+  readonly visitors: Pick<VisitorReads, 'record' | 'idsOf'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+  readonly partitions: number
+}
+
+export interface AccountUse {
+  readonly isUsed: boolean
+  /** Of the latest visit that was looked at, milliseconds. */
+  readonly lastSeenAt: number
+}
+
+/** Visits that came a moment ago are waited for. */
+const SUNK_MS_MAX = 3_000
+const SUNK_POLL_MS = 100
+
+/** null: there is no such record, or ClickHouse has its latest visit not in time. Fails with Unavailable when it cannot answer. */
+export async function readAccountUse(
+  { clickhouse, kv, visitors, clock, partitions }: AccountUseNeeds,
+  { workspace, env, from, account }: { workspace: string; env: Env; from: string; account: string },
+): Promise<AccountUse | null> {
+  const ids = [...new Set([from, ...(await visitors.idsOf(workspace, env, from))])]
+  const deadline = clock.monotonic() + SUNK_MS_MAX
+  for (;;) {
+    const record = await visitors.record(workspace, env, from)
+    if (record === null) return null
+    const said = await listRelinking(kv, partitions, workspace, env)
+    const params: Record<string, unknown> = { workspace, env, from, account, said: [...said.keys()] }
+    const [row] = await clickhouse.query<{ newest: number; used: number; corrected: readonly string[] }>(
+      `SELECT toUnixTimestamp64Milli(max(ts)) AS newest,
+         countIf(linked_id = {account:String} AND evaluation_error = '' AND request_id NOT IN {said:Array(String)}) AS used,
+         groupArrayIf(request_id, request_id IN {said:Array(String)}) AS corrected
+       FROM ${EVENTS_TABLE} WHERE ${holderSql(ids, params)}`,
+      params,
+    )
+    if (row !== undefined && row.newest >= record.lastSeenAt) {
+      const isUsed = row.used > 0 || row.corrected.some((requestId) => said.get(requestId) === account)
+      return { isUsed, lastSeenAt: record.lastSeenAt }
+    }
+    if (clock.monotonic() >= deadline) return null
+    await clock.sleep(SUNK_POLL_MS)
+  }
+}
