@@ -1,13 +1,12 @@
 // Commands about lists. Each keeps the record, its name and the counts in step, and leaves a delta for whoever follows.
 
 import type { Env } from '../domain/event.ts'
-import { foldListName, normaliseEntry, normaliseNewEntry } from '../domain/list.ts'
 import type { Key, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKeysOf } from '../records/aliases.ts'
 import { type AuditDraft, auditKeysOf } from '../records/audit.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
-import type { ListCommandData, ListEffect } from '../records/list-commands.ts'
+import type { ListCommandData } from '../records/list-commands.ts'
 import {
   DELTAS_KEPT,
   DELTAS_UNTOLD_MAX,
@@ -27,7 +26,6 @@ import {
   listKey,
   listNameKey,
   type NamedList,
-  readListsNamed,
   type StoredEntry,
   type StoredList,
 } from '../records/lists.ts'
@@ -37,15 +35,14 @@ import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
 import { countsOf } from './apply-notes.ts'
 import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
-import { auditEffects, growingKey } from './audit-effects.ts'
-import { type Addition, changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
+import { growingKey } from './audit-effects.ts'
+import { changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
 
 type ListCommand = CommandOf<keyof ListCommandData | 'visitor.merge'>
 
 /** Deltas dropped at once, so that most commands need not look for the oldest. */
 const DELTAS_DROPPED = 50
-const EFFECTS = 'list-effects'
 
 interface Tenant {
   readonly workspace: string
@@ -53,7 +50,7 @@ interface Tenant {
   readonly scope: Scope
 }
 
-const tenantOf = (command: ListCommand): Tenant => {
+export const tenantOf = (command: ListCommand): Tenant => {
   const env = must(command.env, 'an environment')
   return { workspace: command.workspace, env, scope: tenantScope(command.workspace, env) }
 }
@@ -135,61 +132,6 @@ export async function applyListExpire(command: CommandOf<'list.expire'>, seq: nu
   return written(command, seq, read, [draft.finish(seq)])
 }
 
-export async function applyListEffects(command: CommandOf<'list.effects'>, seq: number, read: Read): Promise<Change> {
-  const { deployment, partition, effects, entriesMax } = command.data
-  const tenant = tenantOf(command)
-  const placeKey: Key = [EFFECTS, `${deployment}/${partition}`]
-  const [entry] = await read.get<readonly [number, number]>(tenant.scope, [placeKey])
-  const [lastSeq, lastPart] = entry?.value ?? [0, 0]
-  const place = [command.data.seq, command.data.part] as const
-  const isRepeated = place[0] < lastSeq || (place[0] === lastSeq && place[1] <= lastPart)
-  if (isRepeated) return { outcome: { ok: true, seq, at: command.at }, effects: [] }
-
-  const named = await readListsNamed(
-    read,
-    tenant.workspace,
-    tenant.env,
-    effects.map(({ list }) => list),
-  )
-  const byList = new Map<string, ListEffect[]>()
-  let skipped = 0
-  for (const effect of effects) {
-    const list = named.get(foldListName(effect.list))
-    const normalise = effect.remove ? normaliseEntry : normaliseNewEntry
-    const value = list === undefined ? null : normalise(list.type, effect.value)
-    if (list === undefined || value === null) skipped += 1
-    else byList.set(list.id, [...(byList.get(list.id) ?? []), { ...effect, value }])
-  }
-  const finished: EntriesWritten[] = []
-  for (const [id, some] of byList) {
-    const list = must(await readStored(read, tenant, id), 'a list that has a name')
-    const values = some.map(({ value }) => value)
-    const as = await listedAs(read, tenant.scope, list.type, values)
-    const draft = await draftEntries(read, tenant.scope, list, values.map(as), { atMs: command.at, entriesMax })
-    for (const effect of some) {
-      const value = as(effect.value)
-      if (effect.remove) draft.remove(value)
-      else if (!draft.add(additionOf({ ...effect, value }))) skipped += 1
-    }
-    finished.push(draft.finish(seq))
-  }
-  // Commands of earlier versions may be about several lists.
-  const [only] = finished
-  const { at, actor } = command
-  const audit =
-    only === undefined || finished.length > 1 ? [] : await auditEffects(read, tenant.scope, only, { at, actor, seq })
-  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
-}
-
-const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addition => ({
-  value,
-  ...(ttl === undefined ? {} : { ttl }),
-  ...(reason === undefined ? {} : { reason }),
-  source: 'rule',
-  ruleId,
-  requestId,
-})
-
 export async function applyListForget(command: CommandOf<'list.forget'>, seq: number, read: Read): Promise<Change> {
   const { visitorId, survivor, former = [] } = command.data
   const { workspace, env, scope } = tenantOf(command)
@@ -252,12 +194,12 @@ export async function moveMemberships(
   return written(command, seq, read, finished)
 }
 
-async function readStored(read: Read, { scope }: Tenant, id: string): Promise<StoredList | null> {
+export async function readStored(read: Read, { scope }: Tenant, id: string): Promise<StoredList | null> {
   const [entry] = await read.get<StoredList>(scope, [listKey(id)])
   return entry?.value ?? null
 }
 
-function written(
+export function written(
   command: ListCommand,
   seq: number,
   read: Read,

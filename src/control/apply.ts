@@ -9,11 +9,11 @@ import { type AuditDraft, auditPuts } from '../records/audit.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { applyAlertCreate, applyAlertDelete, applyAlertUpdate } from './apply-alerts.ts'
+import { applyListEffects } from './apply-effects.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
 import {
   applyListCreate,
   applyListDelete,
-  applyListEffects,
   applyListEntries,
   applyListExpire,
   applyListForget,

@@ -190,9 +190,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
         continue
       }
       if ('annotation' in one) {
-        const annotation = orders.recount(one.annotation)
-        pack.addCommand(one.seq, { annotation })
-        annotated.push(annotation)
+        annotated.push(orders.recount(one.annotation))
+        pack.addCommand(one.seq, { annotation: must(annotated.at(-1)) })
         continue
       }
       const settled = lookup.settled(one)

@@ -3,92 +3,12 @@
 import { once } from 'node:events'
 import { cpSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
-import t, { type Test } from 'tap'
-import { systemClock } from '../../src/lib/clock.ts'
+import t from 'tap'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
-import { connectNats } from '../../src/lib/nats.ts'
-import { type LogFact, openJetStreamLog } from '../../src/log/jetstream.ts'
-import type { Log, LogRecord, Seq } from '../../src/log/log.ts'
+import type { Seq } from '../../src/log/log.ts'
 import { type NatsServer, startNats } from '../helpers/nats.ts'
-
-const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
-const { sleep } = systemClock
-const record = (text: string) => Buffer.from(text)
-const textOf = ({ bytes }: LogRecord) => Buffer.from(bytes).toString()
-
-let ids = 0
-const makeDeploymentId = (): string => {
-  ids += 1
-  return `id${process.pid}x${ids}`
-}
-
-async function openOn(t: Test, urls: readonly string[], facts: LogFact[] = []): Promise<Log> {
-  const connection = await connectNats({ servers: urls, name: 'test' })
-  const { log } = await openJetStreamLog({
-    connection,
-    prefix: 'test',
-    partitions: 2,
-    replicas: 1,
-    bytesMax: 1_000_000_000,
-    clock: systemClock,
-    makeDeploymentId,
-    report: (fact) => facts.push(fact),
-  })
-  t.teardown(async () => {
-    await log.close()
-    await connection.close()
-  })
-  return log
-}
-
-async function started(t: Test): Promise<{ server: NatsServer; log: Log; facts: LogFact[] }> {
-  const server = await startNats()
-  t.teardown(() => server.remove())
-  const facts: LogFact[] = []
-  return { server, facts, log: await openOn(t, [server.url], facts) }
-}
-
-/** Runs `call` until it does not fail with Unavailable any more. */
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + 60_000; ; ) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
-      await sleep(20)
-    }
-  }
-}
-
-async function readAll(log: Log, topic: 'events' | 'identifications', partition: number): Promise<LogRecord[]> {
-  const found: LogRecord[] = []
-  for (;;) {
-    const batch = await patiently(() => log.read(topic, partition, found.at(-1)?.seq ?? 0, ALL))
-    if (batch.length === 0) return found
-    found.push(...batch)
-  }
-}
-
-/** Collects what comes, until `stop`. */
-function follow(log: Log, topic: 'events' | 'identifications', partition: number) {
-  const stopping = new AbortController()
-  const seen: LogRecord[] = []
-  const done = (async () => {
-    while (!stopping.signal.aborted) {
-      const after = seen.at(-1)?.seq ?? 0
-      const limits = { ...ALL, waitMsMax: 500 }
-      seen.push(...(await patiently(() => log.read(topic, partition, after, limits, stopping.signal))))
-    }
-  })()
-  return {
-    seen,
-    async stop() {
-      stopping.abort()
-      await done
-    },
-  }
-}
+import { ALL, follow, openOn, patiently, readAll, record, sleep, started, textOf } from './nats-log.ts'
 
 t.test('killed under load, every acknowledged append is there once and in order', async (t) => {
   const { server, log } = await started(t)
