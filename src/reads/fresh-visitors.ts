@@ -3,6 +3,7 @@
 import { homePartition, isVisitorId } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import type { VisitorReads } from './visitors.ts'
@@ -16,12 +17,13 @@ export interface FreshVisitorsNeeds {
 }
 
 const LOOK_MS = 20
-/** Checkpoints follow decisions within 200 ms; a partition that nobody owns makes none. */
-const WAIT_MS_MAX = 1_000
+/** Checkpoints follow decisions within 200 ms, on a machine that has time for them. */
+const WAIT_MS_MAX = 2_000
 
 /**
  * The same reads, but who is not found is looked for again when the checkpoint has what was decided before the question: an erasure or
- * a merge right after an identification finds its visitor. Nobody waits where everything decided is in it.
+ * a merge right after an identification finds its visitor. Nobody waits where everything decided is in it. Throws Unavailable when the
+ * checkpoint does not come, as where nobody owns the partition: nobody can say then that there is no such visitor.
  */
 export function openFreshVisitors({ visitors, kv, log, clock, partitions }: FreshVisitorsNeeds): VisitorReads {
   /** Whether there was anything to wait for. */
@@ -29,8 +31,11 @@ export function openFreshVisitors({ visitors, kv, log, clock, partitions }: Fres
     const decided = await log.last('events', partition)
     const isBehind = async () => ((await kv.position(partitionScope(partition), ENGINE_POSITION)) ?? 0) < decided
     if (!(await isBehind())) return false
-    for (let waitedMs = 0; waitedMs < WAIT_MS_MAX && (await isBehind()); waitedMs += LOOK_MS) await clock.sleep(LOOK_MS)
-    return true
+    for (let waitedMs = 0; waitedMs < WAIT_MS_MAX; waitedMs += LOOK_MS) {
+      await clock.sleep(LOOK_MS)
+      if (!(await isBehind())) return true
+    }
+    throw new Unavailable('the partition of this visitor is behind')
   }
 
   return {
