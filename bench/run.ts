@@ -1,6 +1,7 @@
 // `npm run bench -- <name> [options]`: runs one benchmark by name.
 
 const NAMES = [
+  'budget',
   'ingest',
   'decide',
   'propagation',

@@ -65,7 +65,11 @@ export interface Accepted {
 /** Throws the ApiError the caller is to get. */
 export function readIdentify(bytes: Uint8Array, caller: Caller, nowMs: number, retentionDays: number): Accepted {
   // Halves of surrogate pairs are replaced where the body is decided.
-  const data = parseJson(bytes, 'keep')
+  return checkIdentify(parseJson(bytes, 'keep'), caller, nowMs, retentionDays)
+}
+
+/** The same for what is parsed already. */
+export function checkIdentify(data: unknown, caller: Caller, nowMs: number, retentionDays: number): Accepted {
   permitBody(data, caller)
   validate(data)
   checkTag(data.tag)

@@ -1,0 +1,239 @@
+// What one identification costs, step by step, in microseconds and in times of JSON.parse of the same body: all in one process and in
+// turns, so that what else the machine does falls on numerator and denominator alike. Durable storage, sockets and the collector's own
+// threads are not in it. Usage: npm run bench -- budget [--devices 2000] [--batch 32] [--rounds 300] [--seed 1] [--json]
+
+import { parseArgs } from 'node:util'
+import { getHeapStatistics } from 'node:v8'
+import { JSON_DEPTH_MAX } from '../src/domain/identify.ts'
+import { hash32, makeRequestId } from '../src/domain/ids.ts'
+import { makeKey } from '../src/domain/keys.ts'
+import type { ApiKey, Workspace } from '../src/domain/workspace.ts'
+import { openFrame } from '../src/engine/open-frame.ts'
+import { createPartition } from '../src/engine/partition.ts'
+import type { Wanted } from '../src/engine/state.ts'
+import { decodeEventsRecord, rowAt } from '../src/events/record.ts'
+import { fromRow, toRow } from '../src/events/row.ts'
+import { nestsDeeper } from '../src/http/json-depth.ts'
+import { decodeUtf8 } from '../src/http/utf8.ts'
+import { openParsers } from '../src/identity/parsers.ts'
+import { presentResult } from '../src/identity/result.ts'
+import { hardwareKey } from '../src/identity/routing.ts'
+import { verifyToken } from '../src/identity/token.ts'
+import { checkIdentify } from '../src/ingress/body.ts'
+import { NO_FACTS } from '../src/ipintel/addresses.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { must } from '../src/lib/must.ts'
+import { openAuth } from '../src/records/auth.ts'
+import { encodeIdentification } from '../src/records/identification.ts'
+import { openKeyDirectory } from '../src/records/key-directory.ts'
+import { KEY, keyDigest } from '../src/records/keys.ts'
+import { WORKSPACE as WORKSPACES } from '../src/records/workspaces.ts'
+import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
+import { openRequests } from './budget-http.ts'
+import { type BudgetVisit, openVisits } from './budget-visits.ts'
+import { ENV, WORKSPACE } from './identity/record.ts'
+import { makeRule } from './population.ts'
+
+const { values: options } = parseArgs({
+  allowPositionals: true,
+  options: {
+    devices: { type: 'string', default: '2000' },
+    batch: { type: 'string', default: '32' },
+    rounds: { type: 'string', default: '300' },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+  },
+})
+const devices = Number(options.devices)
+const batchSize = Number(options.batch)
+const rounds = Number(options.rounds)
+/** Rounds that only warm the compiler up. */
+const WARM_ROUNDS = 100
+const CHECKPOINT_ROUNDS = 32
+const RULES = 50
+const RETENTION_DAYS = 90
+
+const visits = openVisits(devices, Number(options.seed))
+const parsers = openParsers()
+const rules = Array.from({ length: RULES }, (_, i) => ({
+  ...makeRule(i),
+  id: `rul_${String(i).padStart(20, '0')}`,
+  priority: 10 + i,
+}))
+const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: ENV, revision: 1, rules } as never))
+const partition = createPartition({
+  partition: 0,
+  partitions: 1,
+  random: visits.random,
+  monotonic: () => 0,
+  ruleset: () => ruleset,
+  visitorsMax: Number.POSITIVE_INFINITY,
+})
+
+/** A directory that knows four keys, over a store that has nothing else. */
+async function openKeys() {
+  const texts = Array.from({ length: 4 }, () => makeKey('public', ENV, visits.random))
+  const workspace: Workspace = { ...WORKSPACE, name: 'bench', createdAt: 0 }
+  const keys = texts.map(
+    (text, i): ApiKey => ({
+      ...{ id: `key_${i}`, workspace: workspace.id, env: ENV, kind: 'public', digest: keyDigest(text) },
+      ...{
+        last4: text.slice(-4),
+        label: null,
+        scopes: null,
+        origins: null,
+        createdAt: 0,
+        expiresAt: null,
+        revokedAt: null,
+      },
+    }),
+  )
+  const stored: Readonly<Record<string, readonly unknown[]>> = { [KEY]: keys, [WORKSPACES]: [workspace] }
+  const directory = await openKeyDirectory({
+    kv: {
+      get: async (_scope, wanted) => wanted.map(() => null),
+      scan: async (_scope, collection) =>
+        (stored[collection] ?? []).map((value, i) => ({
+          key: [collection, String(i)],
+          value: value as never,
+          version: 1,
+        })),
+      position: async () => 0,
+    },
+    log: { last: async () => 0 },
+    bus: { publish() {}, subscribe: () => () => {}, close: async () => {} },
+    // What was loaded once stays fresh: rounds leave no time to look again.
+    clock: { ...systemClock, monotonic: () => 0, sleep: () => new Promise(() => {}) },
+    sealer: null,
+    report: (error) => {
+      throw error
+    },
+  })
+  return { texts, directory, auth: openAuth(directory, systemClock) }
+}
+
+const { texts, directory, auth } = await openKeys()
+const caller = auth.authenticate(must(texts[0], 'a key'), '203.0.113.1')
+const request = openRequests()
+const locate = () => NO_FACTS
+
+function stamp({ meta, bytes }: BudgetVisit, body: Parameters<typeof hardwareKey>[0]): Uint8Array {
+  const requestId = makeRequestId(meta.acceptedAt, visits.random)
+  if (meta.token === null) hash32(hardwareKey(body, meta.headers, meta.headers['user-agent'] ?? '', parsers))
+  return encodeIdentification({ ...meta, requestId }, bytes)
+}
+
+// Nobody else has an entry: what the partition asks for is absent.
+const absent = (wanted: readonly Wanted[]) =>
+  wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }]))
+
+function decide(frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) {
+  for (let wanted = partition.begin(frames); wanted.length > 0; ) wanted = partition.provide(absent(wanted))
+  return partition.decide(new Set())
+}
+
+interface Spent {
+  /** Microseconds per event. */
+  readonly us: number
+  /** Of garbage, and of what stays. Unknown where the collector came in between. */
+  readonly kilobytes: number | null
+}
+
+function measure<T>(work: () => T, events: number): [made: T, spent: Spent] {
+  const heap = getHeapStatistics().used_heap_size
+  const from = performance.now()
+  const made = work()
+  const us = ((performance.now() - from) * 1_000) / events
+  const grown = getHeapStatistics().used_heap_size - heap
+  return [made, { us, kilobytes: grown < 0 ? null : grown / 1_000 / events }]
+}
+
+const without = (whole: Spent, parts: readonly Spent[]): Spent =>
+  parts.reduce(
+    (left, { us, kilobytes }) => ({
+      us: left.us - us,
+      kilobytes: left.kilobytes === null || kilobytes === null ? null : left.kilobytes - kilobytes,
+    }),
+    whole,
+  )
+
+/** Every step over the same visits, one step after the other. */
+function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
+  const { length } = batch
+  function step<T>(one: (visit: BudgetVisit, i: number) => T): [T[], Spent] {
+    return measure(() => batch.map(one), length)
+  }
+  const sent = batch.map((_, i) => Buffer.from(must(texts[i % texts.length], 'a key')).toString('latin1'))
+
+  const [parsed, parse] = step(({ bytes }) => JSON.parse(decodeUtf8(bytes) ?? '') as unknown)
+  const [read, schema] = step(({ meta }, i) => {
+    nestsDeeper(parsed[i], JSON_DEPTH_MAX)
+    return checkIdentify(parsed[i], caller, meta.acceptedAt, RETENTION_DAYS)
+  })
+  const [, key] = step(({ meta }, i) => auth.authenticate(sent[i] as string, meta.ip))
+  const [, verify] = step(({ token }) =>
+    token === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, token),
+  )
+  const [stamped, stamping] = step((visit, i) => stamp(visit, must(read[i], 'a body').body))
+  const frames = batch.map(({ seq }, i) => ({ seq, bytes: must(stamped[i], 'a record') }))
+  const [, open] = step((_, i) => openFrame(frames[i] as (typeof frames)[number], parsers, locate))
+  const [decided, whole] = measure(() => decide(frames), length)
+  if (decided.dead.length > 0) throw new Error(`not decided: ${decided.dead[0]?.reason}`)
+  const events = decided.records.flatMap((bytes) => {
+    const record = decodeEventsRecord(bytes)
+    return record.items.map((_, i) => fromRow(rowAt(record, i)))
+  })
+  const [, row] = step(({ seq }, i) => Buffer.from(`${toRow(must(events[i], 'an event'), 0, seq)}\n`))
+  const [bodies, answer] = step((_, i) => presentResult(must(events[i], 'an event'), WORKSPACE, 'public'))
+  const [, http] = step((visit, i) => request(visit, must(bodies[i], 'an answer')))
+  decided.replies.forEach(({ body }, i) => {
+    visits.answered(must(batch[i], 'a visit').device, body)
+  })
+  return {
+    ...{ http, key, parse, 'depth and schema': schema, 'verify token': verify, stamp: stamping, 'open case': open },
+    ...{ decide: without(whole, [open, row, answer]), row, 'sign and answer': answer },
+  }
+}
+
+const median = (figures: readonly number[]): number =>
+  [...figures].sort((a, b) => a - b)[figures.length >> 1] ?? Number.NaN
+
+for (let device = 0; device < devices; device += batchSize) {
+  const batch = Array.from({ length: Math.min(batchSize, devices - device) }, (_, i) => visits.first(device + i))
+  round(batch)
+}
+const measured: Record<string, Spent>[] = []
+for (let i = -WARM_ROUNDS; i < rounds; i++) {
+  const figures = round(Array.from({ length: batchSize }, () => visits.next()))
+  if (i >= 0) measured.push(figures)
+  if (i % CHECKPOINT_ROUNDS === 0) partition.checkpoint()
+}
+directory.close()
+
+/** A step's price: its own median, and the median of what it is of parsing in the same round. */
+function priceOf(name: string) {
+  const spent = measured.map((one) => must(one[name], 'a figure'))
+  return {
+    us: median(spent.map(({ us }) => us)),
+    parses: median(spent.map(({ us }, i) => us / must(measured[i]?.parse, 'a figure').us)),
+    kilobytes: median(spent.flatMap(({ kilobytes }) => kilobytes ?? [])),
+  }
+}
+const steps = Object.keys(measured[0] ?? {}).map((name) => ({ name, ...priceOf(name) }))
+// Not the median of sums: in most rounds something comes in between, the collector or a neighbour, and in few steps.
+const total = steps.reduce(
+  (sum, step) => ({
+    us: sum.us + step.us,
+    parses: sum.parses + step.parses,
+    kilobytes: sum.kilobytes + step.kilobytes,
+  }),
+  { us: 0, parses: 0, kilobytes: 0 },
+)
+
+if (options.json) console.log(JSON.stringify({ steps, total }))
+else {
+  for (const { name, us, parses, kilobytes } of [...steps, { name: 'total', ...total }]) {
+    const figures = [`${us.toFixed(1)} us`, `${parses.toFixed(2)} parses`, `${kilobytes.toFixed(1)} kB`]
+    console.log(name.padEnd(18) + figures.map((text) => text.padStart(14)).join(''))
+  }
+}
