@@ -1,6 +1,8 @@
 // Storage tokens: what is signed comes back, and nothing else does.
 
+import { createHmac } from 'node:crypto'
 import t from 'tap'
+import type { Env } from '../../src/domain/event.ts'
 import { signToken, verifyToken } from '../../src/identity/token.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
@@ -60,4 +62,34 @@ t.test('no random text is a token', async (t) => {
     if (verifyToken(SECRET, 'ws_1', 'live', text) !== null) t.fail(text)
   }
   t.equal(verifyToken(SECRET, 'ws_1', 'live', ''), null)
+})
+
+t.test('tokens are signed with HMAC-SHA-256 by workspace and environment, whose turn it ever is', async (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const random = rng(seed)
+  const secrets = [SECRET, 'ž'.repeat(31), 'x'.repeat(64), 'x'.repeat(65), 'a longer one than a block '.repeat(9)]
+  // Two workspaces with one secret, as after a copy, must not take each other's place.
+  const workspaces = ['ws_default', 'ws_1', 'ws_ž']
+  for (let i = 0; i < 500; i++) {
+    const secret = random.chance(0.8) ? random.pick(secrets) : `secret ${i}`
+    const [workspace, env] = [random.pick(workspaces), random.pick<Env>(['live', 'test'])]
+    const claims = { ...CLAIMS, generation: random.int(2 ** 32), issuedAt: random.int(2 ** 47) }
+    const token = signToken(secret, workspace, env, claims)
+    const bytes = Buffer.from(token.slice(3), 'base64url')
+    const digest = createHmac('sha256', secret).update(`${workspace}\0${env}\0`).update(bytes.subarray(0, 32)).digest()
+    if (!digest.subarray(0, 16).equals(bytes.subarray(32))) t.fail(`signed otherwise: ${secret} ${workspace} ${env}`)
+    t.same(verifyToken(secret, workspace, env, token), claims)
+    if (verifyToken(secret, workspace, env === 'live' ? 'test' : 'live', token) !== null) t.fail('elsewhere')
+  }
+})
+
+t.test('with more secrets than are kept prepared, each still has its own tokens', async (t) => {
+  const tokens = Array.from({ length: 5_000 }, (_, i) => signToken(`secret ${i}`, `ws_${i}`, 'live', CLAIMS))
+  const wrong = tokens.filter(
+    (token, i) =>
+      verifyToken(`secret ${i}`, `ws_${i}`, 'live', token) === null ||
+      verifyToken(`secret ${i + 1}`, `ws_${i}`, 'live', token) !== null,
+  )
+  t.same(wrong, [])
 })
