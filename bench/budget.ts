@@ -1,6 +1,6 @@
 // What one identification costs, step by step, in microseconds and in times of JSON.parse of the same body: all in one process and in
 // turns, so that what else the machine does falls on numerator and denominator alike. Durable storage, sockets and the collector's own
-// threads are not in it. Usage: npm run bench -- budget [--devices 2000] [--batch 32] [--rounds 300] [--seed 1] [--json]
+// threads are not in it. Usage: npm run bench -- budget [--devices 2000] [--batch 8] [--rounds 1000] [--seed 1] [--json]
 
 import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
@@ -38,8 +38,8 @@ const { values: options } = parseArgs({
   allowPositionals: true,
   options: {
     devices: { type: 'string', default: '2000' },
-    batch: { type: 'string', default: '32' },
-    rounds: { type: 'string', default: '300' },
+    batch: { type: 'string', default: '8' },
+    rounds: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
   },
@@ -48,8 +48,8 @@ const devices = Number(options.devices)
 const batchSize = Number(options.batch)
 const rounds = Number(options.rounds)
 /** Rounds that only warm the compiler up. */
-const WARM_ROUNDS = 100
-const CHECKPOINT_ROUNDS = 32
+const WARM_ROUNDS = 400
+const CHECKPOINT_ROUNDS = 128
 const RULES = 50
 const RETENTION_DAYS = 90
 
