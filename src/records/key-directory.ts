@@ -27,6 +27,8 @@ export interface KeyDirectory {
   /** null: unknown, expired or revoked. `digest` is the hex SHA-256 of the key's text. */
   find(digest: string): FoundKey | null
   workspace(id: string): Workspace | null
+  /** How often everything was read: what was found before need not hold after. */
+  loads(): number
   /** False once nothing was heard of the control plane for 10 s: answer `unavailable`, never `invalid_api_key`. */
   isFresh(): boolean
   /** The store has lost what it held, until a rebuild: what it does not have cannot be called unknown. */
@@ -59,6 +61,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   let heardAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | null = null
   let again = false
+  let loads = 0
   let wiped = false
   const closed = new AbortController()
 
@@ -79,6 +82,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
       if (key.revokedAt === null && workspace !== undefined) next.set(key.digest, { key, workspace })
     }
     keys = next
+    loads++
     workspaces = found
     version = nextVersion
     heardAt = startedAt
@@ -140,6 +144,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
       return found !== undefined && isLive(found.key, clock.now()) ? found : null
     },
     workspace: (id) => workspaces.get(id) ?? null,
+    loads: () => loads,
     isWiped: () => wiped,
     isFresh: () => clock.monotonic() - heardAt < KEYS_STALE_MS,
     reload,
