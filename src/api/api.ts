@@ -121,9 +121,9 @@ function serve(route: Route, needs: ApiNeeds) {
       params: request.params,
       query: readQuery(request.query),
       body: body(),
-      header: request.header,
-      aborted: request.aborted,
-      whenAborted: request.whenAborted,
+      header: (name) => request.header(name),
+      aborted: () => request.aborted(),
+      whenAborted: (listener) => request.whenAborted(listener),
     }
     const key = once !== undefined && request.hasHeader(IDEMPOTENCY_KEY) ? request.header(IDEMPOTENCY_KEY) : null
     const reply =

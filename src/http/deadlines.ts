@@ -5,7 +5,7 @@ export interface Deadline {
   dueMs: number
   before: Deadline
   after: Deadline
-  expire(): void
+  expire(this: Deadline): void
 }
 
 export interface DeadlineQueue {

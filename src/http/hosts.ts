@@ -7,28 +7,45 @@ export interface HostsConfig {
   readonly hostOf: (address: string) => string | null
 }
 
-export interface Hosts {
-  /** The host to be given back with `leave`, '' where none is counted; null: it has as many as it may. */
-  enter(address: string): string | null
-  leave(host: string): void
+export interface Host {
+  underWay: number
 }
 
+export interface Hosts {
+  /** The host, to be given back with `leave`; null: it has as many as it may. */
+  enter(address: string): Host | null
+  leave(host: Host): void
+}
+
+/** So many hosts stay known without a request under way at least: most come back at once. */
+const IDLE_MAX = 10_000
+
 export function openHosts({ max, hostOf }: HostsConfig): Hosts {
-  const counts = new Map<string, number>()
+  const hosts = new Map<string, Host>()
+  const uncounted: Host = { underWay: 0 }
+  let roomUpTo = IDLE_MAX
+
+  function makeRoom(): void {
+    for (const [name, { underWay }] of hosts) if (underWay === 0) hosts.delete(name)
+    // As long as those that stay, so that looking through them costs each new one little.
+    roomUpTo = 2 * hosts.size + IDLE_MAX
+  }
+
   return {
     enter(address) {
-      const host = hostOf(address)
-      if (host === null) return ''
-      const count = counts.get(host) ?? 0
-      if (count >= max) return null
-      counts.set(host, count + 1)
+      const name = hostOf(address)
+      let host = name === null ? uncounted : hosts.get(name)
+      if (host === undefined) {
+        if (hosts.size >= roomUpTo) makeRoom()
+        host = { underWay: 0 }
+        hosts.set(name as string, host)
+      }
+      if (host !== uncounted && host.underWay >= max) return null
+      host.underWay++
       return host
     },
     leave(host) {
-      if (host === '') return
-      const count = (counts.get(host) ?? 1) - 1
-      if (count === 0) counts.delete(host)
-      else counts.set(host, count)
+      host.underWay--
     },
   }
 }

@@ -20,20 +20,20 @@ export interface HttpRequest {
   /** What `before` wants on the answer, whatever that turns out to be. Checked by nobody: only texts of our own. */
   answerHeaders: readonly Header[]
   /** The value of a header the route lists (lower case); repeated ones are joined as HTTP says; '' when absent. */
-  header(name: string): string
+  header(this: HttpRequest, name: string): string
   /** Whether a listed header was sent at all: one that is no text arrives as ''. */
-  hasHeader(name: string): boolean
+  hasHeader(this: HttpRequest, name: string): boolean
   /** All headers in order of arrival, for routes with `headers: 'all'`; else those captured. */
-  headers(): readonly Header[]
+  headers(this: HttpRequest): readonly Header[]
   /**
    * IPv4 plain, IPv6 canonical (RFC 5952), IPv4-mapped unwrapped. Ask before the first await: when the client is gone
    * and nobody asked earlier, it is ''.
    */
-  remoteAddress(): string
+  remoteAddress(this: HttpRequest): string
   /** True once nobody waits for the answer: the client left or the deadline passed. */
-  aborted(): boolean
+  aborted(this: HttpRequest): boolean
   /** Calls `listener` when that comes true before the answer is given; at once when it is already. One listener, the last. */
-  whenAborted(listener: () => void): void
+  whenAborted(this: HttpRequest, listener: () => void): void
 }
 
 export interface HttpResponse {
