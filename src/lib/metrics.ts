@@ -1,6 +1,7 @@
 // What Prometheus reads: one registry per process, every metric declared here with its unit in its name.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { openRequestMetrics } from './request-metrics.ts'
 
 export interface BuildInfo {
   readonly version: string
@@ -8,24 +9,7 @@ export interface BuildInfo {
   readonly ingress: string
 }
 
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
-
 export type Metrics = ReturnType<typeof openMetrics>
-
-/** Finding the child of a set of labels costs more than counting: the children of a route are kept. */
-function requestObserver(requests: Counter, seconds: Histogram) {
-  const known = new Map<string, { readonly count: Counter.Internal; readonly time: Histogram.Internal<string> }>()
-  return (route: string, method: string, status: number, durationMs: number): void => {
-    const name = `${status} ${method} ${route}`
-    let children = known.get(name)
-    if (children === undefined) {
-      children = { count: requests.labels({ route, method, code: status }), time: seconds.labels({ route }) }
-      known.set(name, children)
-    }
-    children.count.inc()
-    children.time.observe(durationMs / 1_000)
-  }
-}
 
 export function openMetrics(build: BuildInfo) {
   const registry = new Registry()
@@ -37,18 +21,7 @@ export function openMetrics(build: BuildInfo) {
     new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
 
   gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
-  const requests = counter('http_requests_total', 'Answered requests by route, method and status code.', [
-    'route',
-    'method',
-    'code',
-  ])
-  const seconds = new Histogram({
-    name: 'fingerpost_http_request_duration_seconds',
-    help: 'Time from the arrival of the headers to the answer.',
-    labelNames: ['route'],
-    buckets: SECONDS,
-    registers,
-  })
+  const observeRequest = openRequestMetrics(registry)
   const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [
     'source',
   ])
@@ -63,7 +36,7 @@ export function openMetrics(build: BuildInfo) {
         if (state !== null && state.ageSeconds !== null) ipAge.set({ source }, state.ageSeconds)
       }
     },
-    observeRequest: requestObserver(requests, seconds),
+    observeRequest,
     decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
     dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
     tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
