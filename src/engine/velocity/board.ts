@@ -6,6 +6,7 @@ import { must } from '../../lib/must.ts'
 import { evictUnused } from '../../lib/second-chance.ts'
 import { allKeysOf, type Counted, isDeparture, keysOf, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
+import { addSeen, countSeen, type Seen } from './seen.ts'
 import { type Departure, departureOf, removeVisitor } from './traces.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
@@ -47,6 +48,8 @@ export interface Board {
   load(key: number, stored: readonly StoredCounter[], askedAt?: number): void
   /** Of every partition that counted the key. */
   of(key: number): readonly Counters[]
+  /** How many things of a set the key was seen with in the day that ends with `at`, `also` among them. */
+  seen(key: number, set: number, at: number, also: number): number
   /** Adds an event of a partition that is open here. */
   add(partition: number, counted: Counted): void
   /** What a visitor of an open partition takes with it, by its own counters, where those it is counted by are loaded. */
@@ -72,6 +75,10 @@ interface Entry {
   isLoaded: boolean
   /** Since it was last a candidate for eviction. */
   used: boolean
+  /** Those that counted something; null: to be listed anew. */
+  counting: Counters[] | null
+  /** What they have seen, as far as it was asked for. */
+  seen: Seen
 }
 
 /** Of most partitions for most keys. */
@@ -85,17 +92,27 @@ interface Pending {
 
 const NOTHING: readonly Counters[] = []
 
-function addTo(followed: Pick<Followed, 'counters'>, key: number, counted: Counted | Departure): void {
-  if (isDeparture(counted)) {
-    if (followed.counters !== null) removeVisitor(followed.counters, key, counted)
-    return
-  }
-  const { at, linkedKey, visitor, ip, lat, lng } = counted
-  followed.counters ??= noCounters()
-  const { counters } = followed
-  const isAccount = key === linkedKey
-  addEvent(counters, at, isAccount ? [visitor, ip] : [visitor])
-  if (isAccount && lat !== null && lng !== null) addPlace(counters, { at, lat, lng })
+const newEntry = (partitions: number): Entry => ({
+  of: new Array(partitions).fill(undefined),
+  isLoaded: false,
+  used: false,
+  counting: null,
+  seen: [],
+})
+
+/** Of every partition that counted something. */
+function countingOf(entry: Entry): readonly Counters[] {
+  if (entry.counting !== null) return entry.counting
+  const found: Counters[] = []
+  for (const followed of entry.of) if (followed?.counters) found.push(followed.counters)
+  entry.counting = found
+  return found
+}
+
+/** Behind a change of counters that is more than an event added. */
+function startAnew(entry: Entry): void {
+  entry.counting = null
+  entry.seen = []
 }
 
 /** What may be changed: most are one and the same object until then. undefined: not loaded. */
@@ -105,6 +122,26 @@ function countable(entry: Entry | undefined, partition: number): Followed | unde
   const own = { ...UNCOUNTED }
   entry.of[partition] = own
   return own
+}
+
+/** `entry`: null while it is being loaded. */
+function addTo(entry: Entry | null, followed: Followed, key: number, counted: Counted | Departure): void {
+  if (isDeparture(counted)) {
+    if (followed.counters !== null) removeVisitor(followed.counters, key, counted)
+    if (entry !== null) startAnew(entry)
+    return
+  }
+  const { at, linkedKey, visitor, ip, lat, lng } = counted
+  if (followed.counters === null) {
+    followed.counters = noCounters()
+    if (entry !== null) startAnew(entry)
+  }
+  const { counters } = followed
+  const isAccount = key === linkedKey
+  const things = isAccount ? [visitor, ip] : [visitor]
+  if (entry === null) addEvent(counters, at, things)
+  else addSeen(entry.seen, countingOf(entry), counters, at, things)
+  if (isAccount && lat !== null && lng !== null) addPlace(counters, { at, lat, lng })
 }
 
 /** `keysMax` bounds the keys kept that have nothing to be stored. */
@@ -130,9 +167,10 @@ export function createBoard(partitions: number, keysMax: number): Board {
           if (list === undefined) waiting.set(key, [{ seq, counted: one }])
           else list.push({ seq, counted: one })
         }
-        const followed = isOpen ? undefined : countable(entries.get(key), partition)
-        if (followed === undefined || followed.seq >= seq) continue
-        addTo(followed, key, one)
+        const entry = isOpen ? undefined : entries.get(key)
+        const followed = countable(entry, partition)
+        if (entry === undefined || followed === undefined || followed.seq >= seq) continue
+        addTo(entry, followed, key, one)
         touched.push(followed)
       }
     }
@@ -154,6 +192,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     for (const entry of entries.values()) {
       entry.of[partition] = undefined
       entry.isLoaded = false
+      startAnew(entry)
     }
   }
 
@@ -166,7 +205,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     if (!isPending) return followed
     for (const one of pending[partition]?.get(key) ?? []) {
       if (one.seq <= counter.seq) continue
-      addTo(followed, key, one.counted)
+      addTo(null, followed, key, one.counted)
       followed.seq = one.seq
     }
     return followed
@@ -199,7 +238,8 @@ export function createBoard(partitions: number, keysMax: number): Board {
     missing: (key) => entries.get(key)?.isLoaded !== true,
     openings: () => openings,
     load(key, stored, askedAt = openings) {
-      const entry = entries.get(key) ?? { of: new Array(partitions).fill(undefined), isLoaded: false, used: false }
+      const entry = entries.get(key) ?? newEntry(partitions)
+      startAnew(entry)
       // The owner before may have stored more since; whoever needs the counters asks again.
       const isOld = (partition: number) => dirty.has(partition) && (openedAt.get(partition) as number) > askedAt
       for (const counter of stored) {
@@ -215,14 +255,16 @@ export function createBoard(partitions: number, keysMax: number): Board {
       const entry = entries.get(key)
       if (entry?.isLoaded !== true) return NOTHING
       entry.used = true
-      const found: Counters[] = []
-      for (const followed of entry.of) if (followed?.counters) found.push(followed.counters)
-      return found
+      return countingOf(entry)
+    },
+    seen(key, set, at, also) {
+      const entry = entries.get(key)
+      return entry?.isLoaded !== true ? 1 : countSeen(entry.seen, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
       for (const key of keysOf(counted)) {
-        const followed = must(countable(entries.get(key), partition), 'counters that are loaded')
-        addTo(followed, key, counted)
+        const entry = must(entries.get(key), 'counters that are loaded')
+        addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
         must(dirty.get(partition), 'an open partition').add(key)
       }
     },
@@ -230,10 +272,11 @@ export function createBoard(partitions: number, keysMax: number): Board {
       departureOf(visitor, own, (key) => entries.get(key)?.of[partition]?.counters ?? null),
     remove(partition, departure) {
       for (const { key } of departure.keys) {
-        const followed = must(countable(entries.get(key), partition), 'counters that are loaded')
+        const entry = must(entries.get(key), 'counters that are loaded')
+        const followed = must(countable(entry, partition), 'counters that are loaded')
         // It was counted so long ago that nothing is left of it.
         if (followed.counters === null) continue
-        addTo(followed, key, departure)
+        addTo(entry, followed, key, departure)
         must(dirty.get(partition), 'an open partition').add(key)
       }
     },

@@ -7,7 +7,7 @@ import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, packMoments,
 import { packTraces, type Traces, unpackTraces } from './traces.ts'
 
 /** About a day of events. */
-interface Stretch {
+export interface Stretch {
   newest: number
   moments: Moments
   readonly sets: Distinct[]
@@ -59,15 +59,28 @@ function stretchFor(counters: Counters, at: number, sets: number): Stretch {
   return counters.earlier
 }
 
+/** What left a set to make room, or because its day is over. */
+export interface Forgotten {
+  readonly set: number
+  readonly hash: number
+}
+
 /** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters. */
-export function addEvent(counters: Counters, at: number, seen: readonly (number | null)[]): void {
+export function addEvent(
+  counters: Counters,
+  at: number,
+  seen: readonly (number | null)[],
+  forgotten: Forgotten[] = [],
+): Stretch {
   const stretch = stretchFor(counters, at, seen.length)
   stretch.newest = Math.max(stretch.newest, at)
   addMoment(stretch.moments, at)
-  for (let i = 0; i < seen.length; i++) {
-    const hash = seen[i]
-    if (hash !== null && hash !== undefined) addDistinct(stretch.sets[i] as Distinct, hash, at)
+  for (let set = 0; set < seen.length; set++) {
+    const hash = seen[set]
+    if (hash === null || hash === undefined) continue
+    for (const gone of addDistinct(stretch.sets[set] as Distinct, hash, at)) forgotten.push({ set, hash: gone })
   }
+  return stretch
 }
 
 /** A place counts as the latest by its own time. */

@@ -19,22 +19,35 @@ interface Sightings {
 /** Hash → when it was seen; seen longest ago first. */
 export type Distinct = Map<number, Sightings>
 
-/** Notes that `hash` was seen. Changes the given map. */
-export function addDistinct(distinct: Distinct, hash: number, at: number): void {
+const NONE: readonly number[] = []
+
+/** Notes that `hash` was seen. Changes the given map; returns the hashes that left it. */
+export function addDistinct(distinct: Distinct, hash: number, at: number): readonly number[] {
   const seen = distinct.get(hash)
   if (seen !== undefined && at < seen.last) {
     if (seen.first - at > DAY_MS) seen.earlier = Math.max(seen.earlier, at)
     else if (at < seen.first) seen.first = at
-    return
+    return NONE
   }
-  if (seen !== undefined) distinct.delete(hash)
   if (seen === undefined) distinct.set(hash, { first: at, last: at, earlier: 0 })
-  else if (at - seen.last > DAY_MS) distinct.set(hash, { first: at, last: at, earlier: seen.last })
-  else distinct.set(hash, { first: seen.first, last: at, earlier: seen.earlier })
-  for (const [oldest, { last }] of distinct) {
-    if (distinct.size <= DISTINCT_MAX && last > at - KEPT_MS) return
-    distinct.delete(oldest)
+  else {
+    if (at - seen.last > DAY_MS) {
+      seen.earlier = seen.last
+      seen.first = at
+    }
+    seen.last = at
+    if (distinct.size > 1) {
+      distinct.delete(hash)
+      distinct.set(hash, seen)
+    }
   }
+  let forgotten = NONE
+  for (const [oldest, { last }] of distinct) {
+    if (distinct.size <= DISTINCT_MAX && last > at - KEPT_MS) break
+    distinct.delete(oldest)
+    forgotten = [...forgotten, oldest]
+  }
+  return forgotten
 }
 
 /** The hashes seen in the day that ends with `at`, added to `into`: those of several maps are counted once. */

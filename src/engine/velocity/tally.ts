@@ -68,13 +68,6 @@ export interface Tally {
   }
 }
 
-function seenOf(all: readonly Counters[], set: number, at: number, also: number): number {
-  if (all.length === 0) return 1
-  const found = new Set([also])
-  for (const counters of all) collectSeen(counters, set, at, found)
-  return found.size
-}
-
 function eventsOf(all: readonly Counters[], at: number, windowMs: number): number {
   let events = 1
   for (const counters of all) events += countEvents(counters, at, windowMs)
@@ -97,7 +90,7 @@ export function tallyEvent(
   { at, acceptedAt, ip, ipKey, linkedKey, account }: Counts,
   { visitorId, country }: Placed,
   { packed, others }: Before,
-  board: Pick<Board, 'of'>,
+  board: Pick<Board, 'of' | 'seen'>,
 ): Tally {
   const visitor = hashSeen(visitorId)
   const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
@@ -123,9 +116,9 @@ export function tallyEvent(
       'ip.events.5m': eventsOf(ofIp, at, FIVE_MINUTES_MS),
       'ip.events.1h': eventsOf(ofIp, at, HOUR_MS),
       'ip.events.24h': eventsOf(ofIp, at, DAY_MS),
-      'ip.visitors.24h': seenOf(ofIp, VISITORS, at, visitor),
-      'linkedId.visitors.24h': ofAccount === null ? null : seenOf(ofAccount, VISITORS, at, visitor),
-      'linkedId.ips.24h': ofAccount === null ? null : seenOf(ofAccount, ITS_IPS, at, ip),
+      'ip.visitors.24h': board.seen(ipKey, VISITORS, at, visitor),
+      'linkedId.visitors.24h': ofAccount === null ? null : board.seen(linkedKey, VISITORS, at, visitor),
+      'linkedId.ips.24h': ofAccount === null ? null : board.seen(linkedKey, ITS_IPS, at, ip),
     },
     places,
     finish(place) {
