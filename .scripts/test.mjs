@@ -22,6 +22,10 @@ const TIMES = join(ROOT, 'build/test-times.json')
 const JOBS = { quick: availableParallelism() + 4, usual: availableParallelism() + 2, long: availableParallelism() + 2 }
 /** They start many processes, take much memory or change what a process is: each has a process of its own, and starts early. */
 const OWN_PROCESS = ['faults/', 'cluster/', 'browser/', 'model/']
+/** The few seeds of the quick run take no memory to speak of, so models share processes there. */
+const ownsProcess = (size, file) => inFolder(file, OWN_PROCESS) && !(size === 'quick' && inFolder(file, ['model/']))
+/** The quick run ends before most code it optimizes has paid for that: V8 waits until eight times as much bytecode has run. */
+const QUICK_NODE_ARGS = ['--interrupt-budget=1000000']
 const NOT_QUICK = ['faults/', 'cluster/', 'browser/']
 /** Contracts held by the servers of a cluster: the quick run holds embedded storage to the same. */
 const ON_SERVERS = /contract\/\w+\.(jetstream|nats|redis|server)\.test\.js$/
@@ -71,10 +75,10 @@ async function check() {
 }
 
 /** The server that files share by test/helpers/tenant.ts; null when none of them does. */
-async function openShared(files) {
+async function openShared(files, nodeArgs) {
   if (!files.some((file) => readFileSync(join(ROOT, file), 'utf8').includes('/tenant.js'))) return null
   const { startShared } = await import(pathToFileURL(join(TESTS, 'helpers/tenant.js')).href)
-  return startShared()
+  return startShared(nodeArgs)
 }
 
 /** Long ones first, so that no core waits for the last of them; what was never run here counts as long in folders that are. */
@@ -90,18 +94,19 @@ async function runTests(size, patterns, files) {
   const times = openTimes(TIMES)
   const isWhole = patterns.length === 0
   const checking = isWhole ? check() : Promise.resolve([])
-  const shared = await openShared(files)
+  const nodeArgs = size === 'quick' ? QUICK_NODE_ARGS : []
+  const shared = await openShared(files, nodeArgs)
   const ran = await runFiles({
     files: byLength(files, times),
     jobs: JOBS[size],
-    ownsProcess: (file) => inFolder(file, OWN_PROCESS),
+    ownsProcess: (file) => ownsProcess(size, file),
     env: {
       TEST_DEPTH: size,
       TAP_TIMEOUT: String(FILE_SECONDS_MAX[size]),
       ...(shared === null ? {} : { TEST_SERVER: shared.named }),
     },
     // Stacks of whoever looks for a fault in some files name the sources; in a run of all that would cost a tenth.
-    nodeArgs: isWhole ? [] : ['--enable-source-maps'],
+    nodeArgs: isWhole ? nodeArgs : [...nodeArgs, '--enable-source-maps'],
     fileMsMax: FILE_SECONDS_MAX[size] * 1_000,
     results: RESULTS,
     print,

@@ -1,7 +1,7 @@
 // Some sequences of calls against a model of what must be there; `npm run fuzz:api` does many.
 
 import t from 'tap'
-import { sized } from '../helpers/depth.ts'
+import { DEPTH, sized } from '../helpers/depth.ts'
 import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { openTenant } from '../helpers/tenant.ts'
@@ -21,6 +21,7 @@ t.test(
     const { finding, calls, sequences } = await fuzzStates(server, { seed, sequencesMax: SEQUENCES })
     t.equal(finding, null, `seed ${seed}`)
     t.equal(sequences, SEQUENCES, `${calls} calls in ${sequences} sequences`)
-    t.ok(calls >= SEQUENCES, `${calls} calls`)
+    // Some sequences are drawn empty, of a few perhaps all.
+    if (DEPTH !== 'quick') t.ok(calls >= SEQUENCES, `${calls} calls`)
   },
 )

@@ -12,7 +12,7 @@ import { startChild } from '../helpers/child.ts'
 import { sized } from '../helpers/depth.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
-const COMPACTED = sized({ usual: 200, long: 600 })
+const COMPACTED = sized({ quick: 60, usual: 200, long: 600 })
 /** What each life that a kill ends does. */
 const LIVES = sized({
   quick: ['kv-compacting'],

@@ -93,7 +93,10 @@ export async function openApi(env: Readonly<Record<string, string>> = {}) {
   return { server, ...clientOf(server) }
 }
 
-/** Asks until `holds`, with pauses of `everyMs`. Throws with the last answer when that takes longer than `waitMs`. */
+/**
+ * Asks until `holds`, with pauses that grow from `everyMs` to five times that, since what is asked costs the server as well. Throws
+ * with the last answer when that takes longer than `waitMs`.
+ */
 export async function eventually<T>(
   ask: () => Promise<T>,
   holds: (answer: T) => boolean,
@@ -101,13 +104,13 @@ export async function eventually<T>(
   everyMs = 50,
 ): Promise<T> {
   const until = performance.now() + waitMs
-  for (;;) {
+  for (let pauseMs = everyMs; ; pauseMs = Math.min(pauseMs * 1.5, everyMs * 5)) {
     const answer = await ask()
     if (holds(answer)) return answer
     if (performance.now() > until) {
       throw new Error(`not within ${waitMs} ms; the last answer: ${(JSON.stringify(answer) ?? 'none').slice(0, 2_000)}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, everyMs))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

@@ -74,7 +74,9 @@ export function openCompiler(document: OpenApiDocument, of: 'answers' | 'request
 }
 
 function makeCompiler(schemas: object, of: 'answers' | 'requests'): Compile {
-  const ajv = new Ajv2020({ strict: false, allErrors: of === 'answers', validateSchema: false })
+  // A process uses what it compiles a few times: code is neither inlined nor optimized.
+  const briefly = { inlineRefs: false, code: { optimize: false } }
+  const ajv = new Ajv2020({ strict: false, allErrors: of === 'answers', validateSchema: false, ...briefly })
   ajv.addFormat('date-time', of === 'answers' ? MOMENT : true)
   ajv.addFormat('uri', of === 'answers' ? (text: string) => URL.canParse(text) : true)
   const prepare = of === 'answers' ? tightened : (schema: unknown) => schema

@@ -24,9 +24,10 @@ export interface Shared extends Named {
 }
 
 /** Starts the server that a run shares; it trusts an authority of its own, under which its receivers speak TLS. */
-export async function startShared(): Promise<Shared> {
+export async function startShared(nodeArgs: readonly string[] = []): Promise<Shared> {
   const authority = authorityIn(temporaryFolder())
-  const server = await startServer({ env: { ...SHARED_ENV, FINGERPOST_WEBHOOKS_EXTRA_CA_FILE: authority.caFile } })
+  const env = { ...SHARED_ENV, FINGERPOST_WEBHOOKS_EXTRA_CA_FILE: authority.caFile }
+  const server = await startServer({ env, nodeArgs })
   const { url, port, operatorToken, pid } = server
   const named: Named = { url, port, operatorToken, pid, receiverTls: authority.leaf('DNS:localhost,IP:127.0.0.1') }
   const kill = () => server.signal('SIGKILL')
