@@ -25,7 +25,7 @@ export interface AccountUse {
 }
 
 /** Visits that came a moment ago are waited for. */
-const SUNK_MS_MAX = 3_000
+const SUNK_MS_MAX = 8_000
 const SUNK_POLL_MS = 100
 
 /** null: there is no such record, or ClickHouse has its latest visit not in time. Fails with Unavailable when it cannot answer. */
