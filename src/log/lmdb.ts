@@ -33,7 +33,8 @@ const RECORD_KIND = 0x10
 const FLOOR_KIND = 0x01
 const SEQ_BYTES = 6
 const TRIM_STEP_RECORDS = 2_000
-const TAIL_BYTES_MAX = 16 * 1024 * 1024
+/** A reader a second behind finds what it needs; records that stay for longer are copied from one generation of the collector to the next. */
+const TAIL_BYTES_MAX = 2 * 1024 * 1024
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 
 interface Partition {
