@@ -52,6 +52,12 @@ export function checkCommit({ guard, check = [], put = [], drop = [], add = [] }
   for (const [, by] of add) if (!Number.isSafeInteger(by)) throw new RangeError(`a counter takes integers, not ${by}`)
 }
 
+/** Commits that are decided together. */
+export function checkScopes(commits: readonly Commit[]): void {
+  const scopes = new Set(commits.map(({ scope }) => scope))
+  if (scopes.size < commits.length) throw new RangeError('commits of one scope cannot be decided together')
+}
+
 /** A time to live in whole milliseconds. */
 export function checkTtl(ttlMs: number): number {
   if (!(ttlMs > 0 && ttlMs <= TTL_MS_MAX)) throw new RangeError(`not a time to live: ${ttlMs} ms`)

@@ -67,6 +67,11 @@ export interface Kv {
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */
   commit(commits: readonly Commit[]): Promise<boolean[]>
   /**
+   * All of these commits, each of a scope of its own, or none: false means that a check or a guard of one of them failed and nothing
+   * was written. Absent where scopes may lie on different servers.
+   */
+  commitTogether?(commits: readonly Commit[]): Promise<boolean>
+  /**
    * Resolves when no byte of what was dropped before the call is on the disk. Absent where the disk is a server's own matter.
    * Fails with Full when there is no room for it.
    */

@@ -1,9 +1,9 @@
 // The kv on one LMDB environment. Commits are decided one after the other when their group is written: against the
 // last transaction, plus what the earlier commits of the same group change.
 import type { Clock } from '../lib/clock.ts'
-import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
+import { type Durability, openLmdb } from '../lib/lmdb.ts'
 import { must } from '../lib/must.ts'
-import { checkCommit, checkGet, checkRange, checkSorted, checkTtl } from './checks.ts'
+import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
 import {
   collectionPrefix,
   expiredBounds,
@@ -15,8 +15,9 @@ import {
   positionKey,
   rangeBounds,
 } from './keys.ts'
-import type { Commit, Entry, Key, Kv, Range, Scope, Version } from './kv.ts'
-import { decodeHeader, decodeValue, encodeCounter, encodeValue, type Header, NEVER, setVersion } from './record.ts'
+import type { Entry, Key, Kv, Range, Scope } from './kv.ts'
+import { NUMBER_BYTES, PAGE_BYTES, type Prepared, prepare } from './lmdb-commit.ts'
+import { decodeHeader, decodeValue, encodeCounter, type Header, NEVER, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
   /** The folder of the environment. */
@@ -38,20 +39,11 @@ export interface LmdbKvConfig {
 const WALK_PAGE_KEYS = 500
 const SWEEP_RECORDS_MAX = 500
 const SWEEP_EVERY_MS = 1_000
-/** Visitors are changed here and there: every changed record costs a page. */
-const PAGE_BYTES = 4_096
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const VERSION_KEY = Buffer.from([0x01])
-const NUMBER_BYTES = 8
 
-interface Prepared {
-  readonly bytes: number
-  readonly guard: { readonly key: Buffer; readonly expect: number | null; readonly next: number } | null
-  readonly check: readonly (readonly [Buffer, Version | null])[]
-  readonly put: readonly (readonly [key: Buffer, record: Buffer, expiresAt: number])[]
-  readonly drop: readonly Buffer[]
-  readonly add: readonly (readonly [Buffer, number])[]
-}
+/** New values of counters, by their keys as text. */
+type Sums = Map<string, readonly [Buffer, number]>
 
 /**
  * Opens or makes the kv in `config.path`. Within a commit puts come first, then drops, then adds, each in order.
@@ -115,27 +107,34 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     changed.set(textOf(key), { version, expiresAt, counter })
   }
 
-  const decide = (commit: Prepared): boolean => {
-    const { guard } = commit
-    if (guard && position(guard.key) !== guard.expect) return false
-    for (const [key, expected] of commit.check) if ((alive(current(key))?.version ?? null) !== expected) return false
-    const sums = addUp(commit)
+  const holds = ({ guard, check }: Prepared): boolean =>
+    (guard === null || position(guard.key) === guard.expect) &&
+    check.every(([key, expected]) => (alive(current(key))?.version ?? null) === expected)
+
+  /** All of them or none; no two are of the same scope. */
+  const decide = (commits: readonly Prepared[]): boolean => {
+    if (!commits.every(holds)) return false
+    const sums = commits.map(addUp)
+    for (const [at, commit] of commits.entries()) apply(commit, must(sums[at]))
+    return true
+  }
+
+  const apply = ({ guard, put, drop }: Prepared, sums: Sums) => {
     if (guard) {
       putNumber(guard.key, guard.next)
       changed.set(textOf(guard.key), { version: 0, expiresAt: NEVER, counter: guard.next })
     }
-    for (const [key, record, expiresAt] of commit.put) write(key, record, expiresAt, null)
-    for (const key of commit.drop) {
+    for (const [key, record, expiresAt] of put) write(key, record, expiresAt, null)
+    for (const key of drop) {
       env.remove(key)
       changed.set(textOf(key), null)
     }
     for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER, sum)
-    return true
   }
 
   /** The new values of counters, worked out before the first write so that a refusal leaves nothing behind. */
-  const addUp = (commit: Prepared): Map<string, readonly [Buffer, number]> => {
-    const sums = new Map<string, readonly [Buffer, number]>()
+  const addUp = (commit: Prepared): Sums => {
+    const sums: Sums = new Map()
     if (commit.add.length === 0) return sums
     const dropped = new Set(commit.drop.map((key) => textOf(key)))
     const replaced = new Set(commit.put.map(([key]) => textOf(key)))
@@ -173,6 +172,20 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
         }
       },
     })
+  }
+
+  const submitAll = async (prepared: readonly Prepared[], run: () => void) => {
+    const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
+    let refusal: { readonly error: unknown } | null = null
+    await submit(bytes, () => {
+      try {
+        run()
+      } catch (error) {
+        // Thrown later: the commits before this one are written, and must be when the caller learns of it.
+        refusal = { error }
+      }
+    })
+    if (refusal !== null) throw (refusal as { readonly error: unknown }).error
   }
 
   const sweepStep = async (): Promise<boolean> => {
@@ -267,18 +280,20 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       const prepared = commits.map((commit) => prepare(commit, clock.now()))
       if (prepared.length === 0) return []
       const answers: boolean[] = []
-      const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
-      let refusal: { readonly error: unknown } | null = null
-      await submit(bytes, () => {
-        try {
-          for (const commit of prepared) answers.push(decide(commit))
-        } catch (error) {
-          // Thrown later: the commits before this one are written, and must be when the caller learns of it.
-          refusal = { error }
-        }
+      await submitAll(prepared, () => {
+        for (const commit of prepared) answers.push(decide([commit]))
       })
-      if (refusal !== null) throw (refusal as { readonly error: unknown }).error
       return answers
+    },
+
+    async commitTogether(commits) {
+      checkScopes(commits)
+      const prepared = commits.map((commit) => prepare(commit, clock.now()))
+      let answer = true
+      await submitAll(prepared, () => {
+        answer = decide(prepared)
+      })
+      return answer
     },
 
     compact: () => env.compact(),
@@ -295,29 +310,4 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
 /** Map keys compare by value, buffers do not. */
 function textOf(key: Buffer): string {
   return key.toString('latin1')
-}
-
-function prepare(commit: Commit, now: number): Prepared {
-  const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
-  checkCommit(commit)
-  const build = keyBuilder(scope)
-  let bytes = 0
-  const prepared = {
-    guard: guard ? { key: positionKey(scope, guard.source), expect: guard.expect, next: guard.next } : null,
-    check: check.map(([key, expected]) => [build(key), expected] as const),
-    put: put.map(({ key, value, ttlMs }) => {
-      const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
-      const record = encodeValue(value, expiresAt)
-      const built = build(key)
-      bytes += diskBytes(built.length, record.length, PAGE_BYTES)
-      return [built, record, expiresAt] as const
-    }),
-    drop: drop.map(build),
-    add: add.map(([key, by]) => {
-      const built = build(key)
-      bytes += diskBytes(built.length, NUMBER_BYTES, PAGE_BYTES)
-      return [built, by] as const
-    }),
-  }
-  return { ...prepared, bytes }
 }

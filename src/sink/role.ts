@@ -1,8 +1,9 @@
-// The sink role of a process: the sink of each partition it holds.
+// The sink role of a process: one for the partitions it holds, and what is told of it.
 
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { runSink, type SinkNeeds } from './sink.ts'
+import type { Hold } from './shared.ts'
+import { openSink, type SinkNeeds } from './sink.ts'
 
 export interface SinkRoleNeeds extends Omit<SinkNeeds, 'report'> {
   readonly logger: Logger
@@ -11,10 +12,8 @@ export interface SinkRoleNeeds extends Omit<SinkNeeds, 'report'> {
   readonly onSunk: (partition: number, seq: number) => void
 }
 
-/** Sinks a partition until `signal` aborts. */
-export type RunSink = (partition: number, signal: AbortSignal) => Promise<void>
-
-export function openSinks(needs: SinkRoleNeeds): RunSink {
+/** Sinks the partitions it is given. */
+export function openSinks(needs: SinkRoleNeeds): Hold {
   const { logger, metrics } = needs
   const report: SinkNeeds['report'] = {
     sunk(partition, seq, rows) {
@@ -30,5 +29,5 @@ export function openSinks(needs: SinkRoleNeeds): RunSink {
       logger.warn({ partition, error }, 'the sink waits')
     },
   }
-  return (partition, signal) => runSink({ ...needs, report }, partition, signal)
+  return openSink({ ...needs, report })
 }

@@ -1,34 +1,31 @@
-// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). The range is marked
-// before the insert and the mark is what a successor repeats; the token makes the repetition harmless, and rows that are missing in spite
-// of it are looked for.
+// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). What a process sinks goes in
+// one insert where the kv can mark several partitions at once. The ranges are marked before the insert and the mark is what a successor
+// repeats; the token makes the repetition harmless, and rows that are missing in spite of it are looked for.
 
-import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { BadRow, type ClickHouse } from '../clickhouse/clickhouse.ts'
 import { annotationOf, type DecidedErasure, erasureOf, rowsOf, splitOf } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
-import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Commit, Kv, Version } from '../kv/kv.ts'
 import { Conflict } from '../lib/failures.ts'
-import type { Log, LogRecord, Seq } from '../log/log.ts'
-import { annotatedKeys } from '../records/annotations.ts'
+import type { LogRecord, Seq } from '../log/log.ts'
+import { type Annotation, annotatedKeys } from '../records/annotations.ts'
 import { executedPuts } from '../records/erasure-progress.ts'
 import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
+import { countLines, type GatherNeeds, gather, readRange } from './gather.ts'
 import { type InsertContext, insertRows } from './insert.ts'
 import { insertLost, insertLostRow, isRefused } from './lost.ts'
+import { commitAll, type Group, markGroup, noteRepeated, type Place, type Range, readPlace, tokenOf } from './mark.ts'
 import { moveRows } from './move.ts'
+import { type Hold, openShared } from './shared.ts'
 
-export interface SinkNeeds {
-  readonly log: Pick<Log, 'read' | 'last'>
-  readonly kv: Pick<Kv, 'get' | 'position' | 'commit'>
+export interface SinkNeeds extends GatherNeeds {
+  readonly kv: Pick<Kv, 'get' | 'position' | 'commit' | 'commitTogether'>
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query' | 'patch' | 'tokenFirst'>
-  readonly clock: Clock
   /** Makes insert tokens of this deployment unlike those of any other on the same ClickHouse. */
   readonly deployment: string
-  /** How long events are gathered, milliseconds, before a batch below `batchRowsMax` is inserted. */
-  readonly flushMsMax: number
-  readonly batchRowsMax: number
   readonly report: SinkReport
 }
 
@@ -39,86 +36,172 @@ export interface SinkReport {
   failed(partition: number, error: unknown): void
 }
 
-interface Mark {
-  readonly after: Seq
-  readonly upTo: Seq
+/** A range with its records, and the note of a repetition as it was when the range was begun. */
+interface Part extends Range {
+  readonly records: readonly LogRecord[]
+  readonly repeatedVersion: Version | null
 }
 
-const READ = { recordsMax: 1_024, bytesMax: 8_388_608 }
-const BATCH_BYTES_MAX = 33_554_432
 const RETRY_MS = 500
 /** A mark read longer ago than this is read again before the insert: its token may have left ClickHouse's window since. */
 const MARK_AGE_MS_MAX = 30_000
+/** Each mark of a group names all of its ranges. */
+const GROUP_PARTITIONS_MAX = 32
 
-/** Sinks a partition until `signal` aborts; failures are reported and tried again. */
-export async function runSink(needs: SinkNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await sinkNext(needs, partition, signal)
-    } catch (error) {
-      if (!(error instanceof Conflict)) needs.report.failed(partition, error)
-      await needs.clock.sleep(RETRY_MS, signal)
-    }
+/** Sinks partitions until their signals abort; failures are reported and tried again. */
+export function openSink(needs: SinkNeeds): Hold {
+  const loops = new Map<number, Hold>()
+  const partitionsMax = needs.kv.commitTogether === undefined ? 1 : GROUP_PARTITIONS_MAX
+  return (partition, signal) => {
+    const name = Math.floor(partition / partitionsMax)
+    const loop = loops.get(name) ?? openShared((partitions, signal) => sinkNext(needs, partitions, signal))
+    loops.set(name, loop)
+    return loop(partition, signal)
   }
 }
 
-/** One range: the marked one if there is a mark, else a new one. */
-async function sinkNext(needs: SinkNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  const { kv, clickhouse, clock, report } = needs
-  const scope = partitionScope(partition)
+/** What was marked and is not finished, and then what is new of the others. */
+async function sinkNext(needs: SinkNeeds, partitions: readonly number[], signal: AbortSignal): Promise<void> {
+  const { kv, clock, report } = needs
+  let hasFailed = false
+  const failed = (partition: number, error: unknown) => {
+    hasFailed = true
+    if (!(error instanceof Conflict)) report.failed(partition, error)
+  }
+  async function attempt<T>(of: readonly number[], work: () => Promise<T>): Promise<T[]> {
+    try {
+      return [await work()]
+    } catch (error) {
+      for (const partition of of) failed(partition, error)
+      return []
+    }
+  }
   const readAt = clock.monotonic()
-  const position = await kv.position(scope, SINK_POSITION)
-  if (position === null) throw new Error(`the sink of partition ${partition} has no position in the kv: run rebuild`)
-  const [marked, repeated] = await kv.get<Mark>(scope, [SINK_MARK, SINK_REPEATED])
-  const pending = marked !== null && marked !== undefined && marked.value.after === position ? marked.value : null
-  const records =
-    pending !== null ? await readRange(needs.log, partition, pending) : await gather(needs, partition, position, signal)
-  const upTo = pending?.upTo ?? records.at(-1)?.seq
-  if (upTo === undefined) return
-  const mark = { after: position, upTo }
-  const isRepeated = pending !== null && clickhouse.tokenFirst
-  // A mark that came and went since `position` was read leaves no trace in a check of it: the position must still be the same.
-  const unmoved = { source: SINK_POSITION, expect: position, next: position }
-  if (pending === null) {
-    const check = [[SINK_MARK, marked?.version ?? null]] as const
-    const [won] = await kv.commit([{ scope, guard: unmoved, check, put: [{ key: SINK_MARK, value: mark }] }])
-    if (won !== true) throw new Conflict('another sink marked first')
-  } else if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) {
-    throw new Conflict('the mark is too old to be trusted')
-  } else if (isRepeated) {
-    // Who marked the range may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.
-    const [noted] = await kv.commit([{ scope, guard: unmoved, put: [{ key: SINK_REPEATED, value: mark }] }])
-    if (noted !== true) throw new Conflict('another sink finished first')
+  const places = (
+    await Promise.all(partitions.map((partition) => attempt([partition], () => readPlace(kv, partition))))
+  ).flat()
+  const begun = new Map(
+    places.flatMap(({ pending }) => (pending ? [[tokenOf(needs.deployment, pending), pending]] : [])),
+  )
+  await Promise.all(
+    [...begun.values()].map((group) =>
+      attempt(
+        group.map(({ partition }) => partition).filter((partition) => partitions.includes(partition)),
+        () => repeat(needs, group, readAt),
+      ),
+    ),
+  )
+  const free = places.filter(({ pending }) => pending === null)
+  if (free.length > 0 && !signal.aborted) {
+    await attempt(
+      free.map(({ partition }) => partition),
+      () => sinkNew(needs, free, failed, signal),
+    )
+  }
+  if (hasFailed) await clock.sleep(RETRY_MS, signal)
+}
+
+async function sinkNew(
+  needs: SinkNeeds,
+  places: readonly Place[],
+  failed: (partition: number, error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const gathered = await gather(needs, places, failed, signal)
+  const parts = places.flatMap(({ partition, position, repeatedVersion }): Part[] => {
+    const records = gathered.get(partition) ?? []
+    const upTo = records.at(-1)?.seq
+    return upTo === undefined ? [] : [{ partition, after: position, upTo, records, repeatedVersion }]
+  })
+  if (parts.length === 0) return
+  const byPartition = new Map(places.map((place) => [place.partition, place]))
+  if (!(await markGroup(needs.kv, parts, byPartition))) throw new Conflict('another sink marked first')
+  await sinkParts(needs, parts, 'new')
+}
+
+async function repeat(needs: SinkNeeds, group: Group, readAt: number): Promise<void> {
+  const { log, kv, clock, clickhouse } = needs
+  const parts = await Promise.all(
+    group.map(async (range) => ({ ...range, records: await readRange(log, range), repeatedVersion: null })),
+  )
+  if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) throw new Conflict('the mark is too old to be trusted')
+  // Who marked the group may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.
+  if (clickhouse.tokenFirst && !(await noteRepeated(kv, group))) throw new Conflict('another sink finished first')
+  await sinkParts(needs, parts, 'repeated')
+}
+
+async function sinkParts(needs: SinkNeeds, parts: readonly Part[], as: 'new' | 'repeated'): Promise<void> {
+  const { kv, clickhouse, clock, report } = needs
+  const isLookedFor = as === 'repeated' && clickhouse.tokenFirst
+  const rows = await insertParts(needs, parts, isLookedFor)
+  const commits: Commit[] = []
+  const said: Annotation[] = []
+  for (const { partition, after, upTo, records, repeatedVersion } of parts) {
+    const erasures: DecidedErasure[] = []
+    for (const { bytes } of records) {
+      const erasure = erasureOf(bytes)
+      const split = erasure === null ? splitOf(bytes) : null
+      if (erasure !== null) {
+        await eraseRows(clickhouse, erasure, partition, needs.deployment, isLookedFor)
+        erasures.push(erasure)
+      }
+      if (split !== null) await moveRows(clickhouse, split)
+    }
+    const annotations = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
+    said.push(...annotations)
+    commits.push({
+      scope: partitionScope(partition),
+      guard: { source: SINK_POSITION, expect: after, next: upTo },
+      // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
+      check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
+      put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
+      drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(annotations)],
+    })
+  }
+  await annotateRows(clickhouse, said)
+  if (!(await commitAll(kv, commits))) throw new Conflict('another sink finished first')
+  for (const [at, { partition, upTo }] of parts.entries()) report.sunk(partition, upTo, rows[at] ?? 0)
+}
+
+/** Resolves with the rows that were inserted of each part when every line is either in the table or in quarantine. */
+async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor: boolean): Promise<number[]> {
+  const { clickhouse, clock, report } = needs
+  const token = tokenOf(needs.deployment, parts)
+  const tokenWithin = ({ partition }: Part) => (parts.length === 1 ? token : `${token}/${partition}`)
+  const linesOf = parts.map(({ records }) => concat(records.map(({ bytes }) => rowsOf(bytes))))
+
+  async function insertAlone(): Promise<number[]> {
+    const rows: number[] = []
+    for (const [at, part] of parts.entries()) {
+      const lines = linesOf[at] as Uint8Array
+      rows.push(
+        await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, tokenWithin(part), {
+          at: clock.now(),
+          partition: part.partition,
+          onQuarantine: (reason) => report.quarantined(part.partition, reason),
+          ...(isLookedFor ? lookingFor(clickhouse, part.partition) : {}),
+        }),
+      )
+    }
+    return rows
   }
 
-  const token = `${needs.deployment}/${partition}/${mark.after}-${mark.upTo}`
-  const lines = concat(records.map((record) => rowsOf(record.bytes)))
-  const rows = await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, token, {
-    at: clock.now(),
-    partition,
-    onQuarantine: (reason) => report.quarantined(partition, reason),
-    ...(isRepeated ? lookingFor(clickhouse, partition) : {}),
-  })
-  const erasures: DecidedErasure[] = []
-  for (const { bytes } of records) {
-    const erasure = erasureOf(bytes)
-    const split = erasure === null ? splitOf(bytes) : null
-    if (erasure !== null) {
-      await eraseRows(clickhouse, erasure, partition, needs.deployment, isRepeated)
-      erasures.push(erasure)
-    }
-    if (split !== null) await moveRows(clickhouse, split)
+  const full = linesOf.filter(({ length }) => length > 0)
+  if (parts.length === 1 || full.length === 0) return insertAlone()
+  try {
+    await clickhouse.insert(EVENTS_TABLE, COLUMNS, concat(full), { token })
+  } catch (error) {
+    // The halves of a part are the same whatever the others hold.
+    if (error instanceof BadRow) return insertAlone()
+    throw error
   }
-  const annotations = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
-  await annotateRows(clickhouse, annotations)
-  const guard = { source: SINK_POSITION, expect: mark.after, next: mark.upTo }
-  const drop = [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(annotations)]
-  const put = executedPuts(erasures, { at: clock.now(), seq: mark.upTo })
-  // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
-  const check = isRepeated ? [] : ([[SINK_REPEATED, repeated?.version ?? null]] as const)
-  const [done] = await kv.commit([{ scope, guard, check, put, drop }])
-  if (done !== true) throw new Conflict('another sink finished first')
-  report.sunk(partition, mark.upTo, rows)
+  if (isLookedFor) {
+    for (const [at, part] of parts.entries()) {
+      const lines = linesOf[at] as Uint8Array
+      if (lines.length > 0) await insertLost(clickhouse, lines, tokenWithin(part))
+    }
+  }
+  return linesOf.map(countLines)
 }
 
 /** What a repetition does about rows that a crash left out. */
@@ -129,59 +212,6 @@ const lookingFor = (
   onInserted: (some, token) => insertLost(clickhouse, some, token),
   onRefused: (row, refused) => insertLostRow(clickhouse, row, () => isRefused(clickhouse, partition, refused)),
 })
-
-/** Records behind `after` until there are enough rows or the oldest has waited long enough. */
-async function gather(needs: SinkNeeds, partition: number, after: Seq, signal: AbortSignal): Promise<LogRecord[]> {
-  const { log, clock, flushMsMax, batchRowsMax } = needs
-  const records: LogRecord[] = []
-  let rows = 0
-  let bytes = 0
-  let flushAt = 0
-  for (;;) {
-    const from = records.at(-1)?.seq ?? after
-    const waitMsMax = records.length === 0 ? flushMsMax : Math.max(0, Math.ceil(flushAt - clock.monotonic()))
-    const more = await log.read('events', partition, from, { ...READ, waitMsMax }, signal)
-    if (records.length === 0 && more.length > 0) flushAt = clock.monotonic() + flushMsMax
-    for (const record of more) {
-      records.push(record)
-      bytes += record.bytes.length
-      rows += countLines(rowsOf(record.bytes))
-    }
-    const full = rows >= batchRowsMax || bytes >= BATCH_BYTES_MAX
-    if (full || records.length === 0 || clock.monotonic() >= flushAt || signal.aborted) return records
-    // Records trickle in one by one: let them gather instead of waking for each.
-    if (more.length > 0) await clock.sleep(Math.min(50, Math.max(0, flushAt - clock.monotonic())), signal)
-  }
-}
-
-/** Exactly the records of a mark. */
-async function readRange(
-  log: Pick<Log, 'read' | 'last'>,
-  partition: number,
-  { after, upTo }: Mark,
-): Promise<LogRecord[]> {
-  const records: LogRecord[] = []
-  let from = after
-  while (from < upTo) {
-    const more = await log.read('events', partition, from, { ...READ, waitMsMax: 0 })
-    if (more.length === 0) {
-      if ((await log.last('events', partition)) < upTo) {
-        throw new Error(`events/${partition} ends before the marked ${upTo}`)
-      }
-      // What is not there although later records are was lost with the log: nobody can insert it any more.
-      return records
-    }
-    for (const record of more) if (record.seq <= upTo) records.push(record)
-    from = more.at(-1)?.seq ?? upTo
-  }
-  return records
-}
-
-function countLines(bytes: Uint8Array): number {
-  let lines = 0
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) lines++
-  return lines
-}
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)

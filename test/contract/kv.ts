@@ -47,6 +47,37 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
         await check(t, opened)
       })
 
+    await guarantee('commits of several scopes are decided together where that is offered', async (t, { kv }) => {
+      if (kv.commitTogether === undefined) {
+        t.pass('it is not')
+        return
+      }
+      const scopes = ['p/0', 'p/1', 'p/2']
+      const step = (expect: number | null, next: number, more: Partial<Commit> = {}) =>
+        scopes.map((scope): Commit => ({ scope, guard: { source: 's', expect, next }, ...more }))
+      const positions = () => Promise.all(scopes.map((scope) => kv.position(scope, 's')))
+      const mark = { put: [{ key: ['c', 'mark'] as const, value: 1 }], add: [[['c', 'n'], 2] as const] }
+      t.equal(await kv.commitTogether(step(null, 5, mark)), true)
+      t.same(await positions(), [5, 5, 5])
+      for (const scope of scopes)
+        t.same([await value(kv, ['c', 'mark'], scope), await value(kv, ['c', 'n'], scope)], [1, 2])
+
+      await kv.commit([{ scope: 'p/1', guard: { source: 's', expect: 5, next: 6 } }])
+      t.equal(await kv.commitTogether(step(5, 7, { drop: [['c', 'mark']] })), false, 'one of them is behind')
+      t.same(await positions(), [5, 6, 5])
+      for (const scope of scopes) t.equal(await value(kv, ['c', 'mark'], scope), 1)
+
+      const checked = scopes.map(
+        (scope, at): Commit => ({ scope, check: at === 2 ? [[['c', 'mark'], null]] : [], ...mark }),
+      )
+      t.equal(await kv.commitTogether(checked), false, 'a check of the last fails')
+      const counted = scopes.map((scope, at): Commit => ({ scope, add: [[['c', at === 2 ? 'mark' : 'n'], 1]] }))
+      t.ok((await outcome(kv.commitTogether(counted))) instanceof TypeError)
+      t.ok((await outcome(kv.commitTogether([...checked, { scope: 'p/0' }]))) instanceof RangeError)
+      for (const scope of scopes) t.equal(await value(kv, ['c', 'n'], scope), 2, 'nothing of them was written')
+      t.equal(await kv.commitTogether([]), true)
+    })
+
     await guarantee('values come back equal, in the order of the keys, null for what is missing', async (t, { kv }) => {
       const values = [
         { text: 'ünï', list: [1, 2.5, -3, null, true], nested: { deep: { deeper: [] } } },

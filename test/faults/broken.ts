@@ -45,11 +45,14 @@ export const FAULTS: readonly Fault[] = [
   {
     promise: 'a range is inserted before it counts as inserted',
     nonceShare: 1,
-    find: 'const rows = await insertRows(',
-    replace: `    await kv.commit([{ scope, guard: { source: SINK_POSITION, expect: mark.after, next: mark.upTo }, drop: [SINK_MARK] }]);
-    report.sunk(partition, mark.upTo, 0);
+    find: 'const rows = await insertParts(',
+    replace: `    for (const { partition, after, upTo } of parts) {
+        const guard = { source: SINK_POSITION, expect: after, next: upTo };
+        await kv.commit([{ scope: partitionScope(partition), guard, drop: [SINK_MARK] }]);
+        report.sunk(partition, upTo, 0);
+    }
     await new Promise((resolve) => setTimeout(resolve, 500));
-    const rows = await insertRows(`,
+    const rows = await insertParts(`,
   },
   {
     promise: 'a nonce that was decided is remembered across a restart',

@@ -38,6 +38,8 @@ export interface ChaosNeeds {
   readonly start: () => void
   /** One process at a time, whose effects die with it. */
   readonly alone: boolean
+  /** The kv does not lose a partition without the others. */
+  readonly sharing: boolean
   /** Whether a stream of the log gets lost instead of records of the kv. */
   readonly losesStream: boolean
 }
@@ -57,7 +59,7 @@ export function drawFaults({ random }: Scheduler): Faults {
   }
 }
 
-export function createChaos({ scheduler, deployment, alive, start, alone, losesStream }: ChaosNeeds): Chaos {
+export function createChaos({ scheduler, deployment, alive, start, alone, sharing, losesStream }: ChaosNeeds): Chaos {
   const { random } = scheduler
   const { raw, kv } = deployment
   const stopping = new Set<ModelProcess>()
@@ -151,7 +153,10 @@ export function createChaos({ scheduler, deployment, alive, start, alone, losesS
       if (random.chance(0.1))
         scheduler.after(at(), () => void raw.log.append('changes', 0, [random.bytes(random.int(60))]))
       if (losesStream) scheduler.after(at(), loseStream)
-      else if (random.chance(0.06)) scheduler.after(at(), lose)
+      else if (random.chance(0.06)) {
+        const when = at()
+        if (!sharing) scheduler.after(when, lose)
+      }
     },
     moving: () => starting + [...stopping].filter(({ host }) => host.alive()).length,
     asleepUntil: () => asleepUntil,

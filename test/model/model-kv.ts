@@ -12,7 +12,7 @@ import {
   type Version,
 } from '../../src/kv/kv.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
-import type { Host } from './host.ts'
+import type { CallOptions, Host } from './host.ts'
 
 interface Stored {
   /** A number is a counter, bytes are as they are, `packed` is anything else. */
@@ -117,10 +117,13 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
     ids.set(id, { value, version: store.version, expiresAt })
   }
 
-  function apply({ scope, guard, check = [], put, drop = [], add = [] }: Prepared): boolean {
-    const { positions } = at(scope)
-    if (guard !== undefined && (positions.get(guard.source) ?? null) !== guard.expect) return false
-    for (const [key, version] of check) if ((stored(scope, key)?.version ?? null) !== version) return false
+  function holds({ scope, guard, check = [] }: Prepared): boolean {
+    if (guard !== undefined && (at(scope).positions.get(guard.source) ?? null) !== guard.expect) return false
+    return check.every(([key, version]) => (stored(scope, key)?.version ?? null) === version)
+  }
+
+  /** Refuses before anything is written. */
+  function checkSums({ scope, put, drop = [], add = [] }: Prepared): void {
     const same = (a: Key, b: Key) => a[0] === b[0] && a[1] === b[1]
     const sums = new Map<string, number>()
     for (const [key, by] of add) {
@@ -133,15 +136,30 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
       if (!Number.isSafeInteger(sum)) throw new RangeError('a counter would leave the safe integers')
       sums.set(name, sum)
     }
-    if (guard !== undefined) positions.set(guard.source, guard.next)
-    for (const { key, value, expiresAt } of put) write(scope, key, value, expiresAt)
-    for (const [collection, id] of drop) at(scope).collections.get(collection)?.delete(id)
-    for (const [key, by] of add) {
-      const sum = ((stored(scope, key)?.value as number | undefined) ?? 0) + by
-      write(scope, key, sum, Number.POSITIVE_INFINITY)
+  }
+
+  /** All or none. */
+  function apply(commits: readonly Prepared[]): boolean {
+    if (!commits.every(holds)) return false
+    for (const commit of commits) checkSums(commit)
+    for (const { scope, guard, put, drop = [], add = [] } of commits) {
+      if (guard !== undefined) at(scope).positions.set(guard.source, guard.next)
+      for (const { key, value, expiresAt } of put) write(scope, key, value, expiresAt)
+      for (const [collection, id] of drop) at(scope).collections.get(collection)?.delete(id)
+      for (const [key, by] of add) {
+        const sum = ((stored(scope, key)?.value as number | undefined) ?? 0) + by
+        write(scope, key, sum, Number.POSITIVE_INFINITY)
+      }
     }
     return true
   }
+
+  /** Calls that change what they look at may happen twice. */
+  const options = (commits: readonly Prepared[]): CallOptions => ({
+    twice: commits.every(({ guard, check, add }) => guard || (check && check.length > 0) || !add),
+  })
+  const labelOf = ({ scope, guard, put }: Prepared): string =>
+    `commit ${scope} ${guard === undefined ? (put[0]?.key[0] ?? '') : guard.source}`
 
   return {
     async get<T>(scope: Scope, keys: readonly Key[]) {
@@ -202,10 +220,16 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
       const now = host.clock.now()
       const prepared = commits.map((commit) => prepare(commit, now))
       if (prepared.length === 0) return []
-      const guarded = prepared.every(({ guard, check, add }) => guard || (check && check.length > 0) || !add)
-      const first = prepared[0] as Prepared
-      const label = `commit ${first.scope} ${first.guard === undefined ? (first.put[0]?.key[0] ?? '') : first.guard.source}`
-      return host.call(label, () => prepared.map(apply), { twice: guarded })
+      const label = labelOf(prepared[0] as Prepared)
+      return host.call(label, () => prepared.map((commit) => apply([commit])), options(prepared))
+    },
+    async commitTogether(commits) {
+      open()
+      if (new Set(commits.map(({ scope }) => scope)).size < commits.length) throw new RangeError('one scope twice')
+      const now = host.clock.now()
+      const prepared = commits.map((commit) => prepare(commit, now))
+      if (prepared.length === 0) return true
+      return host.call(`together ${labelOf(prepared[0] as Prepared)}`, () => apply(prepared), options(prepared))
     },
     async close() {
       closed = true

@@ -9,8 +9,8 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'the side effects of adopted decisions are taken for done',
-    seed: 51,
-    from: 48,
+    seed: 42,
+    from: 30,
     tamper: {
       ports(of, ports) {
         if (of !== 'engine') return ports
@@ -35,8 +35,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'side effects that come again are applied again',
-    seed: 7,
-    from: 7,
+    seed: 1,
     tamper: onKv('control', (kv) => ({
       get: (async (scope: string, keys: readonly Key[]) => {
         const found = await kv.get(scope, keys)

@@ -9,7 +9,7 @@ export const MERGE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'merges',
     what: 'the order for the owner of the partition is not appended',
-    seed: 4,
+    seed: 1,
     options,
     tamper: onLog('control', (log) => ({
       append: async (topic, ...rest) => (topic === 'identifications' ? 0 : log.append(topic, ...rest)),
@@ -18,8 +18,8 @@ export const MERGE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'merges',
     what: 'a take-over adopts everything but merges',
-    seed: 98,
-    from: 81,
+    seed: 46,
+    from: 40,
     options,
     tamper: onDecider((decider) => ({
       adopt: (partition, records, load) =>

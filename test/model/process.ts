@@ -30,7 +30,7 @@ import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
 import type { RuleLog } from '../../src/records/effects.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
-import { runSink } from '../../src/sink/sink.ts'
+import { openSink } from '../../src/sink/sink.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
 import { createThreads } from './threads.ts'
@@ -226,6 +226,17 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     })
     const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
     const decider = tamper.decider?.(threads, reply) ?? threads
+    const sinkReport = {
+      sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
+      quarantined: () => undefined,
+      failed: (p: number, error: unknown) => {
+        host.note(`sink of ${p} failed: ${(error as Error).message}`)
+        if (error instanceof TypeError || error instanceof RangeError) onFailure('sink', error)
+      },
+    }
+    const sink = openSink({
+      ...{ ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8, report: sinkReport },
+    })
     for (let partition = 0; partition < partitions; partition++) {
       const report = {
         decided: () => undefined,
@@ -242,16 +253,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
         ...{ counters, partitions },
       }
       run('engine', runPartition(engine, partition, stopping.signal))
-      const sinkReport = {
-        sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
-        quarantined: () => undefined,
-        failed: (p: number, error: unknown) => {
-          host.note(`sink of ${p} failed: ${(error as Error).message}`)
-          if (error instanceof TypeError || error instanceof RangeError) onFailure('sink', error)
-        },
-      }
-      const sink = { ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8 }
-      run('sink', runSink({ ...sink, report: sinkReport }, partition, stopping.signal))
+      run('sink', sink(partition, stopping.signal))
     }
     const everyMs = needs.keepMs / 4
     const onError = (error: unknown) => onFailure('trim', error)

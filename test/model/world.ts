@@ -1,6 +1,7 @@
 // One run of a seed: a deployment, its clients and its operators, faults while it works, then quiet until nothing changes,
 // then the checks.
 
+import type { Kv } from '../../src/kv/kv.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
 import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
 import { rng } from '../helpers/rng.ts'
@@ -54,6 +55,7 @@ const MERGERS = 0x5eed_3e46
 const SPLITTERS = 0x5b17
 const MOVERS = 0x30e4
 const CRASHES = 0xc4a5
+const SHARING = 0x9409
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -95,6 +97,8 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const deployment = await createDeployment(scheduler, lists)
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
   const alone = random.chance(0.4)
+  /** Scopes lie on one server, which loses all of them or none. */
+  const sharing = !losesStream && rng(seed ^ SHARING).chance(0.5)
   const keepMs = 1_000 + random.int(6_000)
   const flushMs = random.pick([100, 300, 1_000])
   const threads = 1 + random.int(2)
@@ -113,6 +117,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   watchTrims(deployment, scheduler, keepMs, problem)
 
   const logged = new Set<string>()
+  const kvOf = ({ commitTogether, ...kv }: Kv): Kv => (sharing && commitTogether ? { ...kv, commitTogether } : kv)
 
   function start(): void {
     const name = `p${processes.length}`
@@ -121,7 +126,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     scheduler.note(name, 'starts')
     const ports = {
       log: alone ? bindEmbeddedLog(log, host, name, gap) : bindLog(log, host, name, gap),
-      kv: bindKv(kv, host, UNSORTED_COLLECTIONS),
+      kv: kvOf(bindKv(kv, host, UNSORTED_COLLECTIONS)),
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
       clickhouse: bindClickHouse(clickhouse, host, () => (faults === NO_FAULTS ? null : crashes)),
     }
@@ -185,7 +190,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     moving: moving ? rng(seed ^ MOVERS) : null,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
-  const chaos = createChaos({ scheduler, deployment, alive, start, alone, losesStream })
+  const chaos = createChaos({ scheduler, deployment, alive, start, alone, sharing, losesStream })
   const mergersRandom = rng(seed ^ MERGERS)
   const onChange = (changed: Changed) => changes.push(changed)
   const mergers = createMergers({ scheduler, random: mergersRandom, ready, answers: () => answers, onChange })
