@@ -8,7 +8,7 @@ import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Commit, Kv, Version } from '../kv/kv.ts'
 import { Conflict } from '../lib/failures.ts'
 import type { LogRecord, Seq } from '../log/log.ts'
-import { type Annotation, annotatedKeys } from '../records/annotations.ts'
+import { annotatedKeys } from '../records/annotations.ts'
 import { executedPuts } from '../records/erasure-progress.ts'
 import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
@@ -130,35 +130,42 @@ async function repeat(needs: SinkNeeds, group: Group, readAt: number): Promise<v
   await sinkParts(needs, parts, 'repeated')
 }
 
+/** What the commands among a part's records change in ClickHouse, one after the other, and how the part is finished. */
+async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLookedFor: boolean) {
+  const { clickhouse, clock, deployment } = needs
+  const { partition, after, upTo, records, repeatedVersion } = part
+  const erasures: DecidedErasure[] = []
+  for (const { bytes } of records) {
+    const erasure = erasureOf(bytes)
+    const split = erasure === null ? splitOf(bytes) : null
+    if (erasure !== null) {
+      await eraseRows(clickhouse, erasure, partition, deployment, isLookedFor)
+      erasures.push(erasure)
+    }
+    if (split !== null) await moveRows(clickhouse, split)
+  }
+  const said = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
+  const commit: Commit = {
+    scope: partitionScope(partition),
+    guard: { source: SINK_POSITION, expect: after, next: upTo },
+    // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
+    check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
+    put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
+    drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(said)],
+  }
+  return { said, commit }
+}
+
 async function sinkParts(needs: SinkNeeds, parts: readonly Part[], as: 'new' | 'repeated'): Promise<void> {
-  const { kv, clickhouse, clock, report } = needs
+  const { kv, clickhouse, report } = needs
   const isLookedFor = as === 'repeated' && clickhouse.tokenFirst
   const rows = await insertParts(needs, parts, isLookedFor)
-  const commits: Commit[] = []
-  const said: Annotation[] = []
-  for (const { partition, after, upTo, records, repeatedVersion } of parts) {
-    const erasures: DecidedErasure[] = []
-    for (const { bytes } of records) {
-      const erasure = erasureOf(bytes)
-      const split = erasure === null ? splitOf(bytes) : null
-      if (erasure !== null) {
-        await eraseRows(clickhouse, erasure, partition, needs.deployment, isLookedFor)
-        erasures.push(erasure)
-      }
-      if (split !== null) await moveRows(clickhouse, split)
-    }
-    const annotations = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
-    said.push(...annotations)
-    commits.push({
-      scope: partitionScope(partition),
-      guard: { source: SINK_POSITION, expect: after, next: upTo },
-      // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
-      check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
-      put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
-      drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(annotations)],
-    })
-  }
-  await annotateRows(clickhouse, said)
+  const settled = await Promise.all(parts.map((part) => settle(needs, part, as, isLookedFor)))
+  await annotateRows(
+    clickhouse,
+    settled.flatMap(({ said }) => said),
+  )
+  const commits = settled.map(({ commit }) => commit)
   if (!(await commitAll(kv, commits))) throw new Conflict('another sink finished first')
   for (const [at, { partition, upTo }] of parts.entries()) report.sunk(partition, upTo, rows[at] ?? 0)
 }
