@@ -202,6 +202,7 @@ t.test('visits of one that was merged into another are split off with those of t
   t.equal((await merge(first.visitorId, second.visitorId)).status, 200)
   const late = await visit(b, { storageToken: second.storageToken, linkedId: 'bob' })
   const more = await visit(a, { storageToken: first.storageToken, linkedId: 'eve' })
+  await shown(first.visitorId, 4)
   const { status, body } = await split(first.visitorId, [late.requestId, more.requestId, second.requestId])
   t.equal(status, 201)
   t.equal(body.moved, 3)
