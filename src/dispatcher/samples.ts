@@ -7,7 +7,8 @@ import { derivedUlid } from '../records/deliveries.ts'
 import type { Occurrence } from './envelope.ts'
 
 const SIGNALS = { bot: { detected: false, type: null }, vpn: { detected: false, provider: null } }
-const SIGNALS_OFF = {
+/** Those of a device of which nothing is suspected that are told as a word. */
+export const SIGNALS_OFF = {
   tor: false,
   incognito: false,
   tampered: false,

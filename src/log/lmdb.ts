@@ -66,6 +66,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
   const { clock, tailBytesMax = TAIL_BYTES_MAX } = config
   const partitions = new Map<string, Partition[]>()
   let closed = false
+  let basis = 0
   const env = openLmdb({
     path: config.path,
     durability: config.durability ?? 'fsync',
@@ -80,7 +81,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       }
     },
   })
-  let basis = 0
   // Reused for every key: lmdb copies keys out before put, remove and get return.
   const scratch = Buffer.alloc(KEY_BYTES)
 

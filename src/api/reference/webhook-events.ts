@@ -2,6 +2,7 @@
 
 import { ID_MEMBERS } from '../../dispatcher/envelope.ts'
 import { OWN_SHAPE } from '../../dispatcher/occurrences.ts'
+import { SIGNALS_OFF } from '../../dispatcher/samples.ts'
 import { CHALLENGE_TYPES, VERDICTS } from '../../domain/event.ts'
 import { ENTRY_SOURCES } from '../../domain/list.ts'
 import { type TObject, type TSchema, Type } from '../../domain/schema.ts'
@@ -144,12 +145,7 @@ const TOLD: Readonly<Record<string, Told>> = {
         bot: { detected: false, type: null },
         proxy: { detected: false, type: null },
         vpn: EVENT_EXAMPLE.signals.vpn,
-        tor: false,
-        incognito: false,
-        tampered: false,
-        emulator: false,
-        rootedDevice: false,
-        clonedApp: false,
+        ...SIGNALS_OFF,
       },
       scores,
       verdict: 'challenge',
