@@ -29,6 +29,7 @@ export function openRequests(): (visit: BudgetVisit, body: string) => void {
     presenter: openPresenter(() => ({ status: 500 }), callHeaders(systemClock, openRandom()), log),
     observe: openMetrics({ version: 'bench', ingress: 'bench' }).observeRequest,
     headersBytesMax: 16_384,
+    inFlightCell: new Int32Array(1),
     inFlightMax: 1_000,
     perHost: { max: 100, hostOf: lineOf },
   })

@@ -91,7 +91,6 @@ export const engineSettings = (config: Config) => ({
   },
   entriesMax: config['lists.entriesMax'],
   recentMax: config['recent.eventsMax'],
-  ip: ipSettings(config),
 })
 
 export const jobSettings = (config: Config) => ({

@@ -31,6 +31,7 @@ const LINE: readonly (readonly string[])[] = [
   ['ops'],
   ['ports.ts'],
   ['ports-cluster.ts'],
+  ['shards'],
   ['commands.ts'],
   ['app.ts'],
   ['main.ts'],

@@ -1,5 +1,5 @@
-// Where partitions are decided: the operations the engine asks for, performed by one function both in a worker thread and
-// in-process.
+// Where partitions are decided: the operations the engine asks for, performed by one function in the
+// thread that asks and in the protocol's model.
 
 import type { RandomBytes } from '../domain/ids.ts'
 import { createAddresses, type IpData } from '../ipintel/addresses.ts'
@@ -56,6 +56,8 @@ export interface StepperNeeds {
   readonly visitorsMax: number
   /** Milliseconds since the epoch: entries of lists expire by it. */
   readonly now: () => number
+  /** Told what is about to be opened or decided, so that whoever ends a thread that hangs knows at what; 0: nothing any more. */
+  readonly onRecord?: (partition: number, seq: number) => void
 }
 
 /** Compiled rulesets kept per thread; the least recently used is compiled again when it is needed. */
@@ -79,7 +81,8 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
 
   function open(partition: number, nonces: readonly Uint8Array[]): void {
     board.open(partition)
-    const fresh = createPartition({ ...needs, partition, ruleset, locate: addresses.lookup, board })
+    const onRecord = (seq: number) => needs.onRecord?.(partition, seq)
+    const fresh = createPartition({ ...needs, partition, ruleset, locate: addresses.lookup, board, onRecord })
     for (const chunk of nonces) fresh.restoreNonces(chunk)
     owned.set(partition, fresh)
   }

@@ -1,8 +1,9 @@
-// The engine: owner of partitions. Next batch → load → decide (pure, in a worker) → append, fenced → reply → checkpoint.
+// The engine: owner of partitions. Next batch → load → decide (pure) → append, fenced → reply → checkpoint.
 // Rules R1–R6 of the protocol are here; src/README.md lists them.
 
 import { decodeEventsRecord } from '../events/record.ts'
-import type { Kv, Put } from '../kv/kv.ts'
+import type { Put } from '../kv/kv.ts'
+import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
@@ -24,7 +25,7 @@ import type { CounterFeed } from './velocity/feed.ts'
 
 export interface EngineNeeds {
   readonly log: Log
-  readonly kv: Kv
+  readonly kv: ThreadKv
   readonly decider: Decider
   readonly recent: Recent
   readonly clock: Clock
@@ -37,6 +38,8 @@ export interface EngineNeeds {
   /** Counters of addresses and accounts, which all partitions share. */
   readonly counters: Omit<CounterFeed, 'news' | 'stop'>
   readonly partitions: number
+  /** Records of a partition that ended the thread which decided them: they are given up on. */
+  readonly givenUp?: (partition: number) => readonly Seq[]
   readonly report: EngineReport
 }
 
@@ -67,7 +70,7 @@ const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
 export async function runPartition(needs: EngineNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  const patience = createPatience(BATCH_RECORDS_MAX)
+  const patience = createPatience(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
   while (!signal.aborted) {
     try {
       await own(needs, partition, patience, signal)

@@ -1,5 +1,5 @@
 // One partition, pure: from a batch of identifications and what is known, to decisions, and from decisions back to state.
-// It runs in a worker thread in the product and in-process in the protocol's model test.
+// It runs in a shard's thread in the product and in-process in the protocol's model test.
 
 import type { StoredEvent } from '../domain/event.ts'
 import { homePartition, makeVisitorId, type RandomBytes } from '../domain/ids.ts'
@@ -71,6 +71,8 @@ export interface PartitionNeeds {
   readonly locate?: (ip: string) => AddressFacts
   /** Counters of addresses and accounts, with this partition open; by default it is alone. */
   readonly board?: Board
+  /** Told the record that is about to be opened or decided. */
+  readonly onRecord?: (seq: number) => void
 }
 
 const knowNothing = (): AddressFacts => NO_FACTS
@@ -130,7 +132,10 @@ export function createPartition(needs: PartitionNeeds): Partition {
   }
 
   function begin(frames: readonly Frame[]): readonly Wanted[] {
-    opened = frames.map((frame) => openFrame(frame, parsers, needs.locate ?? knowNothing))
+    opened = frames.map((frame) => {
+      needs.onRecord?.(frame.seq)
+      return openFrame(frame, parsers, needs.locate ?? knowNothing)
+    })
     lacking = opened
     unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
     asked = new Set()
@@ -179,6 +184,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
 
     for (const one of opened) {
+      needs.onRecord?.(one.seq)
       if ('broken' in one) {
         dead.push({ seq: one.seq, reason: one.broken })
         continue

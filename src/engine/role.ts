@@ -1,9 +1,9 @@
-// The engine role of a process: its rulesets, its worker threads, and the work on a partition it holds.
+// The engine of a thread: its rulesets and lists, and the work on a partition it holds.
 
 import type { Bus } from '../bus/bus.ts'
 import { hash53, makeObjectId, type RandomBytes } from '../domain/ids.ts'
-import { type IpFeed, type IpFeedNeeds, openIpFeed } from '../ipintel/feed.ts'
-import type { Kv } from '../kv/kv.ts'
+import type { IpData } from '../ipintel/addresses.ts'
+import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
@@ -20,39 +20,31 @@ import { MissingPosition, runPartition } from './engine.ts'
 import { openListFeed } from './list-feed.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
+import { openThread } from './thread.ts'
 import { openCounterFeed } from './velocity/feed.ts'
-import { closeThreads, openWorkers, startThreads, type Threads, type WorkersConfig } from './workers.ts'
-
-export interface EngineThreads {
-  readonly config: WorkersConfig
-  readonly pools: Threads
-}
-
-/** Starts the threads of an engine that is to be started soon: they load while everything else is opened. */
-export function startEngineThreads(config: Omit<WorkersConfig, 'workerUrl' | 'ipData'>, lifetime: Lifetime) {
-  const workerUrl = new URL('./decide.worker.js', import.meta.url).href
-  const threads: EngineThreads = { config: { ...config, workerUrl }, pools: startThreads({ ...config, workerUrl }) }
-  lifetime.onClose(() => closeThreads(threads.pools))
-  return threads
-}
 
 export interface EngineRoleNeeds {
   readonly log: Log
-  readonly kv: Kv
+  readonly kv: ThreadKv
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
   readonly lifetime: Lifetime
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly threads: EngineThreads
+  readonly partitions: number
+  /** Clean visitors kept in memory per partition. */
+  readonly visitorsMax: number
   /** Unlike that of any other deployment. */
   readonly deployment: string
   /** Opens secrets of tokens; null: none is sealed. */
   readonly sealer: Pick<Sealer, 'open'> | null
   readonly entriesMax: number
-  /** Where data about addresses is. */
-  readonly ip: Omit<IpFeedNeeds, 'clock' | 'report'>
+  /** Data about addresses; the object is another one when it has changed. */
+  readonly ipData: () => IpData
+  /** As `StepperNeeds` and `EngineNeeds` have them. */
+  readonly onRecord: (partition: number, seq: number) => void
+  readonly givenUp: (partition: number) => readonly number[]
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -65,32 +57,14 @@ export interface EngineRole {
   originalOf(scope: string, requestId: string): Original | null
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
-  /** What is known of each source of data about addresses. */
-  ipSources(): ReturnType<IpFeed['state']>
-  /** Every partition that is held here has been taken over. */
-  caughtUp(): boolean
+  /** Partitions that are held here and have been taken over. */
+  caughtUp(): number[]
 }
 
 /** Resolves when rulesets are loaded. */
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
-  const { config, pools } = needs.threads
-  const { partitions } = config
-  const ipOpening = openIpFeed({
-    ...needs.ip,
-    clock,
-    report: {
-      swapped(source, entries, tookMs) {
-        logger.info({ source, entries, tookMs: Math.round(tookMs) }, 'IP data loaded')
-      },
-      removed: (source) => logger.warn({ source }, 'IP data is gone'),
-      failed(source, reason) {
-        metrics.ipSourceFailures.inc({ source })
-        logger.warn({ source, reason }, 'IP data could not be loaded')
-      },
-    },
-  })
-  lifetime.onClose(async () => (await ipOpening).stop())
+  const { partitions } = needs
   const rulesets = await openRulesets({
     kv,
     bus,
@@ -124,9 +98,11 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     onError: (error) => logger.warn({ error }, 'following counters failed'),
   })
   lifetime.onClose(() => counters.stop())
-  const ip = await ipOpening
-  const workers = openWorkers({ ...config, ipData: ip.current }, rulesets.current, lists.news, counters.news, pools)
-  lifetime.onClose(() => workers.close())
+  const decider = openThread({
+    ...{ partitions, visitorsMax: needs.visitorsMax, random: needs.random, onRecord: needs.onRecord },
+    ...{ monotonic: clock.monotonic, now: clock.now, ipData: needs.ipData },
+    ...{ current: rulesets.current, listNews: lists.news, counterNews: counters.news },
+  })
 
   const recent = createRecent(partitions, needs.recentMax)
   const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
@@ -137,7 +113,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     log: needs.log,
     kv,
     clock,
-    decider: workers.decider,
+    decider,
+    givenUp: needs.givenUp,
     recent,
     counters,
     partitions,
@@ -184,8 +161,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
       return null
     },
-    ipSources: ip.state,
-    caughtUp: () => [...held].every(recent.caughtUp),
+    caughtUp: () => [...held].filter(recent.caughtUp),
   }
 }
 

@@ -3,7 +3,7 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
-import type { Kv } from '../kv/kv.ts'
+import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
@@ -14,7 +14,7 @@ import { listWorkspaces } from '../records/workspaces.ts'
 import { createEncoder, type Snapshot } from '../rules/snapshot.ts'
 
 export interface RulesetsNeeds {
-  readonly kv: Kv
+  readonly kv: ThreadKv
   readonly bus: Bus
   readonly clock: Clock
   /** Names this process among all that decide. */

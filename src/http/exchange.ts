@@ -19,6 +19,8 @@ export interface ExchangeConfig {
   readonly observe: Observe
   readonly headersBytesMax: number
   readonly inFlightMax: number
+  /** Counts what all dispatches that share it have in flight. */
+  readonly inFlightCell: Int32Array
   readonly perHost: HostsConfig
 }
 
@@ -31,7 +33,7 @@ const STALL_MS = 30_000
 const CLIENT_LEFT = 499
 
 export function openExchanges(config: ExchangeConfig) {
-  const { clock, log, presenter, observe, inFlightMax } = config
+  const { clock, log, presenter, observe, inFlightMax, inFlightCell } = config
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
   const hosts = openHosts(config.perHost)
@@ -55,9 +57,11 @@ export function openExchanges(config: ExchangeConfig) {
     const scanned = scanner.scan(rawRequest, route.wanted)
     const x = newExchange({ raw, rawRequest, route, scanned, method, path, params, startedMs, expire })
     inFlight++
+    const inFlightOfAll = Atomics.add(inFlightCell, 0, 1) + 1
     raw.onAborted(() => leave(x))
     if (scanned.fault !== null) refuseUnread(x, '(framing)', scanned.fault)
-    else if (inFlight > inFlightMax) refuseUnread(x, '(overload)', new TooManyInFlight('too many requests at once'))
+    else if (inFlightOfAll > inFlightMax)
+      refuseUnread(x, '(overload)', new TooManyInFlight('too many requests at once'))
     else {
       x.host = hosts.enter(x.remoteAddress())
       if (x.host === null) refuseUnread(x, '(overload)', new TooManyInFlight('too many connections of this address'))
@@ -240,6 +244,7 @@ export function openExchanges(config: ExchangeConfig) {
     x.reader = null
     removeDeadline(x)
     inFlight--
+    Atomics.sub(inFlightCell, 0, 1)
     if (x.host !== null) hosts.leave(x.host)
     if (inFlight === 0 && whenIdle !== null) whenIdle()
     try {

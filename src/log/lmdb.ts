@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
-import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
@@ -199,38 +199,54 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     }
   }
 
-  return {
-    async append(topic, partition, records, opts = {}) {
+  /** Checks all, then submits all as one write. */
+  const appendAll = async (appends: readonly PlacedAppend[], patient: boolean): Promise<void> => {
+    let bytes = 0
+    const lasts = new Map<Partition, Seq>()
+    for (const { topic, partition, after, records } of appends) {
       const p = find(topic, partition)
       checkRecords(records)
-      const bytes = diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
-      if (opts.basis !== undefined && opts.basis !== basis)
-        throw new Conflict('what this append builds on was taken back')
-      if (opts.expectLast !== undefined && opts.expectLast !== p.last) {
-        throw new Conflict(`${p.name} is at ${p.last}, not at ${opts.expectLast}`)
-      }
-      const refused = env.refusal(bytes)
-      if (refused) throw refused
+      bytes += diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
+      const last = lasts.get(p) ?? p.last
+      if (after !== last) throw new Conflict(`${p.name} is at ${last}, not at ${after}`)
+      lasts.set(p, last + records.length)
+    }
+    const refused = env.refusal(bytes)
+    if (refused) throw refused
+    const placed = appends.map(({ topic, partition, records }) => {
+      const p = find(topic, partition)
       const first = p.last + 1
       const entry = p.slab.pack(records)
       p.last += records.length
-      const last = p.last
       for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
-      const durable = env.submit({
-        bytes,
-        patient: opts.patient === true,
-        apply() {
-          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
-        },
-        done() {
-          p.durable = last
-          wakeReaders(p, false)
-        },
-      })
-      wakeReaders(p, true)
-      await durable
-      return last
+      return { p, last: p.last, bytes: entry.bytes as Buffer }
+    })
+    const durable = env.submit({
+      bytes,
+      patient,
+      apply() {
+        for (const { p, last, bytes } of placed) env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), bytes)
+      },
+      done() {
+        for (const { p, last } of placed) p.durable = last
+        for (const { p } of placed) wakeReaders(p, false)
+      },
+    })
+    for (const { p } of placed) wakeReaders(p, true)
+    await durable
+  }
+
+  return {
+    async append(topic, partition, records, opts = {}) {
+      const p = find(topic, partition)
+      if (opts.basis !== undefined && opts.basis !== basis)
+        throw new Conflict('what this append builds on was taken back')
+      const after = opts.expectLast ?? p.last
+      await appendAll([{ topic, partition, after, records }], opts.patient === true)
+      return after + records.length
     },
+
+    appendTogether: (appends, opts = {}) => appendAll(appends, opts.patient === true),
 
     basis: () => basis,
     pipelined: true,

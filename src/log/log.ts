@@ -34,6 +34,13 @@ export interface AppendOptions {
   readonly patient?: boolean
 }
 
+export interface PlacedAppend {
+  readonly topic: Topic
+  readonly partition: number
+  readonly after: Seq
+  readonly records: readonly Uint8Array[]
+}
+
 /** A backend with a smaller message limit packs below it; no backend takes a larger record. */
 export const RECORD_BYTES_MAX = 1_000_000
 export const APPEND_RECORDS_MAX = 1_024
@@ -46,6 +53,11 @@ export interface Log {
    * Fails with Full when there is no room (nothing written) and Unavailable when the outcome is unknown.
    */
   append(topic: Topic, partition: number, records: readonly Uint8Array[], opts?: AppendOptions): Promise<Seq>
+  /**
+   * All of these appends or none, each right behind the record `after` of its partition: Conflict when another one is there. Absent
+   * where partitions may lie on different servers.
+   */
+  appendTogether?(appends: readonly PlacedAppend[], opts?: Pick<AppendOptions, 'patient'>): Promise<void>
   /** Whether appends keep the order in which they are submitted, so that nobody need wait for one before the next. */
   readonly pipelined: boolean
   /** Another number whenever submitted records were taken back because their append failed. Those appended later are durable later. */

@@ -113,7 +113,7 @@ for (const file of DOCKERFILES) {
 
 t.test('every file that the server reads at runtime is in the images', async (t) => {
   const files = filesNamedByPlace()
-  for (const name of ['schema.sql', 'commit.lua', 'chdb.child.js', 'decide.worker.js', 'load.worker.js']) {
+  for (const name of ['schema.sql', 'commit.lua', 'chdb.child.js', 'shard.worker.js', 'load.worker.js']) {
     t.ok(files.includes(`build/server/${name}`), name)
   }
   for (const file of files) {

@@ -1,0 +1,145 @@
+// A line between two threads: each side serves functions by name, calls those of the other, and casts what needs no answer. Calls
+// made in one turn go over in one message.
+
+import { Packr } from 'msgpackr'
+import { Conflict, Full, Unavailable, Unreadable } from './failures.ts'
+
+/** What a line needs of a MessagePort. */
+export interface LinePort {
+  postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void
+  on(event: 'message', listener: (message: unknown) => void): unknown
+}
+
+export interface Line {
+  /**
+   * Arguments and result are what msgpack can hold. Fails with what the other side failed with: classes of failures.ts stay what
+   * they are, others become an Error; and with Unavailable when the line ends.
+   */
+  call(name: string, ...args: readonly unknown[]): Promise<unknown>
+  /** What structured cloning can hold; arrives in order with the other casts and behind the calls made before it. */
+  cast(name: string, message: unknown, transfer?: readonly ArrayBuffer[]): void
+  /** Answers calls; one for each name. */
+  serve(name: string, answer: (...args: never[]) => unknown): void
+  /** Takes casts; one for each name. */
+  hear(name: string, take: (message: never) => void): void
+  /** Fails what is under way and what comes later. */
+  end(): void
+}
+
+interface Call {
+  readonly id: number
+  readonly name: string
+  readonly args: readonly unknown[]
+}
+interface Answer {
+  readonly id: number
+  readonly result?: unknown
+  readonly failure?: { readonly name: string; readonly message: string }
+}
+type Message =
+  | { readonly kind: 'calls'; readonly bytes: Uint8Array }
+  | { readonly kind: 'answers'; readonly bytes: Uint8Array }
+  | { readonly kind: 'cast'; readonly name: string; readonly message: unknown }
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+const FAILURES = { Conflict, Unavailable, Unreadable, RangeError }
+
+function failureOf({ name, message }: { readonly name: string; readonly message: string }): Error {
+  if (name === 'Full') return new Full(message)
+  const Failure = FAILURES[name as keyof typeof FAILURES] ?? Error
+  return new Failure(message)
+}
+
+const nameOf = (error: unknown): string => (error instanceof Full ? 'Full' : error instanceof Error ? error.name : '')
+
+/** `onError` is told what taking a cast threw. */
+export function openLine(port: LinePort, onError: (error: unknown) => void): Line {
+  const packr = new Packr({ useRecords: false })
+  const served = new Map<string, (...args: never[]) => unknown>()
+  const heard = new Map<string, (message: never) => void>()
+  const waiting = new Map<number, Waiting>()
+  let calls: Call[] = []
+  let answers: Answer[] = []
+  let ids = 0
+  let ended = false
+
+  /** Of its own memory, which goes over without a copy. */
+  function send(kind: 'calls' | 'answers', what: unknown): void {
+    const bytes = new Uint8Array(packr.pack(what))
+    port.postMessage({ kind, bytes } satisfies Message, [bytes.buffer])
+  }
+
+  function flush(): void {
+    if (ended) return
+    const [asked, answered] = [calls, answers]
+    calls = []
+    answers = []
+    if (asked.length > 0) send('calls', asked)
+    if (answered.length > 0) send('answers', answered)
+  }
+
+  function add(list: unknown[], item: unknown): void {
+    if (calls.length + answers.length === 0) queueMicrotask(flush)
+    list.push(item)
+  }
+
+  async function perform({ id, name, args }: Call): Promise<void> {
+    try {
+      const answer = served.get(name)
+      if (answer === undefined) throw new Error(`nobody serves ${name}`)
+      const result = await answer(...(args as never[]))
+      add(answers, { id, result })
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      add(answers, { id, failure: { name: nameOf(error), message } })
+    }
+  }
+
+  function settle({ id, result, failure }: Answer): void {
+    const one = waiting.get(id)
+    waiting.delete(id)
+    if (failure === undefined) one?.resolve(result)
+    else one?.reject(failureOf(failure))
+  }
+
+  port.on('message', (received) => {
+    const message = received as Message
+    if (ended) return
+    if (message.kind === 'calls') for (const call of packr.unpack(message.bytes) as Call[]) void perform(call)
+    else if (message.kind === 'answers') for (const answer of packr.unpack(message.bytes) as Answer[]) settle(answer)
+    else {
+      try {
+        heard.get(message.name)?.(message.message as never)
+      } catch (error) {
+        onError(error)
+      }
+    }
+  })
+
+  return {
+    call(name, ...args) {
+      if (ended) return Promise.reject(new Unavailable('the other thread is gone'))
+      return new Promise((resolve, reject) => {
+        ids += 1
+        waiting.set(ids, { resolve, reject })
+        add(calls, { id: ids, name, args })
+      })
+    },
+    cast(name, message, transfer = []) {
+      if (ended) return
+      flush()
+      port.postMessage({ kind: 'cast', name, message } satisfies Message, transfer)
+    },
+    serve: (name, answer) => void served.set(name, answer),
+    hear: (name, take) => void heard.set(name, take),
+    end() {
+      ended = true
+      for (const { reject } of waiting.values()) reject(new Unavailable('the other thread is gone'))
+      waiting.clear()
+    },
+  }
+}

@@ -1,0 +1,256 @@
+// The log as a thread sees it whose partitions another thread writes: what is appended to a partition of its own gets its place at
+// once, everything appended in one turn goes over as one tick in one buffer, and the writer tells what has become durable.
+
+import type { Clock } from '../lib/clock.ts'
+import { Conflict, Full, Unavailable } from '../lib/failures.ts'
+import type { Line } from '../lib/line.ts'
+import { must } from '../lib/must.ts'
+import { checkLimits, checkRecords } from './checks.ts'
+import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { entryBytes, openSlab, type Slab } from './slab.ts'
+import { openTail, type Tail } from './tail.ts'
+
+/** Where a partition stands. */
+export interface Place {
+  readonly topic: Topic
+  readonly partition: number
+  readonly last: Seq
+}
+
+/** Everything one turn appended. The writer takes all of it or none. */
+export interface Tick {
+  /** Ticks of another generation than the writer's build on what was taken back. */
+  readonly generation: number
+  readonly number: number
+  /** Another tick is about to follow that may share its flush. */
+  readonly patient: boolean
+  /** Of each entry: topic, partition, the seq it follows, bytes. */
+  readonly layout: readonly number[]
+  /** The entries as `slab.ts` lays them out, one after the other. */
+  readonly bytes: ArrayBuffer
+}
+export const LAYOUT_FIELDS = 4
+
+/** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`. */
+export interface TakenBack {
+  readonly generation: number
+  readonly places: readonly Place[]
+  readonly failure: { readonly full: boolean; readonly message: string }
+}
+
+/** Names of calls and casts. */
+export const FRONT = {
+  tick: 'log.tick',
+  durable: 'log.durable',
+  takenBack: 'log.takenBack',
+  append: 'log.append',
+  read: 'log.read',
+  at: 'log.at',
+  last: 'log.last',
+  trim: 'log.trim',
+  usage: 'log.usage',
+} as const
+
+export interface FrontNeeds {
+  readonly line: Line
+  readonly clock: Clock
+  readonly generation: number
+  /** The partitions this thread alone appends to. */
+  readonly own: readonly Place[]
+  readonly tailBytesMax?: number
+  readonly queuedBytesMax?: number
+}
+
+interface Own {
+  readonly name: string
+  readonly topic: Topic
+  readonly partition: number
+  last: Seq
+  durable: Seq
+  tail: Tail
+  readonly slab: Slab
+  readonly readers: Set<Reader>
+}
+
+interface Reader {
+  readonly submitted: boolean
+  readonly wake: () => void
+}
+
+interface Append {
+  readonly p: Own
+  readonly after: Seq
+  readonly last: Seq
+  readonly entry: Uint8Array
+  readonly patient: boolean
+  readonly resolve: (last: Seq) => void
+  readonly reject: (error: Error) => void
+}
+
+const TAIL_BYTES_MAX = 2 * 1024 * 1024
+const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+
+export function openFrontLog(needs: FrontNeeds): Log {
+  const { line, clock, tailBytesMax = TAIL_BYTES_MAX, queuedBytesMax = QUEUED_BYTES_MAX } = needs
+  const owned = new Map<string, Own>()
+  for (const { topic, partition, last } of needs.own) {
+    owned.set(`${topic}/${partition}`, {
+      name: `${topic}/${partition}`,
+      ...{ topic, partition, last, durable: last },
+      ...{ tail: openTail(last, tailBytesMax), slab: openSlab(), readers: new Set() },
+    })
+  }
+  let { generation } = needs
+  let number = 0
+  let gathered: Append[] = []
+  let submitted: { readonly number: number; readonly appends: readonly Append[] }[] = []
+  let queuedBytes = 0
+  let closed = false
+
+  const find = (topic: Topic, partition: number): Own | undefined => {
+    if (closed) throw new Unavailable('the log is closed')
+    return owned.get(`${topic}/${partition}`)
+  }
+
+  function wake(p: Own, isSubmitted: boolean): void {
+    for (const reader of p.readers) if (reader.submitted === isSubmitted) reader.wake()
+  }
+
+  function post(): void {
+    const appends = gathered
+    gathered = []
+    if (appends.length === 0 || closed) return
+    number += 1
+    submitted.push({ number, appends })
+    let total = 0
+    for (const { entry } of appends) total += entry.length
+    const bytes = new Uint8Array(total)
+    const layout: number[] = []
+    let at = 0
+    for (const { p, after, entry } of appends) {
+      layout.push(TOPICS.indexOf(p.topic), p.partition, after, entry.length)
+      bytes.set(entry, at)
+      at += entry.length
+    }
+    const patient = appends.every((append) => append.patient)
+    const tick: Tick = { generation, number, patient, layout, bytes: bytes.buffer }
+    line.cast(FRONT.tick, tick, [bytes.buffer])
+  }
+
+  function append(
+    p: Own,
+    records: readonly Uint8Array[],
+    { expectLast, basis, patient = false }: Parameters<Log['append']>[3] & object,
+  ): Promise<Seq> {
+    checkRecords(records)
+    if (basis !== undefined && basis !== generation) throw new Conflict('what this append builds on was taken back')
+    if (expectLast !== undefined && expectLast !== p.last) {
+      throw new Conflict(`${p.name} is at ${p.last}, not at ${expectLast}`)
+    }
+    if (queuedBytes + entryBytes(records) > queuedBytesMax) throw new Full('too many bytes wait for the disk')
+    const after = p.last
+    const entry = p.slab.pack(records)
+    queuedBytes += entry.bytes.length
+    p.last += records.length
+    for (const [index, bytes] of entry.records.entries()) p.tail.push({ seq: after + 1 + index, bytes })
+    const { last } = p
+    const done = new Promise<Seq>((resolve, reject) => {
+      if (gathered.length === 0) setImmediate(post)
+      gathered.push({ p, after, last, entry: entry.bytes, patient, resolve, reject })
+    })
+    wake(p, true)
+    return done
+  }
+
+  line.hear(FRONT.durable, (upTo: number) => {
+    while (submitted[0] !== undefined && submitted[0].number <= upTo) {
+      const { appends } = must(submitted.shift(), 'a tick')
+      for (const { p, last, entry } of appends) {
+        p.durable = last
+        queuedBytes -= entry.length
+      }
+      for (const { resolve, last } of appends) resolve(last)
+      for (const { p } of appends) wake(p, false)
+    }
+  })
+
+  line.hear(FRONT.takenBack, ({ generation: next, places, failure }: TakenBack) => {
+    const { message } = failure
+    const error = failure.full ? new Full(message) : new Unavailable(message)
+    const lost = [...submitted.flatMap(({ appends }) => appends), ...gathered]
+    generation = next
+    submitted = []
+    gathered = []
+    queuedBytes = 0
+    for (const { topic, partition, last } of places) {
+      const p = must(owned.get(`${topic}/${partition}`), 'an own partition')
+      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax) })
+    }
+    for (const { reject } of lost) reject(error)
+  })
+
+  async function waitForRecord(p: Own, isSubmitted: boolean, ms: number, signal?: AbortSignal): Promise<void> {
+    const woken = new AbortController()
+    const reader = { submitted: isSubmitted, wake: () => woken.abort() }
+    p.readers.add(reader)
+    signal?.addEventListener('abort', reader.wake)
+    try {
+      await clock.sleep(ms, woken.signal)
+    } finally {
+      p.readers.delete(reader)
+      signal?.removeEventListener('abort', reader.wake)
+    }
+  }
+
+  async function readOwn(p: Own, after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]> {
+    const isSubmitted = limits.submitted === true
+    const deadline = clock.monotonic() + limits.waitMsMax
+    while (!signal?.aborted && !closed) {
+      const upTo = isSubmitted ? p.last : p.durable
+      let isBehind = false
+      if (upTo > after) {
+        if (p.tail.covers(after)) {
+          const found = p.tail.take(after, limits, upTo)
+          if (found.length > 0) return found
+        } else if (p.durable > after) {
+          const found = await readFar(p.topic, p.partition, after, { ...limits, submitted: false, waitMsMax: 0 })
+          if (found.length > 0) return found
+        }
+        // What has left the memory before it was durable can be read when it is.
+        isBehind = true
+      }
+      const waitMs = deadline - clock.monotonic()
+      if (waitMs <= 0) break
+      await waitForRecord(p, isSubmitted && !isBehind, waitMs, signal)
+    }
+    return []
+  }
+
+  const readFar = (topic: Topic, partition: number, after: Seq, limits: ReadLimits) =>
+    line.call(FRONT.read, topic, partition, after, limits) as Promise<readonly LogRecord[]>
+
+  return {
+    pipelined: true,
+    basis: () => generation,
+    async append(topic, partition, records, opts = {}) {
+      const p = find(topic, partition)
+      if (p !== undefined) return append(p, records, opts)
+      return (await line.call(FRONT.append, topic, partition, records, opts)) as Seq
+    },
+    async read(topic, partition, after, limits, signal) {
+      checkLimits(after, limits)
+      const p = find(topic, partition)
+      return p === undefined ? readFar(topic, partition, after, limits) : readOwn(p, after, limits, signal)
+    },
+    at: (topic, partition, seq) => line.call(FRONT.at, topic, partition, seq) as Promise<LogRecord | null>,
+    trim: (topic, partition, upTo) => line.call(FRONT.trim, topic, partition, upTo) as Promise<void>,
+    async last(topic, partition) {
+      return find(topic, partition)?.durable ?? ((await line.call(FRONT.last, topic, partition)) as Seq)
+    },
+    usage: () => line.call(FRONT.usage) as ReturnType<Log['usage']>,
+    async close() {
+      closed = true
+      for (const p of owned.values()) for (const { wake } of p.readers) wake()
+    },
+  }
+}

@@ -1,0 +1,78 @@
+// What a process and its shards say to each other, besides the log, the kv, the bus and requests that are passed on.
+
+import type { Config } from '../config.ts'
+import type { Env, StoredEvent } from '../domain/event.ts'
+import type { IpData } from '../ipintel/addresses.ts'
+import type { Samples } from '../lib/metrics.ts'
+import type { Place } from '../log/front.ts'
+import type { Seq } from '../log/log.ts'
+import type { Glimpse, Original } from '../records/sighting.ts'
+
+/** What a shard is started with. */
+export interface ShardStart {
+  readonly index: number
+  readonly config: Config
+  readonly deployment: string
+  readonly partitions: number
+  /** The place of embedded storage: where the partitions of this shard stand. Empty in a cluster. */
+  readonly own: readonly Place[]
+  readonly generation: number
+  /** Names the shard to engines that reply to it. */
+  readonly ingressId: string
+  readonly sealsSecrets: boolean
+  readonly ipData: IpData
+  readonly refusal: string | null
+  /** Records that ended a shard again and again, by partition. */
+  readonly givenUp: readonly (readonly [partition: number, seqs: readonly number[]])[]
+  readonly cells: Cells
+}
+
+/** Memory that all threads share. */
+export interface Cells {
+  /** Counted up by the shard as long as its loop turns. */
+  readonly beat: Int32Array
+  /** By partition: the record being decided, 0 for none. */
+  readonly deciding: Float64Array
+  /** Requests in flight in all threads. */
+  readonly inFlight: Int32Array
+  /** Requests under way by host, as `http/hosts.ts` counts them. */
+  readonly hosts: Int32Array
+}
+
+/** What a shard says of itself when it changes. */
+export interface ShardStatus {
+  readonly problem: string | null
+  readonly caughtUp: readonly number[]
+  readonly recent: number
+  readonly pending: number
+}
+
+/** Calls to a shard. */
+export interface ShardCalls {
+  listen(host: string, port: number): Promise<void>
+  stopListening(): void
+  drain(deadlineMs: number): Promise<void>
+  /** Appends identifications to a partition of this shard. */
+  append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
+  /** Owns a partition until `release`. */
+  hold(partition: number): Promise<void>
+  glimpse(scope: string, requestId: string): Omit<Glimpse, 'from'>
+  samples(): Promise<Samples>
+  /** Ends everything; the thread ends behind its answer. */
+  stop(): Promise<void>
+}
+
+/** Calls of a shard. */
+export interface ProcessCalls {
+  findEvent(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
+  fateOf(workspace: string, env: Env, requestId: string): Promise<StoredEvent | Original | null>
+}
+
+/** Casts to a shard, and its own. */
+export const CASTS = {
+  release: 'release',
+  sunk: 'sunk',
+  refusal: 'refusal',
+  ipData: 'ipData',
+  status: 'status',
+} as const
