@@ -8,7 +8,7 @@ import type { Parsers } from '../identity/parsers.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
-import type { Frame } from './frames.ts'
+import { decodedOf, type Frame } from './frames.ts'
 import { scopedId } from './orders.ts'
 import { type Counts, countsOf } from './velocity/tally.ts'
 
@@ -65,8 +65,10 @@ function parseBody(bytes: Uint8Array): IdentifyBody {
 
 /** Throws when the bytes are no identification at all. */
 export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
-  const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  const body = parseBody(bytes)
+  const decoded = decodedOf(frame)
+  const { meta, body: bytes } =
+    decoded === null ? decodeIdentification(frame.bytes) : { meta: decoded.meta, body: decoded.bytes }
+  const body = decoded?.body ?? parseBody(bytes)
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)

@@ -7,7 +7,7 @@ import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
 import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
 import type { Checkpoint, Decided, Reply } from './decided.ts'
-import { packFrames, unpackFrames } from './frames.ts'
+import type { Frame } from './frames.ts'
 import { createListViews, type ListNews } from './list-views.ts'
 import { createPartition, type Partition } from './partition.ts'
 import type { Loaded, Wanted } from './state.ts'
@@ -27,7 +27,7 @@ export type Step = Task & {
 }
 
 type StepDetail =
-  | { readonly do: 'begin'; readonly batch: ArrayBuffer; readonly poisoned: readonly number[] }
+  | { readonly do: 'begin'; readonly batch: readonly Frame[]; readonly poisoned: readonly number[] }
   | { readonly do: 'provide'; readonly loaded: readonly Loaded[]; readonly poisoned: readonly number[] }
   | { readonly do: 'adopt'; readonly records: readonly Uint8Array[] }
   | { readonly do: 'provideAdopt'; readonly loaded: readonly Loaded[] }
@@ -114,7 +114,7 @@ export function createStepper(needs: StepperNeeds): (step: Step) => StepResult {
     const p = must(owned.get(step.partition), `partition ${step.partition} to be open here`)
     switch (step.do) {
       case 'begin':
-        return decideOrAsk(p, p.begin(unpackFrames(step.batch)), step.poisoned)
+        return decideOrAsk(p, p.begin(step.batch), step.poisoned)
       case 'provide':
         return decideOrAsk(p, p.provide(step.loaded), step.poisoned)
       case 'adopt':
@@ -152,7 +152,7 @@ export function createDecider(perform: Perform): Decider {
   const run = (partition: number, step: StepDetail) => perform({ ...step, partition })
   return {
     async decide(partition, batch, poisoned, load) {
-      let result = await run(partition, { do: 'begin', batch: packFrames(batch), poisoned })
+      let result = await run(partition, { do: 'begin', batch, poisoned })
       while (result.wanted !== undefined) {
         result = await run(partition, { do: 'provide', loaded: await load(result.wanted), poisoned })
       }

@@ -13,7 +13,7 @@ import { must } from '../lib/must.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
 import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
-import { encodeIdentification } from '../records/identification.ts'
+import { type Decoded, encodeIdentification } from '../records/identification.ts'
 import type { Decided, Settled, Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
@@ -45,6 +45,11 @@ export interface Incoming {
   readonly header: (name: string) => string
 }
 
+/** A record, and what it was made of: whoever decides it in this thread need not take it apart. */
+interface Accepted extends Decoded {
+  readonly record: Uint8Array
+}
+
 const RETRY_AFTER_SECONDS = 1
 /** Where one append must be answered before the next, what comes meanwhile shares it. */
 const IN_FLIGHT_MAX = { pipelined: 64, oneByOne: 1 }
@@ -66,8 +71,11 @@ export function createAccept(needs: AcceptNeeds): Accept {
   const limits = { itemsMax: 256, bytesMax: APPEND_BYTES_MAX, inFlightMax, ...(atEndOfTurn ? { atEndOfTurn } : {}) }
   // The decisions follow at once, and share the flush.
   const patient = log.pipelined
-  const appends: Batcher<Uint8Array>[] = Array.from({ length: partitions }, (_, partition) =>
-    createBatcher((records) => log.append('identifications', partition, records, { patient }), limits),
+  const appends: Batcher<Accepted>[] = Array.from({ length: partitions }, (_, partition) =>
+    createBatcher((all) => {
+      const records = all.map(({ record }) => record)
+      return log.append('identifications', partition, records, { patient, attached: all })
+    }, limits),
   )
   // A repeat of a nonce must meet its first in the same partition even when its body would lead elsewhere.
   const nonceRoutes = createRecentMap<number>(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)
@@ -112,9 +120,10 @@ export function createAccept(needs: AcceptNeeds): Accept {
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
-  async function store(partition: number, requestId: string, record: Uint8Array): Promise<void> {
+  async function store(partition: number, accepted: Accepted): Promise<void> {
+    const { requestId } = accepted.meta
     try {
-      await must(appends[partition], 'a partition').add(record, record.length)
+      await must(appends[partition], 'a partition').add(accepted, accepted.record.length)
       waiting.stored(requestId)
     } catch {
       const failure = unavailable('The identification could not be stored.')
@@ -154,13 +163,14 @@ export function createAccept(needs: AcceptNeeds): Accept {
     // Away from its visitor's home a token must not count: should the first with this nonce not be there after all, the
     // visitor would get a second writer.
     const strayed = meta.token !== null && homePartition(meta.token.visitorId, partitions) !== partition
-    const record = encodeIdentification(strayed ? { ...meta, token: null } : meta, bytes)
+    const stored = strayed ? { ...meta, token: null } : meta
+    const accepted = { record: encodeIdentification(stored, bytes), meta: stored, body, bytes }
     const isRepeat = routed !== undefined
     const first = { body: bytes, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
     // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
     // to be compared with it: it waits for the event of the first.
     if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
     else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
-    return store(partition, meta.requestId, record)
+    return store(partition, accepted)
   }
 }

@@ -6,7 +6,7 @@ import { Conflict, Full, Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { checkLimits, checkRecords } from './checks.ts'
-import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { entryBytes, openSlab, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
@@ -140,7 +140,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
   function append(
     p: Own,
     records: readonly Uint8Array[],
-    { expectLast, basis, patient = false }: Parameters<Log['append']>[3] & object,
+    { expectLast, basis, patient = false, attached = [] }: AppendOptions,
   ): Promise<Seq> {
     checkRecords(records)
     if (basis !== undefined && basis !== generation) throw new Conflict('what this append builds on was taken back')
@@ -152,7 +152,10 @@ export function openFrontLog(needs: FrontNeeds): Log {
     const entry = p.slab.pack(records)
     queuedBytes += entry.bytes.length
     p.last += records.length
-    for (const [index, bytes] of entry.records.entries()) p.tail.push({ seq: after + 1 + index, bytes })
+    for (const [index, bytes] of entry.records.entries()) {
+      const record = { seq: after + 1 + index, bytes }
+      p.tail.push(attached[index] === undefined ? record : { ...record, attached: attached[index] })
+    }
     const { last } = p
     const done = new Promise<Seq>((resolve, reject) => {
       if (gathered.length === 0) setImmediate(post)
@@ -235,7 +238,8 @@ export function openFrontLog(needs: FrontNeeds): Log {
     async append(topic, partition, records, opts = {}) {
       const p = find(topic, partition)
       if (p !== undefined) return append(p, records, opts)
-      return (await line.call(FRONT.append, topic, partition, records, opts)) as Seq
+      const { attached: _, ...rest } = opts
+      return (await line.call(FRONT.append, topic, partition, records, rest)) as Seq
     },
     async read(topic, partition, after, limits, signal) {
       checkLimits(after, limits)

@@ -10,6 +10,8 @@ export type Seq = number
 export interface LogRecord {
   readonly seq: Seq
   readonly bytes: Uint8Array
+  /** What was appended along with it, handed out once, to who reads it in the thread that appended it before it is old. */
+  readonly attached?: unknown
 }
 
 export interface ReadLimits {
@@ -32,6 +34,8 @@ export interface AppendOptions {
   readonly basis?: number
   /** Another append that does not wait is about to follow: this one may wait some milliseconds to share its flush. */
   readonly patient?: boolean
+  /** Of each record what it was made of, for a reader in this thread; a log may drop it. */
+  readonly attached?: readonly unknown[]
 }
 
 export interface PlacedAppend {

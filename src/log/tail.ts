@@ -62,6 +62,8 @@ export function openTail(from: Seq, bytesMax: number): Tail {
         sum += record.bytes.length
         if (found.length > 0 && sum > mostBytes) break
         found.push(record)
+        // Once: what it was made of is for its first reader, and is large.
+        if (record.attached !== undefined) records[index] = { seq: record.seq, bytes: record.bytes }
       }
       return found
     },

@@ -2,13 +2,21 @@
 // command about a visitor, in the order of its identifications.
 
 import { hash } from 'node:crypto'
-import type { IdentifyMeta } from '../domain/identify.ts'
+import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
 import type { Erasure } from './erasures.ts'
 import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
 import type { Unnaming } from './unnaming.ts'
+
+/** An identification, taken apart. */
+export interface Decoded {
+  readonly meta: IdentifyMeta
+  /** What JSON.parse makes of `bytes`. */
+  readonly body: IdentifyBody
+  readonly bytes: Uint8Array
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 

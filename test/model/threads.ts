@@ -2,7 +2,6 @@
 // that die and take the state of their partitions along.
 
 import { createDecider, createStepper, type Decider, type StepResult, type Task } from '../../src/engine/decider.ts'
-import { unpackFrames } from '../../src/engine/frames.ts'
 import { type CounterFeed, newToldCounters, noteStep } from '../../src/engine/velocity/feed.ts'
 import type { Snapshot } from '../../src/rules/snapshot.ts'
 import type { Rng } from '../helpers/rng.ts'
@@ -47,8 +46,8 @@ export function createThreads(needs: ThreadsNeeds): Decider {
 
   function kills(task: Task): boolean {
     if (random.chance(host.faults().thread)) return true
-    if (task.do !== 'begin' || !Buffer.from(task.batch).includes(THREAD_KILLER)) return false
-    return unpackFrames(task.batch).some(
+    if (task.do !== 'begin') return false
+    return task.batch.some(
       ({ seq, bytes }) => !task.poisoned.includes(seq) && Buffer.from(bytes).includes(THREAD_KILLER),
     )
   }
