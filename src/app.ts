@@ -30,7 +30,7 @@ import { openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
-import { openKeyDirectory } from './records/key-directory.ts'
+import { type KeyDirectory, openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
@@ -268,6 +268,10 @@ async function startRoles(
   }
   const problemOfShards = () => shards?.status().find(({ problem }) => problem !== null)?.problem ?? null
 
+  async function reloadKeys(directory: KeyDirectory): Promise<void> {
+    await Promise.all([directory.reload(), listensInShards ? shards?.reloadKeys() : null])
+  }
+
   function sightOfAll(): Sight {
     const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
     const ask = openAsk({ bus, clock, id: processId, onError })
@@ -282,7 +286,8 @@ async function startRoles(
   const http = ownHttp ?? passedOn
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
-  const reading = { log, kv, sight, partitions, clock, retentionDays }
+  const freshKv = shards === null || isCluster ? kv : shards.freshKv
+  const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
   if (roles.has('ingress')) serveStatic(http, files)
@@ -290,10 +295,11 @@ async function startRoles(
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
+      kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       http,
       auth,
-      directory,
+      directory: { ...directory, reload: () => reloadKeys(directory) },
       submit: control.submit,
       events,
       clickhouse,

@@ -17,6 +17,7 @@ import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from '.
 import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
 import type { Decider } from './decider.ts'
 import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
+import type { Freshness } from './freshness.ts'
 import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
@@ -38,6 +39,9 @@ export interface EngineNeeds {
   /** Counters of addresses and accounts, which all partitions share. */
   readonly counters: Omit<CounterFeed, 'news' | 'stop'>
   readonly partitions: number
+  readonly freshness: Pick<Freshness, 'own'>
+  /** How long decisions may wait for their checkpoint while nobody asks for it, milliseconds. */
+  readonly checkpointMsMax: number
   /** Records of a partition that ended the thread which decided them: they are given up on. */
   readonly givenUp?: (partition: number) => readonly Seq[]
   readonly report: EngineReport
@@ -61,10 +65,12 @@ const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
 const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
 const CHECKPOINT_MS = 200
-/** When more than a few events wait for it: larger checkpoints share more of the pages they change. */
-const CHECKPOINT_BUSY_MS = 500
+/** More than a few events wait for `checkpointMsMax`: what is seen often is then written once. */
 const FEW_EVENTS = 8
-const CHECKPOINT_EVENTS = 1_000
+/** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
+const CHECKPOINT_EVENTS = 20_000
+/** Entries of one commit, which the last batch may exceed by what it changes. */
+const CHECKPOINT_ENTRIES = 6_000
 const IDLE_WAIT_MS = 1_000
 const RETRY_MS = 200
 
@@ -102,7 +108,22 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   let settling: Promise<void> = Promise.resolve()
   let undurable = adopted
   let checkpointAt = clock.monotonic()
-  const dueAt = () => checkpointAt + (undurable > FEW_EVENTS ? CHECKPOINT_BUSY_MS : CHECKPOINT_MS)
+  const fresh = needs.freshness.own(partition)
+  const dueAt = () =>
+    checkpointAt + (undurable > FEW_EVENTS && !fresh.isAsked() ? needs.checkpointMsMax : CHECKPOINT_MS)
+  if (adopted > 0) fresh.changed()
+  let asked: AbortSignal | null = null
+  let either = signal
+  /** Ends a wait for records when the tenure ends or somebody asks. */
+  function readSignal(): AbortSignal {
+    const current = fresh.signal()
+    if (current.aborted) return signal
+    if (current !== asked) {
+      asked = current
+      either = AbortSignal.any([signal, current])
+    }
+    return either
+  }
 
   async function settle(
     decided: Decided,
@@ -110,6 +131,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     withCheckpoint: boolean,
     to: Seq,
   ): Promise<void> {
+    const committed = withCheckpoint ? fresh.taken() : null
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
     // Before the decisions: where these fail, what was decided must be there to be decided again.
@@ -137,6 +159,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       { seq, events: [], erased: decided.erased },
     ])
     if (checkpoint !== null) await commit(checkpoint, to)
+    committed?.()
   }
 
   async function commit(checkpoint: Checkpoint, to: Seq): Promise<void> {
@@ -158,7 +181,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
           submitted: true,
           waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
         },
-        signal,
+        readSignal(),
       )
       if (batch.length > 0) {
         const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
@@ -167,11 +190,12 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         await settling
         decidedTo = must(batch.at(-1), 'a last record').seq
         undurable += batch.length
+        fresh.changed()
         const withCheckpoint =
           // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
           decided.erased.length > 0 ||
           undurable >= CHECKPOINT_EVENTS ||
-          dirtyCount >= 4 * CHECKPOINT_EVENTS ||
+          dirtyCount >= CHECKPOINT_ENTRIES ||
           clock.monotonic() >= dueAt()
         settling = settle(decided, batch, withCheckpoint, decidedTo)
         settling.catch(() => undefined)
@@ -184,8 +208,10 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         await settling
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
-        if (undurable > 0) {
+        if (undurable > 0 && clock.monotonic() >= dueAt()) {
+          const committed = fresh.taken()
           await commit(await decider.checkpoint(partition), decidedTo)
+          committed()
           undurable = 0
           checkpointAt = clock.monotonic()
         }
@@ -195,6 +221,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     if (undurable > 0) await commit(await decider.checkpoint(partition), decidedTo)
   } finally {
     await settling.catch(() => undefined)
+    fresh.end()
     await decider.forget(partition).catch(() => undefined)
   }
 }

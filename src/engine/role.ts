@@ -17,6 +17,7 @@ import { type ReplayNotice, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import type { Replay, Reply } from './decided.ts'
 import { MissingPosition, runPartition } from './engine.ts'
+import { createFreshness, type Freshness } from './freshness.ts'
 import { openListFeed } from './list-feed.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
@@ -42,6 +43,8 @@ export interface EngineRoleNeeds {
   readonly entriesMax: number
   /** Data about addresses; the object is another one when it has changed. */
   readonly ipData: () => IpData
+  /** As `EngineNeeds` has it. */
+  readonly checkpointMsMax: number
   /** As `StepperNeeds` and `EngineNeeds` have them. */
   readonly onRecord: (partition: number, seq: number) => void
   readonly givenUp: (partition: number) => readonly number[]
@@ -55,6 +58,8 @@ export interface EngineRole {
   run(partition: number, signal: AbortSignal): Promise<void>
   /** The first request of the nonce that `requestId` turned out to repeat, for a while. */
   originalOf(scope: string, requestId: string): Original | null
+  /** As `Freshness` has it. */
+  ask: Freshness['ask']
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
   /** Partitions that are held here and have been taken over. */
@@ -104,6 +109,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     ...{ current: rulesets.current, listNews: lists.news, counterNews: counters.news },
   })
 
+  const freshness = createFreshness()
   const recent = createRecent(partitions, needs.recentMax)
   const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
   const send = replyOver(bus)
@@ -115,6 +121,8 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     clock,
     decider,
     givenUp: needs.givenUp,
+    freshness,
+    checkpointMsMax: needs.checkpointMsMax,
     recent,
     counters,
     partitions,
@@ -144,6 +152,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   }
   return {
     recent,
+    ask: freshness.ask,
     async run(partition, signal) {
       held.add(partition)
       lost.delete(partition)

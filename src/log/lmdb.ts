@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
+import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOf, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
@@ -23,15 +24,8 @@ export interface LmdbLogConfig {
   readonly queuedBytesMax?: number
 }
 
-const KEY_BYTES = 9
 /** Under load an entry holds tens of records: with pages of 4 KiB lmdb spends a quarter of its time on lists of them. */
 const PAGE_BYTES = 16_384
-const SEQ_AT = 3
-/** Keys hold six bytes of seq. */
-const SEQ_MAX = 2 ** 48 - 1
-const RECORD_KIND = 0x10
-const FLOOR_KIND = 0x01
-const SEQ_BYTES = 6
 const TRIM_STEP_RECORDS = 2_000
 /** A reader a second behind finds what it needs; records that stay for longer are copied from one generation of the collector to the next. */
 const TAIL_BYTES_MAX = 2 * 1024 * 1024
@@ -200,7 +194,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
   }
 
   /** Checks all, then submits all as one write. */
-  const appendAll = async (appends: readonly PlacedAppend[], patient: boolean): Promise<void> => {
+  const appendAll = (appends: readonly PlacedAppend[], patient: boolean): Promise<void> => {
     let bytes = 0
     const lasts = new Map<Partition, Seq>()
     for (const { topic, partition, after, records } of appends) {
@@ -233,7 +227,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       },
     })
     for (const { p } of placed) wakeReaders(p, true)
-    await durable
+    return durable
   }
 
   return {
@@ -246,7 +240,9 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       return after + records.length
     },
 
-    appendTogether: (appends, opts = {}) => appendAll(appends, opts.patient === true),
+    async appendTogether(appends, opts = {}) {
+      await appendAll(appends, opts.patient === true)
+    },
 
     basis: () => basis,
     pipelined: true,
@@ -325,12 +321,3 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     },
   }
 }
-
-function writeKey(key: Buffer, kind: number, topic: number, partition: number, seq: Seq): Buffer {
-  key[0] = kind + topic
-  key.writeUInt16BE(partition, 1)
-  key.writeUIntBE(seq, SEQ_AT, SEQ_BYTES)
-  return key
-}
-
-const seqOf = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)

@@ -52,6 +52,10 @@ export interface ShardCalls {
   listen(host: string, port: number): Promise<void>
   stopListening(): void
   drain(deadlineMs: number): Promise<void>
+  /** Resolves when the kv has what was answered before of a partition of this shard. */
+  freshen(partition: number): Promise<void>
+  /** Reads all keys again. */
+  reloadKeys(): Promise<void>
   /** Appends identifications to a partition of this shard. */
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   /** Owns a partition until `release`. */

@@ -34,6 +34,8 @@ import { CASTS, type ProcessCalls, type ShardCalls, type ShardStart, type ShardS
 
 const BEAT_MS = 500
 const STATUS_MS = 100
+/** Readers in other processes do not ask for a checkpoint, and are told that what they see is at most a second old. */
+const CHECKPOINT_MS = { embedded: 5_000, cluster: 500 }
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
 
@@ -95,6 +97,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     engine = await startEngine({
       ...{ ...needs, visitorsMax: workers.visitorsMax, entriesMax, recentMax, deployment },
       ipData: () => ipData,
+      checkpointMsMax: config.isCluster ? CHECKPOINT_MS.cluster : CHECKPOINT_MS.embedded,
       onRecord: (partition, seq) => {
         cells.deciding[partition] = seq
       },
@@ -102,6 +105,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     })
   }
 
+  serve('freshen', async (partition) => engine?.ask(partition))
   serve('append', (partition, records) => log.append('identifications', partition, records))
   serve('hold', async (partition) => {
     const ending = new AbortController()
@@ -132,6 +136,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const directory = await openKeyDirectory({ ...needs, report })
     lifetime.onClose(() => directory.close())
+    serve('reloadKeys', directory.reload)
     const { perHost, ...settings } = httpSettings(config)
     const { listen, present } = openListeners({
       ...{ ...settings, clock, random, logger, metrics },

@@ -23,6 +23,7 @@ import type { Place } from '../log/front.ts'
 import { FIRST_GENERATION, type FrontWriter, serveFrontLog } from '../log/front-writer.ts'
 import type { Log } from '../log/log.ts'
 import type { Glimpse } from '../records/sighting.ts'
+import { openFreshKv } from './fresh-kv.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStart, type ShardStatus } from './protocol.ts'
 
 export interface ShardsNeeds {
@@ -59,6 +60,8 @@ export function makeCells(count: number, partitions: number): Cells {
 }
 
 export interface Shards {
+  /** The kv in which readers find what was answered before they asked. */
+  readonly freshKv: Kv
   /** The log whose appends to partitions of shards go through them. */
   readonly log: Log
   /** Resolves with the port when every shard listens. Fails with PortBusy. */
@@ -70,6 +73,8 @@ export interface Shards {
   sunk(partition: number, seq: number): void
   glimpse(scope: string, requestId: string): Promise<Omit<Glimpse, 'from'>>
   samples(): Promise<Samples[]>
+  /** Resolves when every shard has read all keys again. */
+  reloadKeys(): Promise<void>
   status(): readonly ShardStatus[]
   /** Nothing is accepted any more. */
   refuse(reason: string): void
@@ -261,6 +266,7 @@ export function openShards(needs: ShardsNeeds): Shards {
 
   return {
     log: routed,
+    freshKv: openFreshKv(kv, (partition) => callOwner(partition, 'freshen', partition)),
     async listen(host, wanted) {
       const port = await findPort(host, wanted)
       for (const shard of shards) shard.listens = { host, port }
@@ -303,6 +309,9 @@ export function openShards(needs: ShardsNeeds): Shards {
       }
     },
     samples: () => each<Samples>('samples'),
+    async reloadKeys() {
+      await each('reloadKeys')
+    },
     status: () => shards.map(({ status }) => status),
     refuse(reason) {
       isRefusing = true

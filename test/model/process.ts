@@ -12,6 +12,7 @@ import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import type { Replay, Reply } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
+import { createFreshness } from '../../src/engine/freshness.ts'
 import { createRecent } from '../../src/engine/recent.ts'
 import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
@@ -237,6 +238,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     const sink = openSink({
       ...{ ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8, report: sinkReport },
     })
+    const freshness = createFreshness()
     for (let partition = 0; partition < partitions; partition++) {
       const report = {
         decided: () => undefined,
@@ -250,7 +252,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       }
       const engine = {
         ...{ ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report },
-        ...{ counters, partitions },
+        ...{ counters, partitions, freshness, checkpointMsMax: 500 },
       }
       run('engine', runPartition(engine, partition, stopping.signal))
       run('sink', sink(partition, stopping.signal))
