@@ -10,7 +10,7 @@ import {
   type EventsRecord,
   rowAt,
 } from '../events/record.ts'
-import { fromRow, toRow } from '../events/row.ts'
+import { fromRow } from '../events/row.ts'
 import type { Lesson } from '../identity/learned.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
@@ -243,11 +243,11 @@ export function createPartition(needs: PartitionNeeds): Partition {
         indexed = []
         left = []
       }
-      const row = Buffer.from(`${toRow(event, partition, c.seq)}\n`)
-      const item = itemOf(c, event, row, { visitorId, state: held, indexed, left, effects, lesson, counted, lines })
+      const rowBytes = pack.addRow(event, partition, c.seq)
+      const item = itemOf(c, event, rowBytes, { visitorId, state: held, indexed, left, effects, lesson, counted, lines })
       for (const line of lines) logs.push({ requestId: meta.requestId, ...line })
       apply(item)
-      pack.add(item, row)
+      pack.add(item)
       if (ruleset !== null) {
         replies.push({
           requestId: meta.requestId,
