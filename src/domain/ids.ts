@@ -99,10 +99,38 @@ export function hash53(text: string, seed = 0): number {
     a = Math.imul(a ^ c, 2654435761)
     b = Math.imul(b ^ c, 1597334677)
   }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
+  return mixed53(a, b)
+}
+
+function mixed53(low: number, high: number): number {
+  const a = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  const b = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
   return 4294967296 * (2097151 & b) + (a >>> 0)
 }
+
+/**
+ * What `hash53` makes of the texts, each cut to `charsMax` and with a comma behind it, without joining them. What is no text counts as
+ * an empty one.
+ */
+export function hash53Each(texts: readonly unknown[], textsMax: number, charsMax: number): number {
+  let a = 0xdeadbeef
+  let b = 0x41c6ce57
+  const count = Math.min(texts.length, textsMax)
+  for (let at = 0; at < count; at++) {
+    const text = texts[at]
+    const chars = typeof text === 'string' ? Math.min(text.length, charsMax) : 0
+    for (let i = 0; i < chars; i++) {
+      const c = (text as string).charCodeAt(i)
+      a = Math.imul(a ^ c, 2654435761)
+      b = Math.imul(b ^ c, 1597334677)
+    }
+    a = Math.imul(a ^ COMMA, 2654435761)
+    b = Math.imul(b ^ COMMA, 1597334677)
+  }
+  return mixed53(a, b)
+}
+
+const COMMA = 44
 
 /** A visitor's home: the one partition that ever writes its state. */
 export const homePartition = (visitorId: string, partitions: number): number => hash32(visitorId) % partitions

@@ -2,6 +2,7 @@
 
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import { hash53, requestTime } from '../domain/ids.ts'
+import { decodeUtf8 } from '../http/utf8.ts'
 import { type Attributes, readAttributes } from '../identity/attributes.ts'
 import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
@@ -9,7 +10,6 @@ import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
 import { decodedOf, type Frame } from './frames.ts'
-import { scopedId } from './orders.ts'
 import { type Counts, countsOf } from './velocity/tally.ts'
 
 /** One decoded identification. */
@@ -46,8 +46,8 @@ export interface Case {
   readonly counts: Counts
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
+const BACKSLASH = 92
 
 /** Lone surrogates survive neither UTF-8 nor ClickHouse: they become U+FFFD before anything reads them. */
 function wellFormed(value: unknown): unknown {
@@ -57,18 +57,33 @@ function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
 }
 
-function parseBody(bytes: Uint8Array): IdentifyBody {
-  const text = utf8.decode(bytes)
-  const body = JSON.parse(text) as IdentifyBody
-  return LONE_SURROGATE_ESCAPE.test(text) ? (wellFormed(body) as IdentifyBody) : body
+/** Whether the JSON may hold half of a surrogate pair: UTF-8 has none, so only an escape makes one. */
+function mayHoldHalves(json: Uint8Array): boolean {
+  // Most bodies escape nothing.
+  if (Buffer.prototype.indexOf.call(json, BACKSLASH) < 0) return false
+  return LONE_SURROGATE_ESCAPE.test(Buffer.prototype.latin1Slice.call(json, 0, json.length))
 }
 
 /** Throws when the bytes are no identification at all. */
 export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
   const decoded = decodedOf(frame)
-  const { meta, body: bytes } =
-    decoded === null ? decodeIdentification(frame.bytes) : { meta: decoded.meta, body: decoded.bytes }
-  const body = decoded?.body ?? parseBody(bytes)
+  if (decoded !== null) return caseOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
+  const { meta, body: bytes } = decodeIdentification(frame.bytes)
+  const text = decodeUtf8(bytes)
+  if (text === null) throw new Error('the body is no UTF-8')
+  return caseOf(frame.seq, meta, JSON.parse(text) as IdentifyBody, bytes, parsers, locate)
+}
+
+/** The same of what is decoded: `parsed` is what JSON.parse makes of `bytes`. */
+export function caseOf(
+  seq: number,
+  meta: IdentifyMeta,
+  parsed: IdentifyBody,
+  bytes: Uint8Array,
+  parsers: Parsers,
+  locate: (ip: string) => AddressFacts,
+): Case {
+  const body = mayHoldHalves(bytes) ? (wellFormed(parsed) as IdentifyBody) : parsed
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
@@ -76,11 +91,17 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
   const nativeKey = nativeKeyOf(body.native)
   const hasNonce = body.nonce !== undefined
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
-  const keys = [...(exact === null ? [] : [exact]), ...blocking, ...(nativeKey === null ? [] : [nativeKey])]
-  const tenant = scopedId(meta, '')
+  const environment = `${meta.workspace}/${meta.env}`
+  const tenant = `${environment}/`
+  const keys: string[] = []
+  if (exact !== null) keys.push(exact)
+  for (const key of blocking) keys.push(key)
+  if (nativeKey !== null) keys.push(nativeKey)
+  const keyIds: string[] = []
+  for (const key of keys) keyIds.push(tenant + key)
   const { os, browserFamily, ua } = attributes
   return {
-    seq: frame.seq,
+    seq,
     meta,
     body,
     atMs,
@@ -93,10 +114,10 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
     keys,
     nativeKey,
     tenant,
-    keyIds: keys.map((key) => tenant + key),
+    keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
     bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
-    counts: countsOf(tenant.slice(0, -1), { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
+    counts: countsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }
 }

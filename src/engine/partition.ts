@@ -10,7 +10,7 @@ import {
   type EventsRecord,
   rowAt,
 } from '../events/record.ts'
-import { fromRow, toRow } from '../events/row.ts'
+import { fromRow } from '../events/row.ts'
 import type { Lesson } from '../identity/learned.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { presentResult } from '../identity/result.ts'
@@ -78,6 +78,14 @@ export interface PartitionNeeds {
 const knowNothing = (): AddressFacts => NO_FACTS
 
 const NO_STATE = new Uint8Array(0)
+const NO_KEYS: readonly string[] = []
+const NOTHING_HELD = { survivor: null, parted: [], former: [] }
+
+/** Those of `keys` that are not among `others`: mostly none. */
+function keysBeside(keys: readonly string[], others: readonly string[]): readonly string[] {
+  for (const key of keys) if (!others.includes(key)) return keys.filter((one) => !others.includes(one))
+  return NO_KEYS
+}
 
 export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
@@ -227,11 +235,11 @@ export function createPartition(needs: PartitionNeeds): Partition {
         visitorId = judged.visitor.id
         effectsSkipped += judged.effectsSkipped
         const { held: before, counters, keys } = judged
-        indexed = keys.filter((key) => !before?.keys.includes(key))
-        const { survivor = null, parted = [], former = [] } = before ?? {}
-        const earlier = before === null ? [] : earlierKeysWith(before, keys)
+        indexed = before === null ? keys : keysBeside(keys, before.keys)
+        const { survivor, parted, former } = before ?? NOTHING_HELD
+        const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
         // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
-        left = tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
+        if (earlier.length > 0) left = tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
         const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
         const more = { counters, survivor, parted, former, earlierKeys }
         held = packHeldVisitor(keys, packVisitor(judged.visitor), more)
@@ -249,11 +257,20 @@ export function createPartition(needs: PartitionNeeds): Partition {
         indexed = []
         left = []
       }
-      const row = Buffer.from(`${toRow(event, partition, c.seq)}\n`)
-      const item = itemOf(c, event, row, { visitorId, state: held, indexed, left, effects, lesson, counted, lines })
+      const rowBytes = pack.addRow(event, partition, c.seq)
+      const item = itemOf(c, event, rowBytes, {
+        visitorId,
+        state: held,
+        indexed,
+        left,
+        effects,
+        lesson,
+        counted,
+        lines,
+      })
       for (const line of lines) logs.push({ requestId: meta.requestId, ...line })
       apply(item)
-      pack.add(item, row)
+      pack.add(item)
       if (ruleset !== null) {
         replies.push({
           requestId: meta.requestId,

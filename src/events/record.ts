@@ -1,7 +1,7 @@
 // A record of the `events` topic: decisions of one contiguous range of identifications, with all that is needed to apply
 // them to state again (architecture §4, R1) and, behind the header, the rows as ClickHouse will read them.
 
-import { Packr } from 'msgpackr'
+import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import type { Aliasing } from '../records/aliases.ts'
@@ -117,17 +117,31 @@ const LENGTH_BITS = 0x1fffffff
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
-/** What many items have not, at the end of their lists. */
-function extrasOf({ effects, lesson, counted, logs, left }: DecidedItem): unknown[] {
-  const extras = [
-    effects === undefined || effects.length === 0 ? null : effects,
-    lesson ?? null,
-    counted ?? null,
-    logs ?? null,
-    left ?? null,
+function packedOf(i: DecidedItem): unknown[] {
+  const packed: unknown[] = [
+    i.seq,
+    i.requestId,
+    i.workspace,
+    i.env,
+    i.visitorId,
+    i.state,
+    i.indexed,
+    i.matches,
+    i.nonceHash,
+    i.bodyHash,
+    i.acceptedAt,
+    i.keyKind,
+    i.replyTo,
+    i.rowBytes,
   ]
-  while (extras.at(-1) === null) extras.pop()
-  return extras
+  // What many items have not, at the end of their lists.
+  const effects = i.effects === undefined || i.effects.length === 0 ? null : i.effects
+  if (effects ?? i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(effects)
+  if (i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(i.lesson)
+  if (i.counted ?? i.logs ?? i.left) packed.push(i.counted)
+  if (i.logs ?? i.left) packed.push(i.logs)
+  if (i.left) packed.push(i.left)
+  return packed
 }
 
 function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: EventsRecord) {
@@ -142,29 +156,11 @@ function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: E
 
 export function encodeEventsRecord(record: EventsRecord): Uint8Array {
   const { format, command, bit } = commandOf(record)
-  const header = packr.pack([
-    format,
-    record.from,
-    record.to,
-    record.items.map((i) => [
-      i.seq,
-      i.requestId,
-      i.workspace,
-      i.env,
-      i.visitorId,
-      i.state,
-      i.indexed,
-      i.matches,
-      i.nonceHash,
-      i.bodyHash,
-      i.acceptedAt,
-      i.keyKind,
-      i.replyTo,
-      i.rowBytes,
-      ...extrasOf(i),
-    ]),
-    ...(command === undefined ? [] : [command]),
-  ])
+  const items: unknown[] = []
+  for (const item of record.items) items.push(packedOf(item))
+  const content = [format, record.from, record.to, items]
+  // It is copied at once: what is packed next may use its place.
+  const header = packr.pack(command === undefined ? content : [...content, command], RESET_BUFFER_MODE)
   const bytes = new Uint8Array(4 + header.length + record.rows.length)
   new DataView(bytes.buffer).setUint32(0, header.length + bit)
   bytes.set(header, 4)

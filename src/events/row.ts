@@ -1,11 +1,12 @@
 // The row format: StoredEvent ⇄ one JSONCompactEachRow line of the `events` table. The log carries these lines, the sink
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
-import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
+import type { ChallengeType, Env, IdentityMethod, RuleMatch, StoredEvent, Verdict } from '../domain/event.ts'
 import { SIGNAL_NAMES } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { packVelocity, tagText, unpackVelocity } from './cells.ts'
-import { packDetail, unpackDetail } from './detail.ts'
+import { tagText, unpackVelocity, writeVelocity } from './cells.ts'
+import { unpackDetail, writeDetail } from './detail.ts'
+import { cutLines, linesEnd, lineText, put, putCell, putCount, putText, putWithin } from './lines.ts'
 import { urlParts } from './url.ts'
 
 export const EVENTS_TABLE = 'events'
@@ -90,88 +91,119 @@ export const COLUMNS = [
 const scaled = (x: number, by: number): number => Math.round(x * by)
 
 /** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
-export const toRow = (e: StoredEvent, logPartition: number, logSeq: number): string =>
-  JSON.stringify(toCells(e, logPartition, logSeq))
+export function toRow(e: StoredEvent, logPartition: number, logSeq: number): string {
+  const from = linesEnd()
+  writeRow(e, logPartition, logSeq)
+  const text = lineText(from, linesEnd() - 1)
+  cutLines(from)
+  return text
+}
 
 /** The same row before it is text. */
-export function toCells(e: StoredEvent, logPartition: number, logSeq: number): Cell[] {
-  const { device, signals, scores, ip } = e
+export const toCells = (e: StoredEvent, logPartition: number, logSeq: number): Cell[] =>
+  JSON.parse(toRow(e, logPartition, logSeq)) as Cell[]
+
+const putMaybe = (text: string | null): void => putCell(text === null ? '' : text)
+
+const putFlag = (flag: boolean): void => put(flag ? ',true' : ',false')
+
+function putList(texts: readonly string[]): void {
+  put(',[')
+  for (let i = 0; i < texts.length; i++) {
+    if (i > 0) put(',')
+    putText(texts[i] as string)
+  }
+  put(']')
+}
+
+/** One after the other in the order of COLUMNS, and a newline. */
+export function writeRow(e: StoredEvent, logPartition: number, logSeq: number): void {
+  const { device, signals, scores, ip, matchedRule, matchedRules } = e
+  put('[')
+  putText(e.workspace)
+  putCell(e.env)
+  putCount(e.timestamp)
+  putCell(e.requestId)
+  putCell(e.visitorId)
+  putFlag(e.visitorFound)
+  putCount(e.firstSeenAt)
+  putCount(e.lastSeenAt)
+  putCount(scaled(e.confidence, 10_000))
+  putCell(device.platform)
+  putMaybe(device.osVersion)
+  putCell(device.browser)
+  putMaybe(device.browserVersion)
+  putMaybe(device.gpu)
+  putCell(device.type)
+  putMaybe(device.model)
+  putMaybe(device.appVersion)
+  putMaybe(device.language)
+  putMaybe(device.timezone)
+  putCount(device.screen === null ? 0 : device.screen.w)
+  putCount(device.screen === null ? 0 : device.screen.h)
+  putFlag(signals.bot.state === 'detected')
+  putFlag(signals.vpn.state === 'detected')
+  putFlag(signals.incognito.state === 'detected')
+  putFlag(signals.tampered.state === 'detected')
+  putFlag(signals.emulator.state === 'detected')
+  putFlag(signals.proxy.state === 'detected')
+  putFlag(signals.tor.state === 'detected')
+  putFlag(signals.rootedDevice.state === 'detected')
+  putFlag(signals.clonedApp.state === 'detected')
+  putMaybe(signals.vpnProvider)
+  putMaybe(signals.botType)
+  putCount(scaled(scores.abuse, 10_000))
+  putCount(scaled(scores.ato, 10_000))
+  putCount(scaled(scores.bot, 10_000))
+  putCount(scaled(scores.suspect, 100))
+  putCell(ip.address)
+  putMaybe(ip.city)
+  putMaybe(ip.region)
+  putMaybe(ip.country)
+  putFlag(ip.lat !== null && ip.lng !== null)
+  putCount(degrees(ip.lat ?? 0))
+  putCount(degrees(ip.lng ?? 0))
+  putMaybe(ip.timezone)
+  putCount(ip.asn ?? 0)
+  putMaybe(ip.asnName)
+  putFlag(ip.datacenter)
+  putFlag(ip.blocklisted)
+  putList(ip.blocklists)
+  putCell(e.verdict ?? 'none')
+  putMaybe(e.challengeType)
+  putCell(matchedRule === null ? '' : matchedRule.id)
+  putCell(matchedRule === null ? '' : matchedRule.name)
+  putCount(matchedRule === null ? 0 : matchedRule.priority)
+  put(',[')
+  for (let i = 0; i < matchedRules.length; i++) {
+    if (i > 0) put(',')
+    putText((matchedRules[i] as RuleMatch).id)
+  }
+  put(']')
+  putCount(e.rulesRevision)
+  putMaybe(e.linkedId)
+  putMaybe(e.email)
+  putCell(e.label ?? 'none')
+  put(',"')
+  putWithin(tagText(e.tag))
+  put('"')
+  putMaybe(e.url)
   const { host, path } = urlParts(e.url)
-  return [
-    e.workspace,
-    e.env,
-    e.timestamp,
-    e.requestId,
-    e.visitorId,
-    e.visitorFound,
-    e.firstSeenAt,
-    e.lastSeenAt,
-    scaled(e.confidence, 10_000),
-    device.platform,
-    device.osVersion ?? '',
-    device.browser,
-    device.browserVersion ?? '',
-    device.gpu ?? '',
-    device.type,
-    device.model ?? '',
-    device.appVersion ?? '',
-    device.language ?? '',
-    device.timezone ?? '',
-    device.screen?.w ?? 0,
-    device.screen?.h ?? 0,
-    signals.bot.state === 'detected',
-    signals.vpn.state === 'detected',
-    signals.incognito.state === 'detected',
-    signals.tampered.state === 'detected',
-    signals.emulator.state === 'detected',
-    signals.proxy.state === 'detected',
-    signals.tor.state === 'detected',
-    signals.rootedDevice.state === 'detected',
-    signals.clonedApp.state === 'detected',
-    signals.vpnProvider ?? '',
-    signals.botType ?? '',
-    scaled(scores.abuse, 10_000),
-    scaled(scores.ato, 10_000),
-    scaled(scores.bot, 10_000),
-    scaled(scores.suspect, 100),
-    ip.address,
-    ip.city ?? '',
-    ip.region ?? '',
-    ip.country ?? '',
-    ip.lat !== null && ip.lng !== null,
-    degrees(ip.lat ?? 0),
-    degrees(ip.lng ?? 0),
-    ip.timezone ?? '',
-    ip.asn ?? 0,
-    ip.asnName ?? '',
-    ip.datacenter,
-    ip.blocklisted,
-    ip.blocklists,
-    e.verdict ?? 'none',
-    e.challengeType ?? '',
-    e.matchedRule?.id ?? '',
-    e.matchedRule?.name ?? '',
-    e.matchedRule?.priority ?? 0,
-    e.matchedRules.map((r) => r.id),
-    e.rulesRevision,
-    e.linkedId ?? '',
-    e.email ?? '',
-    e.label ?? 'none',
-    tagText(e.tag),
-    e.url ?? '',
-    host ?? '',
-    path ?? '',
-    e.visitor.totalVisits,
-    e.visitor.linkedAccounts,
-    e.identity.method,
-    e.identity.anonymitySet,
-    e.identity.candidates,
-    packVelocity(e.velocity),
-    e.evaluationError ?? '',
-    packDetail(e),
-    logPartition,
-    logSeq,
-  ]
+  putMaybe(host)
+  putMaybe(path)
+  putCount(e.visitor.totalVisits)
+  putCount(e.visitor.linkedAccounts)
+  putCell(e.identity.method)
+  putCount(e.identity.anonymitySet)
+  putCount(e.identity.candidates)
+  writeVelocity(e.velocity)
+  putMaybe(e.evaluationError)
+  put(',"')
+  writeDetail(e)
+  put('"')
+  putCount(logPartition)
+  putCount(logSeq)
+  put(']\n')
 }
 
 export type Cell = string | number | boolean | readonly string[] | readonly number[]

@@ -42,6 +42,9 @@ export function bodyHashOf(body: Uint8Array): number {
   return Number.parseInt(hash('sha1', body, 'hex').slice(0, 12), 16)
 }
 
+/** Behind the length, a brace and a quote. */
+const NAME_AT = 6
+
 /**
  * How a command is written, and read: null when the record is an identification, or another command. Its name comes first, so
  * that most records are told apart by their first bytes.
@@ -56,6 +59,8 @@ function command<T>(name: string): [encode: (of: T) => Uint8Array, decode: (byte
     return bytes
   }
   const decode = (bytes: Uint8Array): T | null => {
+    // Most are identifications, whose first name begins with another letter.
+    if (bytes[NAME_AT] !== start[NAME_AT - 4]) return null
     if (Buffer.compare(bytes.subarray(4, 4 + start.length), start) !== 0) return null
     return (JSON.parse(utf8.decode(bytes.subarray(4))) as Record<string, T>)[name] as T
   }

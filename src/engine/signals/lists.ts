@@ -38,7 +38,8 @@ export function aged(signal: Signal, network: NetworkEvidence, source: SourceNam
   if (!hasSource(network, source)) return signal
   const dataAgeSeconds = ageOf(network, source)
   const confidence = quantise4(signal.confidence * freshness(dataAgeSeconds, freshSeconds))
-  return { ...signal, confidence, dataAgeSeconds }
+  const { state, methods, source: evidence } = signal
+  return { state, confidence, methods, source: evidence, dataAgeSeconds }
 }
 
 /** Undetermined, naming the checks that spoke too quietly. */
