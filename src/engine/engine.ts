@@ -7,7 +7,7 @@ import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
-import type { Log, LogRecord, Seq } from '../log/log.ts'
+import type { Log, Seq } from '../log/log.ts'
 import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
@@ -125,18 +125,13 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     return either
   }
 
-  async function settle(
-    decided: Decided,
-    batch: readonly LogRecord[],
-    withCheckpoint: boolean,
-    to: Seq,
-  ): Promise<void> {
+  async function settle(decided: Decided, withCheckpoint: boolean, to: Seq): Promise<void> {
     const committed = withCheckpoint ? fresh.taken() : null
     const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
     const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
     // Before the decisions: where these fail, what was decided must be there to be decided again.
     if (news.length > 0 || decided.dead.length > 0) await awaitDurable(log, clock, partition, { seq: to, basis })
-    await appendDead(log, clock, partition, decided.dead, batch)
+    await appendDead(log, clock, partition, decided.dead)
     if (news.length > 0) {
       const announced = await persist(clock, () => announce(kv, partition, news, seq))
       if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
@@ -197,7 +192,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
           undurable >= CHECKPOINT_EVENTS ||
           dirtyCount >= CHECKPOINT_ENTRIES ||
           clock.monotonic() >= dueAt()
-        settling = settle(decided, batch, withCheckpoint, decidedTo)
+        settling = settle(decided, withCheckpoint, decidedTo)
         settling.catch(() => undefined)
         if (withCheckpoint) {
           undurable = 0

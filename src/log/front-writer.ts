@@ -6,7 +6,6 @@ import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { FRONT, LAYOUT_FIELDS, type Place, type TakenBack, type Tick } from './front.ts'
 import { type Log, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
-import { recordsOf } from './slab.ts'
 
 export interface FrontWriterNeeds {
   readonly line: Line
@@ -29,6 +28,7 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   const appendTogether = must(log.appendTogether, 'a log that takes a tick as one')
   let generation = FIRST_GENERATION
   let isTakingBack = false
+  let ring: Uint8Array = new Uint8Array(0)
   const writing = new Set<Promise<void>>()
 
   const places = (): Promise<Place[]> =>
@@ -49,10 +49,13 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
     line.cast(FRONT.takenBack, { generation, places: await places(), failure } satisfies TakenBack)
   }
 
+  line.hear(FRONT.ring, (memory: SharedArrayBuffer) => {
+    ring = new Uint8Array(memory)
+  })
   line.hear(FRONT.tick, (tick: Tick) => {
     // It builds on what was taken back, of which its thread is about to be told.
     if (isTakingBack || tick.generation !== generation) return
-    const written = appendTogether(appendsOf(tick), { patient: tick.patient }).then(
+    const written = appendTogether(appendsOf(tick, ring), { patient: tick.patient }).then(
       () => line.cast(FRONT.durable, tick.number),
       (error) => void takeBack(error),
     )
@@ -78,14 +81,11 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   }
 }
 
-function appendsOf({ layout, bytes }: Tick): PlacedAppend[] {
+function appendsOf({ layout }: Tick, ring: Uint8Array): PlacedAppend[] {
   const appends: PlacedAppend[] = []
-  let at = 0
   for (let i = 0; i < layout.length; i += LAYOUT_FIELDS) {
-    const [code = 0, partition = 0, after = 0, length = 0] = layout.slice(i, i + LAYOUT_FIELDS)
-    const topic = TOPICS[code] as Topic
-    appends.push({ topic, partition, after, records: recordsOf(new Uint8Array(bytes, at, length)) })
-    at += length
+    const [code = 0, partition = 0, after = 0, at = 0, length = 0] = layout.slice(i, i + LAYOUT_FIELDS)
+    appends.push({ topic: TOPICS[code] as Topic, partition, after, entry: ring.subarray(at, at + length) })
   }
   return appends
 }

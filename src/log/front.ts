@@ -1,5 +1,5 @@
 // The log as a thread sees it whose partitions another thread writes: what is appended to a partition of its own gets its place at
-// once, everything appended in one turn goes over as one tick in one buffer, and the writer tells what has become durable.
+// once, everything appended in one turn goes over as one tick through memory that both see, and the writer tells what has become durable.
 
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
@@ -7,7 +7,7 @@ import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { checkLimits, checkRecords } from './checks.ts'
 import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
-import { entryBytes, openSlab, type Slab } from './slab.ts'
+import { openRing, type Placed, segmentOf } from './ring.ts'
 import { openTail, type Tail } from './tail.ts'
 
 /** Where a partition stands. */
@@ -24,12 +24,10 @@ export interface Tick {
   readonly number: number
   /** Another tick is about to follow that may share its flush. */
   readonly patient: boolean
-  /** Of each entry: topic, partition, the seq it follows, bytes. */
+  /** Of each entry: topic, partition, the seq it follows, where it begins in the ring, bytes. */
   readonly layout: readonly number[]
-  /** The entries as `slab.ts` lays them out, one after the other. */
-  readonly bytes: ArrayBuffer
 }
-export const LAYOUT_FIELDS = 4
+export const LAYOUT_FIELDS = 5
 
 /** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`. */
 export interface TakenBack {
@@ -40,6 +38,7 @@ export interface TakenBack {
 
 /** Names of calls and casts. */
 export const FRONT = {
+  ring: 'log.ring',
   tick: 'log.tick',
   durable: 'log.durable',
   takenBack: 'log.takenBack',
@@ -57,8 +56,6 @@ export interface FrontNeeds {
   readonly generation: number
   /** The partitions this thread alone appends to. */
   readonly own: readonly Place[]
-  readonly tailBytesMax?: number
-  readonly queuedBytesMax?: number
 }
 
 interface Own {
@@ -68,7 +65,8 @@ interface Own {
   last: Seq
   durable: Seq
   tail: Tail
-  readonly slab: Slab
+  /** By segment of the ring: the newest record in it. */
+  readonly newest: number[]
   readonly readers: Set<Reader>
 }
 
@@ -81,31 +79,41 @@ interface Append {
   readonly p: Own
   readonly after: Seq
   readonly last: Seq
-  readonly entry: Uint8Array
+  readonly entry: Placed
   readonly patient: boolean
   readonly resolve: (last: Seq) => void
   readonly reject: (error: Error) => void
 }
 
-const TAIL_BYTES_MAX = 2 * 1024 * 1024
-const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+const kept = ({ seq, bytes }: LogRecord): LogRecord => ({ seq, bytes: Buffer.from(bytes) })
+
+/** What decides reads identifications right behind their append; decisions are read by others, from where they are stored. */
+const TAIL_BYTES_MAX: Partial<Record<Topic, number>> = { identifications: 2 * 1024 * 1024 }
+const tailBytesMax = (topic: Topic): number => TAIL_BYTES_MAX[topic] ?? 0
 
 export function openFrontLog(needs: FrontNeeds): Log {
-  const { line, clock, tailBytesMax = TAIL_BYTES_MAX, queuedBytesMax = QUEUED_BYTES_MAX } = needs
+  const { line, clock } = needs
   const owned = new Map<string, Own>()
   for (const { topic, partition, last } of needs.own) {
     owned.set(`${topic}/${partition}`, {
       name: `${topic}/${partition}`,
       ...{ topic, partition, last, durable: last },
-      ...{ tail: openTail(last, tailBytesMax), slab: openSlab(), readers: new Set() },
+      ...{ tail: openTail(last, tailBytesMax(topic)), newest: [], readers: new Set() },
     })
   }
   let { generation } = needs
   let number = 0
   let gathered: Append[] = []
   let submitted: { readonly number: number; readonly appends: readonly Append[] }[] = []
-  let queuedBytes = 0
   let closed = false
+
+  const ring = openRing((segment) => {
+    for (const p of owned.values()) {
+      const upTo = p.newest[segment]
+      if (upTo !== undefined) p.tail.skip(upTo)
+    }
+  })
+  line.cast(FRONT.ring, ring.memory)
 
   const find = (topic: Topic, partition: number): Own | undefined => {
     if (closed) throw new Unavailable('the log is closed')
@@ -122,19 +130,12 @@ export function openFrontLog(needs: FrontNeeds): Log {
     if (appends.length === 0 || closed) return
     number += 1
     submitted.push({ number, appends })
-    let total = 0
-    for (const { entry } of appends) total += entry.length
-    const bytes = new Uint8Array(total)
     const layout: number[] = []
-    let at = 0
     for (const { p, after, entry } of appends) {
-      layout.push(TOPICS.indexOf(p.topic), p.partition, after, entry.length)
-      bytes.set(entry, at)
-      at += entry.length
+      layout.push(TOPICS.indexOf(p.topic), p.partition, after, entry.at, entry.bytes.length)
     }
     const patient = appends.every((append) => append.patient)
-    const tick: Tick = { generation, number, patient, layout, bytes: bytes.buffer }
-    line.cast(FRONT.tick, tick, [bytes.buffer])
+    line.cast(FRONT.tick, { generation, number, patient, layout } satisfies Tick)
   }
 
   function append(
@@ -147,11 +148,11 @@ export function openFrontLog(needs: FrontNeeds): Log {
     if (expectLast !== undefined && expectLast !== p.last) {
       throw new Conflict(`${p.name} is at ${p.last}, not at ${expectLast}`)
     }
-    if (queuedBytes + entryBytes(records) > queuedBytesMax) throw new Full('too many bytes wait for the disk')
+    const entry = ring.pack(records)
+    if (entry === null) throw new Full('too many bytes wait for the disk')
     const after = p.last
-    const entry = p.slab.pack(records)
-    queuedBytes += entry.bytes.length
     p.last += records.length
+    p.newest[segmentOf(entry.at)] = p.last
     for (const [index, bytes] of entry.records.entries()) {
       const record = { seq: after + 1 + index, bytes }
       p.tail.push(attached[index] === undefined ? record : { ...record, attached: attached[index] })
@@ -159,7 +160,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
     const { last } = p
     const done = new Promise<Seq>((resolve, reject) => {
       if (gathered.length === 0) setImmediate(post)
-      gathered.push({ p, after, last, entry: entry.bytes, patient, resolve, reject })
+      gathered.push({ p, after, last, entry, patient, resolve, reject })
     })
     wake(p, true)
     return done
@@ -170,7 +171,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       const { appends } = must(submitted.shift(), 'a tick')
       for (const { p, last, entry } of appends) {
         p.durable = last
-        queuedBytes -= entry.length
+        ring.giveBack(entry)
       }
       for (const { resolve, last } of appends) resolve(last)
       for (const { p } of appends) wake(p, false)
@@ -184,10 +185,10 @@ export function openFrontLog(needs: FrontNeeds): Log {
     generation = next
     submitted = []
     gathered = []
-    queuedBytes = 0
+    ring.reset()
     for (const { topic, partition, last } of places) {
       const p = must(owned.get(`${topic}/${partition}`), 'an own partition')
-      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax) })
+      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax(topic)), newest: [] })
     }
     for (const { reject } of lost) reject(error)
   })
@@ -214,7 +215,8 @@ export function openFrontLog(needs: FrontNeeds): Log {
       if (upTo > after) {
         if (p.tail.covers(after)) {
           const found = p.tail.take(after, limits, upTo)
-          if (found.length > 0) return found
+          // The ring goes on while they are decided; of those with what they were made of nobody looks at the bytes.
+          if (found.length > 0) return found.map((one) => (one.attached === undefined ? kept(one) : one))
         } else if (p.durable > after) {
           const found = await readFar(p.topic, p.partition, after, { ...limits, submitted: false, waitMsMax: 0 })
           if (found.length > 0) return found

@@ -6,7 +6,7 @@ import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
 import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOf, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
-import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
+import { countOf, entryBytes, openSlab, packInto, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface LmdbLogConfig {
@@ -20,6 +20,8 @@ export interface LmdbLogConfig {
   readonly bytesMax: number
   /** Memory per partition for readers right behind the writer. */
   readonly tailBytesMax?: number
+  /** Topics nobody reads right behind the writer: of these memory keeps nothing. */
+  readonly unread?: readonly Topic[]
   /** Appended bytes that may wait for the disk before appends fail with Full. */
   readonly queuedBytesMax?: number
 }
@@ -42,6 +44,7 @@ interface Partition {
   /** Records up to this seq are gone. */
   floor: Seq
   tail: Tail
+  readonly keepsTail: boolean
   readonly slab: Slab
   trimming: Promise<void>
   readonly readers: Set<Reader>
@@ -101,6 +104,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       number,
       ...counters,
       tail: openTail(counters.last, tailBytesMax),
+      keepsTail: tailBytesMax > 0 && !(config.unread?.includes(topic) ?? false),
       slab: openSlab(),
       trimming: Promise.resolve(),
       readers: new Set(),
@@ -193,33 +197,36 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     }
   }
 
-  /** Checks all, then submits all as one write. */
+  /** Checks all, then submits all as one write. Of an entry that readers may soon want, memory keeps a copy of its own. */
   const appendAll = (appends: readonly PlacedAppend[], patient: boolean): Promise<void> => {
     let bytes = 0
     const lasts = new Map<Partition, Seq>()
-    for (const { topic, partition, after, records } of appends) {
+    for (const { topic, partition, after, entry } of appends) {
       const p = find(topic, partition)
-      checkRecords(records)
-      bytes += diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
+      bytes += diskBytes(KEY_BYTES, entry.length, PAGE_BYTES)
       const last = lasts.get(p) ?? p.last
       if (after !== last) throw new Conflict(`${p.name} is at ${last}, not at ${after}`)
-      lasts.set(p, last + records.length)
+      lasts.set(p, last + countOf(entry))
     }
     const refused = env.refusal(bytes)
     if (refused) throw refused
-    const placed = appends.map(({ topic, partition, records }) => {
+    const placed = appends.map(({ topic, partition, entry }) => {
       const p = find(topic, partition)
       const first = p.last + 1
-      const entry = p.slab.pack(records)
-      p.last += records.length
-      for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
-      return { p, last: p.last, bytes: entry.bytes as Buffer }
+      p.last += countOf(entry)
+      if (p.keepsTail) {
+        const { records } = p.slab.copy(entry)
+        for (const [index, copy] of records.entries()) p.tail.push({ seq: first + index, bytes: copy })
+      } else p.tail.skip(p.last)
+      return { p, last: p.last, entry }
     })
     const durable = env.submit({
       bytes,
       patient,
       apply() {
-        for (const { p, last, bytes } of placed) env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), bytes)
+        for (const { p, last, entry } of placed) {
+          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry)
+        }
       },
       done() {
         for (const { p, last } of placed) p.durable = last
@@ -235,8 +242,11 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const p = find(topic, partition)
       if (opts.basis !== undefined && opts.basis !== basis)
         throw new Conflict('what this append builds on was taken back')
+      checkRecords(records)
       const after = opts.expectLast ?? p.last
-      await appendAll([{ topic, partition, after, records }], opts.patient === true)
+      // Callers may change their bytes once this returns.
+      const entry = packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes
+      await appendAll([{ topic, partition, after, entry }], opts.patient === true)
       return after + records.length
     },
 

@@ -42,7 +42,8 @@ export interface PlacedAppend {
   readonly topic: Topic
   readonly partition: number
   readonly after: Seq
-  readonly records: readonly Uint8Array[]
+  /** The records as `slab.ts` lays them out. Must not change until the append is answered. */
+  readonly entry: Uint8Array
 }
 
 /** A backend with a smaller message limit packs below it; no backend takes a larger record. */
