@@ -120,10 +120,9 @@ export function createAccept(needs: AcceptNeeds): Accept {
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
-  async function store(partition: number, accepted: Accepted): Promise<void> {
-    const { requestId } = accepted.meta
+  async function store(requestId: string, appended: Promise<void>): Promise<void> {
     try {
-      await must(appends[partition], 'a partition').add(accepted, accepted.record.length)
+      await appended
       waiting.stored(requestId)
     } catch {
       const failure = unavailable('The identification could not be stored.')
@@ -171,6 +170,6 @@ export function createAccept(needs: AcceptNeeds): Accept {
     // to be compared with it: it waits for the event of the first.
     if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
     else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
-    return store(partition, accepted)
+    return store(meta.requestId, must(appends[partition], 'a partition').add(accepted, accepted.record.length))
   }
 }
