@@ -99,7 +99,7 @@ async function startRoles(
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
-  const cells = makeCells(config['engine.threads'], partitions)
+  const cells = makeCells(config.shards, partitions)
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
   await insist(() => prepareDeployment({ log: ports.log, kv, partitions, sources }))

@@ -84,7 +84,6 @@ export const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | und
 
 export const engineSettings = (config: Config) => ({
   workers: {
-    threads: config['engine.threads'],
     visitorsMax: config['engine.visitorsMax'],
     stepMsMax: config['engine.stepMsMax'],
     heapMbMax: config['engine.heapMbMax'],

@@ -156,10 +156,10 @@ export const SETTINGS = [
   {
     name: 'engine.threads',
     kind: 'integer',
-    standard: 1,
-    min: 1,
+    standard: 0,
+    min: 0,
     max: 64,
-    sentence: 'Worker threads that decide; partitions are spread over them.',
+    sentence: 'Shards: threads that listen, accept and decide, over which partitions are spread; 0: one for each core.',
   },
   {
     name: 'engine.visitorsMax',

@@ -147,7 +147,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     // From here on in one turn of the event loop: no request may meet a listener without its routes.
     ingress = startIngress({
       ...{ ...needs, http, present, auth: openAuth(directory, clock), parsers: openParsers(), config, ingressId },
-      pendingMax: Math.ceil(config['ingress.pendingMax'] / config['engine.threads']),
+      pendingMax: Math.ceil(config['ingress.pendingMax'] / config.shards),
       atEndOfTurn: setImmediate,
       decisionWaitMs: config['ingress.decisionWaitMs'],
       deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,

@@ -104,7 +104,7 @@ const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending
 
 export function openShards(needs: ShardsNeeds): Shards {
   const { config, partitions, log, kv, bus, clock, logger, cells } = needs
-  const count = config['engine.threads']
+  const count = config.shards
   const isEmbedded = !config.isCluster
   const losses = new Map<string, number>()
   const givenUp = new Map<number, number[]>()
