@@ -8,27 +8,38 @@ export type RandomBytes = (n: number) => Uint8Array
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+const CROCKFORD_CODES = Buffer.from(CROCKFORD, 'latin1')
+/** By code of the character; -1 for what is no digit. */
+const CROCKFORD_DIGITS = Int8Array.from({ length: 128 }, (_, code) => CROCKFORD.indexOf(String.fromCharCode(code)))
+const ULID_CHARS = 26
+const TIME_CHARS = 10
+// Of the ULID that is made now: a text put together of characters would leave all of its beginnings behind.
+const made = Buffer.alloc(ULID_CHARS)
+
 /** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
 export function ulid(atMs: number, random: RandomBytes): string {
-  let text = ''
+  const bytes = random(ULID_CHARS - TIME_CHARS)
   let rest = atMs
-  for (let i = 0; i < 10; i++) {
-    text = CROCKFORD[rest % 32] + text
+  for (let i = TIME_CHARS - 1; i >= 0; i--) {
+    made[i] = CROCKFORD_CODES[rest % 32] as number
     rest = Math.floor(rest / 32)
   }
-  const bytes = random(16)
-  for (let i = 0; i < 16; i++) text += CROCKFORD[(bytes[i] as number) & 31]
-  return text
+  for (let i = TIME_CHARS; i < ULID_CHARS; i++) {
+    made[i] = CROCKFORD_CODES[(bytes[i - TIME_CHARS] as number) & 31] as number
+  }
+  return made.toString('latin1')
 }
 
 /** Milliseconds inside a ULID, or null when it is not one. */
-export function ulidTime(text: string): number | null {
-  if (text.length !== 26) return null
+export const ulidTime = (text: string): number | null => timeAt(text, 0)
+
+function timeAt(text: string, start: number): number | null {
+  if (text.length !== start + ULID_CHARS) return null
   let ms = 0
-  for (let i = 0; i < 26; i++) {
-    const digit = CROCKFORD.indexOf(text[i] as string)
+  for (let i = 0; i < ULID_CHARS; i++) {
+    const digit = CROCKFORD_DIGITS[text.charCodeAt(start + i)] ?? -1
     if (digit < 0) return null
-    if (i < 10) ms = ms * 32 + digit
+    if (i < TIME_CHARS) ms = ms * 32 + digit
   }
   return ms < 2 ** 48 ? ms : null
 }
@@ -47,7 +58,7 @@ export function base62(chars: number, random: RandomBytes): string {
 export const makeRequestId = (atMs: number, random: RandomBytes): string => `req_${ulid(atMs, random)}`
 
 /** The event's millisecond, or null when the text is no request id. */
-export const requestTime = (id: string): number | null => (id.startsWith('req_') ? ulidTime(id.slice(4)) : null)
+export const requestTime = (id: string): number | null => (id.startsWith('req_') ? timeAt(id, 'req_'.length) : null)
 
 const VISITOR = /^pv_[0-9A-Za-z]{20}$/
 export const isVisitorId = (id: string): boolean => VISITOR.test(id)

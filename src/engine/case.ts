@@ -2,7 +2,6 @@
 
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import { hash53, requestTime } from '../domain/ids.ts'
-import { decodeUtf8 } from '../http/utf8.ts'
 import { type Attributes, readAttributes } from '../identity/attributes.ts'
 import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
@@ -46,6 +45,7 @@ export interface Case {
   readonly counts: Counts
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 const BACKSLASH = 92
 
@@ -69,9 +69,7 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
   const decoded = decodedOf(frame)
   if (decoded !== null) return caseOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
   const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  const text = decodeUtf8(bytes)
-  if (text === null) throw new Error('the body is no UTF-8')
-  return caseOf(frame.seq, meta, JSON.parse(text) as IdentifyBody, bytes, parsers, locate)
+  return caseOf(frame.seq, meta, JSON.parse(utf8.decode(bytes)) as IdentifyBody, bytes, parsers, locate)
 }
 
 /** The same of what is decoded: `parsed` is what JSON.parse makes of `bytes`. */

@@ -57,6 +57,14 @@ export function itemOf(c: Case, event: StoredEvent, rowBytes: number, outcome: O
   return item
 }
 
+const NO_KEYS: readonly string[] = []
+
+/** Those of `keys` that are not among `others`: mostly none. */
+export function keysBeside(keys: readonly string[], others: readonly string[]): readonly string[] {
+  for (const key of keys) if (!others.includes(key)) return keys.filter((one) => !others.includes(one))
+  return NO_KEYS
+}
+
 /** The lines of an event that is adopted, which may have been written already: each is known by request, rule and place. */
 export const ruleLogsOf = ({ requestId, logs = [] }: DecidedItem): RuleLog[] =>
   logs.map((line) => ({ requestId, ...line }))

@@ -25,7 +25,7 @@ import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Checkpoint, Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
-import { itemOf } from './items.ts'
+import { itemOf, keysBeside } from './items.ts'
 import { type JudgeNeeds, judge } from './judge.ts'
 import { createKin, KIN, type StoredKin } from './kin.ts'
 import { createLookup, isOrder, type Opened } from './lookup.ts'
@@ -78,14 +78,6 @@ export interface PartitionNeeds {
 const knowNothing = (): AddressFacts => NO_FACTS
 
 const NO_STATE = new Uint8Array(0)
-const NO_KEYS: readonly string[] = []
-const NOTHING_HELD = { survivor: null, parted: [], former: [] }
-
-/** Those of `keys` that are not among `others`: mostly none. */
-function keysBeside(keys: readonly string[], others: readonly string[]): readonly string[] {
-  for (const key of keys) if (!others.includes(key)) return keys.filter((one) => !others.includes(one))
-  return NO_KEYS
-}
 
 export function createPartition(needs: PartitionNeeds): Partition {
   const { partition, partitions, random } = needs
@@ -236,8 +228,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
         effectsSkipped += judged.effectsSkipped
         const { held: before, counters, keys } = judged
         indexed = before === null ? keys : keysBeside(keys, before.keys)
-        const { survivor, parted, former } = before ?? NOTHING_HELD
-        const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
+        const { survivor = null, parted = [], former = [] } = before ?? {}
+        const earlier = before === null ? [] : earlierKeysWith(before, keys)
         // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
         if (earlier.length > 0) left = tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
         const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
@@ -257,17 +249,8 @@ export function createPartition(needs: PartitionNeeds): Partition {
         indexed = []
         left = []
       }
-      const rowBytes = pack.addRow(event, partition, c.seq)
-      const item = itemOf(c, event, rowBytes, {
-        visitorId,
-        state: held,
-        indexed,
-        left,
-        effects,
-        lesson,
-        counted,
-        lines,
-      })
+      const size = pack.addRow(event, partition, c.seq)
+      const item = itemOf(c, event, size, { visitorId, state: held, indexed, left, effects, lesson, counted, lines })
       for (const line of lines) logs.push({ requestId: meta.requestId, ...line })
       apply(item)
       pack.add(item)

@@ -39,3 +39,6 @@ export function unpackVelocity(packed: readonly number[]): Velocity | null {
     VELOCITY_NAMES.map((name, i) => [name, (packed[i] ?? 0) === 0 ? null : (packed[i] as number) - 1]),
   ) as Velocity
 }
+
+/** Float32 in the table: four decimals are what a coordinate of a city is worth. */
+export const degrees = (x: number): number => Math.round(x * 10_000) / 10_000

@@ -205,19 +205,11 @@ const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
   [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
 ])
 
-/** Throws on bytes that are no such record. */
-export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
-  const headerBytes = headerBytesOf(bytes)
-  const [format, from, to, packed, command] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
-    number,
-    number,
-    number,
-    PackedItem[],
-    unknown,
-  ]
-  const ofCommand = COMMANDS.get(format)
-  if (ofCommand === undefined) throw new Error(`events record format ${format} is not known to this build`)
-  const items = packed.map((i) => ({
+type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
+
+function itemOf(i: PackedItem): DecidedItem {
+  // One object of one shape, filled in two steps: copying members costs more than all else here.
+  const item: Draft = {
     seq: i[0],
     requestId: i[1],
     workspace: i[2],
@@ -232,12 +224,28 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     keyKind: i[11],
     replyTo: i[12],
     rowBytes: i[13],
-    ...(i[14] == null ? {} : { effects: i[14] }),
-    ...(i[15] == null ? {} : { lesson: i[15] }),
-    ...(i[16] == null ? {} : { counted: i[16] }),
-    ...(i[17] == null ? {} : { logs: i[17] }),
-    ...(i[18] == null ? {} : { left: i[18] }),
-  }))
+  }
+  if (i[14] != null) item.effects = i[14]
+  if (i[15] != null) item.lesson = i[15]
+  if (i[16] != null) item.counted = i[16]
+  if (i[17] != null) item.logs = i[17]
+  if (i[18] != null) item.left = i[18]
+  return item
+}
+
+/** Throws on bytes that are no such record. */
+export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
+  const headerBytes = headerBytesOf(bytes)
+  const [format, from, to, packed, command] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
+    number,
+    number,
+    number,
+    PackedItem[],
+    unknown,
+  ]
+  const ofCommand = COMMANDS.get(format)
+  if (ofCommand === undefined) throw new Error(`events record format ${format} is not known to this build`)
+  const items = packed.map(itemOf)
   return { from, to, items, ...ofCommand(command), rows: bytes.subarray(4 + headerBytes) }
 }
 

@@ -1,13 +1,13 @@
 // The row format: StoredEvent ⇄ one JSONCompactEachRow line of the `events` table. The log carries these lines, the sink
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
-import type { ChallengeType, Env, IdentityMethod, RuleMatch, StoredEvent, Verdict } from '../domain/event.ts'
+import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
 import { SIGNAL_NAMES } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { tagText, unpackVelocity, writeVelocity } from './cells.ts'
-import { unpackDetail, writeDetail } from './detail.ts'
-import { cutLines, linesEnd, lineText, put, putCell, putCount, putText, putWithin } from './lines.ts'
-import { urlParts } from './url.ts'
+import { degrees, unpackVelocity } from './cells.ts'
+import { unpackDetail } from './detail.ts'
+import { cutLines, linesEnd, lineText } from './lines.ts'
+import { writeRow } from './write-row.ts'
 
 export const EVENTS_TABLE = 'events'
 
@@ -88,8 +88,6 @@ export const COLUMNS = [
   'log_seq',
 ] as const
 
-const scaled = (x: number, by: number): number => Math.round(x * by)
-
 /** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
 export function toRow(e: StoredEvent, logPartition: number, logSeq: number): string {
   const from = linesEnd()
@@ -103,113 +101,8 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
 export const toCells = (e: StoredEvent, logPartition: number, logSeq: number): Cell[] =>
   JSON.parse(toRow(e, logPartition, logSeq)) as Cell[]
 
-const putMaybe = (text: string | null): void => putCell(text === null ? '' : text)
-
-const putFlag = (flag: boolean): void => put(flag ? ',true' : ',false')
-
-function putList(texts: readonly string[]): void {
-  put(',[')
-  for (let i = 0; i < texts.length; i++) {
-    if (i > 0) put(',')
-    putText(texts[i] as string)
-  }
-  put(']')
-}
-
-/** One after the other in the order of COLUMNS, and a newline. */
-export function writeRow(e: StoredEvent, logPartition: number, logSeq: number): void {
-  const { device, signals, scores, ip, matchedRule, matchedRules } = e
-  put('[')
-  putText(e.workspace)
-  putCell(e.env)
-  putCount(e.timestamp)
-  putCell(e.requestId)
-  putCell(e.visitorId)
-  putFlag(e.visitorFound)
-  putCount(e.firstSeenAt)
-  putCount(e.lastSeenAt)
-  putCount(scaled(e.confidence, 10_000))
-  putCell(device.platform)
-  putMaybe(device.osVersion)
-  putCell(device.browser)
-  putMaybe(device.browserVersion)
-  putMaybe(device.gpu)
-  putCell(device.type)
-  putMaybe(device.model)
-  putMaybe(device.appVersion)
-  putMaybe(device.language)
-  putMaybe(device.timezone)
-  putCount(device.screen === null ? 0 : device.screen.w)
-  putCount(device.screen === null ? 0 : device.screen.h)
-  putFlag(signals.bot.state === 'detected')
-  putFlag(signals.vpn.state === 'detected')
-  putFlag(signals.incognito.state === 'detected')
-  putFlag(signals.tampered.state === 'detected')
-  putFlag(signals.emulator.state === 'detected')
-  putFlag(signals.proxy.state === 'detected')
-  putFlag(signals.tor.state === 'detected')
-  putFlag(signals.rootedDevice.state === 'detected')
-  putFlag(signals.clonedApp.state === 'detected')
-  putMaybe(signals.vpnProvider)
-  putMaybe(signals.botType)
-  putCount(scaled(scores.abuse, 10_000))
-  putCount(scaled(scores.ato, 10_000))
-  putCount(scaled(scores.bot, 10_000))
-  putCount(scaled(scores.suspect, 100))
-  putCell(ip.address)
-  putMaybe(ip.city)
-  putMaybe(ip.region)
-  putMaybe(ip.country)
-  putFlag(ip.lat !== null && ip.lng !== null)
-  putCount(degrees(ip.lat ?? 0))
-  putCount(degrees(ip.lng ?? 0))
-  putMaybe(ip.timezone)
-  putCount(ip.asn ?? 0)
-  putMaybe(ip.asnName)
-  putFlag(ip.datacenter)
-  putFlag(ip.blocklisted)
-  putList(ip.blocklists)
-  putCell(e.verdict ?? 'none')
-  putMaybe(e.challengeType)
-  putCell(matchedRule === null ? '' : matchedRule.id)
-  putCell(matchedRule === null ? '' : matchedRule.name)
-  putCount(matchedRule === null ? 0 : matchedRule.priority)
-  put(',[')
-  for (let i = 0; i < matchedRules.length; i++) {
-    if (i > 0) put(',')
-    putText((matchedRules[i] as RuleMatch).id)
-  }
-  put(']')
-  putCount(e.rulesRevision)
-  putMaybe(e.linkedId)
-  putMaybe(e.email)
-  putCell(e.label ?? 'none')
-  put(',"')
-  putWithin(tagText(e.tag))
-  put('"')
-  putMaybe(e.url)
-  const { host, path } = urlParts(e.url)
-  putMaybe(host)
-  putMaybe(path)
-  putCount(e.visitor.totalVisits)
-  putCount(e.visitor.linkedAccounts)
-  putCell(e.identity.method)
-  putCount(e.identity.anonymitySet)
-  putCount(e.identity.candidates)
-  writeVelocity(e.velocity)
-  putMaybe(e.evaluationError)
-  put(',"')
-  writeDetail(e)
-  put('"')
-  putCount(logPartition)
-  putCount(logSeq)
-  put(']\n')
-}
-
 export type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
-/** Float32 in the table: four decimals are what a coordinate of a city is worth. */
-const degrees = (x: number): number => Math.round(x * 10_000) / 10_000
 
 /** One row as an array in the order of COLUMNS. */
 export function fromRow(cells: readonly Cell[]): StoredEvent {

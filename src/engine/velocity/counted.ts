@@ -71,7 +71,11 @@ export function unflatten(flat: Float64Array): (Counted | Departure)[] {
     }
     const number = (place: number) => flat[i + place] as number
     all.push({
-      ...{ at: number(0), ipKey: number(1), linkedKey: number(2), visitor: number(3), ip: number(4) },
+      at: number(0),
+      ipKey: number(1),
+      linkedKey: number(2),
+      visitor: number(3),
+      ip: number(4),
       lat: orNull(flat[i + 5]),
       lng: orNull(flat[i + 6]),
     })

@@ -48,7 +48,8 @@ export const countsOf = (
   ip: string,
   linkedId: string | null,
 ): Counts => ({
-  ...{ at, acceptedAt },
+  at,
+  acceptedAt,
   ip: hashSeen(ip),
   ipKey: ipKey(tenant, ip),
   linkedKey: linkedId === null ? 0 : linkedKey(tenant, linkedId),
