@@ -247,7 +247,7 @@ t.test('what a worker loads is followed to the end', async (t) => {
     'records/b.ts': `const kv = await import('../kv/lmdb.ts')`,
     'kv/lmdb.ts': '',
   }
-  t.match(entriesOf(files), [/decide\.worker\.ts → engine\/a\.ts → records\/b\.ts → kv\/lmdb\.ts/])
+  t.match(entriesOf(files), [/read\.worker\.ts → engine\/a\.ts → records\/b\.ts → kv\/lmdb\.ts/])
   t.match(entriesOf({ 'engine/d.worker.ts': `import '../http/server.ts'` }), [/loads http/])
   t.match(entriesOf({ 'clickhouse/c.child.ts': `import './open.ts'` }), [/loads clickhouse\/open/])
 })

@@ -39,7 +39,7 @@ export interface AnswerStep {
   readonly headers: readonly string[]
   readonly body: string | Uint8Array | null
   /** `write`: more follows. `endWithoutBody`: nothing is said of a length. `drop`: the connection is closed instead. */
-  readonly then: 'write' | 'end' | 'endWithoutBody' | 'drop'
+  readonly act: 'write' | 'end' | 'endWithoutBody' | 'drop'
   readonly closes: boolean
   /** What the client is told of a body that is not sent, as `endWithoutBody` of the server takes it. */
   readonly reportedBytes: number | undefined
@@ -64,24 +64,24 @@ export function openForward(line: Line): Serve {
     untaken.delete(id)
   }
 
-  function write(raw: RawResponse, { id, status, headers, body, then, closes, reportedBytes }: AnswerStep): void {
+  function write(raw: RawResponse, { id, status, headers, body, act, closes, reportedBytes }: AnswerStep): void {
     if (status !== null) raw.writeStatus(status)
     for (let i = 0; i < headers.length; i += 2) raw.writeHeader(headers[i] as string, headers[i + 1] as string)
-    if (then === 'write') {
+    if (act === 'write') {
       const bytes = body?.length ?? 0
       if (raw.write(body ?? '')) line.cast(FORWARD.taken, { id, bytes })
       else untaken.set(id, (untaken.get(id) ?? 0) + bytes)
       return
     }
     forget(id)
-    if (then === 'end') raw.end(body ?? '', closes)
+    if (act === 'end') raw.end(body ?? '', closes)
     else raw.endWithoutBody(reportedBytes, closes)
   }
 
   line.hear(FORWARD.answer, (step: AnswerStep) => {
     const raw = sockets.get(step.id)
     if (raw === undefined) return
-    if (step.then === 'drop') {
+    if (step.act === 'drop') {
       forget(step.id)
       raw.close()
     } else raw.cork(() => write(raw, step))

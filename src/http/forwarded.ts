@@ -24,11 +24,11 @@ function openRemote(line: Line, { id, address }: ForwardedRequest, forget: () =>
   let onAborted: (() => void) | null = null
   let onWritable: ((offset: number) => boolean) | null = null
 
-  function send(step: Pick<AnswerStep, 'body' | 'then'> & Partial<AnswerStep>): void {
+  function send(step: Pick<AnswerStep, 'body' | 'act'> & Partial<AnswerStep>): void {
     line.cast(FORWARD.answer, { id, status, headers, closes: false, reportedBytes: undefined, ...step })
     status = null
     headers = []
-    if (step.then !== 'write') forget()
+    if (step.act !== 'write') forget()
   }
 
   const raw = {
@@ -42,19 +42,19 @@ function openRemote(line: Line, { id, address }: ForwardedRequest, forget: () =>
     },
     write(body: string | Uint8Array) {
       untakenBytes += body.length
-      send({ body, then: 'write' })
+      send({ body, act: 'write' })
       return untakenBytes < UNTAKEN_BYTES_MAX
     },
     end(body: string | Uint8Array = '', closes = false) {
-      send({ body, then: 'end', closes })
+      send({ body, act: 'end', closes })
       return raw
     },
     endWithoutBody(reportedBytes?: number, closes = false) {
-      send({ body: null, then: 'endWithoutBody', closes, reportedBytes })
+      send({ body: null, act: 'endWithoutBody', closes, reportedBytes })
       return raw
     },
     close() {
-      send({ body: null, then: 'drop' })
+      send({ body: null, act: 'drop' })
       onAborted?.()
       return raw
     },
