@@ -5,7 +5,7 @@ import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
-import { openAsk } from './bus/ask.ts'
+
 import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
@@ -16,7 +16,7 @@ import { makeObjectId } from './domain/ids.ts'
 import { isNative } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
 import type { IpData } from './ipintel/addresses.ts'
-import { type IpFeed, openIpFeed } from './ipintel/feed.ts'
+
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { Unavailable } from './lib/failures.ts'
@@ -34,7 +34,7 @@ import { type KeyDirectory, openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
-import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
+import { INGRESS_GROUP } from './records/sighting.ts'
 import {
   eventsDaysOf,
   httpSettings,
@@ -45,7 +45,9 @@ import {
   outgoingSettings,
   webhookIps,
 } from './role-settings.ts'
-import { makeCells, openShards, type Shards } from './shards/shards.ts'
+import { openIpData } from './shards/ip-data.ts'
+import { makeCells, makeCounts, openShards, type Shards } from './shards/shards.ts'
+import { openProcessSight } from './shards/sight.ts'
 import { openSinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
@@ -100,6 +102,7 @@ async function startRoles(
   const processId = makeObjectId('prc', random)
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
   const cells = makeCells(config.shards, partitions)
+  const counts = makeCounts()
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
   await insist(() => prepareDeployment({ log: ports.log, kv, partitions, sources }))
@@ -120,7 +123,6 @@ async function startRoles(
   let draining = false
   let capacity: Capacity | null = null
   let originals: ReturnType<typeof openEventReads> | null = null
-  const held = new Set<number>()
 
   function startShards(): Shards {
     const reads = () => {
@@ -128,41 +130,22 @@ async function startRoles(
       return originals
     }
     const started = openShards({
-      ...{ config, deployment, partitions, log: ports.log, kv, bus, limits, clock, logger, processId, cells },
+      ...{ config, deployment, partitions, log: ports.log, kv, bus, limits, clock, logger, processId, cells, counts },
       ...{ sealsSecrets: sealer !== null, ipData: () => ip?.current() ?? NO_IP_DATA },
       ...{ refusal: () => capacity?.refusal() ?? null, serve: passedOn.serve },
       calls: {
         findEvent: (workspace, env, requestId) => reads().byId(workspace, env, requestId),
         fateOf: (workspace, env, requestId) => reads().fateOf(workspace, env, requestId),
       },
-      onLost: (error) => logger.error({ error }, 'a shard was lost and is started again'),
     })
     lifetime.onClose(() => started.close())
     return started
   }
 
-  async function openIpData(): Promise<IpFeed> {
-    const feed = await openIpFeed({
-      ...{ ...ipSettings(config), clock },
-      report: {
-        swapped(source, entries, tookMs) {
-          logger.info({ source, entries, tookMs: Math.round(tookMs) }, 'IP data loaded')
-        },
-        removed: (source) => logger.warn({ source }, 'IP data is gone'),
-        failed(source, reason) {
-          metrics.ipSourceFailures.inc({ source })
-          logger.warn({ source, reason }, 'IP data could not be loaded')
-        },
-      },
-    })
-    lifetime.onClose(() => feed.stop())
-    return feed
-  }
-
   const { perHost, ...httpRest } = httpSettings(config)
   const { listen, dispatch } = openListeners({
     ...{ clock, random, logger, metrics, ...httpRest },
-    ...{ inFlightCell: cells.inFlight, perHost: { ...perHost, cells: cells.hosts } },
+    ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
   })
   const keyFile = masterKeyFile(config)
   const makes = roles.has('api') || roles.has('dispatcher')
@@ -179,7 +162,9 @@ async function startRoles(
   const partitionNames = Array.from({ length: partitions }, (_, partition) => String(partition))
   const listensInShards = roles.has('ingress')
   const passedOn = dispatch()
-  const ip = roles.has('engine') ? await openIpData() : null
+  const ip = roles.has('engine')
+    ? await openIpData({ settings: { ...ipSettings(config), clock }, logger, metrics, lifetime })
+    : null
   const shards = roles.has('engine') || roles.has('ingress') ? startShards() : null
   const log = shards?.log ?? ports.log
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics }
@@ -209,17 +194,12 @@ async function startRoles(
     })
     // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
     const works = [shards.run, runSink]
-    own('engine', partitionNames, async (name, signal) => {
-      held.add(Number(name))
-      try {
-        await together(
-          signal,
-          works.map((work) => (ending) => work(Number(name), ending)),
-        )
-      } finally {
-        held.delete(Number(name))
-      }
-    })
+    own('engine', partitionNames, (name, signal) =>
+      together(
+        signal,
+        works.map((work) => (ending) => work(Number(name), ending)),
+      ),
+    )
   }
   const jobs = { ...needs, clickhouse, partitions, ...jobSettings(config) }
   if (roles.has('jobs')) startJobs({ ...jobs, own: (names, hold) => own('jobs', names, hold) })
@@ -252,33 +232,11 @@ async function startRoles(
   capacity = watched
   lifetime.onClose(() => watched.stop())
 
-  const nothing = { place: null, pending: false, original: null, covers: [] }
-  const glimpse = async (scope: string, requestId: string): Promise<Glimpse> => ({
-    from: processId,
-    ...((await shards?.glimpse(scope, requestId)) ?? nothing),
-  })
-  const sight = isCluster
-    ? sightOfAll()
-    : async (scope: string, requestId: string) => combine(requestId, [await glimpse(scope, requestId)], [], partitions)
-
-  /** Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide. */
-  function takingOver(): string | null {
-    const caughtUp = new Set(shards?.status().flatMap((status) => status.caughtUp))
-    return isCluster || [...held].every((one) => caughtUp.has(one)) ? null : 'partitions are being taken over'
-  }
-  const problemOfShards = () => shards?.status().find(({ problem }) => problem !== null)?.problem ?? null
+  const sight = openProcessSight({ ...needs, shards, processId, isCluster, partitions })
+  if (isCluster && roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
 
   async function reloadKeys(directory: KeyDirectory): Promise<void> {
     await Promise.all([directory.reload(), listensInShards ? shards?.reloadKeys() : null])
-  }
-
-  function sightOfAll(): Sight {
-    const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
-    const ask = openAsk({ bus, clock, id: processId, onError })
-    lifetime.onClose(() => ask.close())
-    serveSight(ask, glimpse)
-    if (roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
-    return openSight(ask, kv, partitions)
   }
 
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
@@ -315,7 +273,8 @@ async function startRoles(
       log: roles.has('ingress') ? watched.log() : null,
       kv: roles.has('ingress') ? watched.kv() : null,
       keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
-      engine: problemOfShards() ?? takingOver(),
+      // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
+      engine: shards?.problem() ?? (!isCluster && shards?.isTakingOver() ? 'partitions are being taken over' : null),
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({

@@ -3,6 +3,7 @@
 
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
+import { type Counts, newCounts } from '../lib/counts.ts'
 import { assert, must } from '../lib/must.ts'
 import { MethodNotAllowed, RouteUnknown } from './errors.ts'
 import { openExchanges } from './exchange.ts'
@@ -19,7 +20,7 @@ export interface DispatchConfig {
   /** Requests being served at once; more are refused. The server does not tell idle connections, so they are not counted. */
   readonly inFlightMax: number
   /** Where all threads of the process count them. Default: this dispatch counts its own. */
-  readonly inFlightCell?: Int32Array
+  readonly inFlightCounts?: Counts
   /** Default: no bound. */
   readonly perHost?: HostsConfig
   readonly clock: Clock
@@ -75,7 +76,7 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     observe: config.observe,
     headersBytesMax: config.headersBytesMax ?? 16_384,
     inFlightMax: config.inFlightMax,
-    inFlightCell: config.inFlightCell ?? new Int32Array(1),
+    inFlightCounts: config.inFlightCounts ?? newCounts(1),
     perHost: config.perHost ?? { max: 0, hostOf: () => null },
   })
   const router = openRouter<Route>()

@@ -1,6 +1,7 @@
 // One request from its headers to its single answer: guard, deadline, refusals, body, handler. Every route runs in here.
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
+import { type Counts, count } from '../lib/counts.ts'
 import { openBody, openBodyCopier } from './body.ts'
 import { openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
@@ -20,7 +21,7 @@ export interface ExchangeConfig {
   readonly headersBytesMax: number
   readonly inFlightMax: number
   /** Counts what all dispatches that share it have in flight. */
-  readonly inFlightCell: Int32Array
+  readonly inFlightCounts: Counts
   readonly perHost: HostsConfig
 }
 
@@ -33,7 +34,7 @@ const STALL_MS = 30_000
 const CLIENT_LEFT = 499
 
 export function openExchanges(config: ExchangeConfig) {
-  const { clock, log, presenter, observe, inFlightMax, inFlightCell } = config
+  const { clock, log, presenter, observe, inFlightMax, inFlightCounts } = config
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
   const hosts = openHosts(config.perHost)
@@ -57,7 +58,7 @@ export function openExchanges(config: ExchangeConfig) {
     const scanned = scanner.scan(rawRequest, route.wanted)
     const x = newExchange({ raw, rawRequest, route, scanned, method, path, params, startedMs, expire })
     inFlight++
-    const inFlightOfAll = Atomics.add(inFlightCell, 0, 1) + 1
+    const inFlightOfAll = count(inFlightCounts, 0, 1) + 1
     raw.onAborted(() => leave(x))
     if (scanned.fault !== null) refuseUnread(x, '(framing)', scanned.fault)
     else if (inFlightOfAll > inFlightMax)
@@ -244,7 +245,7 @@ export function openExchanges(config: ExchangeConfig) {
     x.reader = null
     removeDeadline(x)
     inFlight--
-    Atomics.sub(inFlightCell, 0, 1)
+    count(inFlightCounts, 0, -1)
     if (x.host !== null) hosts.leave(x.host)
     if (inFlight === 0 && whenIdle !== null) whenIdle()
     try {

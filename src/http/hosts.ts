@@ -1,12 +1,14 @@
 // How many connections of one host have a request under way, so that no host keeps all others out.
 
+import { type Counts, count, newCounts } from '../lib/counts.ts'
+
 export interface HostsConfig {
   /** Requests under way from one host, each on a connection of its own; more are refused. */
   readonly max: number
   /** What counts as one host with this address; null: it is not counted. */
   readonly hostOf: (address: string) => string | null
   /** Where all threads of the process count, of `HOST_CELLS`. Default: this thread alone. */
-  readonly cells?: Int32Array
+  readonly counts?: Counts
 }
 
 const ROWS = 3
@@ -42,7 +44,7 @@ function cellsOf(name: string): number[] {
   return cells
 }
 
-export function openHosts({ max, hostOf, cells = new Int32Array(HOST_CELLS) }: HostsConfig): Hosts {
+export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: HostsConfig): Hosts {
   const hosts = new Map<string, Host>()
   const uncounted: Host = { cells: [], underWay: 0 }
   let roomUpTo = IDLE_MAX
@@ -55,7 +57,7 @@ export function openHosts({ max, hostOf, cells = new Int32Array(HOST_CELLS) }: H
 
   function leave(host: Host): void {
     host.underWay--
-    for (const cell of host.cells) Atomics.sub(cells, cell, 1)
+    for (const cell of host.cells) count(counts, cell, -1)
   }
 
   return {
@@ -69,7 +71,7 @@ export function openHosts({ max, hostOf, cells = new Int32Array(HOST_CELLS) }: H
       }
       if (host === uncounted) return host
       let before = Number.POSITIVE_INFINITY
-      for (const cell of host.cells) before = Math.min(before, Atomics.add(cells, cell, 1))
+      for (const cell of host.cells) before = Math.min(before, count(counts, cell, 1))
       host.underWay++
       if (before < max) return host
       leave(host)

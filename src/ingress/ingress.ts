@@ -46,7 +46,7 @@ const OVERDUE_MAX = 100
 
 export function startIngress(needs: IngressNeeds): Ingress {
   const { bus, clock } = needs
-  const waiting = createWaiting(needs.decisionWaitMs, clock.monotonic)
+  const waiting = createWaiting(needs.decisionWaitMs, clock.monotonic, needs.pendingCounts)
   const takeIngress = openIngressRates(needs.limits, {
     perIp: needs.config['ingress.perIpPerSecondMax'],
     perWorkspace: needs.config['ingress.perWorkspacePerSecondMax'],

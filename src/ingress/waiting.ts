@@ -3,6 +3,7 @@
 
 import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import { type Counts, count } from '../lib/counts.ts'
 import type { Original } from '../records/sighting.ts'
 
 export interface Waiting {
@@ -72,9 +73,12 @@ interface Pending {
   waiters: Waiter[]
 }
 
+/** The one cell of these counts. */
+export const PENDING = 0
 const ORIGINALS_MAX = 10_000
 
-export function createWaiting(waitMs: number, monotonic: () => number): Waiting {
+/** `counts`: where all threads count what is pending. */
+export function createWaiting(waitMs: number, monotonic: () => number, counts: Counts): Waiting {
   const pending = new Map<string, Pending>()
   const nonces = new Map<string, string>()
   const originals = new Map<string, string>()
@@ -92,6 +96,7 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
     const entry = pending.get(requestId)
     if (entry === undefined) return undefined
     pending.delete(requestId)
+    count(counts, PENDING, -1)
     if (entry.nonce !== null) nonces.delete(entry.nonce)
     return entry
   }
@@ -107,6 +112,7 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
     open(requestId, nonce, first, decided, expired) {
       const waiters = [waiter(requestId, decided, expired, false)]
       pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
+      count(counts, PENDING, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
     },
     stored(requestId) {

@@ -1,8 +1,8 @@
 // One LMDB environment with group commit: writes of many callers share one transaction, and one transaction is in
 // flight at a time, so that a failed one takes nothing with it but itself and what waited behind it.
 import { join } from 'node:path'
-import { markAsUntransferable } from 'node:worker_threads'
 import type { RootDatabase } from 'lmdb'
+import { openArena } from './arena.ts'
 import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
@@ -74,7 +74,6 @@ interface Waiting {
 }
 
 const GROUP_BYTES_MAX = 16 * 1024 * 1024
-const ARENA_BYTES = 1024 * 1024
 const ARENA_BYTES_MAX = 2 * GROUP_BYTES_MAX
 const PATIENCE_MS = 10
 /** A value that fills more of a page than this gets pages of its own. */
@@ -113,28 +112,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   let writing: string[] = []
   let noted: Set<string> | null = null
 
-  /** Values of the transaction in flight, which lmdb reads from a thread of its own: one piece of memory for one after the other. */
-  let arena = allocate(ARENA_BYTES)
-  let arenaUsed = 0
-
-  const copyOf = (value: Uint8Array): Buffer => {
-    const { length } = value
-    if (arenaUsed + length > arena.length) {
-      // The former one stays until the transaction is over: what was put points into it.
-      const isLarge = length > ARENA_BYTES_MAX / 4
-      const larger = allocate(isLarge ? length : Math.min(ARENA_BYTES_MAX, Math.max(2 * arena.length, length)))
-      if (isLarge) {
-        larger.set(value)
-        return larger
-      }
-      arena = larger
-      arenaUsed = 0
-    }
-    const copy = arena.subarray(arenaUsed, arenaUsed + length)
-    copy.set(value)
-    arenaUsed += length
-    return copy
-  }
+  const arena = openArena(ARENA_BYTES_MAX)
 
   const schedule = () => {
     if (scheduled || committing || held || waiting.length === 0) return
@@ -159,7 +137,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     urgent = waiting.some(({ write }) => write.patient !== true)
     const written: Waiting[] = []
     committing = true
-    arenaUsed = 0
+    arena.reset()
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
     if (!leavesReserve(config.path, bytes)) {
       refuse(group, new Full('the disk is almost full'))
@@ -285,7 +263,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     },
     put(key, value) {
       if (noted !== null) writing.push(key.toString('latin1'))
-      void db.put(key, copyOf(value))
+      void db.put(key, arena.copyOf(value))
     },
     remove(key) {
       if (noted !== null) writing.push(key.toString('latin1'))
@@ -324,12 +302,6 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       await db.close()
     },
   }
-}
-
-function allocate(bytes: number): Buffer {
-  const buffer = Buffer.allocUnsafeSlow(bytes)
-  markAsUntransferable(buffer.buffer)
-  return buffer
 }
 
 function takeGroup(waiting: Waiting[]): Waiting[] {

@@ -7,6 +7,7 @@ import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { checkLimits, checkRecords } from './checks.ts'
 import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { openReaders, type Readers } from './readers.ts'
 import { openRing, type Placed, segmentOf } from './ring.ts'
 import { openTail, type Tail } from './tail.ts'
 
@@ -67,12 +68,7 @@ interface Own {
   tail: Tail
   /** By segment of the ring: the newest record in it. */
   readonly newest: number[]
-  readonly readers: Set<Reader>
-}
-
-interface Reader {
-  readonly submitted: boolean
-  readonly wake: () => void
+  readonly readers: Readers
 }
 
 interface Append {
@@ -98,7 +94,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
     owned.set(`${topic}/${partition}`, {
       name: `${topic}/${partition}`,
       ...{ topic, partition, last, durable: last },
-      ...{ tail: openTail(last, tailBytesMax(topic)), newest: [], readers: new Set() },
+      ...{ tail: openTail(last, tailBytesMax(topic)), newest: [], readers: openReaders(clock) },
     })
   }
   let { generation } = needs
@@ -118,10 +114,6 @@ export function openFrontLog(needs: FrontNeeds): Log {
   const find = (topic: Topic, partition: number): Own | undefined => {
     if (closed) throw new Unavailable('the log is closed')
     return owned.get(`${topic}/${partition}`)
-  }
-
-  function wake(p: Own, isSubmitted: boolean): void {
-    for (const reader of p.readers) if (reader.submitted === isSubmitted) reader.wake()
   }
 
   function post(): void {
@@ -162,7 +154,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       if (gathered.length === 0) setImmediate(post)
       gathered.push({ p, after, last, entry, patient, resolve, reject })
     })
-    wake(p, true)
+    p.readers.wake(true)
     return done
   }
 
@@ -174,7 +166,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
         ring.giveBack(entry)
       }
       for (const { resolve, last } of appends) resolve(last)
-      for (const { p } of appends) wake(p, false)
+      for (const { p } of appends) p.readers.wake(false)
     }
   })
 
@@ -192,19 +184,6 @@ export function openFrontLog(needs: FrontNeeds): Log {
     }
     for (const { reject } of lost) reject(error)
   })
-
-  async function waitForRecord(p: Own, isSubmitted: boolean, ms: number, signal?: AbortSignal): Promise<void> {
-    const woken = new AbortController()
-    const reader = { submitted: isSubmitted, wake: () => woken.abort() }
-    p.readers.add(reader)
-    signal?.addEventListener('abort', reader.wake)
-    try {
-      await clock.sleep(ms, woken.signal)
-    } finally {
-      p.readers.delete(reader)
-      signal?.removeEventListener('abort', reader.wake)
-    }
-  }
 
   async function readOwn(p: Own, after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]> {
     const isSubmitted = limits.submitted === true
@@ -226,7 +205,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       }
       const waitMs = deadline - clock.monotonic()
       if (waitMs <= 0) break
-      await waitForRecord(p, isSubmitted && !isBehind, waitMs, signal)
+      await p.readers.wait({ submitted: isSubmitted && !isBehind }, waitMs, signal)
     }
     return []
   }
@@ -256,7 +235,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
     usage: () => line.call(FRONT.usage) as ReturnType<Log['usage']>,
     async close() {
       closed = true
-      for (const p of owned.values()) for (const { wake } of p.readers) wake()
+      for (const p of owned.values()) p.readers.wakeAll()
     },
   }
 }

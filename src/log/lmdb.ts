@@ -6,6 +6,7 @@ import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
 import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOf, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { openReaders, type Readers } from './readers.ts'
 import { countOf, entryBytes, openSlab, packInto, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
@@ -47,12 +48,7 @@ interface Partition {
   readonly keepsTail: boolean
   readonly slab: Slab
   trimming: Promise<void>
-  readonly readers: Set<Reader>
-}
-
-interface Reader {
-  readonly submitted: boolean
-  readonly wake: () => void
+  readonly readers: Readers
 }
 
 /**
@@ -107,7 +103,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       keepsTail: tailBytesMax > 0 && !(config.unread?.includes(topic) ?? false),
       slab: openSlab(),
       trimming: Promise.resolve(),
-      readers: new Set(),
+      readers: openReaders(clock),
     }
   }
 
@@ -149,24 +145,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       }
     }
     return found
-  }
-
-  const waitForRecord = async (p: Partition, submitted: boolean, ms: number, signal?: AbortSignal) => {
-    const woken = new AbortController()
-    const wake = () => woken.abort()
-    const reader = { submitted, wake }
-    p.readers.add(reader)
-    signal?.addEventListener('abort', wake)
-    try {
-      await clock.sleep(ms, woken.signal)
-    } finally {
-      p.readers.delete(reader)
-      signal?.removeEventListener('abort', wake)
-    }
-  }
-
-  const wakeReaders = (p: Partition, submitted: boolean) => {
-    for (const reader of p.readers) if (reader.submitted === submitted) reader.wake()
   }
 
   const readUpTo = (p: Partition, from: Seq, upTo: Seq, limits: ReadLimits): LogRecord[] => {
@@ -230,10 +208,10 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       },
       done() {
         for (const { p, last } of placed) p.durable = last
-        for (const { p } of placed) wakeReaders(p, false)
+        for (const { p } of placed) p.readers.wake(false)
       },
     })
-    for (const { p } of placed) wakeReaders(p, true)
+    for (const { p } of placed) p.readers.wake(true)
     return durable
   }
 
@@ -270,7 +248,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
         const waitMs = deadline - clock.monotonic()
         if (waitMs <= 0) break
         // Submitted records that have left the tail can be read when they are durable.
-        await waitForRecord(p, submitted && upTo <= from, waitMs, signal)
+        await p.readers.wait({ submitted: submitted && upTo <= from }, waitMs, signal)
       }
       return []
     },
@@ -326,7 +304,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
 
     async close() {
       closed = true
-      for (const p of [...partitions.values()].flat()) for (const { wake } of p.readers) wake()
+      for (const p of [...partitions.values()].flat()) p.readers.wakeAll()
       await env.close()
     },
   }

@@ -3,6 +3,7 @@
 import type { Config } from '../config.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { IpData } from '../ipintel/addresses.ts'
+import type { Counts } from '../lib/counts.ts'
 import type { Samples } from '../lib/metrics.ts'
 import type { Place } from '../log/front.ts'
 import type { Seq } from '../log/log.ts'
@@ -25,6 +26,8 @@ export interface ShardStart {
   /** Records that ended a shard again and again, by partition. */
   readonly givenUp: readonly (readonly [partition: number, seqs: readonly number[]])[]
   readonly cells: Cells
+  /** With a share of this thread's own. */
+  readonly counts: Shared
 }
 
 /** Memory that all threads share. */
@@ -33,10 +36,16 @@ export interface Cells {
   readonly beat: Int32Array
   /** By partition: the record being decided, 0 for none. */
   readonly deciding: Float64Array
-  /** Requests in flight in all threads. */
-  readonly inFlight: Int32Array
+  /** The partition of the first with a nonce, as `lib/first-claims.ts` keeps it. */
+  readonly nonceRoutes: Int32Array
+}
+
+/** What is limited for all threads together. */
+export interface Shared {
+  readonly inFlight: Counts
+  readonly pending: Counts
   /** Requests under way by host, as `http/hosts.ts` counts them. */
-  readonly hosts: Int32Array
+  readonly hosts: Counts
 }
 
 /** What a shard says of itself when it changes. */

@@ -8,6 +8,7 @@ import { openLocalBus } from '../bus/local.ts'
 import { openNearBus } from '../bus/near.ts'
 import { openRemoteBus } from '../bus/remote.ts'
 import type { Env } from '../domain/event.ts'
+import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { type EngineRole, startEngine } from '../engine/role.ts'
 import { openForward } from '../http/forward.ts'
 import type { OwnHttp } from '../http/server.ts'
@@ -15,6 +16,7 @@ import { openParsers } from '../identity/parsers.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
 import { systemClock as clock } from '../lib/clock.ts'
+import { openClaims } from '../lib/first-claims.ts'
 import { createLifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
@@ -39,6 +41,9 @@ const CHECKPOINT_MS = { embedded: 5_000, cluster: 500 }
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
 
+/** Each thread counts from its own start. */
+const nowOfAllThreads = (): number => performance.timeOrigin + performance.now()
+
 interface ShardPorts {
   readonly log: Log
   readonly kv: ThreadKv
@@ -58,7 +63,7 @@ function portsOver(line: Line, start: ShardStart, logger: Logger): ShardPorts {
 
 /** Resolves when the shard has been stopped. */
 export async function runShard(start: ShardStart, port: MessagePort): Promise<void> {
-  const { config, partitions, deployment, cells, ingressId } = start
+  const { config, partitions, deployment, cells, counts, ingressId } = start
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
@@ -140,14 +145,15 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     const { perHost, ...settings } = httpSettings(config)
     const { listen, present } = openListeners({
       ...{ ...settings, clock, random, logger, metrics },
-      ...{ inFlightCell: cells.inFlight, perHost: { ...perHost, cells: cells.hosts } },
+      ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
     })
     http = await listen(host, wanted, true)
     lifetime.onClose(() => http?.close())
     // From here on in one turn of the event loop: no request may meet a listener without its routes.
     ingress = startIngress({
       ...{ ...needs, http, present, auth: openAuth(directory, clock), parsers: openParsers(), config, ingressId },
-      pendingMax: Math.ceil(config['ingress.pendingMax'] / config.shards),
+      ...{ pendingMax: config['ingress.pendingMax'], pendingCounts: counts.pending },
+      nonceRoutes: openClaims(cells.nonceRoutes, NONCE_WINDOW_MS, nowOfAllThreads),
       atEndOfTurn: setImmediate,
       decisionWaitMs: config['ingress.decisionWaitMs'],
       deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,

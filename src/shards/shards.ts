@@ -1,30 +1,26 @@
 // The process's side of its shards: starts a thread for each, tells them what they need, ends one that hangs and starts it anew.
 
-import { createServer } from 'node:net'
-import { MessageChannel } from 'node:worker_threads'
-import { Piscina } from 'piscina'
 import type { Bus } from '../bus/bus.ts'
-import { serveBus } from '../bus/remote.ts'
 import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
-import { PortBusy } from '../http/errors.ts'
-import { serveForwarded } from '../http/forwarded.ts'
+import { findPort } from '../http/find-port.ts'
 import { HOST_CELLS } from '../http/hosts.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
-import { serveKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
+import { newCounts, shareOf, takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
-import { type Line, openLine } from '../lib/line.ts'
+import { newClaims } from '../lib/first-claims.ts'
+import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Samples } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { Place } from '../log/front.ts'
-import { FIRST_GENERATION, type FrontWriter, serveFrontLog } from '../log/front-writer.ts'
 import type { Log } from '../log/log.ts'
 import type { Glimpse } from '../records/sighting.ts'
 import { openFreshKv } from './fresh-kv.ts'
-import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStart, type ShardStatus } from './protocol.ts'
+import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
+import { createSuspects } from './suspects.ts'
+import { startThread, type Thread } from './thread.ts'
 
 export interface ShardsNeeds {
   readonly config: Config
@@ -43,21 +39,30 @@ export interface ShardsNeeds {
   /** Why nothing can be accepted now, or null. */
   readonly refusal: () => string | null
   readonly cells: Cells
+  /** With the process's own share. */
+  readonly counts: Shared
   /** What the process answers. */
   readonly serve: Serve
   readonly calls: ProcessCalls
-  readonly onLost: (error: unknown) => void
 }
+
+/** Nonces of two minutes: of more the oldest may be routed anew, to where the owner of their visitor knows them if the body is the same. */
+const NONCES_MAX = 1_000_000
 
 /** Memory for `count` shards. */
 export function makeCells(count: number, partitions: number): Cells {
   return {
     beat: new Int32Array(new SharedArrayBuffer(4 * count)),
     deciding: new Float64Array(new SharedArrayBuffer(8 * partitions)),
-    inFlight: new Int32Array(new SharedArrayBuffer(4)),
-    hosts: new Int32Array(new SharedArrayBuffer(4 * HOST_CELLS)),
+    nonceRoutes: newClaims(NONCES_MAX),
   }
 }
+
+export const makeCounts = (): Shared => ({
+  inFlight: newCounts(1),
+  pending: newCounts(1),
+  hosts: newCounts(HOST_CELLS),
+})
 
 export interface Shards {
   /** The kv in which readers find what was answered before they asked. */
@@ -76,6 +81,10 @@ export interface Shards {
   /** Resolves when every shard has read all keys again. */
   reloadKeys(): Promise<void>
   status(): readonly ShardStatus[]
+  /** Why partitions that are held cannot be decided, or null. */
+  problem(): string | null
+  /** Some that are held have a backlog of before. */
+  isTakingOver(): boolean
   /** Nothing is accepted any more. */
   refuse(reason: string): void
   close(): Promise<void>
@@ -83,11 +92,12 @@ export interface Shards {
 
 interface Shard {
   readonly index: number
+  readonly partitions: readonly number[]
+  /** This thread's share of what all count. */
+  readonly counts: Shared
   /** Resolves when the thread serves; another promise after it was lost. */
   ready: Promise<Line>
-  line: Line | null
-  writer: FrontWriter | null
-  pool: Piscina | null
+  thread: Thread | null
   status: ShardStatus
   /** Beats seen, and checks since there was a new one. */
   beats: number
@@ -97,143 +107,114 @@ interface Shard {
 
 const CHECK_MS = 500
 const RESTART_MS = 200
-const YOUNG_MB = 96
-/** A record at which a shard was lost so often is given up on. */
-const LOSSES_MAX = 2
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0 }
 
 export function openShards(needs: ShardsNeeds): Shards {
-  const { config, partitions, log, kv, bus, clock, logger, cells } = needs
+  const { config, partitions, log, kv, clock, logger, cells, counts } = needs
   const count = config.shards
   const isEmbedded = !config.isCluster
-  const losses = new Map<string, number>()
-  const givenUp = new Map<number, number[]>()
+  const held = new Set<number>()
+  const suspects = createSuspects(cells.deciding)
   let ipData = needs.ipData()
   let refusal = needs.refusal()
   let isRefusing = false
   let closed = false
 
-  const partitionsOf = (index: number): number[] =>
-    Array.from({ length: partitions }, (_, partition) => partition).filter((partition) => partition % count === index)
-  const placesOf = (index: number): Pick<Place, 'topic' | 'partition'>[] =>
-    isEmbedded
-      ? partitionsOf(index).flatMap((partition) => [
-          { topic: 'identifications', partition } as const,
-          { topic: 'events', partition } as const,
-        ])
-      : []
-
-  const shards: Shard[] = Array.from({ length: count }, (_, index) => {
-    const shard = { index, line: null, writer: null, pool: null, status: NO_STATUS, beats: 0, missed: 0, listens: null }
-    return { ...shard, ready: Promise.reject(new Unavailable('not started')) }
+  const shards = Array.from({ length: count }, (_, index): Shard => {
+    const all = Array.from({ length: partitions }, (_, partition) => partition)
+    return {
+      index,
+      partitions: all.filter((partition) => partition % count === index),
+      counts: { inFlight: shareOf(counts.inFlight), pending: shareOf(counts.pending), hosts: shareOf(counts.hosts) },
+      ready: Promise.reject(new Unavailable('not started')),
+      ...{ thread: null, status: NO_STATUS, beats: 0, missed: 0, listens: null },
+    }
   })
   const shardOf = (partition: number): Shard => shards[partition % count] as Shard
 
   async function start(shard: Shard): Promise<Line> {
     const { index } = shard
-    await shard.writer?.settled()
-    const { port1, port2 } = new MessageChannel()
-    const line = openLine(port1, (error) => logger.error({ error, shard: index }, 'a message of a shard failed'))
-    const own = placesOf(index)
-    const writer = isEmbedded ? serveFrontLog({ line, log: routed, own }) : null
-    if (isEmbedded) serveKv(line, kv)
-    const endBus = serveBus(line, bus)
-    line.serve('limits.take', (...args: Parameters<Limits['take']>) => needs.limits.take(...args))
-    line.serve('findEvent', needs.calls.findEvent)
-    line.serve('fateOf', needs.calls.fateOf)
-    line.hear(CASTS.status, (status: ShardStatus) => {
-      shard.status = status
-    })
-    const endForwarded = serveForwarded(line, needs.serve)
-    const isReady = new Promise<void>((resolve) => line.hear('ready', () => resolve()))
-    const pool = new Piscina({
-      filename: new URL('./shard.worker.js', import.meta.url).href,
-      minThreads: 1,
-      maxThreads: 1,
-      atomics: 'disabled',
-      idleTimeout: Number.POSITIVE_INFINITY,
-      recordTiming: false,
-      // A batch lives for a few milliseconds: in a small young generation much of it would be copied before it dies.
-      resourceLimits: { maxOldGenerationSizeMb: config['engine.heapMbMax'], maxYoungGenerationSizeMb: YOUNG_MB },
-    })
-    Object.assign(shard, { line, writer, pool, status: NO_STATUS, missed: 0, beats: Atomics.load(cells.beat, index) })
-    const started: ShardStart = {
-      ...{ index, config, deployment: needs.deployment, partitions, ipData, refusal, cells },
-      own: (await writer?.places()) ?? [],
-      generation: FIRST_GENERATION,
-      ingressId: `${needs.processId}.${index}`,
-      sealsSecrets: needs.sealsSecrets,
-      givenUp: [...givenUp],
-    }
-    const ran = pool.run({ start: started, port: port2 }, { transferList: [port2] })
-    const lost = ran.then(
-      () => new Unavailable('the shard ended'),
-      (error) => error,
-    )
-    void lost.then((error) => {
-      endBus()
-      line.end()
-      endForwarded()
-      port1.close()
-      if (!closed) lose(shard, error)
-    })
-    await Promise.race([
-      isReady,
-      lost.then((error) => {
-        throw error
-      }),
+    // The next one begins where the log stands when nothing of the former is being written any more.
+    await shard.thread?.settled()
+    const own = shard.partitions.flatMap((partition) => [
+      { topic: 'identifications', partition } as const,
+      { topic: 'events', partition } as const,
     ])
+    const thread = startThread(
+      {
+        ...needs,
+        stores: isEmbedded ? { log: routed, kv, own } : null,
+        heapMbMax: config['engine.heapMbMax'],
+        onStatus(status) {
+          shard.status = status
+        },
+        onError: (error) => logger.error({ error, shard: index }, 'a message of a shard failed'),
+      },
+      {
+        ...{ index, config, deployment: needs.deployment, partitions, ipData, refusal, cells, counts: shard.counts },
+        ...{ ingressId: `${needs.processId}.${index}`, sealsSecrets: needs.sealsSecrets },
+        givenUp: suspects.givenUp(),
+      },
+    )
+    Object.assign(shard, { thread, status: NO_STATUS, missed: 0, beats: Atomics.load(cells.beat, index) })
+    void thread.lost.then((error) => {
+      if (!closed) lose(shard, thread, error)
+    })
+    return thread.ready
+  }
+
+  async function restart(shard: Shard): Promise<Line> {
+    await clock.sleep(RESTART_MS)
+    const line = await start(shard)
+    if (shard.listens !== null) await line.call('listen', shard.listens.host, shard.listens.port)
     return line
   }
 
-  function restart(shard: Shard): void {
-    shard.ready = clock.sleep(RESTART_MS).then(async () => {
-      const line = await start(shard)
-      if (shard.listens !== null) await line.call('listen', shard.listens.host, shard.listens.port)
-      return line
-    })
-    shard.ready.catch(() => undefined)
+  function begin(shard: Shard, starting: Promise<Line>): void {
+    shard.ready = starting
+    starting.catch(() => undefined)
   }
 
-  function lose(shard: Shard, error: unknown): void {
-    for (const partition of partitionsOf(shard.index)) {
-      const seq = cells.deciding[partition] as number
-      cells.deciding[partition] = 0
-      if (seq === 0) continue
-      const name = `${partition}/${seq}`
-      losses.set(name, (losses.get(name) ?? 0) + 1)
-      if ((losses.get(name) as number) >= LOSSES_MAX) givenUp.set(partition, [...(givenUp.get(partition) ?? []), seq])
-    }
-    needs.onLost(error)
+  function lose(shard: Shard, thread: Thread, error: unknown): void {
+    suspects.lost(shard.partitions)
+    for (const one of Object.values(shard.counts)) takeOut(one)
+    logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
     shard.status = NO_STATUS
-    void shard.pool?.destroy().catch(() => undefined)
-    restart(shard)
+    void thread.end().catch(() => undefined)
+    begin(shard, restart(shard))
   }
 
   /** Ends threads that have not turned their loop for too long; counted in checks, so that a process that was stopped blames nobody. */
   function endHanging(): void {
     for (const shard of shards) {
-      const beats = Atomics.load(cells.beat, shard.index)
+      const { thread, index } = shard
+      const beats = Atomics.load(cells.beat, index)
       shard.missed = beats === shard.beats ? shard.missed + 1 : 0
       shard.beats = beats
-      if (shard.missed * CHECK_MS < config['engine.stepMsMax'] || shard.pool === null) continue
+      if (shard.missed * CHECK_MS < config['engine.stepMsMax'] || thread === null) continue
       shard.missed = 0
-      logger.error({ shard: shard.index }, 'a shard hangs and is replaced')
-      void shard.pool.destroy().catch(() => undefined)
+      logger.error({ shard: index }, 'a shard hangs and is replaced')
+      thread.endHanging().catch(giveUp)
     }
+  }
+
+  /** Its partitions would be decided by nobody, and nothing that was accepted is lost with the process. */
+  function giveUp(error: unknown): void {
+    logger.error({ error }, 'a shard hangs and cannot be ended: the process ends itself')
+    process.kill(process.pid, 'SIGKILL')
   }
 
   function tellRefusal(reason: string | null): void {
     if (reason === refusal) return
     refusal = reason
-    for (const { line } of shards) line?.cast(CASTS.refusal, reason)
+    for (const { thread } of shards) thread?.line.cast(CASTS.refusal, reason)
   }
 
   function passIpData(): void {
     const fresh = needs.ipData()
     if (fresh === ipData) return
     ipData = fresh
-    for (const { line } of shards) line?.cast(CASTS.ipData, fresh)
+    for (const { thread } of shards) thread?.line.cast(CASTS.ipData, fresh)
   }
 
   const checking = setInterval(() => {
@@ -255,13 +236,34 @@ export function openShards(needs: ShardsNeeds): Shards {
     },
   }
 
+  /** Again after its thread was lost. */
+  async function hold(partition: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const line = await shardOf(partition).ready.catch(() => null)
+      if (signal.aborted) return
+      if (line === null) {
+        await clock.sleep(RESTART_MS, signal)
+        continue
+      }
+      const release = () => line.cast(CASTS.release, partition)
+      signal.addEventListener('abort', release)
+      try {
+        await line.call('hold' satisfies keyof ShardCalls, partition)
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        await clock.sleep(RESTART_MS, signal)
+      } finally {
+        signal.removeEventListener('abort', release)
+      }
+    }
+  }
+
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
     Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
 
   for (const shard of shards) {
     shard.ready.catch(() => undefined)
-    shard.ready = start(shard)
-    shard.ready.catch(() => undefined)
+    begin(shard, start(shard))
   }
 
   return {
@@ -278,27 +280,14 @@ export function openShards(needs: ShardsNeeds): Shards {
       await each('drain', deadlineMs).catch(() => undefined)
     },
     async run(partition, signal) {
-      const shard = shardOf(partition)
-      while (!signal.aborted) {
-        const line = await shard.ready.catch(() => null)
-        if (signal.aborted) return
-        if (line === null) {
-          await clock.sleep(RESTART_MS, signal)
-          continue
-        }
-        const release = () => line.cast(CASTS.release, partition)
-        signal.addEventListener('abort', release)
-        try {
-          await line.call('hold' satisfies keyof ShardCalls, partition)
-        } catch (error) {
-          if (!(error instanceof Unavailable)) throw error
-          await clock.sleep(RESTART_MS, signal)
-        } finally {
-          signal.removeEventListener('abort', release)
-        }
+      held.add(partition)
+      try {
+        await hold(partition, signal)
+      } finally {
+        held.delete(partition)
       }
     },
-    sunk: (partition, seq) => shardOf(partition).line?.cast(CASTS.sunk, [partition, seq]),
+    sunk: (partition, seq) => shardOf(partition).thread?.line.cast(CASTS.sunk, [partition, seq]),
     async glimpse(scope, requestId) {
       const all = (await each<Omit<Glimpse, 'from'>>('glimpse', scope, requestId)) as Omit<Glimpse, 'from'>[]
       return {
@@ -313,6 +302,11 @@ export function openShards(needs: ShardsNeeds): Shards {
       await each('reloadKeys')
     },
     status: () => shards.map(({ status }) => status),
+    problem: () => shards.find(({ status }) => status.problem !== null)?.status.problem ?? null,
+    isTakingOver() {
+      const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
+      return [...held].some((one) => !caughtUp.has(one))
+    },
     refuse(reason) {
       isRefusing = true
       tellRefusal(reason)
@@ -321,19 +315,7 @@ export function openShards(needs: ShardsNeeds): Shards {
       closed = true
       clearInterval(checking)
       await each('stop').catch(() => undefined)
-      await Promise.all(shards.map(({ pool }) => pool?.close({ force: true })))
+      await Promise.all(shards.map(({ thread }) => thread?.end()))
     },
   }
-}
-
-/** A port that nobody listens on: the shards share it, and would share it with another process as well. Fails with PortBusy. */
-function findPort(host: string, wanted: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', () => reject(new PortBusy(host, wanted)))
-    probe.listen({ host, port: wanted, exclusive: true }, () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : wanted))
-    })
-  })
 }

@@ -7,6 +7,7 @@ import { runControl } from '../../src/control/owner.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
 import { openSubmit } from '../../src/control/submit.ts'
 import type { Env } from '../../src/domain/event.ts'
+import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { homePartition, makeObjectId, makeVisitorId } from '../../src/domain/ids.ts'
 import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import type { Replay, Reply } from '../../src/engine/decided.ts'
@@ -22,7 +23,9 @@ import { type Erase, openErase } from '../../src/ingress/erase.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
 import { runTrim } from '../../src/jobs/trim.ts'
 import type { Kv } from '../../src/kv/kv.ts'
+import { newCounts } from '../../src/lib/counts.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
+import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
 import type { Log } from '../../src/log/log.ts'
 import { type EventReads, openEventReads } from '../../src/reads/events.ts'
 import { awaitSplit } from '../../src/reads/split-progress.ts'
@@ -279,6 +282,8 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       partitions,
       ingressId: makeObjectId('ing', bytes),
       pendingMax: 1_000,
+      pendingCounts: newCounts(1),
+      nonceRoutes: openClaims(newClaims(1_024), NONCE_WINDOW_MS, clock.monotonic),
       decisionWaitMs: 1_000,
       deadlineMs: 10_000,
       retentionDays: () => 30,
