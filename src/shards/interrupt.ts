@@ -7,7 +7,8 @@ const ANSWER_MS = 2_000
 
 interface Attached {
   readonly sessionId: string
-  readonly workerInfo: { readonly workerId: string }
+  /** Its id is a number of the session's own; the thread's is in the title. */
+  readonly workerInfo: { readonly title: string }
 }
 
 /** Resolves when the thread has run its handlers of `exit`, and may be terminated. Rejects when it does not answer in time. */
@@ -25,21 +26,23 @@ export function closeHanging(threadId: number): Promise<void> {
     }
     session.connect()
     session.on('NodeWorker.attachedToWorker', ({ params }: { params: Attached }) => {
-      if (params.workerInfo.workerId !== String(threadId)) return
+      if (!params.workerInfo.title.startsWith(`[worker ${threadId}]`)) return
       send(params.sessionId, 'Debugger.enable')
       send(params.sessionId, 'Debugger.pause')
     })
     session.on('NodeWorker.receivedMessageFromWorker', ({ params }) => {
       const { sessionId, message } = params
-      const { id, method, params: details } = JSON.parse(message)
+      const { id, method, params: details, result } = JSON.parse(message)
       if (method === 'Debugger.paused') {
         const [{ callFrameId }] = details.callFrames
-        const expression = `process.emit('exit', 1)`
+        // Functions of Node's own hide the name `process`.
+        const expression = `globalThis.process.emit('exit', 1)`
         closing = send(sessionId, 'Debugger.evaluateOnCallFrame', { callFrameId, expression })
       } else if (closing > 0 && id === closing) {
         clearTimeout(late)
         send(sessionId, 'Debugger.resume')
-        resolve()
+        if (result?.exceptionDetails === undefined) resolve()
+        else reject(new Error(`the thread could not close: ${result.exceptionDetails.text}`))
       }
     })
     session.post('NodeWorker.enable', { waitForDebuggerOnStart: false }, (error) => {
