@@ -83,11 +83,7 @@ export const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | und
   config['retention.visitorsDays'] || eventsDaysOf(config, settings)
 
 export const engineSettings = (config: Config) => ({
-  workers: {
-    visitorsMax: config['engine.visitorsMax'],
-    stepMsMax: config['engine.stepMsMax'],
-    heapMbMax: config['engine.heapMbMax'],
-  },
+  visitorsMax: config['engine.visitorsMax'],
   entriesMax: config['lists.entriesMax'],
   recentMax: config['recent.eventsMax'],
 })

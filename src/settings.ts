@@ -175,7 +175,7 @@ export const SETTINGS = [
     standard: 10_000,
     min: 100,
     max: 600_000,
-    sentence: 'Time after which a worker is taken to hang and is replaced.',
+    sentence: 'Time a shard may not turn its loop before it is taken to hang and is replaced.',
   },
   {
     name: 'engine.heapMbMax',

@@ -98,9 +98,8 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
 
   if (config.roles.has('engine')) {
     const givenUp = new Map(start.givenUp)
-    const { workers, entriesMax, recentMax } = engineSettings(config)
     engine = await startEngine({
-      ...{ ...needs, visitorsMax: workers.visitorsMax, entriesMax, recentMax, deployment },
+      ...{ ...needs, ...engineSettings(config), deployment },
       ipData: () => ipData,
       checkpointMsMax: config.isCluster ? CHECKPOINT_MS.cluster : CHECKPOINT_MS.embedded,
       onRecord: (partition, seq) => {
