@@ -13,6 +13,7 @@ const NAMES = [
   'deliver',
   'read',
   'start',
+  'hot',
   'worker',
 ]
 const name = process.argv[2] ?? 'ingest'
