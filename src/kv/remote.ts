@@ -12,7 +12,11 @@ export const openRemoteKv = (line: Line): ThreadKv => ({
   get: (scope, keys) => line.call(CALLS.get, scope, keys) as ReturnType<Kv['get']> as never,
   scan: (scope, collection, range) => line.call(CALLS.scan, scope, collection, range) as never,
   position: (scope, source) => line.call(CALLS.position, scope, source) as ReturnType<Kv['position']>,
-  commit: (commits) => line.call(CALLS.commit, commits) as ReturnType<Kv['commit']>,
+  commit(commits) {
+    const answer = line.call(CALLS.commit, commits) as ReturnType<Kv['commit']>
+    line.flush()
+    return answer
+  },
 })
 
 export function serveKv(line: Line, kv: ThreadKv): void {

@@ -16,6 +16,8 @@ export interface Line {
    * they are, others become an Error; and with Unavailable when the line ends.
    */
   call(name: string, ...args: readonly unknown[]): Promise<unknown>
+  /** Sends the calls made until now: what their arguments hold may change from here on. */
+  flush(): void
   /** What structured cloning can hold; arrives in order with the other casts and behind the calls made before it. */
   cast(name: string, message: unknown, transfer?: readonly ArrayBuffer[]): void
   /** Answers calls; one for each name. */
@@ -129,6 +131,7 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
         add(calls, { id: ids, name, args })
       })
     },
+    flush,
     cast(name, message, transfer = []) {
       if (ended) return
       flush()

@@ -46,7 +46,9 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
     isTakingBack = false
     const message = error instanceof Error ? error.message : String(error)
     const failure = { full: error instanceof Full, message }
-    line.cast(FRONT.takenBack, { generation, places: await places(), failure } satisfies TakenBack)
+    // A log that is closed does not tell: the thread stays where it knows to be.
+    const known = await places().catch(() => [])
+    line.cast(FRONT.takenBack, { generation, places: known, failure } satisfies TakenBack)
   }
 
   line.hear(FRONT.ring, (memory: SharedArrayBuffer) => {

@@ -30,7 +30,7 @@ export interface Tick {
 }
 export const LAYOUT_FIELDS = 5
 
-/** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`. */
+/** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`, or where they were known to be. */
 export interface TakenBack {
   readonly generation: number
   readonly places: readonly Place[]
@@ -101,7 +101,11 @@ export function openFrontLog(needs: FrontNeeds): Log {
   let number = 0
   let gathered: Append[] = []
   let submitted: { readonly number: number; readonly appends: readonly Append[] }[] = []
-  let closed = false
+  const closing = new AbortController()
+  const settled: (() => void)[] = []
+  /** Appends to partitions of others. */
+  const underWay = new Set<Promise<Seq>>()
+  const isClosed = () => closing.signal.aborted
 
   const ring = openRing((segment) => {
     for (const p of owned.values()) {
@@ -112,14 +116,14 @@ export function openFrontLog(needs: FrontNeeds): Log {
   line.cast(FRONT.ring, ring.memory)
 
   const find = (topic: Topic, partition: number): Own | undefined => {
-    if (closed) throw new Unavailable('the log is closed')
+    if (isClosed()) throw new Unavailable('the log is closed')
     return owned.get(`${topic}/${partition}`)
   }
 
   function post(): void {
     const appends = gathered
     gathered = []
-    if (appends.length === 0 || closed) return
+    if (appends.length === 0) return
     number += 1
     submitted.push({ number, appends })
     const layout: number[] = []
@@ -158,6 +162,10 @@ export function openFrontLog(needs: FrontNeeds): Log {
     return done
   }
 
+  function tellSettled(): void {
+    if (submitted.length === 0) for (const resolve of settled.splice(0)) resolve()
+  }
+
   line.hear(FRONT.durable, (upTo: number) => {
     while (submitted[0] !== undefined && submitted[0].number <= upTo) {
       const { appends } = must(submitted.shift(), 'a tick')
@@ -168,6 +176,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       for (const { resolve, last } of appends) resolve(last)
       for (const { p } of appends) p.readers.wake(false)
     }
+    tellSettled()
   })
 
   line.hear(FRONT.takenBack, ({ generation: next, places, failure }: TakenBack) => {
@@ -178,17 +187,35 @@ export function openFrontLog(needs: FrontNeeds): Log {
     submitted = []
     gathered = []
     ring.reset()
-    for (const { topic, partition, last } of places) {
-      const p = must(owned.get(`${topic}/${partition}`), 'an own partition')
-      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax(topic)), newest: [] })
+    const known = new Map(places.map(({ topic, partition, last }) => [`${topic}/${partition}`, last]))
+    for (const p of owned.values()) {
+      const last = known.get(p.name) ?? p.durable
+      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax(p.topic)), newest: [] })
     }
     for (const { reject } of lost) reject(error)
+    tellSettled()
   })
+
+  async function appendFar(
+    topic: Topic,
+    partition: number,
+    records: readonly Uint8Array[],
+    { attached: _, ...opts }: AppendOptions,
+  ): Promise<Seq> {
+    const done = line.call(FRONT.append, topic, partition, records, opts) as Promise<Seq>
+    line.flush()
+    underWay.add(done)
+    try {
+      return await done
+    } finally {
+      underWay.delete(done)
+    }
+  }
 
   async function readOwn(p: Own, after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]> {
     const isSubmitted = limits.submitted === true
     const deadline = clock.monotonic() + limits.waitMsMax
-    while (!signal?.aborted && !closed) {
+    while (!signal?.aborted && !isClosed()) {
       const upTo = isSubmitted ? p.last : p.durable
       let isBehind = false
       if (upTo > after) {
@@ -210,8 +237,28 @@ export function openFrontLog(needs: FrontNeeds): Log {
     return []
   }
 
-  const readFar = (topic: Topic, partition: number, after: Seq, limits: ReadLimits) =>
-    line.call(FRONT.read, topic, partition, after, limits) as Promise<readonly LogRecord[]>
+  async function readFar(
+    topic: Topic,
+    partition: number,
+    after: Seq,
+    limits: ReadLimits,
+    signal?: AbortSignal,
+  ): Promise<readonly LogRecord[]> {
+    if (signal?.aborted) return []
+    const asked = line.call(FRONT.read, topic, partition, after, limits) as Promise<readonly LogRecord[]>
+    if (limits.waitMsMax === 0) return asked
+    // The other side waits its time; who asked need not.
+    const over = new AbortController()
+    const ends = [signal, closing.signal].filter((one) => one !== undefined)
+    const given = new Promise<readonly LogRecord[]>((resolve) => {
+      for (const end of ends) end.addEventListener('abort', () => resolve([]), { once: true, signal: over.signal })
+    })
+    try {
+      return await Promise.race([asked, given])
+    } finally {
+      over.abort()
+    }
+  }
 
   return {
     pipelined: true,
@@ -219,13 +266,12 @@ export function openFrontLog(needs: FrontNeeds): Log {
     async append(topic, partition, records, opts = {}) {
       const p = find(topic, partition)
       if (p !== undefined) return append(p, records, opts)
-      const { attached: _, ...rest } = opts
-      return (await line.call(FRONT.append, topic, partition, records, rest)) as Seq
+      return appendFar(topic, partition, records, opts)
     },
     async read(topic, partition, after, limits, signal) {
       checkLimits(after, limits)
       const p = find(topic, partition)
-      return p === undefined ? readFar(topic, partition, after, limits) : readOwn(p, after, limits, signal)
+      return p === undefined ? readFar(topic, partition, after, limits, signal) : readOwn(p, after, limits, signal)
     },
     at: (topic, partition, seq) => line.call(FRONT.at, topic, partition, seq) as Promise<LogRecord | null>,
     trim: (topic, partition, upTo) => line.call(FRONT.trim, topic, partition, upTo) as Promise<void>,
@@ -234,8 +280,11 @@ export function openFrontLog(needs: FrontNeeds): Log {
     },
     usage: () => line.call(FRONT.usage) as ReturnType<Log['usage']>,
     async close() {
-      closed = true
+      closing.abort()
       for (const p of owned.values()) p.readers.wakeAll()
+      post()
+      if (submitted.length > 0) await new Promise<void>((resolve) => settled.push(resolve))
+      await Promise.allSettled(underWay)
     },
   }
 }
