@@ -36,29 +36,36 @@ interface Call {
 interface Answer {
   readonly id: number
   readonly result?: unknown
-  readonly failure?: { readonly name: string; readonly message: string }
+  readonly failure?: Failure
+}
+interface Failure {
+  readonly name: string
+  readonly message: string
 }
 type Message =
   | { readonly kind: 'calls'; readonly bytes: Uint8Array }
   | { readonly kind: 'answers'; readonly bytes: Uint8Array }
   | { readonly kind: 'cast'; readonly name: string; readonly message: unknown }
 
+type Fail<T> = (one: T, failure: Failure) => void
+
 interface Waiting {
   readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
 }
 
-const FAILURES = { Conflict, Unavailable, Unreadable, RangeError }
+const FAILURES = { Conflict, Unavailable, Unreadable, RangeError, TypeError }
 
-function failureOf({ name, message }: { readonly name: string; readonly message: string }): Error {
+function failureOf({ name, message }: Failure): Error {
   if (name === 'Full') return new Full(message)
-  const Failure = FAILURES[name as keyof typeof FAILURES] ?? Error
-  return new Failure(message)
+  const Class = FAILURES[name as keyof typeof FAILURES] ?? Error
+  return new Class(message)
 }
 
 const nameOf = (error: unknown): string => (error instanceof Full ? 'Full' : error instanceof Error ? error.name : '')
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** `onError` is told what taking a cast threw. */
+/** `onError` is told what taking a cast threw, and what could not be read. */
 export function openLine(port: LinePort, onError: (error: unknown) => void): Line {
   const packr = new Packr({ useRecords: false })
   const served = new Map<string, (...args: never[]) => unknown>()
@@ -69,10 +76,25 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
   let ids = 0
   let ended = false
 
-  /** Of its own memory, which goes over without a copy. */
+  /** In memory of its own, which goes over without a copy. */
   function send(kind: 'calls' | 'answers', what: unknown): void {
     const bytes = new Uint8Array(packr.pack(what))
     port.postMessage({ kind, bytes } satisfies Message, [bytes.buffer])
+  }
+
+  /** What cannot be packed fails by itself and holds up nothing that shares its message. */
+  function sendEach<T extends Call | Answer>(kind: 'calls' | 'answers', all: readonly T[], fail: Fail<T>): void {
+    try {
+      if (all.length > 0) send(kind, all)
+    } catch {
+      for (const one of all) {
+        try {
+          send(kind, [one])
+        } catch (error) {
+          fail(one, { name: nameOf(error), message: messageOf(error) })
+        }
+      }
+    }
   }
 
   function flush(): void {
@@ -80,8 +102,8 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
     const [asked, answered] = [calls, answers]
     calls = []
     answers = []
-    if (asked.length > 0) send('calls', asked)
-    if (answered.length > 0) send('answers', answered)
+    sendEach('calls', asked, ({ id }, failure) => settle({ id, failure }))
+    sendEach('answers', answered, ({ id }, failure) => send('answers', [{ id, failure }]))
   }
 
   function add(list: unknown[], item: unknown): void {
@@ -96,8 +118,7 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
       const result = await answer(...(args as never[]))
       add(answers, { id, result })
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      add(answers, { id, failure: { name: nameOf(error), message } })
+      add(answers, { id, failure: { name: nameOf(error), message: messageOf(error) } })
     }
   }
 
@@ -108,17 +129,18 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
     else one?.reject(failureOf(failure))
   }
 
-  port.on('message', (received) => {
-    const message = received as Message
-    if (ended) return
+  function take(message: Message): void {
     if (message.kind === 'calls') for (const call of packr.unpack(message.bytes) as Call[]) void perform(call)
     else if (message.kind === 'answers') for (const answer of packr.unpack(message.bytes) as Answer[]) settle(answer)
-    else {
-      try {
-        heard.get(message.name)?.(message.message as never)
-      } catch (error) {
-        onError(error)
-      }
+    else heard.get(message.name)?.(message.message as never)
+  }
+
+  port.on('message', (message) => {
+    if (ended) return
+    try {
+      take(message as Message)
+    } catch (error) {
+      onError(error)
     }
   })
 

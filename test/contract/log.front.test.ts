@@ -56,7 +56,10 @@ interface Setup {
 }
 
 /** A front log and its writer, wired over a channel as a process wires a shard. */
-async function openFronted(dataDir: string, { own = OWN, config, between = (log) => log }: Setup = {}): Promise<Fronted> {
+async function openFronted(
+  dataDir: string,
+  { own = OWN, config, between = (log) => log }: Setup = {},
+): Promise<Fronted> {
   const behind = await openLog({
     ...{ backend: 'lmdb', dataDir, partitions: 2, clock: systemClock, bytesMax: 1_000_000_000, durability: 'relaxed' },
     ...config,
@@ -147,7 +150,10 @@ t.test('a reader of what is submitted sees a record at once, any other only when
       t.same(texts(seen), ['a', 'b'])
       t.same(seen[0]?.attached, { made: 'of' })
       const again = await front.read(topic, 0, 0, SUBMITTED)
-      t.notOk(again.some(({ attached }) => attached !== undefined), 'what it was made of is handed out once')
+      t.notOk(
+        again.some(({ attached }) => attached !== undefined),
+        'what it was made of is handed out once',
+      )
     }
     t.same(await front.read(topic, 0, 0, ALL), [])
     t.equal(await front.last(topic, 0), 0)
@@ -172,7 +178,10 @@ t.test('a tick that has no room takes back everything of the thread, and the nex
     outcome(front.append('events', 0, [large], { basis })),
     outcome(front.append('events', 1, [large], { basis })),
   ])
-  t.ok(outcomes.every((one) => one instanceof Full), 'each of them is told that there is no room')
+  t.ok(
+    outcomes.every((one) => one instanceof Full),
+    'each of them is told that there is no room',
+  )
   t.not(front.basis(), basis)
   t.ok((await outcome(front.append('events', 0, [record('stale')], { basis }))) instanceof Conflict)
   t.same(
@@ -251,46 +260,52 @@ t.test('a log that closes under its writer fails appends and nothing else', asyn
   await close()
 })
 
-t.test('memory goes round: what is full refuses, then goes on, and what was written over is read from disk', async (t) => {
-  const gate = openGate()
-  const { front, close } = await openFronted(tempDir(t), { between: gate.between })
-  const bytesOf = (n: number) => Buffer.alloc(1_000_000, n)
-  let written = 0
-  for (const round of [1, 2, 3]) {
-    gate.shut()
-    const appends: Promise<Seq>[] = []
-    let refusal: unknown = null
-    while (refusal === null) {
-      const appending = front.append('identifications', 0, [bytesOf(written + appends.length)])
-      const isRefused = await Promise.race([outcome(appending), turn().then(() => null)])
-      if (isRefused === null) appends.push(appending)
-      else refusal = isRefused
+t.test(
+  'memory goes round: what is full refuses, then goes on, and what was written over is read from disk',
+  async (t) => {
+    const gate = openGate()
+    const { front, close } = await openFronted(tempDir(t), { between: gate.between })
+    const bytesOf = (n: number) => Buffer.alloc(1_000_000, n)
+    let written = 0
+    for (const round of [1, 2, 3]) {
+      gate.shut()
+      const appends: Promise<Seq>[] = []
+      let refusal: unknown = null
+      while (refusal === null) {
+        const appending = front.append('identifications', 0, [bytesOf(written + appends.length)])
+        const isRefused = await Promise.race([outcome(appending), turn().then(() => null)])
+        if (isRefused === null) appends.push(appending)
+        else refusal = isRefused
+      }
+      t.ok(refusal instanceof Full)
+      t.ok(appends.length >= 30 && appends.length <= 32, `${appends.length} fit in round ${round}`)
+      // The first of them have left the memory of readers, and are not durable.
+      t.same(await front.read('identifications', 0, written, { ...SUBMITTED, recordsMax: 1 }), [])
+      gate.open()
+      const lasts = await Promise.all(appends)
+      t.same(
+        lasts,
+        appends.map((_, index) => written + index + 1),
+      )
+      written += appends.length
+      t.equal(await front.append('identifications', 0, [bytesOf(written)]), written + 1, 'it goes on')
+      written += 1
     }
-    t.ok(refusal instanceof Full)
-    t.ok(appends.length >= 30 && appends.length <= 32, `${appends.length} fit in round ${round}`)
-    // The first of them have left the memory of readers, and are not durable.
-    t.same(await front.read('identifications', 0, written, { ...SUBMITTED, recordsMax: 1 }), [])
-    gate.open()
-    const lasts = await Promise.all(appends)
-    t.same(lasts, appends.map((_, index) => written + index + 1))
-    written += appends.length
-    t.equal(await front.append('identifications', 0, [bytesOf(written)]), written + 1, 'it goes on')
-    written += 1
-  }
-  let seen = 0
-  for (const limits of [ALL, SUBMITTED]) {
-    for (let after = 0; after < written; ) {
-      const found = await front.read('identifications', 0, after, { ...limits, bytesMax: 4_000_000 })
-      for (const { seq, bytes } of found) {
-        after += 1
-        if (seq !== after || Buffer.compare(bytes, bytesOf(seq - 1)) !== 0) t.fail(`record ${seq} is another one`)
-        seen += 1
+    let seen = 0
+    for (const limits of [ALL, SUBMITTED]) {
+      for (let after = 0; after < written; ) {
+        const found = await front.read('identifications', 0, after, { ...limits, bytesMax: 4_000_000 })
+        for (const { seq, bytes } of found) {
+          after += 1
+          if (seq !== after || Buffer.compare(bytes, bytesOf(seq - 1)) !== 0) t.fail(`record ${seq} is another one`)
+          seen += 1
+        }
       }
     }
-  }
-  t.equal(seen, 2 * written)
-  await close()
-})
+    t.equal(seen, 2 * written)
+    await close()
+  },
+)
 
 t.test('what a reader got stays what it was while memory goes round', async (t) => {
   const { front, close } = await openFronted(tempDir(t))
@@ -325,7 +340,8 @@ t.test('random use with failures agrees with a small model', async (t) => {
   /** What is accepted by the front, and what was confirmed. */
   const taken = new Map(OWN.map((one) => [nameOf(one), [] as string[]]))
   const confirmed = new Map(OWN.map((one) => [nameOf(one), [] as string[]]))
-  let pending: { readonly name: string; readonly written: string[]; readonly answer: Promise<unknown>; last: Seq }[] = []
+  let pending: { readonly name: string; readonly written: string[]; readonly answer: Promise<unknown>; last: Seq }[] =
+    []
   let basis = front.basis()
   let counter = 0
 
@@ -344,7 +360,8 @@ t.test('random use with failures agrees with a small model', async (t) => {
     }
     pending = []
     failsAt = Number.POSITIVE_INFINITY
-    if (isTakenBack === (front.basis() === basis)) t.fail('the basis moves when something was taken back, and only then')
+    if (isTakenBack === (front.basis() === basis))
+      t.fail('the basis moves when something was taken back, and only then')
     if (isTakenBack) {
       const stale = await outcome(front.append('events', 0, [record('stale')], { basis }))
       if (!(stale instanceof Conflict)) t.fail('an append with an old basis is taken')
