@@ -75,6 +75,8 @@ export function openForward(line: Line): Serve {
     }
     forget(id)
     if (act === 'end') raw.end(body ?? '', closes)
+    // A length that is given, though undefined, is written as a second one.
+    else if (reportedBytes === undefined && !closes) raw.endWithoutBody()
     else raw.endWithoutBody(reportedBytes, closes)
   }
 
