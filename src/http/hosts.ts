@@ -1,6 +1,6 @@
 // How many connections of one host have a request under way, so that no host keeps all others out.
 
-import { type Counts, count, newCounts } from '../lib/counts.ts'
+import { type Counts, count, counted, newCounts } from '../lib/counts.ts'
 
 export interface HostsConfig {
   /** Requests under way from one host, each on a connection of its own; more are refused. */
@@ -70,10 +70,12 @@ export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: Hosts
         hosts.set(name as string, host)
       }
       if (host === uncounted) return host
-      let before = Number.POSITIVE_INFINITY
-      for (const cell of host.cells) before = Math.min(before, count(counts, cell, 1))
+      for (const cell of host.cells) count(counts, cell, 1)
       host.underWay++
-      if (before < max) return host
+      // Looked at only when it is in all of them: of threads that come at once, the last finds the others in every cell.
+      let underWay = Number.POSITIVE_INFINITY
+      for (const cell of host.cells) underWay = Math.min(underWay, counted(counts, cell))
+      if (underWay <= max) return host
       leave(host)
       return null
     },
