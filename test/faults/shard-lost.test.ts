@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { browserBody, clientOf } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
+import { inParallel } from '../helpers/http.ts'
 import { until } from '../helpers/processes.ts'
 import { cleanUp, historyOpen, startServer, temporaryFolder } from '../helpers/server.ts'
 
@@ -56,10 +57,10 @@ t.test('a shard that throws under load costs nothing that was accepted, and the 
     [],
   )
   await until('readiness', 30_000, async () => (await get('/readyz')).status === 200)
-  for (const requestId of accepted) {
+  await inParallel(accepted, CALLERS, async (requestId) => {
     const { status } = await get(`/v1/events/${requestId}`)
     if (status !== 200) t.fail(`${requestId} was accepted and is ${status}`)
-  }
+  })
   t.equal(new Set(accepted).size, accepted.length)
   t.equal(await server.stop(), 0)
 })
