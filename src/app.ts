@@ -46,7 +46,8 @@ import {
   webhookIps,
 } from './role-settings.ts'
 import { openIpData } from './shards/ip-data.ts'
-import { makeCells, makeCounts, openShards, type Shards } from './shards/shards.ts'
+import { makeCells, makeCounts } from './shards/memory.ts'
+import { openShards, type Shards } from './shards/shards.ts'
 import { openProcessSight } from './shards/sight.ts'
 import { openSinks } from './sink/role.ts'
 

@@ -29,7 +29,7 @@ import { openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
 import { busError } from '../ports.ts'
 import { openAuth } from '../records/auth.ts'
-import { openKeyDirectory } from '../records/key-directory.ts'
+import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
 import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../role-settings.ts'
 import { CASTS, type ProcessCalls, type ShardCalls, type ShardStart, type ShardStatus } from './protocol.ts'
@@ -75,6 +75,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
   let engine: EngineRole | null = null
   let ingress: Ingress | null = null
   let http: OwnHttp | null = null
+  let opened: KeyDirectory | null = null
   const holds = new Map<number, AbortController>()
 
   const serve = <Name extends keyof ShardCalls>(name: Name, answer: ShardCalls[Name]) => line.serve(name, answer)
@@ -138,8 +139,9 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
 
   serve('listen', async (host, wanted) => {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
-    const directory = await openKeyDirectory({ ...needs, report })
-    lifetime.onClose(() => directory.close())
+    const directory = opened ?? (await openKeyDirectory({ ...needs, report }))
+    if (opened === null) lifetime.onClose(() => directory.close())
+    opened = directory
     serve('reloadKeys', directory.reload)
     const { perHost, ...settings } = httpSettings(config)
     const { listen, present } = openListeners({

@@ -4,13 +4,11 @@ import type { Bus } from '../bus/bus.ts'
 import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
 import { findPort } from '../http/find-port.ts'
-import { HOST_CELLS } from '../http/hosts.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { newCounts, shareOf, takeOut } from '../lib/counts.ts'
+import { shareOf, takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
-import { newClaims } from '../lib/first-claims.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Samples } from '../lib/metrics.ts'
@@ -45,24 +43,6 @@ export interface ShardsNeeds {
   readonly serve: Serve
   readonly calls: ProcessCalls
 }
-
-/** Nonces of two minutes: of more the oldest may be routed anew, to where the owner of their visitor knows them if the body is the same. */
-const NONCES_MAX = 1_000_000
-
-/** Memory for `count` shards. */
-export function makeCells(count: number, partitions: number): Cells {
-  return {
-    beat: new Int32Array(new SharedArrayBuffer(4 * count)),
-    deciding: new Float64Array(new SharedArrayBuffer(8 * partitions)),
-    nonceRoutes: newClaims(NONCES_MAX),
-  }
-}
-
-export const makeCounts = (): Shared => ({
-  inFlight: newCounts(1),
-  pending: newCounts(1),
-  hosts: newCounts(HOST_CELLS),
-})
 
 export interface Shards {
   /** The kv in which readers find what was answered before they asked. */
@@ -166,7 +146,17 @@ export function openShards(needs: ShardsNeeds): Shards {
   async function restart(shard: Shard): Promise<Line> {
     await clock.sleep(RESTART_MS)
     const line = await start(shard)
-    if (shard.listens !== null) await line.call('listen', shard.listens.host, shard.listens.port)
+    const { thread } = shard
+    while (shard.listens !== null && shard.thread === thread) {
+      try {
+        await line.call('listen', shard.listens.host, shard.listens.port)
+        break
+      } catch (error) {
+        // Its partitions wait for it, so it is tried until it listens or is lost again.
+        logger.warn({ error, shard: shard.index }, 'a shard cannot listen yet')
+        await clock.sleep(RESTART_MS)
+      }
+    }
     return line
   }
 
