@@ -12,7 +12,6 @@ import { makeKey } from '../src/domain/keys.ts'
 import type { ApiKey, Workspace } from '../src/domain/workspace.ts'
 import { openFrame } from '../src/engine/open-frame.ts'
 import { createPartition } from '../src/engine/partition.ts'
-import type { Wanted } from '../src/engine/state.ts'
 import { clearLines } from '../src/events/lines.ts'
 import { decodeEventsRecord, rowAt } from '../src/events/record.ts'
 import { fromRow } from '../src/events/row.ts'
@@ -33,6 +32,7 @@ import { openKeyDirectory } from '../src/records/key-directory.ts'
 import { KEY, keyDigest } from '../src/records/keys.ts'
 import { WORKSPACE as WORKSPACES } from '../src/records/workspaces.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
+import { absent, answered } from '../test/helpers/asking.ts'
 import { openRequests } from './budget-http.ts'
 import { type BudgetVisit, openVisits } from './budget-visits.ts'
 import { ENV, WORKSPACE } from './identity/record.ts'
@@ -131,13 +131,8 @@ function stamp({ meta, bytes }: BudgetVisit, body: Parameters<typeof hardwareKey
 }
 
 // Nobody else has an entry: what the partition asks for is absent.
-const absent = (wanted: readonly Wanted[]) =>
-  wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }]))
-
-function decide(frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) {
-  for (let wanted = partition.begin(frames); wanted.length > 0; ) wanted = partition.provide(absent(wanted))
-  return partition.decide(new Set())
-}
+const decide = (frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) =>
+  answered(partition.decide(frames, new Set()), absent)
 
 interface Spent {
   /** Microseconds per event. */

@@ -21,8 +21,8 @@ import {
   visitorKey,
 } from '../records/partitions.ts'
 import { persist } from './append.ts'
+import type { Load } from './asking.ts'
 import type { Checkpoint } from './decided.ts'
-import type { Load } from './decider.ts'
 import { KIN, type StoredKin } from './kin.ts'
 import type { Loaded } from './state.ts'
 import type { StoredCounter } from './velocity/board.ts'

@@ -1,21 +1,21 @@
-// The partitions of this thread: performs their steps at once, each with what is new in rulesets, lists, data about
-// addresses and counters since the step before.
+// The partitions of this thread: their turns are taken at once, each with what is new in rulesets, lists, data about
+// addresses and counters since the one before.
 
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
 import {
   createDecider,
-  createStepper,
+  createPlace,
   type Decider,
-  type Step,
-  type StepperNeeds,
-  type StepResult,
+  type News,
+  type Place,
+  type PlaceNeeds,
   type Task,
 } from './decider.ts'
 import { type ListFeed, newToldLists } from './list-feed.ts'
-import { type CounterFeed, newToldCounters, noteStep } from './velocity/feed.ts'
+import { type CounterFeed, newToldCounters, noteTurn } from './velocity/feed.ts'
 
-export interface ThreadNeeds extends StepperNeeds {
+export interface ThreadNeeds extends PlaceNeeds {
   /** Every ruleset in force. The array is another one when one of them has changed. */
   readonly current: () => readonly Snapshot[]
   readonly listNews: ListFeed['news']
@@ -25,7 +25,7 @@ export interface ThreadNeeds extends StepperNeeds {
 }
 
 export function openThread(needs: ThreadNeeds): Decider {
-  const step = createStepper(needs)
+  const place = createPlace(needs)
   const told = new Map<string, number>()
   const lists = newToldLists()
   const counters = newToldCounters()
@@ -44,21 +44,22 @@ export function openThread(needs: ThreadNeeds): Decider {
     })
   }
 
-  function ipNews(): Pick<Step, 'ipData'> {
+  function ipNews(): Pick<News, 'ipData'> {
     const ipData = needs.ipData()
     if (ipData === toldIpData) return {}
     toldIpData = ipData
     return { ipData }
   }
 
-  function perform(task: Task): StepResult {
+  function perform<T>(task: Task, turn: (place: Place) => T): T {
     const counted = needs.counterNews(counters)
     const news = { snapshots: snapshots(), lists: needs.listNews(lists), ...ipNews() }
-    noteStep(counters, task)
-    const result = step({ ...task, ...news, ...(counted === null ? {} : { counters: counted }) })
+    place.take(counted === null ? news : { ...news, counters: counted })
+    noteTurn(counters, task)
+    const result = turn(place)
     needs.onRecord?.(task.partition, 0)
     return result
   }
 
-  return createDecider(async (task) => perform(task))
+  return createDecider(async (task, turn) => perform(task, turn))
 }

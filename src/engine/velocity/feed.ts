@@ -31,11 +31,11 @@ export interface ToldCounters {
 }
 export const newToldCounters = (): ToldCounters => ({ next: 0, storedTo: [], own: new Set() })
 
-/** Notes that the thread is given a step, behind the news that go with it. */
-export function noteStep(told: ToldCounters, step: { readonly do: string; readonly partition: number }): void {
-  if (step.do === 'open') told.own.add(step.partition)
+/** Notes that the thread is given a turn, behind the news that go with it. */
+export function noteTurn(told: ToldCounters, task: { readonly do: string; readonly partition: number }): void {
+  if (task.do === 'open') told.own.add(task.partition)
   // Of what it counted since its last checkpoint nothing is left, and nothing was told.
-  if (step.do === 'forget' && told.own.delete(step.partition)) told.next = 0
+  if (task.do === 'forget' && told.own.delete(task.partition)) told.next = 0
 }
 
 export interface CounterFeed {

@@ -15,7 +15,7 @@ import {
 import {
   type CounterFeed,
   newToldCounters,
-  noteStep,
+  noteTurn,
   openCounterFeed,
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
@@ -131,7 +131,7 @@ function openWorld(random: Rng, lossy: boolean) {
     undecided = partition
     tell(owner)
     owner.thread.board.open(partition)
-    noteStep(owner.thread.told, { do: 'open', partition })
+    noteTurn(owner.thread.told, { do: 'open', partition })
     let after = positions[partition] as number
     for (const { seq, bytes } of (logs[partition] as LogRecord[]).filter(({ seq }) => seq > after)) {
       const items = all[partition]?.filter((_, i) => seqOf(partition, i) === seq) ?? []
@@ -187,7 +187,7 @@ function openWorld(random: Rng, lossy: boolean) {
     if (owner) {
       tell(owner)
       owner.thread.board.forget(partition)
-      noteStep(owner.thread.told, { do: 'forget', partition })
+      noteTurn(owner.thread.told, { do: 'forget', partition })
     }
     owners[partition] = null
   }
