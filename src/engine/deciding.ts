@@ -4,12 +4,12 @@ import type { StoredEvent } from '../domain/event.ts'
 import { homePartition, makeVisitorId } from '../domain/ids.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import { presentResult } from '../identity/result.ts'
-import { packVisitor } from '../identity/visitor.ts'
+import { putVisitor } from '../identity/visitor.ts'
 import { must } from '../lib/must.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { VELOCITY } from '../records/partitions.ts'
-import { earlierKeysWith, packHeldVisitor, tooEarly } from '../records/visitors.ts'
+import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Asking } from './asking.ts'
 import type { Case } from './case.ts'
@@ -25,6 +25,7 @@ import { createPacker } from './packer.ts'
 import type { Parts } from './parts.ts'
 import type { Wanted } from './state.ts'
 import { keysOf, packCounted } from './velocity/counted.ts'
+import { putCounters } from './velocity/counters.ts'
 import { keysLeft } from './velocity/leaving.ts'
 import { tallyEvent } from './velocity/tally.ts'
 
@@ -37,6 +38,8 @@ interface Verdict {
 }
 
 const NO_STATE = new Uint8Array(0)
+const NO_KEYS: readonly string[] = []
+const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
 
 /** `shrinks` says how often the state has made room so far. */
 export function createDeciding(parts: Parts, shrinks: () => number) {
@@ -103,14 +106,16 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
       if (isPoisoned) throw new Error('given up after repeated failures')
       const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
       const { event, visitor, held: before, counters, keys } = judged
-      const { survivor = null, parted = [], former = [] } = before ?? {}
-      const earlier = before === null ? [] : earlierKeysWith(before, keys)
+      const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
       // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
-      const left = tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
+      const left =
+        earlier.length === 0 ? NO_KEYS : tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
       const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
+      const { survivor, parted, former } = before ?? NOTHING_BEFORE
+      const more = { survivor, parted, former, earlierKeys }
       const outcome: Outcome = {
         visitorId: visitor.id,
-        state: packHeldVisitor(keys, packVisitor(visitor), { counters, survivor, parted, former, earlierKeys }),
+        state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
         indexed: before === null ? keys : keysBeside(keys, before.keys),
         left,
         effects: judged.effects,

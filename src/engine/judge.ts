@@ -26,6 +26,7 @@ import { detectIncognito } from './signals/incognito.ts'
 import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
 import type { Counted } from './velocity/counted.ts'
+import type { Counters } from './velocity/counters.ts'
 import type { Before, Placed, Tally } from './velocity/tally.ts'
 import { isImpossible, placeOf } from './velocity/travel.ts'
 import { WEIGHTS_VERSION } from './weights.ts'
@@ -49,8 +50,8 @@ export interface Judgement {
   readonly visitor: VisitorState
   /** What was kept of it before this visit; null: nothing. */
   readonly held: HeldVisitor | null
-  /** The visitor's, with this event in them, packed. */
-  readonly counters: Uint8Array
+  /** The visitor's, with this event in them. */
+  readonly counters: Counters
   /** What it adds to those of its address and account. */
   readonly counted: Counted
   readonly logs: readonly LogLine[]

@@ -7,6 +7,18 @@ import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { Unreadable } from '../lib/failures.ts'
+import {
+  beginPacking,
+  putArray,
+  putBoolean,
+  putMaybe,
+  putNull,
+  putNumber,
+  putNumbers,
+  putText,
+  putTexts,
+  takePacked,
+} from '../lib/packing.ts'
 import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
@@ -217,36 +229,76 @@ const LAYOUT = 1
 const PARTS = 1_000
 const packr = new Packr({ useRecords: false })
 
-/** The stored form: a positional msgpack array, in memory of its own (the packer's buffer is shared by many results). */
+const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
+/** Items of the array that a visitor is packed as. */
+const FIELDS = 24
+const PROFILE_FIELDS = 4
+
+function putProfile(profile: Profile | null): void {
+  if (profile === null) {
+    putNull()
+    return
+  }
+  const { os, family, major, gpuClass, values } = profile
+  putArray(PROFILE_FIELDS + values.length)
+  putText(os)
+  putText(family)
+  putMaybe(major)
+  if (gpuClass === null) putNull()
+  else putText(gpuClass)
+  for (let i = 0; i < values.length; i++) putMaybe(values[i] as number | null)
+}
+
+/** Writes the stored form: a positional msgpack array. */
+export function putVisitor(s: VisitorState): void {
+  const { firstSeenAt, networks, devices, verdicts, alternates } = s
+  putArray(FIELDS)
+  putNumber(LAYOUT)
+  putText(s.id)
+  putNumber(firstSeenAt)
+  putNumber(s.lastSeenAt - firstSeenAt)
+  putNumber(s.totalVisits)
+  putNumber(s.tokenVisits)
+  putNumber(s.generation)
+  putNumber(s.confirmedGeneration)
+  putNumber(s.refutedFrom)
+  putNumber(s.refutedTo)
+  putProfile(s.profile)
+  putArray(alternates.length)
+  for (const list of alternates) putNumbers(list)
+  putArray(3 * networks.length)
+  for (const { ip, subnet, lastAt } of networks) {
+    putNumber(ip)
+    putNumber(subnet)
+    putNumber(lastAt - firstSeenAt)
+  }
+  putArray(devices.length)
+  for (const { platform, browser, gpu } of devices) {
+    putArray(3)
+    putText(platform)
+    putText(browser)
+    if (gpu === null) putNull()
+    else putText(gpu)
+  }
+  putTexts(s.ips)
+  putArray(VERDICTS.length)
+  for (const verdict of VERDICTS) putNumber(verdicts[verdict])
+  if (s.lastVerdict === null) putNull()
+  else putText(s.lastVerdict)
+  putNumbers(s.accounts.hashes)
+  putBoolean(s.accounts.full)
+  putNumber(s.generationAt - firstSeenAt)
+  putMaybe(s.olderAt === 0 ? null : s.olderAt - firstSeenAt)
+  putNumber(s.privateVisits)
+  putNumber(Math.round(s.generationChance * PARTS))
+  putNumber(s.taught)
+}
+
+/** The stored form, in memory of its own. */
 export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
-  const p = s.profile
-  const packed = packr.pack([
-    LAYOUT,
-    s.id,
-    s.firstSeenAt,
-    s.lastSeenAt - s.firstSeenAt,
-    s.totalVisits,
-    s.tokenVisits,
-    s.generation,
-    s.confirmedGeneration,
-    s.refutedFrom,
-    s.refutedTo,
-    p === null ? null : [p.os, p.family, p.major, p.gpuClass, ...p.values],
-    s.alternates,
-    s.networks.flatMap((n) => [n.ip, n.subnet, n.lastAt - s.firstSeenAt]),
-    s.devices.map((d) => [d.platform, d.browser, d.gpu]),
-    s.ips,
-    [s.verdicts.allow, s.verdicts.challenge, s.verdicts.block],
-    s.lastVerdict,
-    s.accounts.hashes,
-    s.accounts.full,
-    s.generationAt - s.firstSeenAt,
-    s.olderAt === 0 ? null : s.olderAt - s.firstSeenAt,
-    s.privateVisits,
-    Math.round(s.generationChance * PARTS),
-    s.taught,
-  ])
-  return new Uint8Array(packed)
+  beginPacking()
+  putVisitor(s)
+  return takePacked()
 }
 
 type Packed = [
@@ -276,7 +328,7 @@ type Packed = [
   taught?: number,
 ]
 
-/** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
+/** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
 export function unpackVisitor(bytes: Uint8Array): VisitorState {
   let packed: Packed
   try {

@@ -1,5 +1,7 @@
 // How many events a key had in a window that ends now: exact while few are kept, by cells that widen with their age beyond.
 
+import { putArray, putNumber } from '../../lib/packing.ts'
+
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
 /** So many of the oldest give up their time at once. */
@@ -132,13 +134,26 @@ export function countMoments({ times, cells }: Moments, at: number, windowMs: nu
   return count
 }
 
-/** Plain numbers, small when packed: the newest time, then steps back, then three per cell. */
-export function packMoments({ times, cells }: Moments): readonly [number, readonly number[], readonly number[]] {
+/** [newest, steps, cells]. */
+export type PackedMoments = readonly [newest: number, steps: readonly number[], cells: readonly number[]]
+
+/** Small when packed: the newest time, then steps back, then three numbers per cell. */
+export function putMoments({ times, cells }: Moments): void {
   const newest = times.at(-1) ?? 0
-  return [newest, times.slice(0, -1).map((at) => newest - at), cells.flatMap((c) => [c.from, c.width, c.count])]
+  putArray(3)
+  putNumber(newest)
+  const steps = Math.max(0, times.length - 1)
+  putArray(steps)
+  for (let i = 0; i < steps; i++) putNumber(newest - (times[i] as number))
+  putArray(3 * cells.length)
+  for (const { from, width, count } of cells) {
+    putNumber(from)
+    putNumber(width)
+    putNumber(count)
+  }
 }
 
-export function unpackMoments([newest, steps, flat]: ReturnType<typeof packMoments>): Moments {
+export function unpackMoments([newest, steps, flat]: PackedMoments): Moments {
   if (newest === 0) return noMoments()
   const cells: Cell[] = []
   for (let i = 0; i + 2 < flat.length; i += 3) {

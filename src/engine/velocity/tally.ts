@@ -12,7 +12,6 @@ import {
   countEvents,
   noCounters,
   type Place,
-  packCounters,
   unpackCounters,
 } from './counters.ts'
 import { DAY_MS } from './moments.ts'
@@ -62,8 +61,8 @@ export interface Tally {
   readonly places: readonly Place[]
   /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
   finish(place: Place | null): {
-    /** The visitor's counters, packed. */
-    readonly counters: Uint8Array
+    /** The visitor's. */
+    readonly counters: Counters
     /** What it adds to those of others. */
     readonly counted: Counted
   }
@@ -128,7 +127,7 @@ export function tallyEvent(
       const counted = { at, ipKey, linkedKey, visitor, ip, lat, lng }
       own.traces ??= new Map()
       addTraces(own.traces, counted, acceptedAt)
-      return { counters: packCounters(own), counted }
+      return { counters: own, counted }
     },
   }
 }

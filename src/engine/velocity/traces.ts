@@ -1,6 +1,7 @@
 // Where the events of a visitor are counted besides its own record, and how they are taken out again when it is erased: by the keys
 // that its own counters keep, and by the times these have.
 
+import { putArray, putNumber } from '../../lib/packing.ts'
 import { VELOCITY_KEPT_MS } from '../../records/partitions.ts'
 import type { Counted } from './counted.ts'
 import type { Counters } from './counters.ts'
@@ -41,8 +42,15 @@ export function addTraces(traces: Traces, { ipKey, linkedKey, ip }: Counted, acc
   }
 }
 
-export const packTraces = (traces: Traces): readonly number[] =>
-  [...traces].flatMap(([key, { ip, hour, events }]) => [key, ip, hour, events])
+export function putTraces(traces: Traces): void {
+  putArray(4 * traces.size)
+  for (const [key, { ip, hour, events }] of traces) {
+    putNumber(key)
+    putNumber(ip)
+    putNumber(hour)
+    putNumber(events)
+  }
+}
 
 export function unpackTraces(flat: readonly number[]): Traces {
   const traces: Traces = new Map()
