@@ -32,6 +32,8 @@ export interface Case {
   readonly nativeKey: string | null
   /** Begins the ids of all that the partition keeps of the environment: made once, and those of its keys and family with it. */
   readonly tenant: string
+  /** That of the visitor whose token it has. */
+  readonly tokenId: string | null
   /** The ids of `keys`, in their order. */
   readonly keyIds: readonly string[]
   /**
@@ -44,6 +46,12 @@ export interface Case {
   readonly bodyHash: number
   readonly counts: Counts
 }
+
+/** What the state calls a visitor of the environment; mostly the token's. */
+export const visitorIdIn = (
+  { meta, tenant, tokenId }: Pick<Case, 'meta' | 'tenant' | 'tokenId'>,
+  visitorId: string,
+): string => (tokenId !== null && meta.token?.visitorId === visitorId ? tokenId : tenant + visitorId)
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
@@ -112,6 +120,7 @@ export function caseOf(
     keys,
     nativeKey,
     tenant,
+    tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
     keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,

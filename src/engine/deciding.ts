@@ -12,7 +12,7 @@ import { VELOCITY } from '../records/partitions.ts'
 import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Asking } from './asking.ts'
-import type { Case } from './case.ts'
+import { type Case, visitorIdIn } from './case.ts'
 import type { Dead, Decided, Replay, Reply } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
@@ -59,7 +59,7 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
     partitions,
     parsers,
     drawId,
-    heldOf: (c, id) => state.visitor(c.tenant + id) ?? null,
+    heldOf: (c, id) => state.visitor(visitorIdIn(c, id)) ?? null,
     relativesOf: (c, id) => kin.of(c, id),
     tally: (c, visitor, before) => tallyEvent(c.counts, visitor, before, board),
   }
@@ -140,7 +140,7 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
   /** What the token of a visit says by now: it names another visitor since a split, or counts as none. */
   function settled(given: Case): Case {
     const c = lookup.settled(given)
-    return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null } } : c
+    return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null }, tokenId: null } : c
   }
 
   function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): Decided {

@@ -5,7 +5,7 @@
 import { homePartition } from '../domain/ids.ts'
 import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
-import type { Case } from './case.ts'
+import { type Case, visitorIdIn } from './case.ts'
 import type { PartitionState, Wanted } from './state.ts'
 import { type Counters, unpackCounters } from './velocity/counters.ts'
 
@@ -24,7 +24,7 @@ export interface Relatives {
   readonly counters: readonly Counters[]
 }
 
-type At = Pick<Case, 'tenant'>
+type At = Pick<Case, 'tenant' | 'tokenId' | 'meta'>
 
 export interface Kin {
   /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
@@ -73,7 +73,7 @@ export function createKin(
       groups.set(id, { ids, elsewhere: new Map(elsewhere.map(([one, packed]) => [one, unpackHeldVisitor(packed)])) })
     },
     of(at, visitorId) {
-      const groupId = groupIdOf(at, at.tenant + visitorId)
+      const groupId = groupIdOf(at, visitorIdIn(at, visitorId))
       const group = groupId === null ? undefined : groups.get(groupId)
       if (group === undefined) return NOBODY
       const visitors: VisitorState[] = []

@@ -3,7 +3,7 @@
 
 import { Packr } from 'msgpackr'
 import { beginPacking, putArray, putNull, putNumber, takePacked } from '../../lib/packing.ts'
-import { addDistinct, collectDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
+import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
 import {
   addMoment,
   countMoments,
@@ -102,6 +102,18 @@ export function addPlace(counters: Counters, place: Place): void {
 export function countEvents({ latest, earlier }: Counters, at: number, windowMs: number): number {
   const before = earlier === null ? 0 : countMoments(earlier.moments, at, windowMs)
   return before + (latest === null ? 0 : countMoments(latest.moments, at, windowMs))
+}
+
+/** How many different things of a set all of them have seen in the day that ends with `at`. */
+export function countSeen(all: readonly Counters[], set: number, at: number): number {
+  const [only] = all
+  if (all.length === 1 && only !== undefined && only.earlier === null) {
+    const distinct = only.latest?.sets[set]
+    return distinct === undefined ? 0 : countDistinct(distinct, at)
+  }
+  const found = new Set<number>()
+  for (const one of all) collectSeen(one, set, at, found)
+  return found.size
 }
 
 /** What was seen in the day that ends with `at`, added to `into`. */

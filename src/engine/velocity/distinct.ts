@@ -51,12 +51,21 @@ export function addDistinct(distinct: Distinct, hash: number, at: number): reado
   return forgotten
 }
 
+const isSeen = ({ first, last, earlier }: Sightings, at: number): boolean => {
+  const since = at - DAY_MS
+  return (first <= at && last > since) || (earlier <= at && earlier > since)
+}
+
 /** The hashes seen in the day that ends with `at`, added to `into`: those of several maps are counted once. */
 export function collectDistinct(distinct: Distinct, at: number, into: Set<number>): void {
-  for (const [hash, { first, last, earlier }] of distinct) {
-    const since = at - DAY_MS
-    if ((first <= at && last > since) || (earlier <= at && earlier > since)) into.add(hash)
-  }
+  for (const [hash, seen] of distinct) if (isSeen(seen, at)) into.add(hash)
+}
+
+/** How many there are. */
+export function countDistinct(distinct: Distinct, at: number): number {
+  let count = 0
+  for (const seen of distinct.values()) if (isSeen(seen, at)) count++
+  return count
 }
 
 /** Small when packed: times as steps back from `newest`, those of an earlier sighting in front. */

@@ -117,21 +117,33 @@ export function removeCell({ times, cells }: Moments, { from, width, count }: Ce
   return count - left + Math.max(0, taken)
 }
 
+/** How many events of cells lie after `after` and not after `at`: of a cell in part as much as the part is. */
+function countCells(cells: readonly Cell[], after: number, at: number): number {
+  // They do not overlap: what lies before one that is over is over.
+  let first = cells.length
+  while (first > 0 && (cells[first - 1] as Cell).from + (cells[first - 1] as Cell).width > after) first--
+  let folded = 0
+  for (let i = first; i < cells.length; i++) {
+    const { from, width, count } = cells[i] as Cell
+    const begin = Math.max(from, after)
+    const end = Math.min(from + width, at)
+    if (end > begin) folded += (count * (end - begin)) / width
+  }
+  return Math.round(folded)
+}
+
 /**
  * Events after `at - windowMs` and not after `at`. Exact as long as a day brings at most EXACT_MAX; beyond, wrong by at most
  * the events of one cell, which is a thirtieth of the window where they come evenly.
  */
 export function countMoments({ times, cells }: Moments, at: number, windowMs: number): number {
   const after = at - windowMs
-  let count = firstAfter(times, at) - firstAfter(times, after)
-  let folded = 0
-  for (const cell of cells) {
-    const begin = Math.max(cell.from, after)
-    const end = Math.min(cell.from + cell.width, at)
-    if (end > begin) folded += (cell.count * (end - begin)) / cell.width
-  }
-  count += Math.round(folded)
-  return count
+  const { length } = times
+  // Mostly nothing is later, and all or nothing is in the window.
+  const until = length === 0 || (times[length - 1] as number) <= at ? length : firstAfter(times, at)
+  const from = length === 0 || (times[0] as number) > after ? 0 : firstAfter(times, after)
+  const exact = until - from
+  return cells.length === 0 ? exact : exact + countCells(cells, after, at)
 }
 
 /** [newest, steps, cells]. */
