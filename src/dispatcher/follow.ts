@@ -4,7 +4,7 @@
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
 import { type Cell, fromRow } from '../events/row.ts'
-import { unpackVisitor } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'

@@ -3,7 +3,8 @@
 // fresh as what reads show.
 
 import { homePartition } from '../domain/ids.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import { type Case, visitorIdIn } from './case.ts'
 import type { PartitionState, Wanted } from './state.ts'

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { EventsRecord } from '../events/record.ts'
 import { addAccount, dropAccount } from '../identity/linked-accounts.ts'
-import { packVisitor, unpackVisitor } from '../identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'

@@ -45,7 +45,7 @@ export interface EngineRoleNeeds {
   readonly ipData: () => IpData
   /** As `EngineNeeds` has it. */
   readonly checkpointMsMax: number
-  /** As `StepperNeeds` and `EngineNeeds` have them. */
+  /** As `PlaceNeeds` and `EngineNeeds` have them. */
   readonly onRecord: (partition: number, seq: number) => void
   readonly givenUp: (partition: number) => readonly number[]
   /** Events not yet in ClickHouse that can be found by id. */

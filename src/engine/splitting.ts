@@ -2,7 +2,8 @@
 
 import type { DecidedSplit } from '../events/record.ts'
 import { withoutVisits } from '../identity/parting.ts'
-import { newVisitor, packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { newVisitor, type VisitorState } from '../identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { type Splitting, timeOf } from '../records/splits.ts'
 import { type HeldVisitor, PARTED_MAX, packHeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 

@@ -11,7 +11,8 @@ import {
   unpackLearned,
   unpackLesson,
 } from '../identity/learned.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
 import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
