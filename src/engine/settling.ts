@@ -59,7 +59,9 @@ export function openSettling(needs: SettlingNeeds): Settling {
   let bytes = 0
   /** Nothing is appended behind the last batch before it is settled. */
   let isAlone = false
-  let storing: Promise<void> | null = null
+  /** Of what was taken for a checkpoint the kv may not have all yet. */
+  let isTaken = false
+  let storing: Promise<void> = Promise.resolve()
 
   function appendAt(record: Uint8Array, after: Seq): Promise<Seq> {
     let place: Seq | null = null
@@ -121,12 +123,17 @@ export function openSettling(needs: SettlingNeeds): Settling {
     failure ??= { error }
   }
 
+  function take(): Promise<Checkpoint> {
+    isTaken = true
+    return decider.checkpoint(partition)
+  }
+
   /** Batches behind it go on meanwhile. */
   function store(checkpoint: Checkpoint, to: Seq, committed: () => void): Promise<void> {
     storing = commit(checkpoint, to)
       .then(committed, fail)
       .then(() => {
-        storing = null
+        isTaken = false
       })
     return storing
   }
@@ -144,7 +151,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
     },
     add(decided, to, withCheckpoint) {
       const committed = withCheckpoint ? fresh.taken() : null
-      const taken = withCheckpoint ? decider.checkpoint(partition) : null
+      const taken = withCheckpoint ? take() : null
       isAlone = decided.dead.length > 0 || newsOf(decided).length > 0
       const submitted = isAlone ? null : submit(decided)
       const size = decided.records.reduce((sum, { length }) => sum + length, 0)
@@ -177,10 +184,10 @@ export function openSettling(needs: SettlingNeeds): Settling {
     },
     async checkpoint(to) {
       const committed = fresh.taken()
-      await store(await decider.checkpoint(partition), to, committed)
+      await store(await take(), to, committed)
       check()
     },
-    isStored: () => storing === null,
+    isStored: () => !isTaken,
     checkpointed: () => checkpointed,
   }
 }
