@@ -182,7 +182,7 @@ export async function openListFeed({ kv, bus, clock, key, report }: ListFeedNeed
   }
 
   async function refreshAll(): Promise<void> {
-    for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) await refresh(id, env)
+    for (const { id } of await listWorkspaces(kv)) await Promise.all(ENVS.map((env) => refresh(id, env)))
   }
 
   const unsubscribe = onHint(bus, 'lists.changed', ({ workspace, env }) => {

@@ -82,7 +82,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   }
 
   async function refreshAll(): Promise<void> {
-    for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) await refresh(id, env)
+    for (const { id } of await listWorkspaces(kv)) await Promise.all(ENVS.map((env) => refresh(id, env)))
     if (clock.monotonic() - registeredAt >= HEARTBEAT_MS) await heartbeat()
   }
 

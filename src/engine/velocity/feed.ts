@@ -136,13 +136,15 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   }
 
   async function look(isFirst: boolean): Promise<void> {
-    for (const partition of everyPartition) {
-      const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
-      if (position !== null) noteStored(partition, position)
-      // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
-      if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
-      if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
-    }
+    await Promise.all(
+      everyPartition.map(async (partition) => {
+        const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
+        if (position !== null) noteStored(partition, position)
+        // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
+        if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
+        if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
+      }),
+    )
   }
 
   async function poll(): Promise<void> {
