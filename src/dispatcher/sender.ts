@@ -4,7 +4,7 @@
 import type { Bus } from '../bus/bus.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, type Payload, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
@@ -276,7 +276,7 @@ export function openSender(needs: SenderNeeds): Sender {
       if (turns.size + inFlight + unsaved.size + unseen.size > 0) await clock.sleep(TICK_MS)
       else {
         quiet = new AbortController()
-        await clock.sleep(QUIET_MS, quiet.signal)
+        await nextBeat(clock, QUIET_MS, quiet.signal)
       }
     }
   }

@@ -71,7 +71,7 @@ const FEW_EVENTS = 8
 const CHECKPOINT_EVENTS = 20_000
 /** Entries of one commit, which the last batch may exceed by what it changes. */
 const CHECKPOINT_ENTRIES = 6_000
-const IDLE_WAIT_MS = 1_000
+const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
@@ -139,7 +139,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         bytesMax: BATCH_BYTES_MAX,
         // R2: decided as soon as they are submitted; their decisions are durable only behind them.
         submitted: true,
-        waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
+        waitMsMax: undurable > 0 ? Math.ceil(due) : idleWaitMs(),
       },
       readSignal(),
     )
@@ -148,6 +148,11 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       holding(counters, () => decider.decide(partition, batch, poisoned, load)),
     )
     return { decided, dirtyCount, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
+  }
+
+  /** Without a pause now and then a batch that could not be settled would go unnoticed, or that the backlog was lost. */
+  function idleWaitMs(): number {
+    return settling.isIdle() && recent.caughtUp(partition) ? IDLE_WAIT_MS.caughtUp : IDLE_WAIT_MS.takingOver
   }
 
   function taken(): void {
@@ -172,7 +177,6 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
         settling.add(decided, decidedTo, withCheckpoint)
         if (withCheckpoint) taken()
       } else {
-        // Without this a batch that could not be settled would go unnoticed until the next one comes.
         await settling.rest()
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)

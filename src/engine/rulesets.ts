@@ -4,7 +4,7 @@
 import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import type { ThreadKv } from '../kv/remote.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
 import { onHint, publishHint } from '../records/hints.ts'
@@ -95,7 +95,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const stopped = new AbortController()
   async function poll(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await clock.sleep(POLL_MS, stopped.signal)
+      await nextBeat(clock, POLL_MS, stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }

@@ -40,6 +40,8 @@ export interface Settling {
   /** What was taken for the last checkpoint is in the kv; before that none can be taken. */
   isStored(): boolean
   checkpointed(): Seq
+  /** Nothing is under way, and nothing has failed. */
+  isIdle(): boolean
 }
 
 /** Batches under way and the bytes of their records, beyond which the engine waits. */
@@ -188,6 +190,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
       check()
     },
     isStored: () => !isTaken,
+    isIdle: () => underWay.length === 0 && !isTaken && failure === null,
     checkpointed: () => checkpointed,
   }
 }
