@@ -38,7 +38,7 @@ export interface LmdbKvConfig {
 
 const WALK_PAGE_KEYS = 500
 const SWEEP_RECORDS_MAX = 500
-const SWEEP_EVERY_MS = 1_000
+const SWEEP_EVERY_MS = 10_000
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const VERSION_KEY = Buffer.from([0x01])
 
