@@ -61,7 +61,6 @@ export interface Sender extends Handover {
 }
 
 const TICK_MS = 20
-/** So much later than its time a lane may be looked at while nothing is under way. */
 const QUIET_MS = 250
 const POLL_MS = 1_000
 const RETRY_MS = 500
@@ -273,11 +272,9 @@ export function openSender(needs: SenderNeeds): Sender {
         void load(lane)
       }
       pump()
-      if (turns.size + inFlight + unsaved.size + unseen.size > 0) await clock.sleep(TICK_MS)
-      else {
-        quiet = new AbortController()
-        await nextBeat(clock, QUIET_MS, quiet.signal)
-      }
+      quiet = new AbortController()
+      const isBusy = turns.size + inFlight + unsaved.size + unseen.size > 0
+      await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
     }
   }
 

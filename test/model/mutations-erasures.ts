@@ -124,8 +124,8 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
-    seed: 62,
-    from: 50,
+    seed: 1038,
+    from: 1030,
     options,
     tamper: unguardedAnnouncements(false),
   },

@@ -107,8 +107,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'decisions outlive the identifications they were made on',
-    seed: 478,
-    from: 470,
+    seed: 894,
+    from: 880,
     tamper: onLog('engine', (log) => ({
       append: (topic, partition, records, { basis: _, ...opts } = {}) => log.append(topic, partition, records, opts),
       basis: () => 0,
