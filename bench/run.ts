@@ -15,6 +15,7 @@ const NAMES = [
   'start',
   'hot',
   'worker',
+  'idle',
 ]
 const name = process.argv[2] ?? 'ingest'
 if (!NAMES.includes(name)) {

@@ -3,7 +3,7 @@
 import { ENVS, type Env } from '../domain/event.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { type AlertNotice, alertNotices, dropNotices } from '../records/alerts.ts'
 import { derivedUlid } from '../records/deliveries.ts'
 import { partitionScope } from '../records/partitions.ts'
@@ -38,7 +38,7 @@ export async function followAlerts(needs: FollowAlertsNeeds, signal: AbortSignal
     } catch (error) {
       report(error)
     }
-    await clock.sleep(waitMs, signal)
+    await nextBeat(clock, waitMs, signal)
   }
 }
 

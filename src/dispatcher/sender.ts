@@ -4,7 +4,7 @@
 import type { Bus } from '../bus/bus.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, type Payload, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
@@ -61,6 +61,7 @@ export interface Sender extends Handover {
 }
 
 const TICK_MS = 20
+const QUIET_MS = 250
 const POLL_MS = 1_000
 const RETRY_MS = 500
 /** Outcomes are gathered for so long: of what a burst brings each lane has one commit, and the sending of the rest comes first. */
@@ -94,6 +95,7 @@ export function openSender(needs: SenderNeeds): Sender {
   const isHeld = (shard: number): boolean => held.get(shard)?.aborted === false
   /** Shards whose index has something new. */
   const unseen = new Set<number>()
+  let quiet = new AbortController()
   let inFlight = 0
   let slowInFlight = 0
 
@@ -113,7 +115,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (!held.has(shard)) return
     for (const id of webhookIds) {
       const lane = lanes.get(id)
-      if (lane === undefined) unseen.add(shard)
+      if (lane === undefined) lookSoon(shard)
       else loadMore(lane)
     }
   })
@@ -130,6 +132,11 @@ export function openSender(needs: SenderNeeds): Sender {
   })
 
   const slowMax = Math.max(1, Math.floor(inFlightMax * SLOW_SHARE))
+
+  function lookSoon(shard: number): void {
+    unseen.add(shard)
+    quiet.abort()
+  }
 
   /** Begins attempts, one of each lane in turn, while there is room. */
   function pump(): void {
@@ -265,13 +272,16 @@ export function openSender(needs: SenderNeeds): Sender {
         void load(lane)
       }
       pump()
-      await clock.sleep(TICK_MS)
+      quiet = new AbortController()
+      const isBusy = turns.size + inFlight + unsaved.size + unseen.size > 0
+      await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
     }
   }
 
   return {
     async hold(shard, signal) {
       const isFirst = held.size === 0
+      quiet.abort()
       held.set(shard, signal)
       polledAt.set(shard, Number.NEGATIVE_INFINITY)
       if (isFirst) void tick()
@@ -297,7 +307,7 @@ export function openSender(needs: SenderNeeds): Sender {
     offer(fresh, payloads) {
       for (const one of fresh) {
         const lane = lanes.get(one.webhookId)
-        if (lane === undefined) unseen.add(shardOf(one.webhookId))
+        if (lane === undefined) lookSoon(shardOf(one.webhookId))
         else if (lane.status === 'paused') lane.complete = false
         else if (!handOver(lane, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(lane)
         else turns.add(lane)

@@ -10,17 +10,17 @@ import { must } from '../lib/must.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
-import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
+import { announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
-import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
-import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
+import { loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
+import type { Replay, Reply } from './decided.ts'
 import type { Decider } from './decider.ts'
 import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
 import type { Freshness } from './freshness.ts'
 import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
 import type { Recent } from './recent.ts'
+import { openSettling } from './settling.ts'
 import { flattenRecord } from './velocity/counted.ts'
 import type { CounterFeed } from './velocity/feed.ts'
 
@@ -71,7 +71,7 @@ const FEW_EVENTS = 8
 const CHECKPOINT_EVENTS = 20_000
 /** Entries of one commit, which the last batch may exceed by what it changes. */
 const CHECKPOINT_ENTRIES = 6_000
-const IDLE_WAIT_MS = 1_000
+const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
@@ -96,8 +96,9 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   const { log, kv, decider, recent, clock, counters } = needs
   const basis = log.basis()
   const chunks = openNonceChunks(kv, clock, partition)
-  let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
-  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
+  const { checkpointed, seq, adopted, ...takenOver } = await takeOver(needs, partition, chunks)
+  let { decidedTo } = takenOver
+  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => settling.checkpointed())
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
   const noteProgress = (to: Seq) => {
@@ -105,7 +106,6 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   }
   noteProgress(decidedTo)
 
-  let settling: Promise<void> = Promise.resolve()
   let undurable = adopted
   let checkpointAt = clock.monotonic()
   const fresh = needs.freshness.own(partition)
@@ -125,97 +125,71 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
     return either
   }
 
-  async function settle(decided: Decided, withCheckpoint: boolean, to: Seq): Promise<void> {
-    const committed = withCheckpoint ? fresh.taken() : null
-    const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
-    const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
-    // Before the decisions: where these fail, what was decided must be there to be decided again.
-    if (news.length > 0 || decided.dead.length > 0) await awaitDurable(log, clock, partition, { seq: to, basis })
-    await appendDead(log, clock, partition, decided.dead)
-    if (news.length > 0) {
-      const announced = await persist(clock, () => announce(kv, partition, news, seq))
-      if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
-    }
-    const effects: RecordEffects[] = []
-    for (const [i, record] of decided.records.entries()) {
-      const after = seq
-      seq = await appendFenced(log, clock, partition, record, { expectLast: after, basis })
-      counters.decided(partition, after, seq, must(decided.counted[i], 'counts of a record'))
-      recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
-      effects.push({ seq, events: decided.effects[i] ?? [], erased: [] })
-    }
-    noteProgress(to)
-    needs.reply(decided.replies, decided.replays)
-    needs.report.decided(partition, decided.replies.length, decided.dead.length)
-    if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
-    if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
-    await appendEffects({ ...needs.effects, log, clock }, partition, [
-      ...effects,
-      { seq, events: [], erased: decided.erased },
-    ])
-    if (checkpoint !== null) await commit(checkpoint, to)
-    committed?.()
+  const settling = openSettling({ ...needs, partition, basis, chunks, fresh, seq, checkpointed, noteProgress })
+
+  /** Holds on to nothing of what it read: while decisions wait for the disk, parsed bodies would outlive a scavenge. */
+  async function decideNext() {
+    const due = Math.max(0, dueAt() - clock.monotonic())
+    const batch = await log.read(
+      'identifications',
+      partition,
+      decidedTo,
+      {
+        recordsMax: patience.recordsMax(),
+        bytesMax: BATCH_BYTES_MAX,
+        // R2: decided as soon as they are submitted; their decisions are durable only behind them.
+        submitted: true,
+        waitMsMax: undurable > 0 ? Math.ceil(due) : idleWaitMs(),
+      },
+      readSignal(),
+    )
+    if (batch.length === 0) return null
+    const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
+      holding(counters, () => decider.decide(partition, batch, poisoned, load)),
+    )
+    return { decided, dirtyCount, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
   }
 
-  async function commit(checkpoint: Checkpoint, to: Seq): Promise<void> {
-    checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
-    counters.stored(partition, checkpointed)
+  /** Without a pause now and then a batch that could not be settled would go unnoticed, or that the backlog was lost. */
+  function idleWaitMs(): number {
+    return settling.isIdle() && recent.caughtUp(partition) ? IDLE_WAIT_MS.caughtUp : IDLE_WAIT_MS.takingOver
+  }
+
+  function taken(): void {
+    undurable = 0
+    checkpointAt = clock.monotonic()
   }
 
   try {
     while (!signal.aborted) {
-      const due = Math.max(0, dueAt() - clock.monotonic())
-      const batch = await log.read(
-        'identifications',
-        partition,
-        decidedTo,
-        {
-          recordsMax: patience.recordsMax(),
-          bytesMax: BATCH_BYTES_MAX,
-          // R2: decided as soon as they are submitted; their decisions are durable only behind them.
-          submitted: true,
-          waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
-        },
-        readSignal(),
-      )
-      if (batch.length > 0) {
-        const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
-          holding(counters, () => decider.decide(partition, batch, poisoned, load)),
-        )
-        await settling
-        decidedTo = must(batch.at(-1), 'a last record').seq
-        undurable += batch.length
+      const next = await decideNext()
+      if (next !== null) {
+        const { decided, dirtyCount } = next
+        // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
+        const isErasing = decided.erased.length > 0
+        if (isErasing) await settling.rest()
+        else await settling.room()
+        decidedTo = next.to
+        undurable += next.count
         fresh.changed()
-        const withCheckpoint =
-          // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
-          decided.erased.length > 0 ||
-          undurable >= CHECKPOINT_EVENTS ||
-          dirtyCount >= CHECKPOINT_ENTRIES ||
-          clock.monotonic() >= dueAt()
-        settling = settle(decided, withCheckpoint, decidedTo)
-        settling.catch(() => undefined)
-        if (withCheckpoint) {
-          undurable = 0
-          checkpointAt = clock.monotonic()
-        }
+        const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= CHECKPOINT_ENTRIES || clock.monotonic() >= dueAt()
+        const withCheckpoint = isErasing || (isDue && settling.isStored())
+        settling.add(decided, decidedTo, withCheckpoint)
+        if (withCheckpoint) taken()
       } else {
-        // Without this a batch that could not be settled would go unnoticed until the next one comes.
-        await settling
+        await settling.rest()
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
         if (undurable > 0 && clock.monotonic() >= dueAt()) {
-          const committed = fresh.taken()
-          await commit(await decider.checkpoint(partition), decidedTo)
-          committed()
-          undurable = 0
-          checkpointAt = clock.monotonic()
+          taken()
+          await settling.checkpoint(decidedTo)
         }
       }
     }
-    await settling
-    if (undurable > 0) await commit(await decider.checkpoint(partition), decidedTo)
+    await settling.rest()
+    if (undurable > 0) await settling.checkpoint(decidedTo)
   } finally {
-    await settling.catch(() => undefined)
+    await settling.rest().catch(() => undefined)
     fresh.end()
     await decider.forget(partition).catch(() => undefined)
   }

@@ -48,6 +48,8 @@ export interface EngineRoleNeeds {
   /** As `PlaceNeeds` and `EngineNeeds` have them. */
   readonly onRecord: (partition: number, seq: number) => void
   readonly givenUp: (partition: number) => readonly number[]
+  /** Called when `problem` or `caughtUp` may have changed. */
+  readonly onStanding: () => void
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -110,7 +112,19 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   })
 
   const freshness = createFreshness()
-  const recent = createRecent(partitions, needs.recentMax)
+  const places = createRecent(partitions, needs.recentMax)
+  const recent: Recent = {
+    ...places,
+    drop(partition) {
+      places.drop(partition)
+      needs.onStanding()
+    },
+    setCaughtUp(partition, caughtUp) {
+      if (places.caughtUp(partition) === caughtUp) return
+      places.setCaughtUp(partition, caughtUp)
+      needs.onStanding()
+    },
+  }
   const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
   const send = replyOver(bus)
   const held = new Set<number>()
@@ -142,6 +156,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       lost(partition: number, error: unknown) {
         metrics.tenuresLost.inc({ partition })
         if (error instanceof MissingPosition) lost.add(partition)
+        needs.onStanding()
         logger.error({ partition, error }, 'a partition is taken over again')
       },
       effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
@@ -156,12 +171,13 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     async run(partition, signal) {
       held.add(partition)
       lost.delete(partition)
+      needs.onStanding()
       metrics.partitionsHeld.set(held.size)
       try {
         await runPartition(engineNeeds, partition, signal)
       } finally {
-        recent.drop(partition)
         held.delete(partition)
+        recent.drop(partition)
         metrics.partitionsHeld.set(held.size)
       }
     },

@@ -56,7 +56,6 @@ export interface Dispatch extends Routes {
   close(): void
 }
 
-const SWEEP_MS = 100
 const BODY_BYTES_MAX = 65_536
 const DEADLINE_MS = 10_000
 const METHODS = new Map(
@@ -110,15 +109,6 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
-  const closed = new AbortController()
-  async function sweepUntilClosed(): Promise<void> {
-    while (!closed.signal.aborted) {
-      await clock.sleep(SWEEP_MS, closed.signal)
-      exchanges.deadlines.sweep(clock.monotonic())
-    }
-  }
-  void sweepUntilClosed()
-
   return {
     serve(raw, rawRequest) {
       const verb = rawRequest.getMethod()
@@ -167,6 +157,6 @@ export function openDispatch(config: DispatchConfig): Dispatch {
       over.abort()
     },
 
-    close: () => closed.abort(),
+    close: exchanges.close,
   }
 }

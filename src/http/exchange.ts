@@ -25,6 +25,7 @@ export interface ExchangeConfig {
   readonly perHost: HostsConfig
 }
 
+const SWEEP_MS = 100
 /** A refusal decided before the body is in waits this long for the rest, so that the client reads it and not a reset. */
 const REFUSAL_WAIT_MS = 1_000
 /** A longer body is not read to its end for the sake of a refusal: the connection closes at once. */
@@ -38,12 +39,18 @@ export function openExchanges(config: ExchangeConfig) {
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
   const hosts = openHosts(config.perHost)
-  const deadlines = openDeadlines()
+  const deadlines = openDeadlines(() => void sweepWhileAny())
   const refusals = deadlines.queue(REFUSAL_WAIT_MS)
   const stalls = deadlines.queue(STALL_MS)
+  const closed = new AbortController()
   let inFlight = 0
   let draining = false
   let whenIdle: (() => void) | null = null
+
+  async function sweepWhileAny(): Promise<void> {
+    do await clock.sleep(SWEEP_MS, closed.signal)
+    while (!closed.signal.aborted && deadlines.sweep(clock.monotonic()))
+  }
 
   /** Serves one request and never throws. `method` is upper case, one of the known ones or 'OTHER'. */
   function serve(
@@ -259,6 +266,8 @@ export function openExchanges(config: ExchangeConfig) {
     serve,
     deadlines,
     inFlight: () => inFlight,
+    /** No deadline is kept any more. */
+    close: () => closed.abort(),
     /** From now on every answer closes its connection; resolves when none is being served. */
     drained(): Promise<void> {
       draining = true

@@ -157,6 +157,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
       throw unavailable('Too many identifications wait for a decision.')
 
     const meta = metaOf(incoming)
+    const { requestId } = meta
     const nonceHash = nonce === null ? 0 : hash53(nonce)
     const home = partitionOf(meta, body)
     const routed = nonce === null ? null : needs.nonceRoutes.claim(nonceHash, home)
@@ -170,8 +171,8 @@ export function createAccept(needs: AcceptNeeds): Accept {
     const first = { body: bytes, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
     // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
     // to be compared with it: it waits for the event of the first.
-    if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
-    else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
-    return store(meta.requestId, must(appends[partition], 'a partition').add(accepted, accepted.record.length))
+    if (isRepeat) waiting.open(requestId, null, first, decided, null)
+    else waiting.open(requestId, nonce, first, decided, () => expired(requestId))
+    return store(requestId, must(appends[partition], 'a partition').add(accepted, accepted.record.length))
   }
 }

@@ -77,8 +77,13 @@ interface Pending {
 export const PENDING = 0
 const ORIGINALS_MAX = 10_000
 
-/** `counts`: where all threads count what is pending. */
-export function createWaiting(waitMs: number, monotonic: () => number, counts: Counts): Waiting {
+/** `counts`: where all threads count what is pending. `onFirst` is called when a request is pending here and none was before. */
+export function createWaiting(
+  waitMs: number,
+  monotonic: () => number,
+  counts: Counts,
+  onFirst: () => void = () => undefined,
+): Waiting {
   const pending = new Map<string, Pending>()
   const nonces = new Map<string, string>()
   const originals = new Map<string, string>()
@@ -114,6 +119,7 @@ export function createWaiting(waitMs: number, monotonic: () => number, counts: C
       pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
       count(counts, PENDING, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
+      if (pending.size === 1) onFirst()
     },
     stored(requestId) {
       const entry = pending.get(requestId)

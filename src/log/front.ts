@@ -137,7 +137,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
   function append(
     p: Own,
     records: readonly Uint8Array[],
-    { expectLast, basis, patient = false, attached = [] }: AppendOptions,
+    { expectLast, basis, patient = false, onPlaced, attached = [] }: AppendOptions,
   ): Promise<Seq> {
     checkRecords(records)
     if (basis !== undefined && basis !== generation) throw new Conflict('what this append builds on was taken back')
@@ -158,6 +158,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       if (gathered.length === 0) setImmediate(post)
       gathered.push({ p, after, last, entry, patient, resolve, reject })
     })
+    onPlaced?.(last)
     p.readers.wake(true)
     return done
   }
@@ -200,7 +201,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
     topic: Topic,
     partition: number,
     records: readonly Uint8Array[],
-    { attached: _, ...opts }: AppendOptions,
+    { attached: _, onPlaced: __, ...opts }: AppendOptions,
   ): Promise<Seq> {
     const done = line.call(FRONT.append, topic, partition, records, opts) as Promise<Seq>
     line.flush()

@@ -34,6 +34,8 @@ export interface AppendOptions {
   readonly basis?: number
   /** Another append that does not wait is about to follow: this one may wait some milliseconds to share its flush. */
   readonly patient?: boolean
+  /** Told the seq of the last record before `append` returns, where it is known before it is durable. */
+  readonly onPlaced?: (last: Seq) => void
   /** Of each record what it was made of, for a reader in this thread; a log may drop it. */
   readonly attached?: readonly unknown[]
 }

@@ -35,7 +35,8 @@ import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../ro
 import { CASTS, type ProcessCalls, type ShardCalls, type ShardStart, type ShardStatus } from './protocol.ts'
 
 const BEAT_MS = 500
-const STATUS_MS = 100
+/** What changes all the time is told so often; what readiness goes by, at once. */
+const STATUS_MS = 1_000
 /** Readers in other processes do not ask for a checkpoint, and are told that what they see is at most a second old. */
 const CHECKPOINT_MS = { embedded: 5_000, cluster: 500 }
 /** Time for a body to arrive, besides the time its decision may take. */
@@ -97,6 +98,20 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
   const { log, kv, limits } = far
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
 
+  let told = ''
+  function tellStatus(): void {
+    const status: ShardStatus = {
+      problem: engine?.problem() ?? null,
+      caughtUp: engine?.caughtUp() ?? [],
+      recent: engine?.recent.size() ?? 0,
+      pending: ingress?.pendingCount() ?? 0,
+    }
+    const text = JSON.stringify(status)
+    if (text === told) return
+    told = text
+    line.cast(CASTS.status, status)
+  }
+
   if (config.roles.has('engine')) {
     const givenUp = new Map(start.givenUp)
     engine = await startEngine({
@@ -107,6 +122,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
         cells.deciding[partition] = seq
       },
       givenUp: (partition) => givenUp.get(partition) ?? [],
+      onStanding: tellStatus,
     })
   }
 
@@ -177,19 +193,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
     stopped.abort()
   })
 
-  let told = ''
-  const statusTimer = setInterval(() => {
-    const status: ShardStatus = {
-      problem: engine?.problem() ?? null,
-      caughtUp: engine?.caughtUp() ?? [],
-      recent: engine?.recent.size() ?? 0,
-      pending: ingress?.pendingCount() ?? 0,
-    }
-    const text = JSON.stringify(status)
-    if (text === told) return
-    told = text
-    line.cast(CASTS.status, status)
-  }, STATUS_MS)
+  const statusTimer = setInterval(tellStatus, STATUS_MS)
   lifetime.onClose(() => clearInterval(statusTimer))
 
   line.cast('ready', null)

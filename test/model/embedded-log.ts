@@ -90,6 +90,7 @@ export function bindEmbeddedLog(store: LogStore, host: Host, by: string, gap: ()
         its.records.push(...placed)
         for (const waiter of its.waiters.splice(0)) waiter.wake()
         waiting.push({ topic, partition, after, records: placed, resolve, reject })
+        opts.onPlaced?.(lastOf(topic, partition))
         void commit()
       })
     },

@@ -4,7 +4,7 @@
 import type { Bus } from '../../bus/bus.ts'
 import { decodeEventsRecord } from '../../events/record.ts'
 import type { Kv } from '../../kv/kv.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, nextBeat } from '../../lib/clock.ts'
 import type { Log, Seq } from '../../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../../records/partitions.ts'
 import type { CounterNews, Tidings } from './board.ts'
@@ -14,7 +14,7 @@ export interface CounterFeedNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'position'>
   readonly bus: Pick<Bus, 'publish' | 'subscribe'>
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
   /** Unlike that of any other process. */
   readonly id: string
   readonly partitions: number
@@ -136,18 +136,20 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   }
 
   async function look(isFirst: boolean): Promise<void> {
-    for (const partition of everyPartition) {
-      const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
-      if (position !== null) noteStored(partition, position)
-      // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
-      if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
-      if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
-    }
+    await Promise.all(
+      everyPartition.map(async (partition) => {
+        const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
+        if (position !== null) noteStored(partition, position)
+        // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
+        if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
+        if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
+      }),
+    )
   }
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await clock.sleep(POLL_MS, stopping.signal)
+      await nextBeat(clock, POLL_MS, stopping.signal)
       if (!stopping.signal.aborted) await look(false).catch(onError)
     }
   }
