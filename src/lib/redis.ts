@@ -84,15 +84,37 @@ function options({ name, commandMsMax = COMMAND_MS_MAX }: RedisConfig) {
 
 const retryAfter = (times: number): number => Math.min(50 * times, RETRY_MS_MAX)
 
+/** What one turn of the event loop asks for goes out as one write: writes cost more than what they carry. */
+function writeByTurn(client: Redis): Redis {
+  const send = client.sendCommand.bind(client)
+  let corked: Redis['stream'] | null = null
+  client.sendCommand = (command, over) => {
+    const { stream } = client
+    // There is none before the first connection, and another one after each.
+    if (stream !== undefined && stream !== corked) {
+      corked = stream
+      stream.cork()
+      setImmediate(() => {
+        if (corked === stream) corked = null
+        stream.uncork()
+      })
+    }
+    return send(command, over)
+  }
+  return client
+}
+
 function makeSingle(config: RedisConfig): Redis {
-  return new Redis(config.url, { ...options(config), enableOfflineQueue: false, retryStrategy: retryAfter })
+  return writeByTurn(
+    new Redis(config.url, { ...options(config), enableOfflineQueue: false, retryStrategy: retryAfter }),
+  )
 }
 
 function makeCluster(config: RedisConfig, nodes: readonly string[]): Cluster {
   const urls = nodes.map((node) => new URL(node.includes('://') ? node : `redis://${node}`))
   const tls = urls[0]?.protocol === 'rediss:'
   const { username = '', password = '' } = urls[0] ?? {}
-  return new Cluster(
+  const cluster = new Cluster(
     urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) })),
     {
       lazyConnect: true,
@@ -111,6 +133,8 @@ function makeCluster(config: RedisConfig, nodes: readonly string[]): Cluster {
       },
     },
   )
+  cluster.on('+node', (node: Redis) => void writeByTurn(node))
+  return cluster
 }
 
 const nodesOf = (client: RedisClient): Redis[] => (client instanceof Cluster ? client.nodes('master') : [client])
