@@ -7,7 +7,8 @@ import { openTestServer } from '../helpers/http.ts'
 const parent = must(parentPort, 'a thread')
 const http = await openTestServer()
 process.on('exit', () => http.close())
-parent.on('message', () => {
+parent.on('message', (order) => {
+  if (order === 'end') process.exit()
   for (;;);
 })
 parent.postMessage('listening')

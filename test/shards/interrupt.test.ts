@@ -22,15 +22,15 @@ t.test('other threads are left alone', async (t) => {
   await closeHanging(hanging.threadId)
   await hanging.terminate()
   t.not(other.threadId, -1)
-  await closeHanging(other.threadId)
-  await other.terminate()
+  other.postMessage('end')
+  t.same(await once(other, 'exit'), [0])
 })
 
 t.test('a thread that is gone does not answer, which is an error', async (t) => {
   const thread = new Worker(entry)
   await once(thread, 'message')
   const { threadId } = thread
-  await closeHanging(threadId)
-  await thread.terminate()
+  thread.postMessage('end')
+  await once(thread, 'exit')
   await t.rejects(closeHanging(threadId), /does not answer/)
 })

@@ -84,7 +84,7 @@ function openWorld(random: Rng, lossy: boolean) {
     const feed = await openCounterFeed({
       log: log as never,
       kv,
-      clock: { sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
+      clock: { monotonic: () => 0, sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
       bus: {
         publish(_subject, message) {
           for (const receive of receivers) if (!lossy || !random.chance(0.2)) receive(message)
