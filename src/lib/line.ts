@@ -1,12 +1,13 @@
 // A line between two threads: each side serves functions by name, calls those of the other, and casts what needs no answer. Calls
-// made in one turn go over in one message.
+// and answers that come together go over in one message.
 
+import type { Transferable } from 'node:worker_threads'
 import { Packr } from 'msgpackr'
 import { Conflict, Full, Unavailable, Unreadable } from './failures.ts'
 
 /** What a line needs of a MessagePort. */
 export interface LinePort {
-  postMessage(message: unknown, transfer: readonly ArrayBuffer[]): void
+  postMessage(message: unknown, transfer: readonly Transferable[]): void
   on(event: 'message', listener: (message: unknown) => void): unknown
 }
 
@@ -16,10 +17,12 @@ export interface Line {
    * they are, others become an Error; and with Unavailable when the line ends.
    */
   call(name: string, ...args: readonly unknown[]): Promise<unknown>
+  /** A call whose answer nobody waits for: what fails is told to the other side's `onError`. */
+  tell(name: string, ...args: readonly unknown[]): void
   /** Sends the calls made until now: what their arguments hold may change from here on. */
   flush(): void
   /** What structured cloning can hold; arrives in order with the other casts and behind the calls made before it. */
-  cast(name: string, message: unknown, transfer?: readonly ArrayBuffer[]): void
+  cast(name: string, message: unknown, transfer?: readonly Transferable[]): void
   /** Answers calls; one for each name. */
   serve(name: string, answer: (...args: never[]) => unknown): void
   /** Takes casts; one for each name. */
@@ -29,6 +32,7 @@ export interface Line {
 }
 
 interface Call {
+  /** 0: no answer is wanted. */
   readonly id: number
   readonly name: string
   readonly args: readonly unknown[]
@@ -65,8 +69,15 @@ function failureOf({ name, message }: Failure): Error {
 const nameOf = (error: unknown): string => (error instanceof Full ? 'Full' : error instanceof Error ? error.name : '')
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** `onError` is told what taking a cast threw, and what could not be read. */
-export function openLine(port: LinePort, onError: (error: unknown) => void): Line {
+/**
+ * `onError` is told what taking a cast threw, and what could not be read. `later` says when calls and answers are sent: at the end of
+ * what runs now, or, as `setImmediate`, of all that runs in this turn of the loop.
+ */
+export function openLine(
+  port: LinePort,
+  onError: (error: unknown) => void,
+  later: (send: () => void) => void = queueMicrotask,
+): Line {
   const packr = new Packr({ useRecords: false })
   const served = new Map<string, (...args: never[]) => unknown>()
   const heard = new Map<string, (message: never) => void>()
@@ -107,7 +118,7 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
   }
 
   function add(list: unknown[], item: unknown): void {
-    if (calls.length + answers.length === 0) queueMicrotask(flush)
+    if (calls.length + answers.length === 0) later(flush)
     list.push(item)
   }
 
@@ -116,9 +127,10 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
       const answer = served.get(name)
       if (answer === undefined) throw new Error(`nobody serves ${name}`)
       const result = await answer(...(args as never[]))
-      add(answers, { id, result })
+      if (id > 0) add(answers, { id, result })
     } catch (error) {
-      add(answers, { id, failure: { name: nameOf(error), message: messageOf(error) } })
+      if (id === 0) onError(error)
+      else add(answers, { id, failure: { name: nameOf(error), message: messageOf(error) } })
     }
   }
 
@@ -152,6 +164,9 @@ export function openLine(port: LinePort, onError: (error: unknown) => void): Lin
         waiting.set(ids, { resolve, reject })
         add(calls, { id: ids, name, args })
       })
+    },
+    tell(name, ...args) {
+      if (!ended) add(calls, { id: 0, name, args })
     },
     flush,
     cast(name, message, transfer = []) {

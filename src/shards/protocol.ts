@@ -1,5 +1,6 @@
 // What a process and its shards say to each other, besides the log, the kv, the bus and requests that are passed on.
 
+import type { MessagePort } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { IpData } from '../ipintel/addresses.ts'
@@ -8,6 +9,7 @@ import type { Samples } from '../lib/metrics.ts'
 import type { Place } from '../log/front.ts'
 import type { Seq } from '../log/log.ts'
 import type { Glimpse, Original } from '../records/sighting.ts'
+import type { Peer } from './peers.ts'
 
 /** What a shard is started with. */
 export interface ShardStart {
@@ -18,8 +20,8 @@ export interface ShardStart {
   /** The place of embedded storage: where the partitions of this shard stand. Empty in a cluster. */
   readonly own: readonly Place[]
   readonly generation: number
-  /** Names the shard to engines that reply to it. */
-  readonly ingressId: string
+  /** Of the process, by which engines know its shards. */
+  readonly processId: string
   readonly sealsSecrets: boolean
   readonly ipData: IpData
   readonly refusal: string | null
@@ -28,6 +30,13 @@ export interface ShardStart {
   readonly cells: Cells
   /** With a share of this thread's own. */
   readonly counts: Shared
+}
+
+/** What the task of a shard's thread is given. */
+export interface ShardTask {
+  readonly start: ShardStart
+  readonly port: MessagePort
+  readonly peers: readonly Peer[]
 }
 
 /** Memory that all threads share. */
@@ -81,11 +90,15 @@ export interface ProcessCalls {
   fateOf(workspace: string, env: Env, requestId: string): Promise<StoredEvent | Original | null>
 }
 
+/** Names a shard to engines that reply to it. */
+export const ingressIdOf = (processId: string, index: number): string => `${processId}.${index}`
+
 /** Casts to a shard, and its own. */
 export const CASTS = {
   release: 'release',
   sunk: 'sunk',
   refusal: 'refusal',
   ipData: 'ipData',
+  peer: 'peer',
   status: 'status',
 } as const

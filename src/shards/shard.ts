@@ -1,7 +1,6 @@
 // What runs in a shard: a listener of its own on the port that all share, accepting, and the engine of its partitions. What it has no
 // route for goes to the process, and what it stores goes through the process or, in a cluster, to the servers themselves.
 
-import type { MessagePort } from 'node:worker_threads'
 import { openListeners } from '../api/listeners.ts'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
@@ -17,7 +16,7 @@ import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
 import { systemClock as clock } from '../lib/clock.ts'
 import { openClaims } from '../lib/first-claims.ts'
-import { createLifetime } from '../lib/lifetime.ts'
+import { createLifetime, type Lifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
 import { openMetrics } from '../lib/metrics.ts'
@@ -32,7 +31,16 @@ import { openAuth } from '../records/auth.ts'
 import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
 import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../role-settings.ts'
-import { CASTS, type ProcessCalls, type ShardCalls, type ShardStart, type ShardStatus } from './protocol.ts'
+import { openPeers, type Peer } from './peers.ts'
+import {
+  CASTS,
+  ingressIdOf,
+  type ProcessCalls,
+  type ShardCalls,
+  type ShardStart,
+  type ShardStatus,
+  type ShardTask,
+} from './protocol.ts'
 
 const BEAT_MS = 500
 /** What changes all the time is told so often; what readiness goes by, at once. */
@@ -53,18 +61,35 @@ interface ShardPorts {
 }
 
 /** The ports of a shard whose process has embedded storage. */
-function portsOver(line: Line, start: ShardStart, logger: Logger): ShardPorts {
-  return {
+function portsOver(
+  line: Line,
+  start: ShardStart,
+  known: readonly Peer[],
+  lifetime: Lifetime,
+  logger: Logger,
+): ShardPorts {
+  const peers = openPeers({
     log: openFrontLog({ line, clock, generation: start.generation, own: start.own }),
-    kv: openRemoteKv(line),
     bus: openRemoteBus(line, busError(logger)),
+    ingressIdOf: (index) => ingressIdOf(start.processId, index),
+    count: start.config.shards,
+    onError: busError(logger),
+  })
+  for (const peer of known) peers.add(peer)
+  line.hear(CASTS.peer, peers.add)
+  lifetime.onClose(() => peers.close())
+  return {
+    log: peers.log,
+    kv: openRemoteKv(line),
+    bus: peers.bus,
     limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
   }
 }
 
 /** Resolves when the shard has been stopped. */
-export async function runShard(start: ShardStart, port: MessagePort): Promise<void> {
-  const { config, partitions, deployment, cells, counts, ingressId } = start
+export async function runShard({ start, port, peers }: ShardTask): Promise<void> {
+  const { config, partitions, deployment, cells, counts } = start
+  const ingressId = ingressIdOf(start.processId, start.index)
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
@@ -90,7 +115,7 @@ export async function runShard(start: ShardStart, port: MessagePort): Promise<vo
 
   const far = config.isCluster
     ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime)
-    : portsOver(line, start, logger)
+    : portsOver(line, start, peers, lifetime, logger)
   const near = openLocalBus({ onError: busError(logger) })
   const bus = openNearBus({ far: far.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null

@@ -1,5 +1,6 @@
 // The process's side of its shards: starts a thread for each, tells them what they need, ends one that hangs and starts it anew.
 
+import { MessageChannel } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
@@ -16,6 +17,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import type { Glimpse } from '../records/sighting.ts'
 import { openFreshKv } from './fresh-kv.ts'
+import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
 import { createSuspects } from './suspects.ts'
 import { startThread, type Thread } from './thread.ts'
@@ -112,6 +114,16 @@ export function openShards(needs: ShardsNeeds): Shards {
   })
   const shardOf = (partition: number): Shard => shards[partition % count] as Shard
 
+  /** A line of the new shard to each other one that there is; those that come later make theirs. */
+  function meetOthers(index: number): Peer[] {
+    return shards.flatMap(({ index: other, thread }) => {
+      if (other === index || thread === null || thread.isGone()) return []
+      const { port1, port2 } = new MessageChannel()
+      thread.line.cast(CASTS.peer, { index, port: port1 } satisfies Peer, [port1])
+      return [{ index: other, port: port2 }]
+    })
+  }
+
   async function start(shard: Shard): Promise<Line> {
     const { index } = shard
     // The next one begins where the log stands when nothing of the former is being written any more.
@@ -132,9 +144,10 @@ export function openShards(needs: ShardsNeeds): Shards {
       },
       {
         ...{ index, config, deployment: needs.deployment, partitions, ipData, refusal, cells, counts: shard.counts },
-        ...{ ingressId: `${needs.processId}.${index}`, sealsSecrets: needs.sealsSecrets },
+        ...{ processId: needs.processId, sealsSecrets: needs.sealsSecrets },
         givenUp: suspects.givenUp(),
       },
+      isEmbedded ? meetOthers(index) : [],
     )
     Object.assign(shard, { thread, status: NO_STATUS, missed: 0, beats: Atomics.load(cells.beat, index) })
     void thread.lost.then((error) => {

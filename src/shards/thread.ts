@@ -15,7 +15,8 @@ import type { Place } from '../log/front.ts'
 import { FIRST_GENERATION, type FrontWriter, serveFrontLog } from '../log/front-writer.ts'
 import type { Log } from '../log/log.ts'
 import { closeHanging } from './interrupt.ts'
-import { CASTS, type ProcessCalls, type ShardStart, type ShardStatus } from './protocol.ts'
+import type { Peer } from './peers.ts'
+import { CASTS, type ProcessCalls, type ShardStart, type ShardStatus, type ShardTask } from './protocol.ts'
 
 export interface ThreadNeeds {
   /** Where an embedded shard stores; null: it has the servers of the cluster. */
@@ -40,6 +41,7 @@ export interface Thread {
   readonly ready: Promise<Line>
   /** Resolves with the reason when the thread is gone. */
   readonly lost: Promise<unknown>
+  isGone(): boolean
   /** Resolves when nothing of the thread's is being written any more. */
   settled(): Promise<void>
   /** Ends a thread that does not turn its loop any more. Rejects when that is not possible. */
@@ -50,7 +52,12 @@ export interface Thread {
 
 const YOUNG_MB = 96
 
-export function startThread(needs: ThreadNeeds, start: Omit<ShardStart, 'own' | 'generation'>): Thread {
+/** `peers`: the new shard's ends of the lines to those there are. */
+export function startThread(
+  needs: ThreadNeeds,
+  start: Omit<ShardStart, 'own' | 'generation'>,
+  peers: readonly Peer[],
+): Thread {
   const { stores, onError } = needs
   const { port1, port2 } = new MessageChannel()
   const line = openLine(port1, onError)
@@ -73,14 +80,18 @@ export function startThread(needs: ThreadNeeds, start: Omit<ShardStart, 'own' | 
     resourceLimits: { maxOldGenerationSizeMb: needs.heapMbMax, maxYoungGenerationSizeMb: YOUNG_MB },
   })
 
+  let isGone = false
+
   async function run(): Promise<unknown> {
     try {
       const places = { own: (await writer?.places()) ?? [], generation: FIRST_GENERATION }
-      await pool.run({ start: { ...start, ...places } satisfies ShardStart, port: port2 }, { transferList: [port2] })
+      const given: ShardTask = { start: { ...start, ...places }, port: port2, peers }
+      await pool.run(given, { transferList: [port2, ...peers.map(({ port }) => port)] })
       return new Unavailable('the shard ended')
     } catch (error) {
       return error
     } finally {
+      isGone = true
       endBus()
       line.end()
       endForwarded()
@@ -98,6 +109,7 @@ export function startThread(needs: ThreadNeeds, start: Omit<ShardStart, 'own' | 
     line,
     ready,
     lost,
+    isGone: () => isGone,
     settled: async () => writer?.settled(),
     async endHanging() {
       for (const { threadId } of pool.threads) await closeHanging(threadId)

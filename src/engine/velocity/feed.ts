@@ -59,7 +59,8 @@ interface Message {
   readonly counted: Uint8Array
 }
 
-const SUBJECT = 'counted'
+/** On which engines tell each other what they counted. */
+export const COUNTED_SUBJECT = 'counted'
 /** Events whose news are kept for threads that have nothing to do; beyond, they load anew. */
 const EVENTS_KEPT = 50_000
 const READ = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
@@ -154,7 +155,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     }
   }
 
-  const unsubscribe = bus.subscribe(SUBJECT, (received) => {
+  const unsubscribe = bus.subscribe(COUNTED_SUBJECT, (received) => {
     const message = received as Message
     const { from, partition, after, seq, counted } = message
     if (from === id || partition >= partitions) return
@@ -175,7 +176,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     decided(partition, after, seq, counted) {
       take(partition, after, seq, counted)
       const bytes = new Uint8Array(counted.buffer, counted.byteOffset, counted.byteLength)
-      bus.publish(SUBJECT, { from: id, partition, after, seq, storedTo: storedTo[partition], counted: bytes })
+      bus.publish(COUNTED_SUBJECT, { from: id, partition, after, seq, storedTo: storedTo[partition], counted: bytes })
     },
     stored: noteStored,
     hold() {
