@@ -57,6 +57,8 @@ export interface FrontNeeds {
   readonly generation: number
   /** The partitions this thread alone appends to. */
   readonly own: readonly Place[]
+  /** Acts when nothing more is appended in this turn. */
+  readonly atEndOfTurn?: (act: () => void) => void
 }
 
 interface Own {
@@ -88,7 +90,7 @@ const TAIL_BYTES_MAX: Partial<Record<Topic, number>> = { identifications: 2 * 10
 const tailBytesMax = (topic: Topic): number => TAIL_BYTES_MAX[topic] ?? 0
 
 export function openFrontLog(needs: FrontNeeds): Log {
-  const { line, clock } = needs
+  const { line, clock, atEndOfTurn = setImmediate } = needs
   const owned = new Map<string, Own>()
   for (const { topic, partition, last } of needs.own) {
     owned.set(`${topic}/${partition}`, {
@@ -155,7 +157,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
     }
     const { last } = p
     const done = new Promise<Seq>((resolve, reject) => {
-      if (gathered.length === 0) setImmediate(post)
+      if (gathered.length === 0) atEndOfTurn(post)
       gathered.push({ p, after, last, entry, patient, resolve, reject })
     })
     onPlaced?.(last)

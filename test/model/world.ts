@@ -56,6 +56,7 @@ const SPLITTERS = 0x5b17
 const MOVERS = 0x30e4
 const CRASHES = 0xc4a5
 const SHARING = 0x9409
+const THREADS = 0x5a4d
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -73,6 +74,8 @@ export interface WorldOptions {
   readonly moving?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
+  /** A process that is alone accepts and decides in a thread of its own, which dies by itself. */
+  readonly sharded?: boolean
   /** After as many steps without peace nobody waits for it any more. */
   readonly stepsMax?: number
   /** How many of the newest lines of what happened are kept. */
@@ -82,7 +85,7 @@ export interface WorldOptions {
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { crashing = false } = options
+  const { crashing = false, sharded = false } = options
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
@@ -94,9 +97,9 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const erasersRandom = rng(seed ^ ERASERS)
   const erasures =
     !losesStream && (erasing || (!merging && erasersRandom.chance(ERASING))) ? 1 + erasersRandom.int(4) : 0
-  const deployment = await createDeployment(scheduler, lists)
+  const deployment = await createDeployment(scheduler, { lists, gapless: sharded })
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
-  const alone = random.chance(0.4)
+  const alone = random.chance(0.4) || sharded
   /** Scopes lie on one server, which loses all of them or none. */
   const sharing = !losesStream && rng(seed ^ SHARING).chance(0.5)
   const keepMs = 1_000 + random.int(6_000)
@@ -130,9 +133,14 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
       clickhouse: bindClickHouse(clickhouse, host, () => (faults === NO_FAULTS ? null : crashes)),
     }
+    const thread = (threadName: string) => {
+      const itsHost = createSimHost(threadName, scheduler, () => faults, skewMs, host)
+      return { host: itsHost, bus: bindBus(bus, itsHost, (error) => problem('no receiver fails', String(error))) }
+    }
     const process = startProcess({
       host,
       ports,
+      thread: sharded ? thread : null,
       raw,
       tamper,
       seed: random.int(2 ** 31),
@@ -190,7 +198,10 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     moving: moving ? rng(seed ^ MOVERS) : null,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
-  const chaos = createChaos({ scheduler, deployment, alive, start, alone, sharing, losesStream })
+  const chaos = createChaos({
+    ...{ scheduler, deployment, alive, start, alone, sharing, losesStream },
+    threads: sharded ? rng(seed ^ THREADS) : null,
+  })
   const mergersRandom = rng(seed ^ MERGERS)
   const onChange = (changed: Changed) => changes.push(changed)
   const mergers = createMergers({ scheduler, random: mergersRandom, ready, answers: () => answers, onChange })
@@ -254,6 +265,12 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     await scheduler.run(() => ++looks % 16 === 0 && unsettled() === null, stepsMax)
   }
 
+  /** What came behind its back a thread knows when it starts or is refused. */
+  async function startThreadsAnew(): Promise<void> {
+    await scheduler.run(() => ready().length > 0 && ready().length === alive().length, stepsMax)
+    for (const process of alive()) process.shard()?.kill(true)
+  }
+
   async function live(): Promise<void> {
     start()
     if (!alone) start()
@@ -271,6 +288,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     // An owner that had the partition before may not look; one that takes it must.
     if (chaos.lostPartition() !== null) for (const { host } of alive()) host.kill(true)
     if (alive().length === 0 && chaos.moving() === 0) start()
+    if (sharded) await startThreadsAnew()
     await settle()
     const end = scheduler.now() + (chaos.lostPartition() === null ? AFTERMATH_MS : NOTICE_LOSS_MS)
     await scheduler.run(() => scheduler.now() >= end, stepsMax)
