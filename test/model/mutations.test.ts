@@ -11,6 +11,7 @@ import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
 import { LIST_MUTATIONS } from './mutations-lists.ts'
 import { MERGE_MUTATIONS } from './mutations-merges.ts'
 import { PIPELINING_MUTATIONS } from './mutations-pipelining.ts'
+import { SHARD_MUTATIONS } from './mutations-shards.ts'
 import { SPLIT_MUTATIONS } from './mutations-splits.ts'
 import { runWorld } from './world.ts'
 
@@ -24,6 +25,7 @@ const ALL = [
   ...MERGE_MUTATIONS,
   ...SPLIT_MUTATIONS,
   ...PIPELINING_MUTATIONS,
+  ...SHARD_MUTATIONS,
 ]
 /** Of each rule the mutation that is written first. */
 const ONE_OF_EACH = [...new Map(ALL.toReversed().map((mutation) => [mutation.rule, mutation])).values()]
