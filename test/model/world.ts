@@ -2,15 +2,14 @@
 // then the checks.
 
 import type { Kv } from '../../src/kv/kv.ts'
-import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
-import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
+import { UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
 import { rng } from '../helpers/rng.ts'
 import { createChaos, drawFaults } from './chaos.ts'
 import { namesOf } from './check-erasures.ts'
 import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
 import { openDecided } from './decided.ts'
-import { createDeployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
+import { createDeployment, PARTITIONS } from './deployment.ts'
 import { bindEmbeddedLog } from './embedded-log.ts'
 import { createErasers, type Erased } from './erasers.ts'
 import { createExemptions } from './exempt.ts'
@@ -23,6 +22,7 @@ import { bindBus, bindLog } from './ports.ts'
 import { type ModelProcess, type SplitTold, startProcess, type Tamper } from './process.ts'
 import { createScheduler } from './scheduler.ts'
 import { createSplitters } from './splitters.ts'
+import { unfinished } from './unfinished.ts'
 import { createWatch, watchTrims } from './watch.ts'
 
 export interface Failure {
@@ -229,34 +229,10 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     if (mergers.open() > 0) return 'merges wait'
     if (splitters.open() > 0) return 'splits wait'
     if (chaos.moving() > 0 || ready().length === 0 || ready().length < alive().length) return 'processes start or stop'
-    const left = unfinished()
+    const left = unfinished(deployment, exempt, chaos.lostPartition())
     if (left !== null) return left
     // Two processes keep taking partitions from each other.
     if (alone && chaos.lostPartition() === null && !ready().every((p) => p.complete())) return 'reads refuse'
-    return null
-  }
-
-  /** What stands in the log and is still to be decided, stored or sunk; null: nothing. */
-  function unfinished(): string | null {
-    if (positionOf(kv, SYSTEM, CHANGES_READER) !== log.side('changes', 0).last) return 'changes'
-    for (let p = 0; p < PARTITIONS; p++) {
-      if (p === chaos.lostPartition()) continue
-      const { last } = log.side('events', p)
-      const accepted = log.side('identifications', p).last
-      if (exempt.isStream(p)) {
-        // It may stand above all that is left to be decided or sunk.
-        const behind = (topic: 'identifications' | 'events') => log.side(topic, p).records.at(-1)?.seq ?? 0
-        if (decidedTo(kv, p) < behind('identifications')) return `partition ${p} decides`
-        for (const source of [ENGINE_POSITION, SINK_POSITION]) {
-          if ((positionOf(kv, partitionScope(p), source) ?? 0) < behind('events')) return `${source} of ${p} is behind`
-        }
-        continue
-      }
-      if (accepted > 0 && decidedTo(kv, p) !== accepted) return `partition ${p} decides`
-      if (positionOf(kv, partitionScope(p), ENGINE_POSITION) !== last)
-        return `partition ${p} has no checkpoint of ${last}`
-      if (positionOf(kv, partitionScope(p), SINK_POSITION) !== last) return `partition ${p} sinks`
-    }
     return null
   }
 
@@ -295,7 +271,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     await settle()
     await stopAll()
     // What was under way when nobody waited any more may have come behind the last decisions.
-    while (unfinished() !== null) {
+    while (unfinished(deployment, exempt, chaos.lostPartition()) !== null) {
       for (const { host } of alive()) host.kill(true)
       start()
       await settle()
