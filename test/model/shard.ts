@@ -3,6 +3,7 @@
 
 import type { Kv } from '../../src/kv/kv.ts'
 import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
 import { type Line, openLine } from '../../src/lib/line.ts'
 import { openFrontLog, type Place } from '../../src/log/front.ts'
 import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
@@ -49,10 +50,13 @@ interface Thread {
 
 function promised<T>() {
   let resolve: (value: T) => void = () => undefined
-  const promise = new Promise<T>((done) => {
+  let reject: (error: Error) => void = () => undefined
+  const promise = new Promise<T>((done, failed) => {
     resolve = done
+    reject = failed
   })
-  return { promise, resolve }
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
 }
 
 export function startShard(needs: ShardNeeds): Shard {
@@ -84,6 +88,7 @@ export function startShard(needs: ShardNeeds): Shard {
     line.serve('fateOf', needs.fateOf)
     try {
       const places = await front.places()
+      if (stopping.signal.aborted) return
       thread = startThread(
         host,
         bus,
@@ -96,6 +101,7 @@ export function startShard(needs: ShardNeeds): Shard {
     } finally {
       host.kill(true)
       thread = null
+      started.reject(new Unavailable('the thread is lost'))
       started = promised()
       line.end()
       ends.part()
@@ -134,6 +140,7 @@ export function startShard(needs: ShardNeeds): Shard {
       })
       await clock.sleep(RESTART_MS, stopping.signal)
     }
+    started.reject(new Unavailable('no thread is started any more'))
   }
 
   const append: Log['append'] = async (topic, partition, records, opts) => {
