@@ -80,7 +80,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'the parts of a tick are written whatever becomes of the others',
-    seed: 136,
+    seed: 108,
     from: 100,
     options,
     tamper: onTicks((together) => async (appends, opts) => {
@@ -97,8 +97,8 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a tick that builds on what was taken back is written',
-    seed: 225,
-    from: 200,
+    seed: 303,
+    from: 300,
     options,
     tamper: anyGeneration,
   },
