@@ -97,10 +97,6 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
   return text
 }
 
-/** The same row before it is text. */
-export const toCells = (e: StoredEvent, logPartition: number, logSeq: number): Cell[] =>
-  JSON.parse(toRow(e, logPartition, logSeq)) as Cell[]
-
 export type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
 

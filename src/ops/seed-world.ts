@@ -1,5 +1,4 @@
-// What the visitors of a made-up history have: devices, countries, networks, pages, and the rules that judged them. Plain ASCII
-// throughout, so that rows can be written byte by byte.
+// What the visitors of a made-up history have: devices, countries, networks, pages, and the rules that judged them.
 
 import type { Device, IpFacts } from '../domain/event.ts'
 import type { Group, Leaf, Operator, RuleAction, RuleStatus } from '../domain/rule.ts'

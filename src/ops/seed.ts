@@ -16,10 +16,10 @@ import { readRulesetRevision } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import type { Progress } from './progress.ts'
 import { seedLists, seedRules, seedWorkspace } from './seed-config.ts'
+import { openEventMaker } from './seed-events.ts'
 import { openSeedInserts } from './seed-inserts.ts'
 import { openSeedLists } from './seed-lists.ts'
 import { openOutcomes } from './seed-outcomes.ts'
-import { openRowMaker } from './seed-rows.ts'
 import { openSeedState } from './seed-state.ts'
 import { openVisits } from './seed-visits.ts'
 
@@ -91,8 +91,8 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   const marker = known ?? (await mark(needs, name, wanted, revision))
   const isResumed = known !== null
   const startedAt = clock.monotonic()
-  const maker = openRowMaker(name, openOutcomes(workspace, env, rules, marker.revision))
-  const inserts = await openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
+  const maker = openEventMaker(name, openOutcomes(workspace, env, rules, marker.revision))
+  const inserts = openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
   const state = openSeedState({ kv, partitions, workspace: workspace.id, env, name })
   const lists = openSeedLists()
   const visits = openVisits({ seed: name, events, from: marker.from, until: marker.until, partitions })
@@ -102,8 +102,9 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
     visits.step(
       step,
       (visitor, atMs) => {
-        inserts.add(atMs, (rows) => maker.make(visitor, atMs, rows), maker.requestId)
-        state.count(visitor.partition, atMs, maker.matches(), maker.monitorMatches())
+        const event = maker.make(visitor, atMs)
+        inserts.add(event, visitor.partition)
+        state.count(event, visitor.partition)
         made++
       },
       (visitor) => {
