@@ -23,7 +23,7 @@ import {
   visitNumbers,
 } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Order, type Read, refuse } from './change.ts'
 import { addCorrection, isForgotten } from './corrections.ts'
 
 type Data = CommandOf<'visitor.split'>['data']

@@ -20,10 +20,10 @@ import { auditKeysOf } from '../records/audit.ts'
 import { encodeAliasing, encodeErasure, encodeUnnaming } from '../records/identification.ts'
 import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
-import { moveMemberships } from './apply-lists.ts'
 import { forgetSplits } from './apply-splits.ts'
+import { type Change, type CommandOf, type Order, type Read, refuse } from './change.ts'
 import { addCorrection, forgottenKey, isForgotten, keysOf } from './corrections.ts'
+import { moveMemberships } from './memberships.ts'
 
 export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq: number, read: Read): Promise<Change> {
   const { workspace, at, actor, data } = command

@@ -12,7 +12,7 @@ import { ERASED_ID_SQL, listErasing } from '../records/erasures.ts'
 import { listsNamed } from '../rules/leaves.ts'
 import { conditionSql } from '../rules/to-sql.ts'
 import type { ListTable } from '../rules/to-sql-lists.ts'
-import { openSqlParams } from '../rules/to-sql-parts.ts'
+import { openSqlParams } from '../rules/to-sql-params.ts'
 import {
   byDay,
   type CountedGroup,
