@@ -36,7 +36,7 @@ const LINE: readonly (readonly string[])[] = [
   ['app.ts'],
   ['main.ts'],
 ]
-const BROWSER = ['sdk', 'dashboard']
+const BROWSER = ['sdk']
 const PORTS = ['log', 'bus', 'kv', 'limits', 'clickhouse']
 const LINES_MAX = 330
 
@@ -253,7 +253,7 @@ t.test('browser code takes nothing but types from domain, and nobody takes from 
   t.same(lineOf({ 'sdk/x.ts': `import type { A } from '../domain/a.ts'\nimport { b } from './b.ts'` }), [])
   t.match(lineOf({ 'sdk/x.ts': `import { a } from '../domain/a.ts'` }), [/only types from domain/])
   t.match(lineOf({ 'sdk/x.ts': `import { type A } from '../domain/a.ts'` }), [/only types from domain/])
-  t.match(lineOf({ 'dashboard/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
+  t.match(lineOf({ 'sdk/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
   t.match(lineOf({ 'api/x.ts': `import { a } from '../sdk/a.ts'` }), [/runs in a browser/])
 })
 

@@ -92,8 +92,11 @@ export async function applyVisitorSplit(command: CommandOf<'visitor.split'>, seq
     ],
     orders,
     audit: {
-      ...{ resource: 'visitor', id: group[0], action: 'split' },
-      ...{ before: null, after: { visitorId: main, moved: all.length } },
+      resource: 'visitor',
+      id: group[0],
+      action: 'split',
+      before: null,
+      after: { visitorId: main, moved: all.length },
     },
   }
 }

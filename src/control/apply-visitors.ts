@@ -62,8 +62,11 @@ export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq
     ],
     orders,
     audit: {
-      ...{ resource: 'visitor', id: survivor, action: 'merge' },
-      ...{ before: null, after: { visitorId: joining[0] } },
+      resource: 'visitor',
+      id: survivor,
+      action: 'merge',
+      before: null,
+      after: { visitorId: joining[0] },
     },
   }
 }
@@ -84,7 +87,9 @@ interface Place {
 /** The same for somebody who was never part of a merge. */
 export const forgetAlone = ({ workspace, env }: Place, visitorId: string): Forgotten => ({
   put: [{ key: forgottenKey(workspace, env, visitorId), value: true }],
-  ...{ drop: [], orders: [], aliases: [] },
+  drop: [],
+  orders: [],
+  aliases: [],
 })
 
 /** What is left of a visitor besides its memberships, and the orders to erase whoever is one with it. Twice equals once. */

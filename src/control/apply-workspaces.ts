@@ -101,8 +101,11 @@ async function written(
     ],
     keysChanged: true,
     audit: {
-      ...{ resource: 'workspace', id: workspace.id, action: before === null ? 'create' : 'update' },
-      ...{ before: before === null ? null : shownOf(before), after: shown },
+      resource: 'workspace',
+      id: workspace.id,
+      action: before === null ? 'create' : 'update',
+      before: before === null ? null : shownOf(before),
+      after: shown,
     },
     auditEnvs: ENVS,
     rulesets: ENVS.map((env) => ({ workspace: workspace.id, env })),

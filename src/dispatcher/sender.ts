@@ -78,7 +78,9 @@ const REFUSED_MAX = 64
 const SLOW_SHARE = 0.2
 
 const failingOf = ({ id, workspace, env, standing }: Lane): Failing => ({
-  ...{ id, workspace, env },
+  id,
+  workspace,
+  env,
   failingSince: standing?.health.failingSince ?? 0,
 })
 
@@ -100,7 +102,11 @@ export function openSender(needs: SenderNeeds): Sender {
   let slowInFlight = 0
 
   const { look, load, loadMore } = openLoader({
-    ...{ kv, clock, subscriptions, backlogMax, lanes },
+    kv,
+    clock,
+    subscriptions,
+    backlogMax,
+    lanes,
     isHeld,
     onReady(lane) {
       turns.add(lane)

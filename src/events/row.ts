@@ -202,7 +202,10 @@ export function fromRow(cells: readonly Cell[]): StoredEvent {
     tag: JSON.parse(tag) as Record<string, unknown>,
     url: orNull(url),
     identity: {
-      ...{ method, anonymitySet, candidates, generation: detail.generation },
+      method,
+      anonymitySet,
+      candidates,
+      generation: detail.generation,
       ...(detail.holder === null ? {} : { holder: detail.holder }),
       ...(detail.recorded === null ? {} : { recorded: detail.recorded }),
       ...(detail.explanation === null ? {} : { explanation: detail.explanation }),

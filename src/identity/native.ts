@@ -14,7 +14,7 @@ const CLAIMED_CONFIDENCE = 0.9
 const TOKEN_CONFIDENCE_MIN = 0.995
 
 /** Whether this may be the device the visitor was last seen on: both say what they are, and an update changes neither. */
-export function sameHardware({ profile: known }: VisitorState, { profile: seen }: Attributes): boolean {
+function sameHardware({ profile: known }: VisitorState, { profile: seen }: Attributes): boolean {
   if (known === null) return false
   const model = seen.values[MODEL]
   return known.os === seen.os && model != null && known.values[MODEL] === model

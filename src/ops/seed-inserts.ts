@@ -7,6 +7,7 @@ import { requestTime } from '../domain/ids.ts'
 import { clearLines, linesBetween, linesEnd } from '../events/lines.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import { writeRow } from '../events/write-row.ts'
+import { WEEK_MS } from '../lib/durations.ts'
 
 export interface SeedInsertsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query'>
@@ -29,7 +30,6 @@ export interface SeedInserts {
 
 const ROWS_MAX = 40_000
 const UNDER_WAY_MAX = 2
-const WEEK_MS = 604_800_000
 /** The epoch was a Thursday. */
 const MONDAY_MS = 4 * 86_400_000
 const weekOf = (atMs: number): number => Math.floor((atMs - MONDAY_MS) / WEEK_MS)

@@ -138,8 +138,18 @@ const place = (
   more: Partial<Pick<IpFacts, 'datacenter' | 'blocklisted' | 'blocklists'>> = {},
 ): SeedNetwork => ({
   facts: {
-    ...{ city, region, country, lat, lng, timezone, asn, asnName },
-    ...{ datacenter: false, blocklisted: false, blocklists: [], ...more },
+    city,
+    region,
+    country,
+    lat,
+    lng,
+    timezone,
+    asn,
+    asnName,
+    datacenter: false,
+    blocklisted: false,
+    blocklists: [],
+    ...more,
   },
   prefix,
   language,
@@ -199,7 +209,7 @@ export const VPN_EXITS: readonly SeedNetwork[] = [
   place(1, 'en-US', ASHBURN, ['198.54', 11878, 'tzulo'], HOSTED),
 ]
 export const VPN_PROVIDERS: readonly string[] = ['NordVPN', 'Mullvad', 'ProtonVPN']
-export const TOR_EXITS: readonly SeedNetwork[] = [
+const TOR_EXITS: readonly SeedNetwork[] = [
   place(1, 'en-US', BERLIN, ['185.220', 60729, 'Stiftung Erneuerbare Freiheit'], {
     ...LISTED,
     blocklists: ['spamhaus', 'tor-exit'],

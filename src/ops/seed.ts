@@ -9,7 +9,8 @@ import type { Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Conflict } from '../lib/failures.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/durations.ts'
+import { Conflict, Told } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
 import { readRulesetRevision } from '../records/rules.ts'
@@ -56,14 +57,11 @@ export interface Seeded {
 }
 
 /** What was asked for cannot be: the sentence says why. */
-export class CannotSeed extends Error {
+export class CannotSeed extends Told {
   override readonly name = 'CannotSeed'
 }
 
-export const SEED_EVENTS_MAX = 1_000_000_000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
+const SEED_EVENTS_MAX = 1_000_000_000
 
 /** What is remembered of a history, so that it stays the same however often and whenever it is asked for. */
 interface Marker {

@@ -4,6 +4,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
+import { GENERATION, HOLDER } from '../events/detail-sql.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { goneWith, tracesOf, visitorOfEvents } from '../identity/parting.ts'
 import type { VisitorState } from '../identity/visitor.ts'
@@ -41,7 +42,6 @@ const SUNK_MS_MAX = 3_000
 const SUNK_POLL_MS = 100
 const TRACES_MAX = 1_000
 const GENERATIONS_MAX = 1_000
-const HOLDER = "if(position(detail, '\"own\":') > 0, JSONExtractString(detail, 'own'), visitor_id)"
 
 interface RestRow {
   readonly visits: number
@@ -69,7 +69,7 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
   const [row] = await clickhouse.query<RestRow>(
     `SELECT count() AS visits, toUnixTimestamp64Milli(min(ts)) AS first_at, toUnixTimestamp64Milli(max(ts)) AS last_at,
        argMax(verdict, (ts, request_id)) AS newest_verdict,
-       groupUniqArray(${GENERATIONS_MAX})(greatest(1, JSONExtractUInt(detail, 'gen'))) AS generations,
+       groupUniqArray(${GENERATIONS_MAX})(${GENERATION}) AS generations,
        groupUniqArrayIf(linked_id, linked_id IN {accounts:Array(String)}) AS accounts
      FROM ${EVENTS_TABLE} ${of}`,
     { ...params, accounts },
@@ -84,7 +84,8 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
     tracesOf(moved.map(({ ip, linkedId, device }) => ({ address: ip.address, linkedId, device }))),
     tracesOf([
       ...traces.map(({ address, system, software, graphics }) => ({
-        ...{ address: canonicalIp(address) ?? address, linkedId: null },
+        address: canonicalIp(address) ?? address,
+        linkedId: null,
         device: { platform: system, browser: software, gpu: graphics === '' ? null : graphics },
       })),
       ...(row?.accounts ?? []).map((linkedId) => ({ address: '', linkedId, device: NO_DEVICE })),

@@ -15,7 +15,7 @@ export function ageOf({ address, nowMs }: NetworkEvidence, source: SourceName): 
 }
 
 /** How much of its confidence data keeps at an age; data of unknown age counts as stale. */
-export function freshness(ageSeconds: number | null, freshSeconds: number): number {
+function freshness(ageSeconds: number | null, freshSeconds: number): number {
   if (ageSeconds !== null && ageSeconds <= freshSeconds) return 1
   return ageSeconds === null || ageSeconds <= STALE.oldFactor * freshSeconds ? STALE.stale : STALE.old
 }
