@@ -10,6 +10,7 @@ import { goneWith, tracesOf, visitorOfEvents } from '../identity/parting.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type PollPace, pollUntil } from '../lib/poll.ts'
 import type { Parting } from '../records/splits.ts'
 import type { VisitorReads } from './visitors.ts'
 
@@ -38,8 +39,7 @@ export interface PartingAnswer {
 }
 
 /** Visits that came a moment ago are waited for; after that the record keeps what it cannot be told apart. */
-const SUNK_MS_MAX = 3_000
-const SUNK_POLL_MS = 100
+const SUNK_PACE: PollPace = { forMs: 3_000, everyMs: 100 }
 const TRACES_MAX = 1_000
 const GENERATIONS_MAX = 1_000
 
@@ -122,17 +122,14 @@ async function awaitSunk(
   const params: Record<string, unknown> = { workspace, env, from }
   const sql = `SELECT toUnixTimestamp64Milli(max(ts)) AS newest, count() AS visits FROM ${EVENTS_TABLE} WHERE ${holderSql(ids, params)}`
   const newestMoved = moved.at(-1)?.timestamp ?? 0
-  const deadline = clock.monotonic() + SUNK_MS_MAX
-  for (;;) {
+  return pollUntil(clock, SUNK_PACE, async () => {
     const record = await visitors.record(workspace, env, from)
     const [row] = await clickhouse.query<{ newest: number; visits: number }>(sql, params)
     const [newest, visits] = [row?.newest ?? 0, row?.visits ?? 0]
-    if (record !== null && newest >= record.lastSeenAt && record.lastSeenAt >= newestMoved && visits >= moved.length) {
-      return record
-    }
-    if (clock.monotonic() >= deadline) return null
-    await clock.sleep(SUNK_POLL_MS)
-  }
+    const isSunk =
+      record !== null && newest >= record.lastSeenAt && record.lastSeenAt >= newestMoved && visits >= moved.length
+    return isSunk ? record : null
+  })
 }
 
 /** Fixed text and typed parameters, which it adds: events that count in the record, whatever name they carry. */
