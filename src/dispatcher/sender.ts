@@ -12,6 +12,7 @@ import { attemptAt, type Courier } from './courier.ts'
 import { disableWebhook, type Failing } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
+import type { Handover } from './handover.ts'
 import { KEEP_EVERY_MS, keepWaiting } from './keep.ts'
 import { handOver, type Job, type Lane, openLane, refreshLane, release } from './lane.ts'
 import { openLoader } from './loader.ts'
@@ -46,13 +47,6 @@ export interface SenderReport {
   failing(webhookId: string, what: 'warned' | 'disabled', about: Failing): void
   inFlight(count: number): void
   failed(error: unknown): void
-}
-
-/** For followers in the same process: what they store goes on without being read again. */
-export interface Handover {
-  /** Of these the index has an entry that stays until `done` is called. */
-  reserve(webhookIds: Iterable<string>): { readonly isAwake: (webhookId: string) => boolean; done(): void }
-  offer(fresh: readonly NewDelivery[], payloads: ReadonlyMap<string, Payload>): void
 }
 
 export interface Sender extends Handover {
