@@ -6,13 +6,14 @@ import { availableParallelism } from 'node:os'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
+import { Told } from './lib/failures.ts'
 import { isServiceLink } from './lib/kubernetes.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
 
 /** A setting that cannot be: the sentence names it and says what it takes. */
-export class BadSetting extends Error {
+export class BadSetting extends Told {
   override readonly name = 'BadSetting'
 }
 

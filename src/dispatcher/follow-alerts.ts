@@ -68,10 +68,14 @@ function occurrenceOf(workspace: string, env: Env, { alert, incident }: AlertNot
   const { value, windowStart, windowEnd, triggeredAt } = incident
   const eventId = `evt_${derivedUlid(triggeredAt, `${workspace}/${env}/alert/${incident.id}`)}`
   const occurrence = {
-    ...{ eventId, type: 'alert.triggered' as const, at: triggeredAt },
+    eventId,
+    type: 'alert.triggered' as const,
+    at: triggeredAt,
     data: {
       alert: { id, name, metric, filters, operator, threshold, windowSeconds },
-      ...{ value, windowStart: isoTime(windowStart), windowEnd: isoTime(windowEnd) },
+      value,
+      windowStart: isoTime(windowStart),
+      windowEnd: isoTime(windowEnd),
     },
     plainData: {},
   }

@@ -6,16 +6,16 @@ import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
-import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, type Payload, shardOf } from '../records/deliveries.ts'
+import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
 import { attemptAt, type Courier } from './courier.ts'
 import { disableWebhook, type Failing } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
+import type { Handover } from './handover.ts'
 import { KEEP_EVERY_MS, keepWaiting } from './keep.ts'
 import { handOver, type Job, type Lane, openLane, refreshLane, release } from './lane.ts'
 import { openLoader } from './loader.ts'
-import type { NewDelivery } from './match.ts'
 import { closeBreaker, isSlow, recordAttempt, roomIn } from './pace.ts'
 import { saveOutcomes } from './save.ts'
 import { afterAttempt, healthAfter } from './schedule.ts'
@@ -48,13 +48,6 @@ export interface SenderReport {
   failed(error: unknown): void
 }
 
-/** For followers in the same process: what they store goes on without being read again. */
-export interface Handover {
-  /** Of these the index has an entry that stays until `done` is called. */
-  reserve(webhookIds: Iterable<string>): { readonly isAwake: (webhookId: string) => boolean; done(): void }
-  offer(fresh: readonly NewDelivery[], payloads: ReadonlyMap<string, Payload>): void
-}
-
 export interface Sender extends Handover {
   /** Sends what webhooks of this shard have due, until `signal` aborts. */
   hold(shard: number, signal: AbortSignal): Promise<void>
@@ -78,7 +71,9 @@ const REFUSED_MAX = 64
 const SLOW_SHARE = 0.2
 
 const failingOf = ({ id, workspace, env, standing }: Lane): Failing => ({
-  ...{ id, workspace, env },
+  id,
+  workspace,
+  env,
   failingSince: standing?.health.failingSince ?? 0,
 })
 
@@ -100,7 +95,11 @@ export function openSender(needs: SenderNeeds): Sender {
   let slowInFlight = 0
 
   const { look, load, loadMore } = openLoader({
-    ...{ kv, clock, subscriptions, backlogMax, lanes },
+    kv,
+    clock,
+    subscriptions,
+    backlogMax,
+    lanes,
     isHeld,
     onReady(lane) {
       turns.add(lane)

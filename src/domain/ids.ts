@@ -101,7 +101,7 @@ export function hash32(text: string): number {
   return h >>> 0
 }
 
-/** 53-bit hash of a text, for tables where a collision is confirmed against the full value. */
+/** cyrb53 (bryc, public domain): a 53-bit hash of a text, for tables where a collision is confirmed against the full value. */
 export function hash53(text: string, seed = 0): number {
   let a = 0xdeadbeef ^ seed
   let b = 0x41c6ce57 ^ seed
@@ -113,6 +113,7 @@ export function hash53(text: string, seed = 0): number {
   return mixed53(a, b)
 }
 
+/** The finalizer of cyrb53. */
 function mixed53(low: number, high: number): number {
   const a = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
   const b = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)

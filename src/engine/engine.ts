@@ -3,58 +3,21 @@
 
 import { decodeEventsRecord } from '../events/record.ts'
 import type { Put } from '../kv/kv.ts'
-import type { ThreadKv } from '../kv/remote.ts'
-import type { Clock } from '../lib/clock.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
-import type { Log, Seq } from '../log/log.ts'
+import type { Seq } from '../log/log.ts'
 import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import { loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
-import type { Replay, Reply } from './decided.ts'
-import type { Decider } from './decider.ts'
-import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
-import type { Freshness } from './freshness.ts'
+import { appendEffects, effectsOf, type RecordEffects } from './effects.ts'
+import type { EngineNeeds } from './engine-needs.ts'
 import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
-import type { Recent } from './recent.ts'
 import { openSettling } from './settling.ts'
 import { flattenRecord } from './velocity/counted.ts'
 import type { CounterFeed } from './velocity/feed.ts'
-
-export interface EngineNeeds {
-  readonly log: Log
-  readonly kv: ThreadKv
-  readonly decider: Decider
-  readonly recent: Recent
-  readonly clock: Clock
-  /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
-  readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
-  /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
-  readonly loadRuleset: (name: string) => Promise<void>
-  /** How side effects reach the lists. */
-  readonly effects: Omit<EffectsNeeds, 'log' | 'clock'>
-  /** Counters of addresses and accounts, which all partitions share. */
-  readonly counters: Omit<CounterFeed, 'news' | 'stop'>
-  readonly partitions: number
-  readonly freshness: Pick<Freshness, 'own'>
-  /** How long decisions may wait for their checkpoint while nobody asks for it, milliseconds. */
-  readonly checkpointMsMax: number
-  /** Records of a partition that ended the thread which decided them: they are given up on. */
-  readonly givenUp?: (partition: number) => readonly Seq[]
-  readonly report: EngineReport
-}
-
-export interface EngineReport {
-  decided(partition: number, events: number, dead: number): void
-  /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
-  lost(partition: number, error: unknown): void
-  ruleLogs(logs: readonly RuleLog[]): void
-  /** Side effects that lacked the value they need. */
-  effectsSkipped(count: number): void
-}
 
 /** The checkpoint says nothing about where this partition stands: only a rebuild can. */
 export class MissingPosition extends Error {

@@ -7,7 +7,6 @@ import type { VisitorState } from '../identity/visitor.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 import { type Case, visitorIdIn } from './case.ts'
-import type { PartitionState, Wanted } from './state.ts'
 import { type Counters, unpackCounters } from './velocity/counters.ts'
 
 /** What is asked for by the id of the survivor. */
@@ -27,11 +26,23 @@ export interface Relatives {
 
 type At = Pick<Case, 'tenant' | 'tokenId' | 'meta'>
 
+interface KinWanted {
+  readonly kind: typeof KIN | 'visitor'
+  readonly id: string
+}
+
+/** What is asked of the state of the partition. */
+export interface KinState {
+  visitor(id: string): HeldVisitor | null | undefined
+  survivor(id: string): string | null | undefined
+  missing(kind: 'visitor', id: string): boolean
+}
+
 export interface Kin {
   /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
   begin(joining: ReadonlyMap<string, string>): void
   /** What is missing to know the relatives of these, named as the state names visitors. */
-  wanted(at: At, ids: readonly string[]): Wanted[]
+  wanted(at: At, ids: readonly string[]): KinWanted[]
   load(id: string, stored: StoredKin): void
   of(at: At, visitorId: string): Relatives
 }
@@ -39,7 +50,7 @@ export interface Kin {
 const NOBODY: Relatives = { visitors: [], counters: [] }
 
 export function createKin(
-  state: Pick<PartitionState, 'visitor' | 'survivor' | 'missing'>,
+  state: KinState,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): Kin {
   const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
@@ -56,7 +67,7 @@ export function createKin(
       coming = joining
     },
     wanted(at, ids) {
-      const wanted: Wanted[] = []
+      const wanted: KinWanted[] = []
       for (const one of ids) {
         const groupId = groupIdOf(at, one)
         if (groupId === null) continue

@@ -241,7 +241,9 @@ function partOf(
   known.set(id, { generation, changes: changes.length })
   const isNew = before?.generation !== generation
   return {
-    ...{ id, name, type },
+    id,
+    name,
+    type,
     ...(isNew ? { base: replica.base() } : {}),
     changes: isNew ? [...changes] : changes.slice(before.changes),
   }

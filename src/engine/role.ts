@@ -106,9 +106,16 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   })
   lifetime.onClose(() => counters.stop())
   const decider = openThread({
-    ...{ partitions, visitorsMax: needs.visitorsMax, random: needs.random, onRecord: needs.onRecord },
-    ...{ monotonic: clock.monotonic, now: clock.now, ipData: needs.ipData },
-    ...{ current: rulesets.current, listNews: lists.news, counterNews: counters.news },
+    partitions,
+    visitorsMax: needs.visitorsMax,
+    random: needs.random,
+    onRecord: needs.onRecord,
+    monotonic: clock.monotonic,
+    now: clock.now,
+    ipData: needs.ipData,
+    current: rulesets.current,
+    listNews: lists.news,
+    counterNews: counters.news,
   })
 
   const freshness = createFreshness()

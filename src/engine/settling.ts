@@ -11,7 +11,7 @@ import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
 import { commitCheckpoint, type NonceChunks } from './checkpoint.ts'
 import type { Checkpoint, Decided } from './decided.ts'
 import { appendEffects, type RecordEffects } from './effects.ts'
-import type { EngineNeeds } from './engine.ts'
+import type { EngineNeeds } from './engine-needs.ts'
 import type { OwnedFreshness } from './freshness.ts'
 
 export interface SettlingNeeds extends Omit<EngineNeeds, 'freshness'> {

@@ -69,8 +69,7 @@ export interface DecidedSplit extends Omit<Splitting, 'parting'> {
   /** Both packed records. */
   readonly state: Uint8Array
   readonly toState: Uint8Array
-  /** Keys under which each is to be found from now on, and those under which the first is not any more. */
-  readonly indexed: readonly string[]
+  /** Keys under which the new visitor is found from now on, and those under which the first is not any more. */
   readonly toIndexed: readonly string[]
   readonly dropped: readonly string[]
 }

@@ -2,7 +2,6 @@
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
 import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
-import { SIGNAL_NAMES } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { degrees, unpackVelocity } from './cells.ts'
 import { unpackDetail } from './detail.ts'
@@ -97,124 +96,135 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
   return text
 }
 
-/** The same row before it is text. */
-export const toCells = (e: StoredEvent, logPartition: number, logSeq: number): Cell[] =>
-  JSON.parse(toRow(e, logPartition, logSeq)) as Cell[]
-
 export type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
+type Column = (typeof COLUMNS)[number]
+/** Cells that are no text. */
+interface Typed {
+  env: Env
+  verdict: Verdict | 'none'
+  label: NonNullable<StoredEvent['label']> | 'none'
+  identity_method: IdentityMethod
+  blocklists: readonly string[]
+  velocity: readonly number[]
+}
+type Flag = 'visitor_found' | 'has_location' | 'datacenter' | 'ip_blocklisted'
+type Count =
+  | 'ts'
+  | 'first_seen_at'
+  | 'last_seen_at'
+  | 'confidence'
+  | 'screen_w'
+  | 'screen_h'
+  | `score_${'abuse' | 'ato' | 'bot' | 'suspect'}`
+  | 'lat'
+  | 'lng'
+  | 'asn'
+  | 'rule_priority'
+  | 'rules_revision'
+  | 'total_visits'
+  | 'linked_accounts'
+  | 'anonymity_set'
+  | 'candidates'
+type CellOf<C> = C extends keyof Typed ? Typed[C] : C extends Flag ? boolean : C extends Count ? number : string
+
+type Columns = typeof COLUMNS
+type Row = { readonly [Place in keyof Columns]: CellOf<Columns[Place]> }
+/** Of each column its place in a row, known to the compiler: a cell that is read has the type of its column. */
+type Places = {
+  readonly [Place in keyof Columns as Columns[Place] & Column]: Place extends `${infer N extends number}` ? N : never
+}
+const AT = Object.fromEntries(COLUMNS.map((column, place) => [column, place])) as unknown as Places
+
 /** One row as an array in the order of COLUMNS. */
 export function fromRow(cells: readonly Cell[]): StoredEvent {
-  let at = 0
-  const text = () => String(cells[at++] ?? '')
-  const number = () => Number(cells[at++])
-  const flag = () => cells[at++] === true
-  const list = <T extends string | number = string>() => (cells[at++] ?? []) as readonly T[]
-
-  const workspace = text()
-  const env = text() as Env
-  const timestamp = number()
-  const requestId = text()
-  const visitorId = text()
-  const visitorFound = flag()
-  const firstSeenAt = number()
-  const lastSeenAt = number()
-  const confidence = number() / 10_000
-  const [platform, osVersion, browser, browserVersion, gpu, type] = [text(), text(), text(), text(), text(), text()]
-  const [model, appVersion, language, timezone] = [text(), text(), text(), text()]
-  const [w, h] = [number(), number()]
-  at += SIGNAL_NAMES.length
-  const [vpnProvider, botType] = [orNull(text()), orNull(text())]
-  const scores = {
-    abuse: number() / 10_000,
-    ato: number() / 10_000,
-    bot: number() / 10_000,
-    suspect: number() / 100,
-  }
-  const shownAddress = text()
-  const address = canonicalIp(shownAddress) ?? shownAddress
-  const [city, region, country] = [text(), text(), text()]
-  const located = flag()
-  const [lat, lng, ipTimezone] = [number(), number(), orNull(text())]
-  const [asn, asnName] = [number(), text()]
-  const [datacenter, blocklisted, blocklists] = [flag(), flag(), list()]
-  const verdict = text()
-  const challengeType = orNull(text()) as ChallengeType | null
-  const [ruleId, ruleName, rulePriority] = [text(), text(), number()]
-  at += 1
-  const rulesRevision = number()
-  const [linkedId, email, label, tag, url] = [text(), text(), text(), text(), text()]
-  at += 2
-  const [totalVisits, linkedAccounts] = [number(), number()]
-  const method = text() as IdentityMethod
-  const [anonymitySet, candidates] = [number(), number()]
-  const velocity = unpackVelocity(list<number>())
-  const evaluationError = orNull(text())
-  const detail = unpackDetail(text(), { visitorId, method, confidence })
+  const row = cells as unknown as Row
+  const visitorId = row[AT.visitor_id]
+  const method = row[AT.identity_method]
+  const confidence = row[AT.confidence] / 10_000
+  const timestamp = row[AT.ts]
+  const firstSeenAt = row[AT.first_seen_at]
+  const [w, h] = [row[AT.screen_w], row[AT.screen_h]]
+  const located = row[AT.has_location]
+  const ruleId = row[AT.rule_id]
+  const [verdict, label] = [row[AT.verdict], row[AT.label]]
+  const detail = unpackDetail(row[AT.detail], { visitorId, method, confidence })
 
   return {
-    workspace,
-    env,
-    requestId,
+    workspace: row[AT.workspace_id],
+    env: row[AT.env],
+    requestId: row[AT.request_id],
     visitorId,
-    visitorFound,
+    visitorFound: row[AT.visitor_found],
     confidence,
     timestamp,
     firstSeenAt,
-    lastSeenAt,
+    lastSeenAt: row[AT.last_seen_at],
     device: {
-      platform,
-      osVersion: orNull(osVersion),
-      browser,
-      browserVersion: orNull(browserVersion),
-      gpu: orNull(gpu),
-      type,
+      platform: row[AT.platform],
+      osVersion: orNull(row[AT.os_version]),
+      browser: row[AT.browser],
+      browserVersion: orNull(row[AT.browser_version]),
+      gpu: orNull(row[AT.gpu]),
+      type: row[AT.device_type],
       screen: w > 0 && h > 0 ? { w, h } : null,
-      model: orNull(model),
-      appVersion: orNull(appVersion),
-      language: orNull(language),
-      timezone: orNull(timezone),
+      model: orNull(row[AT.device_model]),
+      appVersion: orNull(row[AT.app_version]),
+      language: orNull(row[AT.language]),
+      timezone: orNull(row[AT.timezone]),
     },
-    signals: { ...detail.signals, vpnProvider, botType },
-    scores,
+    signals: { ...detail.signals, vpnProvider: orNull(row[AT.vpn_provider]), botType: orNull(row[AT.bot_type]) },
+    scores: {
+      abuse: row[AT.score_abuse] / 10_000,
+      ato: row[AT.score_ato] / 10_000,
+      bot: row[AT.score_bot] / 10_000,
+      suspect: row[AT.score_suspect] / 100,
+    },
     scoreReasons: detail.scoreReasons,
     ip: {
-      address,
-      city: orNull(city),
-      region: orNull(region),
-      country: orNull(country),
-      lat: located ? degrees(lat) : null,
-      lng: located ? degrees(lng) : null,
-      timezone: ipTimezone,
-      asn: asn === 0 ? null : asn,
-      asnName: orNull(asnName),
-      datacenter,
-      blocklisted,
-      blocklists,
+      address: canonicalIp(row[AT.ip]) ?? row[AT.ip],
+      city: orNull(row[AT.city]),
+      region: orNull(row[AT.region]),
+      country: orNull(row[AT.country]),
+      lat: located ? degrees(row[AT.lat]) : null,
+      lng: located ? degrees(row[AT.lng]) : null,
+      timezone: orNull(row[AT.ip_timezone]),
+      asn: row[AT.asn] === 0 ? null : row[AT.asn],
+      asnName: orNull(row[AT.asn_name]),
+      datacenter: row[AT.datacenter],
+      blocklisted: row[AT.ip_blocklisted],
+      blocklists: row[AT.blocklists],
     },
-    verdict: verdict === 'none' ? null : (verdict as Verdict),
-    challengeType,
-    matchedRule: ruleId === '' ? null : { id: ruleId, name: ruleName, priority: rulePriority },
+    verdict: verdict === 'none' ? null : verdict,
+    challengeType: orNull(row[AT.challenge_type]) as ChallengeType | null,
+    matchedRule: ruleId === '' ? null : { id: ruleId, name: row[AT.rule_name], priority: row[AT.rule_priority] },
     matchedRules: detail.matchedRules,
     monitorMatches: detail.monitorMatches,
-    rulesRevision,
+    rulesRevision: row[AT.rules_revision],
     keyKind: detail.keyKind,
     weightsVersion: detail.weightsVersion,
-    linkedId: orNull(linkedId),
-    email: orNull(email),
-    tag: JSON.parse(tag) as Record<string, unknown>,
-    url: orNull(url),
+    linkedId: orNull(row[AT.linked_id]),
+    email: orNull(row[AT.email]),
+    tag: JSON.parse(row[AT.tag]) as Record<string, unknown>,
+    url: orNull(row[AT.url]),
     identity: {
-      ...{ method, anonymitySet, candidates, generation: detail.generation },
+      method,
+      anonymitySet: row[AT.anonymity_set],
+      candidates: row[AT.candidates],
+      generation: detail.generation,
       ...(detail.holder === null ? {} : { holder: detail.holder }),
       ...(detail.recorded === null ? {} : { recorded: detail.recorded }),
       ...(detail.explanation === null ? {} : { explanation: detail.explanation }),
     },
-    visitor: { totalVisits, linkedAccounts, ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1000)) },
-    velocity,
-    label: label === 'none' ? null : (label as 'fraud' | 'legitimate'),
-    evaluationError,
+    visitor: {
+      totalVisits: row[AT.total_visits],
+      linkedAccounts: row[AT.linked_accounts],
+      ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1_000)),
+    },
+    velocity: unpackVelocity(row[AT.velocity]),
+    label: label === 'none' ? null : label,
+    evaluationError: orNull(row[AT.evaluation_error]),
   }
 }
 

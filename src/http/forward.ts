@@ -106,8 +106,12 @@ export function openForward(line: Line): Serve {
       return true
     })
     const request: ForwardedRequest = {
-      ...{ id, headers, hasBody: hasBody(headers) },
-      ...{ method: rawRequest.getMethod(), url: rawRequest.getUrl(), query: rawRequest.getQuery() },
+      id,
+      headers,
+      hasBody: hasBody(headers),
+      method: rawRequest.getMethod(),
+      url: rawRequest.getUrl(),
+      query: rawRequest.getQuery(),
       address: raw.getRemoteAddress().slice(0),
     }
     line.cast(FORWARD.request, request)

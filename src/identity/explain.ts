@@ -10,7 +10,7 @@ import type { Recognition } from './matcher.ts'
 import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
-export const EXPLAINED_CANDIDATES_MAX = 3
+const EXPLAINED_CANDIDATES_MAX = 3
 /** Recognition notices fewer things than this about any visit. */
 const EVIDENCE_MAX = 8
 const SEPARATOR = '|'

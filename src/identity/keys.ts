@@ -4,7 +4,7 @@ import { hash32, hash53 } from '../domain/ids.ts'
 import { lineOf, subnetOf } from '../domain/ip.ts'
 import type { Native } from '../domain/native.ts'
 import type { Attributes } from './attributes.ts'
-import { nativeIdOf } from './native.ts'
+import { nativeIdOf } from './native-id.ts'
 import {
   AUDIO,
   CANVAS,

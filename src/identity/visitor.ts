@@ -13,7 +13,7 @@ import { CANVAS, MADE_UP, type Profile, RATIO, SCREEN, TIMEZONE } from './profil
 export const NETWORKS_MAX = 4
 export const DEVICES_MAX = 10
 export const IPS_MAX = 20
-export const ALTERNATES_MAX = 2
+const ALTERNATES_MAX = 2
 /** Full addresses (as hashes) are forgotten this long after their last visit. */
 const NETWORK_KEPT_MS = 30 * 86_400_000
 

@@ -5,11 +5,9 @@ const WAYS = 8
 const WORDS = 3
 const SET_WORDS = 1 + WAYS * WORDS
 const HIGH_BITS = 21
-/** What can be claimed. */
-export const CLAIM_MAX = 2 ** (32 - HIGH_BITS) - 1
 
 export interface FirstClaims {
-  /** What was claimed for `key` (a safe integer) within the window, or null: `value` then is, up to `CLAIM_MAX`. */
+  /** What was claimed for `key` (a safe integer) within the window, or null: `value` then is, below 2 ** (32 - HIGH_BITS). */
   claim(key: number, value: number): number | null
 }
 

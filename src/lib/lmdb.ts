@@ -6,19 +6,16 @@ import { openArena } from './arena.ts'
 import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
-import { openDatabase, probe, usedBytes } from './lmdb-database.ts'
+import { type DatabaseConfig, openDatabase, probe, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
 import { hasRoomForCopy, lacksRoom, leavesReserve } from './lmdb-room.ts'
 
 /** `fsync`: a resolved write survives a power cut. `relaxed`: it survives the process only, and a power cut may cost the whole file. */
-export type Durability = 'fsync' | 'relaxed'
+export type Durability = DatabaseConfig['durability']
 
-export interface LmdbConfig {
+export interface LmdbConfig extends DatabaseConfig {
   /** The folder of the environment; made when missing. */
   readonly path: string
-  readonly durability: Durability
-  /** Of a file that is made; an existing one keeps its own. Large pages suit large values: fewer to find, free and write. */
-  readonly pageBytes: number
   /** The most that live pages may occupy. Deleted data counts no more, though the file itself never shrinks. */
   readonly bytesMax: number
   /** The most that may wait for the disk; further writes fail with Full. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Cluster, Redis, ReplyError } from 'ioredis'
 import type { Clock } from './clock.ts'
-import { Full, Unavailable } from './failures.ts'
+import { Full, Told, Unavailable } from './failures.ts'
 
 export interface RedisConfig {
   /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS; ignored when `clusterNodes` names any. */
@@ -23,7 +23,7 @@ export interface RedisConfig {
 export type RedisClient = Redis | Cluster
 
 /** The server is there, but what is kept on it would not be safe, or could not be kept at all. */
-export class UnsafeRedis extends Error {
+export class UnsafeRedis extends Told {
   override readonly name = 'UnsafeRedis'
 }
 
@@ -150,7 +150,7 @@ async function probe(client: RedisClient, clock: Clock): Promise<void> {
 }
 
 /** The code of a server's refusal, such as LOADING; null when the error did not come from a server. */
-export function codeOf(error: unknown): string | null {
+function codeOf(error: unknown): string | null {
   if (!(error instanceof ReplyError)) return null
   const { message } = error as Error
   // Before version 7 a refusal inside of a script was wrapped into another sentence.

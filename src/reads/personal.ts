@@ -93,9 +93,15 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     const attributes = Object.fromEntries(values.filter((one): one is [(typeof one)[0], number] => one[1] !== null))
     return [
       {
-        ...{ visitorId, matchKeys: [...keys, ...earlierKeys], attributes },
-        ...{ platform: profile?.os ?? null, browser: profile?.family ?? null },
-        ...{ generation, confirmedGeneration, tokenVisits, privateVisits },
+        visitorId,
+        matchKeys: [...keys, ...earlierKeys],
+        attributes,
+        platform: profile?.os ?? null,
+        browser: profile?.family ?? null,
+        generation,
+        confirmedGeneration,
+        tokenVisits,
+        privateVisits,
       },
     ]
   }

@@ -3,7 +3,19 @@
 import { quantise4, type Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Evidence } from '../../identity/matcher.ts'
-import type { NetworkEvidence } from './lists.ts'
+import type { AddressFacts } from '../../ipintel/addresses.ts'
+
+/** What is known of the address of a visit. */
+export interface NetworkEvidence {
+  readonly address: AddressFacts
+  /** Where it is, as the event says. */
+  readonly country: string | null
+  readonly timezone: string | null
+  /** The event's time. */
+  readonly atMs: number
+  /** The real time of acceptance: ages of data are measured to it. */
+  readonly nowMs: number
+}
 
 /** What every signal function reads. */
 export interface SignalInput {

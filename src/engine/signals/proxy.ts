@@ -3,8 +3,8 @@
 
 import type { Signal } from '../../domain/event.ts'
 import { DETECTED_MIN, FRESH_SECONDS, PROXY } from '../weights.ts'
-import { clear, newTally, raise, type SignalInput, type Tally, verdictOf } from './evidence.ts'
-import { aged, hasSource, type NetworkEvidence, unsure } from './lists.ts'
+import { clear, type NetworkEvidence, newTally, raise, type SignalInput, type Tally, verdictOf } from './evidence.ts'
+import { aged, hasSource, unsure } from './lists.ts'
 
 // Content networks and load balancers in front of the customer name themselves in this header too.
 const FRONTS = /cloudfront|google|varnish|vegur|akamai|fastly|cloudflare|haproxy|envoy|nginx|traefik|caddy/i

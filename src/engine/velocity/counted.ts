@@ -3,7 +3,7 @@
 
 import { hash32, hash53 } from '../../domain/ids.ts'
 import type { DecidedErasure, DecidedItem } from '../../events/record.ts'
-import { type Departure, unpackDeparture } from './traces.ts'
+import { type Departure, unpackDeparture } from './departure.ts'
 
 /** Which counters, and what they see. Hashes only: full addresses are kept no longer than retention allows. */
 export interface Counted {

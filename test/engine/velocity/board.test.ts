@@ -12,6 +12,7 @@ import {
   noCounters,
   unpackCounters,
 } from '../../../src/engine/velocity/counters.ts'
+import { packDeparture, unpackDeparture } from '../../../src/engine/velocity/departure.ts'
 import {
   type CounterFeed,
   newToldCounters,
@@ -20,7 +21,7 @@ import {
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
 import { tallyEvent } from '../../../src/engine/velocity/tally.ts'
-import { addTraces, packDeparture, unpackDeparture } from '../../../src/engine/velocity/traces.ts'
+import { addTraces } from '../../../src/engine/velocity/traces.ts'
 import { type DecidedItem, encodeEventsRecord } from '../../../src/events/record.ts'
 import type { Kv } from '../../../src/kv/kv.ts'
 import { must } from '../../../src/lib/must.ts'
