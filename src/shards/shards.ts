@@ -273,6 +273,8 @@ export function openShards(needs: ShardsNeeds): Shards {
     log: routed,
     freshKv: openFreshKv(kv, (partition) => callOwner(partition, 'freshen', partition)),
     async listen(host, wanted) {
+      // What was not known when they were started they know before they accept anything.
+      if (!isRefusing) tellRefusal(needs.refusal())
       const port = await findPort(host, wanted)
       for (const shard of shards) shard.listens = { host, port }
       await each('listen', host, port)
