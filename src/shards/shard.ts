@@ -104,6 +104,14 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   let opened: KeyDirectory | null = null
   const holds = new Map<number, AbortController>()
 
+  // From the beginning on: what is cast while nobody hears it is lost.
+  line.hear(CASTS.refusal, (reason: string | null) => {
+    refusal = reason
+  })
+  line.hear(CASTS.ipData, (fresh: ShardStart['ipData']) => {
+    ipData = fresh
+  })
+
   const serve = <Name extends keyof ShardCalls>(name: Name, answer: ShardCalls[Name]) => line.serve(name, answer)
   const call = <Name extends keyof ProcessCalls>(name: Name, ...args: Parameters<ProcessCalls[Name]>) =>
     line.call(name, ...args) as ReturnType<ProcessCalls[Name]>
@@ -164,12 +172,6 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
   line.hear(CASTS.release, (partition: number) => holds.get(partition)?.abort())
   line.hear(CASTS.sunk, ([partition, seq]: [number, number]) => engine?.recent.forgetUpTo(partition, seq))
-  line.hear(CASTS.refusal, (reason: string | null) => {
-    refusal = reason
-  })
-  line.hear(CASTS.ipData, (fresh: ShardStart['ipData']) => {
-    ipData = fresh
-  })
   serve('glimpse', (scope, requestId) => ({
     place: engine?.recent.find(requestId) ?? null,
     pending: ingress?.isPending(scope, requestId) ?? false,
