@@ -80,6 +80,8 @@ export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
     add(event, partition) {
       if (rows === ROWS_MAX || (rows > 0 && weekOf(event.timestamp) !== week)) send()
       if (rows === 0) {
+        // Whoever wrote rows in this thread before may have left some.
+        clearLines()
         week = weekOf(event.timestamp)
         first = event.requestId
       }
