@@ -8,7 +8,7 @@ import { rolldown } from 'rolldown'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Files that name each other by `new URL('./x', import.meta.url)`: all of them lie in one folder. */
-const ENTRIES = ['main', 'engine/decide.worker', 'ipintel/load.worker', 'clickhouse/chdb.child']
+const ENTRIES = ['main', 'shards/shard.worker', 'ipintel/load.worker', 'clickhouse/chdb.child']
 const ASSETS = ['clickhouse/schema.sql', 'kv/commit.lua', 'kv/walk.lua', 'limits/take.lua']
 /** They bring binaries, or start files of their own as threads. */
 const EXTERNAL = /^(chdb|lmdb|msgpackr|pino|piscina|uWebSockets\.js)(\/|$)/

@@ -1,21 +1,27 @@
-// The part of autocannon the benchmarks use; the package ships no types.
+// What the benchmarks use of autocannon, which ships no types.
+
 declare module 'autocannon' {
   interface Client {
-    setHeadersAndBody(headers: Record<string, string>, body: string): void
+    setHeadersAndBody(headers: Readonly<Record<string, string>>, body: string): void
     on(event: 'response', listener: () => void): void
   }
   interface Options {
-    url: string
-    connections: number
-    duration: number
-    overallRate: number
-    setupClient: (client: Client) => void
-    requests: { method: string; path: string }[]
+    readonly url: string
+    readonly connections: number
+    readonly duration: number
+    readonly method?: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: string
+    /** Requests per second of all connections together. */
+    readonly overallRate?: number
+    readonly setupClient?: (client: Client) => void
+    readonly requests?: readonly { readonly method: string; readonly path: string }[]
   }
   interface Result {
-    requests: { average: number }
-    latency: { p50: number; p99: number }
-    non2xx: number
+    readonly requests: { readonly average: number; readonly total: number }
+    readonly latency: { readonly p50: number; readonly p99: number }
+    readonly non2xx: number
+    readonly errors: number
   }
   // biome-ignore lint/style/noDefaultExport: it is what the package has
   export default function autocannon(options: Options): Promise<Result>

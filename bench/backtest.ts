@@ -16,7 +16,7 @@ import { openListSnapshots } from '../src/reads/list-snapshots.ts'
 import type { ListSource } from '../src/records/list-source.ts'
 import { listsNamed } from '../src/rules/leaves.ts'
 import { conditionSql } from '../src/rules/to-sql.ts'
-import { openSqlParams } from '../src/rules/to-sql-parts.ts'
+import { openSqlParams } from '../src/rules/to-sql-params.ts'
 import { fillHistory } from './backtest-data.ts'
 import { benchIngest } from './backtest-ingest.ts'
 

@@ -11,6 +11,7 @@ import type { Answer } from '../src/http/message.ts'
 import type { Route } from '../src/http/request.ts'
 import { openPresenter } from '../src/http/write.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import { newCounts } from '../src/lib/counts.ts'
 import { openMetrics } from '../src/lib/metrics.ts'
 import { openRandom } from '../src/lib/random.ts'
 import type { BudgetVisit } from './budget-visits.ts'
@@ -29,6 +30,7 @@ export function openRequests(): (visit: BudgetVisit, body: string) => void {
     presenter: openPresenter(() => ({ status: 500 }), callHeaders(systemClock, openRandom()), log),
     observe: openMetrics({ version: 'bench', ingress: 'bench' }).observeRequest,
     headersBytesMax: 16_384,
+    inFlightCounts: newCounts(1),
     inFlightMax: 1_000,
     perHost: { max: 100, hostOf: lineOf },
   })

@@ -1,7 +1,9 @@
 // What one identification costs, step by step, in microseconds and in times of JSON.parse of the same body: all in one process and in
 // turns, so that what else the machine does falls on numerator and denominator alike. Durable storage, sockets and the collector's own
-// threads are not in it. Usage: npm run bench -- budget [--devices 2000] [--batch 8] [--rounds 1000] [--seed 1] [--json]
+// threads are not in it. Usage: npm run bench -- budget [--devices 2000] [--batch 8] [--rounds 1000] [--seed 1] [--json | --record]
+// `--record` writes bench/budget.json, which test/bench/budget.test.ts holds later builds to.
 
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
 import { JSON_DEPTH_MAX } from '../src/domain/identify.ts'
@@ -10,9 +12,10 @@ import { makeKey } from '../src/domain/keys.ts'
 import type { ApiKey, Workspace } from '../src/domain/workspace.ts'
 import { openFrame } from '../src/engine/open-frame.ts'
 import { createPartition } from '../src/engine/partition.ts'
-import type { Wanted } from '../src/engine/state.ts'
+import { clearLines } from '../src/events/lines.ts'
 import { decodeEventsRecord, rowAt } from '../src/events/record.ts'
-import { fromRow, toRow } from '../src/events/row.ts'
+import { fromRow } from '../src/events/row.ts'
+import { writeRow } from '../src/events/write-row.ts'
 import { nestsDeeper } from '../src/http/json-depth.ts'
 import { decodeUtf8 } from '../src/http/utf8.ts'
 import { openParsers } from '../src/identity/parsers.ts'
@@ -29,6 +32,7 @@ import { openKeyDirectory } from '../src/records/key-directory.ts'
 import { KEY, keyDigest } from '../src/records/keys.ts'
 import { WORKSPACE as WORKSPACES } from '../src/records/workspaces.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
+import { absent, answered } from '../test/helpers/asking.ts'
 import { openRequests } from './budget-http.ts'
 import { type BudgetVisit, openVisits } from './budget-visits.ts'
 import { ENV, WORKSPACE } from './identity/record.ts'
@@ -42,8 +46,11 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
     json: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
   },
 })
+/** Of the sources, seen from where this is built. */
+const RECORDED = new URL('../../bench/budget.json', import.meta.url)
 const devices = Number(options.devices)
 const batchSize = Number(options.batch)
 const rounds = Number(options.rounds)
@@ -124,13 +131,8 @@ function stamp({ meta, bytes }: BudgetVisit, body: Parameters<typeof hardwareKey
 }
 
 // Nobody else has an entry: what the partition asks for is absent.
-const absent = (wanted: readonly Wanted[]) =>
-  wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }]))
-
-function decide(frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) {
-  for (let wanted = partition.begin(frames); wanted.length > 0; ) wanted = partition.provide(absent(wanted))
-  return partition.decide(new Set())
-}
+const decide = (frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) =>
+  answered(partition.decide(frames, new Set()), absent)
 
 interface Spent {
   /** Microseconds per event. */
@@ -183,7 +185,8 @@ function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
     const record = decodeEventsRecord(bytes)
     return record.items.map((_, i) => fromRow(rowAt(record, i)))
   })
-  const [, row] = step(({ seq }, i) => Buffer.from(`${toRow(must(events[i], 'an event'), 0, seq)}\n`))
+  clearLines()
+  const [, row] = step(({ seq }, i) => writeRow(must(events[i], 'an event'), 0, seq))
   const [bodies, answer] = step((_, i) => presentResult(must(events[i], 'an event'), WORKSPACE, 'public'))
   const [, http] = step((visit, i) => request(visit, must(bodies[i], 'an answer')))
   decided.replies.forEach(({ body }, i) => {
@@ -230,6 +233,18 @@ const total = steps.reduce(
   { us: 0, parses: 0, kilobytes: 0 },
 )
 
+const rounded = ({ parses, kilobytes }: typeof total) => ({
+  parses: Math.round(parses * 100) / 100,
+  kilobytes: Math.round(kilobytes * 10) / 10,
+})
+
+if (options.record) {
+  const recorded = {
+    total: rounded(total),
+    steps: Object.fromEntries(steps.map((step) => [step.name, rounded(step)])),
+  }
+  writeFileSync(RECORDED, `${JSON.stringify(recorded, null, 2)}\n`)
+}
 if (options.json) console.log(JSON.stringify({ steps, total }))
 else {
   for (const { name, us, parses, kilobytes } of [...steps, { name: 'total', ...total }]) {

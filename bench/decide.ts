@@ -3,17 +3,14 @@
 
 import type { Facts } from '../src/domain/event.ts'
 import type { Group, Leaf } from '../src/domain/rule.ts'
-import { fromRow } from '../src/events/row.ts'
+import { openEventMaker } from '../src/ops/seed-events.ts'
 import { openOutcomes } from '../src/ops/seed-outcomes.ts'
-import { newRows } from '../src/ops/seed-pieces.ts'
-import { openRowMaker } from '../src/ops/seed-rows.ts'
 import { openVisits } from '../src/ops/seed-visits.ts'
 import { compileRules, generate } from '../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../src/rules/predicate.ts'
 import { encodeSnapshot, openSnapshot } from '../src/rules/snapshot.ts'
 import { FACTS, makeRule } from '../test/helpers/facts.ts'
 import { rng } from '../test/helpers/rng.ts'
-import { rowsOf } from '../test/helpers/seed-rows.ts'
 import { jsonLogicEngine, jsonRulesEngine, zenEngine } from './rule-engines.ts'
 
 const EVENTS = 1_024
@@ -164,18 +161,18 @@ function compileMs(rules: readonly Group[]): number {
 
 /** Events as `fingerpost seed` makes them. */
 function madeUp(seed: number, count: number): Facts[] {
-  const maker = openRowMaker(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', [], 1))
+  const maker = openEventMaker(String(seed), openOutcomes({ ...WORKSPACE, name: 'ws', createdAt: 0 }, 'live', [], 1))
   const [from, until] = [Date.UTC(2026, 9, 1), Date.UTC(2026, 9, 31)]
   const visits = openVisits({ seed: String(seed), events: count, from, until, partitions: 1 })
-  const rows = newRows()
+  const facts: Facts[] = []
   for (let step = 0; step < visits.steps; step++) {
     visits.step(
       step,
-      (visitor, atMs) => maker.make(visitor, atMs, rows),
+      (visitor, atMs) => void facts.push(maker.make(visitor, atMs)),
       () => undefined,
     )
   }
-  return rowsOf(rows).map(fromRow)
+  return facts
 }
 
 let failed = false

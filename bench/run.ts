@@ -13,7 +13,9 @@ const NAMES = [
   'deliver',
   'read',
   'start',
+  'hot',
   'worker',
+  'idle',
 ]
 const name = process.argv[2] ?? 'ingest'
 if (!NAMES.includes(name)) {

@@ -1,11 +1,12 @@
-// What deciding costs the thread that does it: identifications of the `ingest` benchmark go through the steps of one worker in
+// What deciding costs the thread that does it: identifications of the `ingest` benchmark go through the turns of one thread in
 // this process, all partitions in it, with what it has to load in a Map. Microseconds of CPU per identification.
 // Usage: npm run bench -- worker [--devices 20000] [--visits 60000] [--batch 32] [--rounds 3]
 
 import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { hash32, homePartition, makeRequestId } from '../src/domain/ids.ts'
-import { createDecider, createStepper, type Load } from '../src/engine/decider.ts'
+import type { Load } from '../src/engine/asking.ts'
+import { createDecider, createPlace } from '../src/engine/decider.ts'
 import type { Loaded } from '../src/engine/state.ts'
 import { openParsers } from '../src/identity/parsers.ts'
 import { hardwareKey } from '../src/identity/routing.ts'
@@ -60,19 +61,15 @@ const load: Load = async (wanted) =>
     kind === 'ruleset' ? [] : [{ kind, id, value: stored.get(`${kind} ${id}`) ?? null }],
   )
 
-const step = createStepper({
+const place = createPlace({
   partitions: PARTITIONS,
   random: randomBytes,
   monotonic: () => performance.now(),
   visitorsMax: 50_000,
   now: Date.now,
 })
-let told = false
-const decider = createDecider(async (task) => {
-  const snapshots = told ? [] : [snapshot]
-  told = true
-  return step({ ...task, snapshots, lists: [] })
-})
+place.take({ snapshots: [snapshot], lists: [] })
+const decider = createDecider(async (_task, turn) => turn(place))
 
 interface Waiting {
   readonly device: number

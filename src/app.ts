@@ -5,9 +5,7 @@ import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
-import { openAsk } from './bus/ask.ts'
-import { openLocalBus } from './bus/local.ts'
-import { openNearBus } from './bus/near.ts'
+
 import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
@@ -15,43 +13,47 @@ import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
 import { makeObjectId } from './domain/ids.ts'
-import { startEngine, startEngineThreads } from './engine/role.ts'
 import { isNative } from './http/server.ts'
-import { openParsers } from './identity/parsers.ts'
-import { watchCapacity } from './ingress/capacity.ts'
-import { type Ingress, startIngress } from './ingress/ingress.ts'
+import { type Capacity, watchCapacity } from './ingress/capacity.ts'
+import type { IpData } from './ipintel/addresses.ts'
+
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
+import { Unavailable } from './lib/failures.ts'
 import { createLifetime, type Lifetime, settleWithin } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
+import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { together } from './lib/together.ts'
-import { busError, openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
+import { openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
-import { openKeyDirectory } from './records/key-directory.ts'
+import { type KeyDirectory, openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
-import { replySubject } from './records/replies.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
-import { combine, type Glimpse, INGRESS_GROUP, openSight, type Sight, serveSight } from './records/sighting.ts'
+import { INGRESS_GROUP } from './records/sighting.ts'
 import {
-  engineSettings,
   eventsDaysOf,
   httpSettings,
+  ipSettings,
   jobSettings,
   keySeeds,
   masterKeyFile,
   outgoingSettings,
   webhookIps,
 } from './role-settings.ts'
+import { openIpData } from './shards/ip-data.ts'
+import { makeCells, makeCounts } from './shards/memory.ts'
+import { openShards, type Shards } from './shards/shards.ts'
+import { openProcessSight } from './shards/sight.ts'
 import { openSinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
-/** Time for a body to arrive, besides the time its decision may take. */
-const BODY_MS = 12_000
+
+const NO_IP_DATA: IpData = { images: [], relayIsVpn: false }
 
 export interface Build {
   readonly version: string
@@ -96,18 +98,15 @@ async function startRoles(
   ports: Ports,
   acceptLost: boolean,
 ): Promise<App> {
-  const { log, kv, limits, clickhouse, partitions, deployment } = ports
+  const { kv, bus, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
-  const bus = isCluster
-    ? openNearBus({ far: ports.bus, near: openLocalBus({ onError: busError(logger) }), own: replySubject(processId) })
-    : ports.bus
   const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
-  const settings = engineSettings(config)
-  const threads = roles.has('engine') ? startEngineThreads({ partitions, ...settings.workers }, lifetime) : null
+  const cells = makeCells(config.shards, partitions)
+  const counts = makeCounts()
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
-  await insist(() => prepareDeployment({ log, kv, partitions, sources }))
+  await insist(() => prepareDeployment({ log: ports.log, kv, partitions, sources }))
 
   /** A server that answered a moment ago may fail a call, and is waited for like one that does not answer yet. */
   function insist<T>(call: () => Promise<T>): Promise<T> {
@@ -122,7 +121,33 @@ async function startRoles(
     else for (const name of names) lifetime.run(`${group} ${name}`, hold(name, lifetime.stopping))
   }
 
-  const { listen, present } = openListeners({ clock, random, logger, metrics, ...httpSettings(config) })
+  let draining = false
+  let capacity: Capacity | null = null
+  let originals: ReturnType<typeof openEventReads> | null = null
+
+  function startShards(): Shards {
+    const reads = () => {
+      if (originals === null) throw new Unavailable('the process is starting')
+      return originals
+    }
+    const started = openShards({
+      ...{ config, deployment, partitions, log: ports.log, kv, bus, limits, clock, logger, processId, cells, counts },
+      ...{ sealsSecrets: sealer !== null, ipData: () => ip?.current() ?? NO_IP_DATA },
+      ...{ refusal: () => capacity?.refusal() ?? null, serve: passedOn.serve },
+      calls: {
+        findEvent: (workspace, env, requestId) => reads().byId(workspace, env, requestId),
+        fateOf: (workspace, env, requestId) => reads().fateOf(workspace, env, requestId),
+      },
+    })
+    lifetime.onClose(() => started.close())
+    return started
+  }
+
+  const { perHost, ...httpRest } = httpSettings(config)
+  const { listen, dispatch } = openListeners({
+    ...{ clock, random, logger, metrics, ...httpRest },
+    ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
+  })
   const keyFile = masterKeyFile(config)
   const makes = roles.has('api') || roles.has('dispatcher')
   const needsSecrets = makes || roles.has('engine') || roles.has('ingress')
@@ -136,6 +161,13 @@ async function startRoles(
   const sealer = secrets?.sealer ?? null
 
   const partitionNames = Array.from({ length: partitions }, (_, partition) => String(partition))
+  const listensInShards = roles.has('ingress')
+  const passedOn = dispatch()
+  const ip = roles.has('engine')
+    ? await openIpData({ settings: { ...ipSettings(config), clock }, logger, metrics, lifetime })
+    : null
+  const shards = roles.has('engine') || roles.has('ingress') ? startShards() : null
+  const log = shards?.log ?? ports.log
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics }
   const control = roles.has('api')
     ? startControl({ ...needs, own: (run) => own('control', ['changes'], (_, signal) => run(signal)) })
@@ -152,18 +184,17 @@ async function startRoles(
     metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
   }
 
-  const engine = threads === null ? null : await startEngine({ ...needs, ...settings, sealer, threads, deployment })
-  if (engine !== null) {
+  if (shards !== null && roles.has('engine')) {
     const runSink = openSinks({
       ...needs,
       clickhouse,
       deployment,
       flushMsMax: config['sink.flushMs'],
       batchRowsMax: config['sink.rowsMax'],
-      onSunk: engine.recent.forgetUpTo,
+      onSunk: shards.sunk,
     })
     // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
-    const works = [engine.run, runSink]
+    const works = [shards.run, runSink]
     own('engine', partitionNames, (name, signal) =>
       together(
         signal,
@@ -190,7 +221,7 @@ async function startRoles(
   const directory = serves ? await openKeyDirectory({ kv, log, bus, clock, sealer, report: reportKeys }) : null
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
-  const capacity = await watchCapacity({
+  const watched = await watchCapacity({
     ...{ log, kv, clock, dir: ports.dataDir },
     ...{ freeBytesMin: config['data.freeBytesMin'], kvBytesMax: config['kv.bytesMax'] },
     onUsage: ({ logBytes, kvBytes }) => {
@@ -199,72 +230,35 @@ async function startRoles(
     },
     onNearlyFull: (bytes) => logger.warn({ bytes }, 'the state is nearly as large as kv.bytesMax allows'),
   })
-  lifetime.onClose(() => capacity.stop())
+  capacity = watched
+  lifetime.onClose(() => watched.stop())
 
-  let ingress: Ingress | null = null
-  const glimpse = (scope: string, requestId: string): Glimpse => ({
-    from: processId,
-    place: engine?.recent.find(requestId) ?? null,
-    pending: ingress?.isPending(scope, requestId) ?? false,
-    original: ingress?.originalOf(scope, requestId) ?? engine?.originalOf(scope, requestId) ?? null,
-    covers: engine?.recent.complete() ?? [],
-  })
-  const sight = isCluster
-    ? sightOfAll()
-    : async (scope: string, requestId: string) => combine(requestId, [glimpse(scope, requestId)], [], partitions)
+  const sight = openProcessSight({ ...needs, shards, processId, isCluster, partitions })
+  if (isCluster && roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
 
-  /** Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide. */
-  const takingOver = () => (isCluster || engine?.caughtUp() !== false ? null : 'partitions are being taken over')
-
-  function sightOfAll(): Sight {
-    const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
-    const ask = openAsk({ bus, clock, id: processId, onError })
-    lifetime.onClose(() => ask.close())
-    serveSight(ask, glimpse)
-    if (roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
-    return openSight(ask, kv, partitions)
+  async function reloadKeys(directory: KeyDirectory): Promise<void> {
+    await Promise.all([directory.reload(), listensInShards ? shards?.reloadKeys() : null])
   }
 
   const files = readFiles(new URL('../sdk', import.meta.url).pathname)
-  const http = await listen(config['http.host'], config['http.port'])
+  const ownHttp = listensInShards ? null : await listen(config['http.host'], config['http.port'])
+  const http = ownHttp ?? passedOn
   // From here on in one turn of the event loop: no request may meet a server without its routes.
-  let draining = false
-  let refusing = false
   const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
-  const reading = { log, kv, sight, partitions, clock, retentionDays }
+  const freshKv = shards === null || isCluster ? kv : shards.freshKv
+  const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
   const events = openEventReads({ ...reading, clickhouse })
-  const originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
-  if (auth !== null && directory !== null && roles.has('ingress')) {
-    ingress = startIngress({
-      ...needs,
-      http,
-      auth,
-      parsers: openParsers(),
-      config,
-      partitions,
-      ingressId: processId,
-      pendingMax: config['ingress.pendingMax'],
-      atEndOfTurn: setImmediate,
-      decisionWaitMs: config['ingress.decisionWaitMs'],
-      deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,
-      retentionDays,
-      trustedProxies: config.trustedProxies,
-      present,
-      refusal: () => (refusing ? 'The server is shutting down.' : capacity.refusal()),
-      findEvent: originals.byId,
-      fateOf: originals.fateOf,
-      workspace: directory.workspace,
-    })
-    serveStatic(http, files)
-  }
+  originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
+  if (roles.has('ingress')) serveStatic(http, files)
   let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
+      kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       http,
       auth,
-      directory,
+      directory: { ...directory, reload: () => reloadKeys(directory) },
       submit: control.submit,
       events,
       clickhouse,
@@ -277,31 +271,34 @@ async function startRoles(
   const health = {
     checks: () => ({
       draining: draining ? 'the server is shutting down' : null,
-      log: roles.has('ingress') ? capacity.log() : null,
-      kv: roles.has('ingress') ? capacity.kv() : null,
+      log: roles.has('ingress') ? watched.log() : null,
+      kv: roles.has('ingress') ? watched.kv() : null,
       keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
-      engine: engine?.problem() ?? takingOver(),
+      // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
+      engine: shards?.problem() ?? (!isCluster && shards?.isTakingOver() ? 'partitions are being taken over' : null),
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({
       roles: [...roles],
       durability: ports.durability,
       partitions,
-      native: http.native,
+      native: isNative(),
       version: build.version,
-      ...(engine === null ? {} : { ipSources: engine.ipSources() }),
+      ...(ip === null ? {} : { ipSources: ip.state() }),
     }),
-    metrics: () => {
-      metrics.pending.set(ingress?.pendingCount() ?? 0)
-      metrics.recent.set(engine?.recent.size() ?? 0)
-      if (engine !== null) metrics.observeIpSources(engine.ipSources())
-      return metrics.text()
+    async metrics() {
+      const status = shards?.status() ?? []
+      metrics.pending.set(status.reduce((sum, { pending }) => sum + pending, 0))
+      metrics.recent.set(status.reduce((sum, { recent }) => sum + recent, 0))
+      if (ip !== null) metrics.observeIpSources(ip.state())
+      return metrics.text((await shards?.samples()) ?? [])
     },
     metricsContentType: metrics.contentType,
   }
   const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
   if (adminPort !== 0) serveBareHealth(http, health)
-  const inside = adminPort === 0 ? http : await listen(adminHost, adminPort)
+  const adminHttp = adminPort === 0 ? null : await listen(adminHost, adminPort)
+  const inside = adminHttp ?? http
   serveOperator(inside)
   serveHealth(inside, health)
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
@@ -309,18 +306,20 @@ async function startRoles(
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
   await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
+  const port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
 
   return {
-    port: http.port,
+    port,
     generatedKeys: booted?.generated ?? [],
     async stop() {
       draining = true
-      const listeners = [...new Set([http, inside])]
-      await drainAll(listeners, clock.sleep(config['http.lingerMs']), () => {
-        refusing = true
-      })
-      ingress?.stop()
-      for (const one of listeners) one.close()
+      const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)
+      await drainAll(listeners, clock.sleep(config['http.lingerMs']), () =>
+        shards?.refuse('The server is shutting down.'),
+      )
+      ownHttp?.close()
+      adminHttp?.close()
+      passedOn.close()
       // Last checkpoints are written while the ports are still open. An insert that hangs is one the successor repeats: mark and
       // token make that safe.
       await settleWithin(SETTLE_MS, { lifetime, clock, hurry: () => clickhouse.close() })

@@ -2,16 +2,18 @@
 // refused by name.
 
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
+import { Told } from './lib/failures.ts'
 import { isServiceLink } from './lib/kubernetes.ts'
 import { SETTINGS, type Setting, type Value } from './settings.ts'
 
 const settings: readonly Setting[] = SETTINGS
 
 /** A setting that cannot be: the sentence names it and says what it takes. */
-export class BadSetting extends Error {
+export class BadSetting extends Told {
   override readonly name = 'BadSetting'
 }
 
@@ -119,6 +121,8 @@ export interface Config extends Values {
   readonly allowPrivate: readonly Cidr[]
   readonly roles: ReadonlySet<Role>
   readonly isCluster: boolean
+  /** Threads that accept and decide. */
+  readonly shards: number
   /** Of a new deployment. */
   readonly partitions: number
   /** Variables that were not read as settings, because Kubernetes had put them there. */
@@ -145,8 +149,9 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   refuseUnsafe(config)
   const isCluster = config['deployment.mode'] === 'cluster'
   const roles = readRoles(roleList === undefined ? config['process.roles'] : roleList.split(','), isCluster)
-  const partitions = config['data.partitions'] || (isCluster ? 16 : 4)
-  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, partitions, ignored })
+  const shards = config['engine.threads'] || availableParallelism()
+  const partitions = config['data.partitions'] || (isCluster ? 16 : Math.max(4, shards))
+  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, shards, partitions, ignored })
 }
 
 function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<Role> {

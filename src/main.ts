@@ -6,12 +6,10 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type Build, startApp } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
-import { PortBusy } from './http/errors.ts'
 import { isNative } from './http/server.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
-import { Unavailable, Unreadable } from './lib/failures.ts'
-import { FolderInUse } from './lib/folder-lock.ts'
+import { Told, Unavailable } from './lib/failures.ts'
 import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { isSystemFailure, reasonOf } from './lib/plain.ts'
@@ -57,29 +55,9 @@ function versionText(): string {
   return `fingerpost ${version}${commit === 'unknown' ? '' : ` (${commit})`}`
 }
 
-/** Failures a person can act upon by their sentence alone. */
-const hasSentence = (error: unknown): error is Error =>
-  error instanceof BadSetting ||
-  error instanceof PortBusy ||
-  error instanceof FolderInUse ||
-  error instanceof Unreadable ||
-  (error instanceof Error &&
-    [
-      'NeedsRebuild',
-      'WrongPartitions',
-      'UnsafeNats',
-      'UnsafeRedis',
-      'UnsafeClickHouse',
-      'NothingToRebuild',
-      'NotEmpty',
-      'CannotSeed',
-      'UpdateFailed',
-      'CannotListen',
-    ].includes(error.name))
-
 /** One line; only what nobody foresaw is shown with its stack. */
 function tellFailure(error: unknown): string {
-  if (hasSentence(error)) return `fingerpost: ${error.message}`
+  if (error instanceof Told) return `fingerpost: ${error.message}`
   if (error instanceof Unavailable || isSystemFailure(error)) return `fingerpost: ${reasonOf(error)}`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

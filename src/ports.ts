@@ -66,6 +66,8 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
     clock,
     durability,
     bytesMax: config['log.bytesMax'],
+    // They are read by the thread that appends them.
+    unread: ['identifications'],
   })
   lifetime.onClose(() => log.close())
   const kv = await openKv({

@@ -40,13 +40,13 @@ export const outgoingSettings = (config: Config) => ({
   extraCaFile: config['webhooks.extraCaFile'],
   allowPrivate: config.allowPrivate,
   mail: {
-    ...{ host: config['smtp.host'], port: config['smtp.port'], tls: config['smtp.tls'] as MailSettings['tls'] },
-    ...{
-      user: config['smtp.user'],
-      password: config['smtp.password'],
-      from: config['smtp.from'],
-      to: config['smtp.to'],
-    },
+    host: config['smtp.host'],
+    port: config['smtp.port'],
+    tls: config['smtp.tls'] as MailSettings['tls'],
+    user: config['smtp.user'],
+    password: config['smtp.password'],
+    from: config['smtp.from'],
+    to: config['smtp.to'],
   },
 })
 
@@ -79,19 +79,13 @@ export const eventsDaysOf = (config: Config, settings: WorkspaceSettings | undef
   Math.min(config['retention.eventsDays'], settings?.retention?.eventsDays ?? config['retention.eventsDays'])
 
 /** For how long it keeps visitors nobody sees, days. */
-export const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
+const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | undefined): number =>
   config['retention.visitorsDays'] || eventsDaysOf(config, settings)
 
 export const engineSettings = (config: Config) => ({
-  workers: {
-    threads: config['engine.threads'],
-    visitorsMax: config['engine.visitorsMax'],
-    stepMsMax: config['engine.stepMsMax'],
-    heapMbMax: config['engine.heapMbMax'],
-  },
+  visitorsMax: config['engine.visitorsMax'],
   entriesMax: config['lists.entriesMax'],
   recentMax: config['recent.eventsMax'],
-  ip: ipSettings(config),
 })
 
 export const jobSettings = (config: Config) => ({

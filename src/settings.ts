@@ -156,10 +156,10 @@ export const SETTINGS = [
   {
     name: 'engine.threads',
     kind: 'integer',
-    standard: 1,
-    min: 1,
+    standard: 0,
+    min: 0,
     max: 64,
-    sentence: 'Worker threads that decide; partitions are spread over them.',
+    sentence: 'Shards: threads that listen, accept and decide, over which partitions are spread; 0: one for each core.',
   },
   {
     name: 'engine.visitorsMax',
@@ -175,7 +175,7 @@ export const SETTINGS = [
     standard: 10_000,
     min: 100,
     max: 600_000,
-    sentence: 'Time after which a worker is taken to hang and is replaced.',
+    sentence: 'Time a shard may not turn its loop before it is taken to hang and is replaced.',
   },
   {
     name: 'engine.heapMbMax',

@@ -31,16 +31,19 @@ const LINE: readonly (readonly string[])[] = [
   ['ops'],
   ['ports.ts'],
   ['ports-cluster.ts'],
+  ['shards'],
   ['commands.ts'],
   ['app.ts'],
   ['main.ts'],
 ]
-const BROWSER = ['sdk', 'dashboard']
+const BROWSER = ['sdk']
 const PORTS = ['log', 'bus', 'kv', 'limits', 'clickhouse']
 const LINES_MAX = 330
 
 const placeOf = (path: string): string => path.split('/')[0] ?? path
 const rankOf = (path: string): number => LINE.findIndex((rank) => rank.includes(placeOf(path)))
+/** Listens and stores by itself: it is a process in all but its memory. */
+const isShard = (path: string): boolean => path === 'shards/shard.worker.ts'
 const isEntry = (path: string): boolean => /\.(worker|child)\.ts$/.test(path)
 
 /** The text a literal or the fixed beginning of a template stands for; null when it is computed. */
@@ -131,7 +134,7 @@ function mayLoad(entry: string, path: string): boolean {
 /** What worker and child entries load although they must not, each with the chain of imports that leads there. */
 function checkEntries(modules: ReadonlyMap<string, Module>): string[] {
   const found: string[] = []
-  for (const entry of [...modules.keys()].filter(isEntry)) {
+  for (const entry of [...modules.keys()].filter((path) => isEntry(path) && !isShard(path))) {
     const chains = new Map([[entry, [entry]]])
     for (const [path, chain] of chains) {
       for (const { kind, to } of modules.get(path)?.references ?? []) {
@@ -141,6 +144,23 @@ function checkEntries(modules: ReadonlyMap<string, Module>): string[] {
       }
     }
   }
+  return found
+}
+
+/** Files that import one another in a circle, types included: nobody can read one of them without the others. */
+function checkCircles(modules: ReadonlyMap<string, Module>): string[] {
+  const found: string[] = []
+  const done = new Set<string>()
+  const path: string[] = []
+  const visit = (file: string): void => {
+    if (path.includes(file)) found.push([...path.slice(path.indexOf(file)), file].join(' → '))
+    if (path.includes(file) || done.has(file)) return
+    path.push(file)
+    for (const { kind, to } of modules.get(file)?.references ?? []) if (kind !== 'url' && modules.has(to)) visit(to)
+    path.pop()
+    done.add(file)
+  }
+  for (const file of modules.keys()) visit(file)
   return found
 }
 
@@ -233,18 +253,18 @@ t.test('browser code takes nothing but types from domain, and nobody takes from 
   t.same(lineOf({ 'sdk/x.ts': `import type { A } from '../domain/a.ts'\nimport { b } from './b.ts'` }), [])
   t.match(lineOf({ 'sdk/x.ts': `import { a } from '../domain/a.ts'` }), [/only types from domain/])
   t.match(lineOf({ 'sdk/x.ts': `import { type A } from '../domain/a.ts'` }), [/only types from domain/])
-  t.match(lineOf({ 'dashboard/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
+  t.match(lineOf({ 'sdk/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
   t.match(lineOf({ 'api/x.ts': `import { a } from '../sdk/a.ts'` }), [/runs in a browser/])
 })
 
 t.test('what a worker loads is followed to the end', async (t) => {
   const files = {
-    'engine/decide.worker.ts': `import { a } from './a.ts'`,
+    'engine/read.worker.ts': `import { a } from './a.ts'`,
     'engine/a.ts': `export { b } from '../records/b.ts'`,
     'records/b.ts': `const kv = await import('../kv/lmdb.ts')`,
     'kv/lmdb.ts': '',
   }
-  t.match(entriesOf(files), [/decide\.worker\.ts → engine\/a\.ts → records\/b\.ts → kv\/lmdb\.ts/])
+  t.match(entriesOf(files), [/read\.worker\.ts → engine\/a\.ts → records\/b\.ts → kv\/lmdb\.ts/])
   t.match(entriesOf({ 'engine/d.worker.ts': `import '../http/server.ts'` }), [/loads http/])
   t.match(entriesOf({ 'clickhouse/c.child.ts': `import './open.ts'` }), [/loads clickhouse\/open/])
 })
@@ -253,6 +273,15 @@ t.test('a worker may use types, a port declaration and the folder it belongs to'
   t.same(entriesOf({ 'engine/d.worker.ts': `import type { Kv } from '../kv/lmdb.ts'` }), [])
   t.same(entriesOf({ 'engine/d.worker.ts': `import { RECORD_BYTES_MAX } from '../log/log.ts'` }), [])
   t.same(entriesOf({ 'clickhouse/c.child.ts': `import { a } from './guard.ts'`, 'clickhouse/guard.ts': '' }), [])
+})
+
+t.test('files that import one another in a circle are reported, however many and whatever they take', async (t) => {
+  const of = (files: Record<string, string>) => checkCircles(parseAll(fixture(files)))
+  const next = (to: string) => `import type { A } from './${to}.ts'`
+  t.same(of({ 'lib/a.ts': next('b'), 'lib/b.ts': next('a') }), ['lib/a.ts → lib/b.ts → lib/a.ts'])
+  const three = { 'lib/a.ts': next('b'), 'lib/b.ts': next('c'), 'lib/c.ts': next('b') }
+  t.same(of(three), ['lib/b.ts → lib/c.ts → lib/b.ts'])
+  t.same(of({ ...three, 'lib/c.ts': '', 'lib/d.ts': `${next('b')}\n${next('c')}` }), [])
 })
 
 t.test('a test that imports from the folder of another one is reported', async (t) => {
@@ -278,7 +307,8 @@ t.test('the source tree follows all of it', async (t) => {
   const modules = parseAll(sources)
   t.ok(sources.size > 20, 'the sources were found')
   t.same(checkLine(modules), [], 'a folder imports only from its left')
-  t.same(checkEntries(modules), [], 'workers and child processes stay clear of ports and http')
+  t.same(checkCircles(modules), [], 'no files import one another in a circle')
+  t.same(checkEntries(modules), [], 'workers and child processes but shards stay clear of ports and http')
   t.same(checkLengths(sources), [], 'files are short')
   t.same(checkOpenings(sources), [], 'every file says what it owns')
 })

@@ -11,6 +11,7 @@ import { openParsers } from '../../src/identity/parsers.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import { verifyToken } from '../../src/identity/token.ts'
 import { must } from '../../src/lib/must.ts'
+import { absent, answered } from '../../test/helpers/asking.ts'
 import { rng } from '../../test/helpers/rng.ts'
 import { type Answer, createStorages } from './answer.ts'
 import type { Visit } from './population.ts'
@@ -34,14 +35,8 @@ const NOBODY: Explanation = { candidates: [], comparison: null, evidence: [], pr
 
 /** What one record becomes, when nothing but what is in memory exists. */
 export function decideOne(partition: Partition, record: Uint8Array, seq: number, explained = false): Decision {
-  let wanted = partition.begin([{ seq, bytes: record }])
   // Whatever was written is still in memory, so whatever is asked for does not exist.
-  while (wanted.length > 0) {
-    wanted = partition.provide(
-      wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }])),
-    )
-  }
-  const { replies, dead, records } = partition.decide(new Set())
+  const { replies, dead, records } = answered(partition.decide([{ seq, bytes: record }], new Set()), absent)
   if (dead.length > 0) throw new Error(`a visit was not decided: ${dead[0]?.reason}`)
   const decision = JSON.parse(must(replies[0], 'a reply').body) as Decision
   if (!explained) return decision

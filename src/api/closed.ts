@@ -29,7 +29,7 @@ export function serveClosed(
   serveHealth(http, {
     checks: () => ({ secrets: message }),
     info: () => ({ roles: [...roles], version }),
-    metrics: () => metrics.text(),
+    metrics: () => metrics.text([]),
     metricsContentType: metrics.contentType,
   })
 }

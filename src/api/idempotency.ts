@@ -10,7 +10,7 @@ import { Unavailable } from '../lib/failures.ts'
 import type { Limits } from '../limits/limits.ts'
 import { idempotencyKey, type Kept, putKept } from '../records/idempotency.ts'
 import { rateLimited } from './rate-limits.ts'
-import type { KeyedCall, Reply } from './routes.ts'
+import type { Keeping, Reply } from './routes.ts'
 
 const DAY_MS = 86_400_000
 /** After this a process that had begun is taken for dead. */
@@ -46,13 +46,6 @@ export interface KeyedRequest {
   /** The value of the header, not empty. */
   readonly key: string
   readonly body: Uint8Array
-}
-
-/** What is kept of an answer's body and how it is made of that again; secrets are not kept. */
-export interface Keeping {
-  readonly keep: (body: unknown) => unknown
-  /** Throws ApiError where what was made is not to be shown any more. */
-  readonly show: (kept: unknown, call: KeyedCall) => Promise<unknown> | unknown
 }
 
 export interface Idempotency {

@@ -2,8 +2,9 @@
 
 import type { RandomBytes } from '../domain/ids.ts'
 import { makeCallId } from '../domain/ids.ts'
+import { type Dispatch, openDispatch } from '../http/dispatch.ts'
 import type { Present } from '../http/message.ts'
-import { type Http, type HttpConfig, openHttp } from '../http/server.ts'
+import { type Http, type HttpConfig, type OwnHttp, openHttp } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -16,7 +17,7 @@ const DRAIN_MS = 15_000
  * refusal on one of them for ours: only when `lingered` is over `refuse` is called. Resolves when nothing is in flight, or late.
  */
 export async function drainAll(
-  listeners: readonly Http[],
+  listeners: readonly Pick<Http, 'stopListening' | 'drain'>[],
   lingered: Promise<unknown>,
   refuse: () => void,
 ): Promise<void> {
@@ -28,7 +29,7 @@ export async function drainAll(
   await Promise.all(listeners.map((http) => http.drain(DRAIN_MS)))
 }
 
-export interface ListenersNeeds extends Pick<HttpConfig, 'tls' | 'inFlightMax' | 'perHost'> {
+export interface ListenersNeeds extends Pick<HttpConfig, 'tls' | 'inFlightMax' | 'inFlightCounts' | 'perHost'> {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly logger: Logger
@@ -37,7 +38,10 @@ export interface ListenersNeeds extends Pick<HttpConfig, 'tls' | 'inFlightMax' |
 
 export interface Listeners {
   readonly present: Present
-  listen(host: string, port: number): Promise<Http>
+  /** `isShared`: other threads of the process listen on the port as well. */
+  listen(host: string, port: number, isShared?: boolean): Promise<OwnHttp>
+  /** Answers what arrives elsewhere. */
+  dispatch(): Dispatch
 }
 
 export function openListeners({ clock, random, logger, metrics, ...settings }: ListenersNeeds): Listeners {
@@ -45,13 +49,13 @@ export function openListeners({ clock, random, logger, metrics, ...settings }: L
     (error, call) => logger.error({ ...call, error }, 'a request failed'),
     () => makeCallId(clock.now(), random),
   )
+  const answering = () => ({
+    ...{ clock, log: logger, present, observe: metrics.observeRequest, responseHeaders: callHeaders(clock, random) },
+    ...settings,
+  })
   return {
     present,
-    listen: (host, port) =>
-      openHttp({
-        ...{ host, port, clock, log: logger, present, observe: metrics.observeRequest },
-        ...settings,
-        responseHeaders: callHeaders(clock, random),
-      }),
+    listen: (host, port, isShared = false) => openHttp({ host, port, isShared, ...answering() }),
+    dispatch: () => openDispatch(answering()),
   }
 }

@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
 import { isLive, keyDigest, keyKey } from '../records/keys.ts'
 import { SYSTEM } from '../records/scopes.ts'
-import type { Keeping } from './idempotency.ts'
+import type { Keeping } from './routes.ts'
 
 export const presentWorkspace = ({
   id,

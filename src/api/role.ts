@@ -8,8 +8,9 @@ import { forgetVisitor } from '../dispatcher/forget.ts'
 import { ApiError } from '../domain/errors.ts'
 import { homePartition, type RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
+import type { Routes } from '../http/dispatch.ts'
 import type { HttpRequest } from '../http/message.ts'
-import type { Http } from '../http/server.ts'
+import { isNative } from '../http/server.ts'
 import { openAnnotate } from '../ingress/annotate.ts'
 import { clientAddress } from '../ingress/client-address.ts'
 import { openErase } from '../ingress/erase.ts'
@@ -62,7 +63,7 @@ import { type WebhooksNeeds, webhookRoutes } from './webhooks.ts'
 const RETRY_AFTER_WIPED_SECONDS = 30
 
 export interface ApiRoleNeeds {
-  readonly http: Http
+  readonly http: Routes
   readonly log: Log
   readonly kv: Kv
   readonly bus: Bus
@@ -89,7 +90,7 @@ export interface ApiRoleNeeds {
 }
 
 /** Adds its routes, but for those of the operator's API: what is returned adds them to the server that is to have them. */
-export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void {
+export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => void {
   const {
     http,
     log,
@@ -172,7 +173,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Http, 'route'>) => void
     }),
     ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),
     ...alertRoutes({ kv, submit, random }),
-    ...metaRoutes({ ...build, native: http.native }),
+    ...metaRoutes({ ...build, native: isNative() }),
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),

@@ -20,7 +20,6 @@ import type { Header, HttpRequest } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RouteDoc } from './describe.ts'
-import type { Keeping } from './idempotency.ts'
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Access = KeyScope | 'any-key' | 'operator' | 'none'
@@ -49,6 +48,13 @@ export interface Call<Body = unknown, Query = unknown> {
 }
 export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Query> {
   readonly caller: Caller
+}
+
+/** What is kept of an answer's body and how it is made of that again; secrets are not kept. */
+export interface Keeping {
+  readonly keep: (body: unknown) => unknown
+  /** Throws ApiError where what was made is not to be shown any more. */
+  readonly show: (kept: unknown, call: KeyedCall) => Promise<unknown> | unknown
 }
 
 interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A extends Access, C> {

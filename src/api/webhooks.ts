@@ -19,13 +19,13 @@ import { readStanding } from '../records/deliveries.ts'
 import { readWebhook, readWebhooks } from '../records/webhooks.ts'
 import { WEBHOOK_DOCS } from './answers/webhooks.ts'
 import { commandOf, placeOf } from './callers.ts'
-import type { Keeping } from './idempotency.ts'
 import {
   presentChangedWebhook,
   presentCreatedWebhook,
   presentListedWebhook,
   presentWebhook,
 } from './present-webhooks.ts'
+import type { Keeping } from './routes.ts'
 import { keyed, open, type Route } from './routes.ts'
 import { etag, ifMatch, refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'

@@ -14,7 +14,7 @@ const OUTSIDE =
 const ESCAPES = /\b(?:settings|into)\b/i
 /** A quoted name may spell a function with escapes, a comment or heredoc may hide one: none is needed in a query. */
 const HIDING = /["`]\s*\(|--|\/\*|#|\$/
-const INSERT = /^INSERT INTO ([A-Za-z_][\w.]*) \(([\w, ]+)\) FORMAT (JSONCompactEachRow|Native)$/
+const INSERT = /^INSERT INTO ([A-Za-z_][\w.]*) \(([\w, ]+)\) FORMAT JSONCompactEachRow$/
 
 /** Null when the statement may run. `readonly` is what the request asked for. */
 export function refuse(sql: string, readonly: boolean): Refusal | null {
@@ -33,11 +33,9 @@ const readonlyRefusal = (why: string): Refusal => ({
 })
 
 /** What is in the only INSERT that may carry a body; null for anything else. */
-export function parseInsert(
-  sql: string,
-): { readonly table: string; readonly columns: string; readonly format: string } | null {
-  const [, table, columns, format] = INSERT.exec(sql.trim()) ?? []
-  return table !== undefined && columns !== undefined && format !== undefined ? { table, columns, format } : null
+export function parseInsert(sql: string): { readonly table: string; readonly columns: string } | null {
+  const [, table, columns] = INSERT.exec(sql.trim()) ?? []
+  return table !== undefined && columns !== undefined ? { table, columns } : null
 }
 
 /** A string as a SQL literal. A quote or a backslash that ended it early would be an injection. */

@@ -141,7 +141,7 @@ function serve(control: Session, pool: SessionPool): void {
         // Rows inlined after the statement would be parsed as SQL from the first empty line on; a file holds only data.
         const sql = `INSERT INTO ${insert.table} (${insert.columns}) FROM INFILE ${literal(path)} ${
           sets === '' ? '' : `SETTINGS ${sets} `
-        }FORMAT ${insert.format}`
+        }FORMAT JSONCompactEachRow`
         try {
           await writeChunks(path, body)
           return await run(database, new Map(), sql, new Map(), null)

@@ -15,18 +15,13 @@ export interface QueryOptions {
 
 export interface InsertOptions {
   readonly token: string
-  /** Default JSONCompactEachRow. */
-  readonly format?: InsertFormat
 }
-
-export type InsertFormat = 'JSONCompactEachRow' | 'Native'
 
 export interface ClickHouse {
   /** Whether an insert is noted before its rows are, as without replicas; with them Keeper takes both in one step. */
   readonly tokenFirst: boolean
   /**
-   * Inserts newline-separated JSONCompactEachRow lines, or a block of Native (see native.ts), all or none. The same token
-   * twice is one insert.
+   * Inserts newline-separated JSONCompactEachRow lines, all or none. The same token twice is one insert.
    * With `tokenFirst` a crash of the engine may leave the token without the rows: a repetition then adds nothing.
    * Fails with BadRow when the engine refuses the data itself, with Unavailable for everything else
    * (the rows may or may not be there: repeat with the same token and the same bytes).

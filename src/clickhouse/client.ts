@@ -146,12 +146,12 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
 
   const port: ClickHouse = {
     tokenFirst: !config.cluster,
-    async insert(table, columns, rows, { token, format = 'JSONCompactEachRow' }) {
+    async insert(table, columns, rows, { token }) {
       if (rows.length === 0) return
       const body = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength)
       await bounded(insertMsMax, undefined, 'insert', async (abort_signal) => {
         const { stream } = await writer.exec({
-          query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT ${format}`,
+          query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT JSONCompactEachRow`,
           values: Readable.from([body], { objectMode: false }),
           clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
           abort_signal,

@@ -1,5 +1,6 @@
 // What a ClickHouse server says about how it keeps rows, and which ones would not do what our SQL relies on.
 
+import { Told } from '../lib/failures.ts'
 import type { ClickHouse } from './clickhouse.ts'
 
 export interface TableFacts {
@@ -22,7 +23,7 @@ export interface ClickHouseFacts {
 }
 
 /** The server is there, but rows in it would be doubled, or a statement of ours does not exist in it. */
-export class UnsafeClickHouse extends Error {
+export class UnsafeClickHouse extends Told {
   override readonly name = 'UnsafeClickHouse'
 }
 

@@ -102,7 +102,8 @@ export function openCall(options: ClientOptions): Call {
     const data = parsed(text)
     if (status === 202 && isPending(data)) {
       throw new FingerpostError(status, 'pending', 'The event is not decided yet.', {
-        ...{ requestId, retryAfter: secondsOf(headers) },
+        requestId,
+        retryAfter: secondsOf(headers),
       })
     }
     if (status >= 200 && status < 300) return { status, headers, body: data as T }
@@ -130,7 +131,9 @@ export function refusalOf(status: number, headers: Headers, text: string): Finge
   const { error } = (parsed(text) ?? {}) as { error?: { code: string; message: string; field?: string } }
   const requestId = headers.get('x-request-id') ?? undefined
   return new FingerpostError(status, error?.code ?? 'unknown', error?.message ?? text.slice(0, BODY_CHARS_SHOWN), {
-    ...{ requestId, field: error?.field, retryAfter: secondsOf(headers) },
+    requestId,
+    field: error?.field,
+    retryAfter: secondsOf(headers),
   })
 }
 

@@ -5,7 +5,7 @@ import { must } from '../lib/must.ts'
 import { ALERT, alertKey, firedKey, type StoredAlert } from '../records/alerts.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 type AlertCommand = CommandOf<'alert.create' | 'alert.update' | 'alert.delete'>
 

@@ -9,7 +9,7 @@ import type { Command, NewKey } from '../records/commands.ts'
 import { isLive, KEY_DIGEST, KEYS_VERSION, keyKey, listKeys } from '../records/keys.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 export async function applyKeyCreate(command: CommandOf<'key.create'>, seq: number, read: Read): Promise<Change> {
   return addKey(command, seq, read, () => false)

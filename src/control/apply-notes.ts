@@ -1,14 +1,9 @@
 // Entries of the audit log about what is done elsewhere: erasures, exports, what is said of events.
 
 import { must } from '../lib/must.ts'
-import type { AuditDraft } from '../records/audit.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 import { isForgotten } from './corrections.ts'
-
-const ENTRIES = { resource: 'list', action: 'entries', before: null } as const
-/** Of a list's entries counts alone: an entry may be a person, and must be gone when it is gone. */
-export const countsOf = (id: string, after: object): AuditDraft => ({ ...ENTRIES, id, after })
 
 export async function applyVisitorNote(command: CommandOf<'visitor.note'>, seq: number, read: Read): Promise<Change> {
   const { workspace, at, data } = command

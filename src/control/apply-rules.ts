@@ -17,7 +17,7 @@ import {
   type StoredRule,
 } from '../records/rules.ts'
 import { tenantScope } from '../records/scopes.ts'
-import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 const DEFAULT_PRIORITY_STEP = 10
 

@@ -23,7 +23,7 @@ import {
   visitNumbers,
 } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Order, type Read, refuse } from './change.ts'
 import { addCorrection, isForgotten } from './corrections.ts'
 
 type Data = CommandOf<'visitor.split'>['data']
@@ -92,8 +92,11 @@ export async function applyVisitorSplit(command: CommandOf<'visitor.split'>, seq
     ],
     orders,
     audit: {
-      ...{ resource: 'visitor', id: group[0], action: 'split' },
-      ...{ before: null, after: { visitorId: main, moved: all.length } },
+      resource: 'visitor',
+      id: group[0],
+      action: 'split',
+      before: null,
+      after: { visitorId: main, moved: all.length },
     },
   }
 }

@@ -20,10 +20,10 @@ import { auditKeysOf } from '../records/audit.ts'
 import { encodeAliasing, encodeErasure, encodeUnnaming } from '../records/identification.ts'
 import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Order, type Read, refuse } from './apply.ts'
-import { moveMemberships } from './apply-lists.ts'
 import { forgetSplits } from './apply-splits.ts'
+import { type Change, type CommandOf, type Order, type Read, refuse } from './change.ts'
 import { addCorrection, forgottenKey, isForgotten, keysOf } from './corrections.ts'
+import { moveMemberships } from './memberships.ts'
 
 export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq: number, read: Read): Promise<Change> {
   const { workspace, at, actor, data } = command
@@ -62,8 +62,11 @@ export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq
     ],
     orders,
     audit: {
-      ...{ resource: 'visitor', id: survivor, action: 'merge' },
-      ...{ before: null, after: { visitorId: joining[0] } },
+      resource: 'visitor',
+      id: survivor,
+      action: 'merge',
+      before: null,
+      after: { visitorId: joining[0] },
     },
   }
 }
@@ -84,7 +87,9 @@ interface Place {
 /** The same for somebody who was never part of a merge. */
 export const forgetAlone = ({ workspace, env }: Place, visitorId: string): Forgotten => ({
   put: [{ key: forgottenKey(workspace, env, visitorId), value: true }],
-  ...{ drop: [], orders: [], aliases: [] },
+  drop: [],
+  orders: [],
+  aliases: [],
 })
 
 /** What is left of a visitor besides its memberships, and the orders to erase whoever is one with it. Twice equals once. */

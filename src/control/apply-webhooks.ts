@@ -7,7 +7,7 @@ import { tenantScope } from '../records/scopes.ts'
 import type { WebhookCommandData } from '../records/webhook-commands.ts'
 import { NO_WEBHOOKS, type StoredWebhook, WEBHOOKS, type WebhooksMeta, webhookKey } from '../records/webhooks.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 type WebhookCommand = CommandOf<keyof WebhookCommandData>
 

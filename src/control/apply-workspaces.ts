@@ -7,7 +7,7 @@ import { KEYS_VERSION } from '../records/keys.ts'
 import { RULESET, type RulesetMeta } from '../records/rules.ts'
 import { SYSTEM, tenantScope } from '../records/scopes.ts'
 import { readWorkspace, WORKSPACE_COPY, workspaceKey } from '../records/workspaces.ts'
-import { type Change, type CommandOf, type Effect, type Read, refuse } from './apply.ts'
+import { type Change, type CommandOf, type Effect, type Read, refuse } from './change.ts'
 
 export async function applyWorkspaceCreate(
   command: CommandOf<'workspace.create'>,
@@ -101,8 +101,11 @@ async function written(
     ],
     keysChanged: true,
     audit: {
-      ...{ resource: 'workspace', id: workspace.id, action: before === null ? 'create' : 'update' },
-      ...{ before: before === null ? null : shownOf(before), after: shown },
+      resource: 'workspace',
+      id: workspace.id,
+      action: before === null ? 'create' : 'update',
+      before: before === null ? null : shownOf(before),
+      after: shown,
     },
     auditEnvs: ENVS,
     rulesets: ENVS.map((env) => ({ workspace: workspace.id, env })),

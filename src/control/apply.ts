@@ -1,11 +1,9 @@
 // What one command does to the records: a function of the command, its place in `changes` and the records before it.
 // No clock, no randomness, no settings, so that applying the same topic again gives the same records and refusals.
 
-import type { ErrorCode } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
-import type { WebhookStatus } from '../domain/webhook.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
-import { type AuditDraft, auditPuts } from '../records/audit.ts'
+import type { Put } from '../kv/kv.ts'
+import { auditPuts } from '../records/audit.ts'
 import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { applyAlertCreate, applyAlertDelete, applyAlertUpdate } from './apply-alerts.ts'
@@ -31,47 +29,7 @@ import {
   applyWebhookUpdate,
 } from './apply-webhooks.ts'
 import { applyWorkspaceCreate, applyWorkspaceToken, applyWorkspaceUpdate } from './apply-workspaces.ts'
-
-export type Read = Pick<Kv, 'get' | 'scan'>
-export type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
-
-export interface Effect {
-  readonly scope: Scope
-  readonly put?: readonly Put[]
-  readonly drop?: readonly Key[]
-}
-
-/** What a command asks of the owner of a partition: a record for `identifications`. */
-export interface Order {
-  readonly partition: number
-  readonly bytes: Uint8Array
-}
-
-/** What a command changes, before its outcome is added. */
-export interface Change {
-  readonly outcome: Outcome
-  /** At most one per scope. */
-  readonly effects: readonly Effect[]
-  readonly keysChanged?: boolean
-  readonly rulesets?: readonly { readonly workspace: string; readonly env: Env }[]
-  /** What the audit log keeps of it. */
-  readonly audit?: AuditDraft
-  /** Whose log keeps it; default: that of the command's environment. */
-  readonly auditEnvs?: readonly Env[]
-  /** Environments whose lists have a new delta. */
-  readonly lists?: readonly { readonly workspace: string; readonly env: Env }[]
-  readonly webhooks?: readonly WebhookChange[]
-  /** Appended before anything is committed, so that none is lost; the same one may come twice. */
-  readonly orders?: readonly Order[]
-}
-
-/** What became of a webhook. */
-export interface WebhookChange {
-  readonly workspace: string
-  readonly env: Env
-  readonly id: string
-  readonly status: WebhookStatus | 'gone'
-}
+import type { Change, Effect, Order, Read, WebhookChange } from './change.ts'
 
 export interface Applied {
   readonly outcome: Outcome
@@ -86,17 +44,6 @@ export interface Applied {
   readonly webhooks: readonly WebhookChange[]
   readonly orders: readonly Order[]
 }
-
-export const refuse = (seq: number, code: ErrorCode, message?: string, field?: string): Change => ({
-  outcome: {
-    ok: false,
-    seq,
-    code,
-    ...(message === undefined ? {} : { message }),
-    ...(field === undefined ? {} : { field }),
-  },
-  effects: [],
-})
 
 export async function apply(command: Command, seq: number, read: Read): Promise<Applied> {
   const change = withAudit(await changeOf(command, seq, read), command, seq)

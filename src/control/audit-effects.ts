@@ -2,10 +2,13 @@
 // an entry per event does not fill a log that is kept for good.
 
 import type { Key, Put, Scope } from '../kv/kv.ts'
-import { auditPuts } from '../records/audit.ts'
-import type { Read } from './apply.ts'
-import { countsOf } from './apply-notes.ts'
+import { type AuditDraft, auditPuts } from '../records/audit.ts'
+import type { Read } from './change.ts'
 import type { EntriesWritten } from './list-entries.ts'
+
+const ENTRIES = { resource: 'list', action: 'entries', before: null } as const
+/** Of a list's entries counts alone: an entry may be a person, and must be gone when it is gone. */
+export const countsOf = (id: string, after: object): AuditDraft => ({ ...ENTRIES, id, after })
 
 /** Of a list, the entry that still grows. */
 const GROWING = 'list-effects-audit'

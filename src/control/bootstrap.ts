@@ -7,6 +7,7 @@ import { base62, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import { keyForm, last4, makeKey } from '../domain/keys.ts'
 import { API_VERSIONS, type KeyKind, type Workspace } from '../domain/workspace.ts'
 import type { Key, Kv, Scope } from '../kv/kv.ts'
+import { Told } from '../lib/failures.ts'
 import type { Logger } from '../lib/logger.ts'
 import { must } from '../lib/must.ts'
 import type { Sealer } from '../lib/sealed.ts'
@@ -37,7 +38,7 @@ export interface Deployment {
 }
 
 /** The deployment's partitions are not those asked for. */
-export class WrongPartitions extends Error {
+class WrongPartitions extends Told {
   override readonly name = 'WrongPartitions'
 }
 
@@ -75,7 +76,7 @@ export async function prepareDeployment({ log, kv, partitions, sources }: Deploy
 }
 
 /** Writes position 0 of each source in each partition, explicitly; positions that exist stay as they are. */
-export async function initialisePositions(kv: Kv, partitions: number, sources: readonly string[]): Promise<void> {
+async function initialisePositions(kv: Kv, partitions: number, sources: readonly string[]): Promise<void> {
   const scopes = Array.from({ length: partitions }, (_, partition) => partitionScope(partition))
   await Promise.all(
     scopes.map(async (scope) => {

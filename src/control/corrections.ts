@@ -12,7 +12,7 @@ import {
 } from '../records/aliases.ts'
 import { erasedId } from '../records/erasures.ts'
 import { tenantScope } from '../records/scopes.ts'
-import type { Read } from './apply.ts'
+import type { Read } from './change.ts'
 
 /** The newest are kept. */
 export async function addCorrection(

@@ -13,7 +13,7 @@ import {
   type StoredList,
   unpackEntry,
 } from '../records/lists.ts'
-import type { Read } from './apply.ts'
+import type { Read } from './change.ts'
 
 export interface Addition extends Pick<StoredEntry, 'source' | 'ruleId'> {
   readonly value: string

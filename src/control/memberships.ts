@@ -1,11 +1,21 @@
-// Which lists visitors are on, and under which id.
+// Which lists visitors are on, under which id, and what a merge makes of it.
 
 import type { ListType } from '../domain/list.ts'
 import type { Scope } from '../kv/kv.ts'
 import { aliasKey } from '../records/aliases.ts'
-import { entryKey, LIST, type PackedEntry, type StoredEntry, type StoredList, unpackEntry } from '../records/lists.ts'
+import {
+  entryKey,
+  isAlive,
+  LIST,
+  type PackedEntry,
+  type StoredEntry,
+  type StoredList,
+  unpackEntry,
+} from '../records/lists.ts'
 import { scanAll } from '../records/scopes.ts'
-import type { Read } from './apply.ts'
+import type { Change, CommandOf, Read } from './change.ts'
+import { tenantOf, written } from './list-changes.ts'
+import { draftEntries, type EntriesWritten } from './list-entries.ts'
 
 export interface Membership {
   readonly list: StoredList
@@ -65,4 +75,33 @@ export async function membershipsOf(
     })
   }
   return found
+}
+
+/** What visitors are on, the survivor is on instead; where both are, for as long as the longer of them. */
+export async function moveMemberships(
+  command: CommandOf<'visitor.merge'>,
+  seq: number,
+  read: Read,
+  from: readonly string[],
+  survivor: string,
+): Promise<Change> {
+  const { scope } = tenantOf(command)
+  const atMs = command.at
+  const finished: EntriesWritten[] = []
+  const ids = [survivor, ...from]
+  for (const { list, entries } of await membershipsOf(read, scope, await visitorLists(read, scope), ids)) {
+    const draft = await draftEntries(read, scope, list, ids, { atMs, entriesMax: command.data.entriesMax })
+    const until = (entry: StoredEntry | null | undefined) =>
+      entry == null || !isAlive(entry.expiresAt, atMs) ? 0 : (entry.expiresAt ?? Number.MAX_SAFE_INTEGER)
+    const [own, ...others] = entries
+    const longest = others.reduce((best, entry) => (until(entry) > until(best) ? entry : best), null)
+    for (const id of from) draft.remove(id)
+    if (longest != null && until(longest) > until(own)) {
+      const { expiresAt, source, ruleId, reason } = longest
+      const ttl = expiresAt === null ? null : Math.max(1, Math.ceil((expiresAt - atMs) / 1_000))
+      draft.add({ value: survivor, ttl, source, ruleId, requestId: null, ...(reason === null ? {} : { reason }) })
+    }
+    finished.push(draft.finish(seq))
+  }
+  return written(command, seq, read, finished)
 }

@@ -38,7 +38,10 @@ export async function mendSecrets(needs: MendSecretsNeeds, { sealer, unreadable 
   const setToken = async ({ id }: Workspace, tokenSecret: string, isLost: boolean) =>
     accepted(
       await submit({
-        ...{ type: 'workspace.token', workspace: id, env: null, actor: ACTOR },
+        type: 'workspace.token',
+        workspace: id,
+        env: null,
+        actor: ACTOR,
         data: { tokenSecret: sealToken(sealer, id, tokenSecret), isLost },
       }),
     )

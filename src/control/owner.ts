@@ -5,7 +5,7 @@ import type { Bus } from '../bus/bus.ts'
 import type { Kv, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { pack } from '../lib/codec.ts'
-import { Conflict, Unavailable, Unreadable } from '../lib/failures.ts'
+import { Conflict, Told, Unavailable, Unreadable } from '../lib/failures.ts'
 import type { Log, LogRecord } from '../log/log.ts'
 import { type Command, decodeCommand, homeScope } from '../records/commands.ts'
 import { publishHint } from '../records/hints.ts'
@@ -19,7 +19,7 @@ const RETRY_MS = 200
 const COMMIT_ATTEMPTS_MAX = 50
 
 /** A position is gone that must exist: the records are not what the log says. Only a rebuild can tell. */
-export class NeedsRebuild extends Error {
+export class NeedsRebuild extends Told {
   override readonly name = 'NeedsRebuild'
 }
 

@@ -6,6 +6,7 @@ import { type RandomBytes, ulid } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { pollUntil, whenAvailable } from '../lib/poll.ts'
 import type { Log } from '../log/log.ts'
 import {
   COMMAND_BYTES_MAX,
@@ -68,20 +69,13 @@ export function openSubmit({ log, kv, bus, clock, random }: SubmitNeeds): Submit
     }
   }
 
-  /** null when the time is over. */
-  async function poll(command: Command, signal: AbortSignal): Promise<Outcome | null> {
-    const deadline = clock.monotonic() + WAIT_MS_MAX
-    while (!signal.aborted && clock.monotonic() < deadline) {
-      await clock.sleep(POLL_MS, signal)
-      if (signal.aborted) return null
-      try {
-        const [stored] = await kv.get<Outcome>(homeScope(command), [[OUTCOME, command.id]])
-        if (stored) return stored.value
-      } catch (error) {
-        if (!(error instanceof Unavailable)) throw error
-      }
-    }
-    return null
+  /** Resolves with null when the time is over. */
+  function poll(command: Command, signal: AbortSignal): Promise<Outcome | null> {
+    const ask = whenAvailable(async () => {
+      const [stored] = await kv.get<Outcome>(homeScope(command), [[OUTCOME, command.id]])
+      return stored?.value ?? null
+    })
+    return pollUntil(clock, { forMs: WAIT_MS_MAX, everyMs: POLL_MS, pauseFirst: true }, ask, signal)
   }
 
   return {

@@ -58,8 +58,12 @@ export function openConnections(
       opened(connection)
     })
     const connection: Connection = {
-      ...{ origin, client, connectedAt: Number.POSITIVE_INFINITY, freeSince: 0 },
-      ...{ isOpen: false, isOpening: true },
+      origin,
+      client,
+      connectedAt: Number.POSITIVE_INFINITY,
+      freeSince: 0,
+      isOpen: false,
+      isOpening: true,
     }
     client.on('disconnect', () => {
       connection.isOpen = false

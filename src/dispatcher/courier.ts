@@ -95,7 +95,11 @@ export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds):
 
 /** An attempt that nobody can make: the secret was sealed under a key that was given up. */
 const unopened = ({ n, trigger }: Pick<Errand, 'n' | 'trigger'>, startedAt: number): Attempt => ({
-  ...{ n, trigger, startedAt, durationMs: 0, statusCode: null },
+  n,
+  trigger,
+  startedAt,
+  durationMs: 0,
+  statusCode: null,
   error: 'secret_lost',
 })
 

@@ -2,7 +2,7 @@
 
 import { BlockedAddress, UnknownHost } from './guard.ts'
 
-export const FAILURE_CODES = [
+const FAILURE_CODES = [
   'http_status',
   'timeout',
   'dns',

@@ -3,7 +3,7 @@
 import { ENVS, type Env } from '../domain/event.ts'
 import { isoTime } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { type AlertNotice, alertNotices, dropNotices } from '../records/alerts.ts'
 import { derivedUlid } from '../records/deliveries.ts'
 import { partitionScope } from '../records/partitions.ts'
@@ -38,7 +38,7 @@ export async function followAlerts(needs: FollowAlertsNeeds, signal: AbortSignal
     } catch (error) {
       report(error)
     }
-    await clock.sleep(waitMs, signal)
+    await nextBeat(clock, waitMs, signal)
   }
 }
 
@@ -68,10 +68,14 @@ function occurrenceOf(workspace: string, env: Env, { alert, incident }: AlertNot
   const { value, windowStart, windowEnd, triggeredAt } = incident
   const eventId = `evt_${derivedUlid(triggeredAt, `${workspace}/${env}/alert/${incident.id}`)}`
   const occurrence = {
-    ...{ eventId, type: 'alert.triggered' as const, at: triggeredAt },
+    eventId,
+    type: 'alert.triggered' as const,
+    at: triggeredAt,
     data: {
       alert: { id, name, metric, filters, operator, threshold, windowSeconds },
-      ...{ value, windowStart: isoTime(windowStart), windowEnd: isoTime(windowEnd) },
+      value,
+      windowStart: isoTime(windowStart),
+      windowEnd: isoTime(windowEnd),
     },
     plainData: {},
   }

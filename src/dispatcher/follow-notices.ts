@@ -1,7 +1,7 @@
 // Sends the mails about webhooks that fail, beside all else: a mail server that is down holds up nothing but them.
 
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { endNotice, type FailingNotice, putOffNotice, waitingNotices } from '../records/failing-notices.ts'
 import type { Letter, Mailer } from './mail.ts'
 
@@ -41,7 +41,7 @@ export async function followNotices(needs: FollowNoticesNeeds, signal: AbortSign
     } catch (error) {
       report(error)
     }
-    await clock.sleep(LOOK_MS, signal)
+    await nextBeat(clock, LOOK_MS, signal)
   }
 }
 

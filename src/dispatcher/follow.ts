@@ -4,7 +4,7 @@
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
 import { type Cell, fromRow } from '../events/row.ts'
-import { unpackVisitor } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
@@ -29,7 +29,9 @@ export interface FollowNeeds extends PassOnNeeds {
   readonly report: (error: unknown) => void
 }
 
-const BATCH = { recordsMax: 64, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
+const BATCH = { recordsMax: 64, bytesMax: 4_000_000 } as const
+/** For records while none come. */
+const IDLE_MS = 5_000
 const RETRY_MS = 500
 /** How far behind the position may be where nobody was told anything: reading those records again does nothing. */
 const POSITION_MS_MAX = 1_000
@@ -62,7 +64,8 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
   }
 
   while (!signal.aborted) {
-    const records = await log.read('events', partition, position, BATCH, signal)
+    const waitMsMax = position === stored ? IDLE_MS : POSITION_MS_MAX
+    const records = await log.read('events', partition, position, { ...BATCH, waitMsMax }, signal)
     const told: Told = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
     for (const record of decoded) await tellOf(needs, partition, record, told)

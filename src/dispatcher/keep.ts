@@ -2,6 +2,7 @@
 // still needs it.
 
 import type { Commit, Kv } from '../kv/kv.ts'
+import { HOUR_MS } from '../lib/durations.ts'
 import {
   DUE,
   deliveriesScope,
@@ -12,7 +13,6 @@ import {
 } from '../records/deliveries.ts'
 import { prolongPayloads } from './save.ts'
 
-const HOUR_MS = 3_600_000
 /** Half of what the shortest-lived body is given, so that one round may fail. */
 export const KEEP_EVERY_MS = 12 * HOUR_MS
 const AHEAD_MS = 36 * HOUR_MS

@@ -26,7 +26,10 @@ export function listOccurrences(
       const eventId = `evt_${derivedUlid(delta.at, what)}`
       const plainData = plainOf(list, value, type === 'list.entry.added' ? 'added' : 'expired')
       const occurrence = {
-        ...{ eventId, type, at: delta.at, plainData },
+        eventId,
+        type,
+        at: delta.at,
+        plainData,
         data: { listId: list.id, listName: list.name, value, ...data },
       }
       found.push({ occurrence, verdict: null, ruleId, botDetected: null, value, isVisitor })
@@ -45,6 +48,11 @@ export function listOccurrences(
 }
 
 const plainOf = ({ id, name }: ListChange, entry: string, change: string) => ({
-  ...{ requestId: null, visitorId: null, verdict: null, signals: null },
-  ...{ list: { id, name }, entry, change },
+  requestId: null,
+  visitorId: null,
+  verdict: null,
+  signals: null,
+  list: { id, name },
+  entry,
+  change,
 })

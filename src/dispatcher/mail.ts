@@ -25,7 +25,7 @@ export interface Letter {
 }
 
 /** What went wrong, without anything that was sent. */
-export class MailRefused extends Error {
+class MailRefused extends Error {
   override readonly name = 'MailRefused'
 }
 
@@ -42,8 +42,14 @@ export function openMailer({ host, port, tls, user, password, from, to }: MailSe
   // Loaded only where mail is sent: it would lengthen every start.
   const { createTransport } = require('nodemailer') as typeof Nodemailer
   const transport = createTransport({
-    ...{ host, port, secure: tls === 'implicit', requireTLS: tls === 'starttls', ignoreTLS: tls === 'none' },
-    ...{ connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS },
+    host,
+    port,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'starttls',
+    ignoreTLS: tls === 'none',
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
     ...(user === '' ? {} : { auth: { user, pass: password } }),
   })
   const sender = from === '' ? `fingerpost@${host}` : from

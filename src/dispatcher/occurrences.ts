@@ -62,7 +62,13 @@ export function occurrencesOf(event: StoredEvent, context: OccurrenceContext): M
   if (event.verdict !== null) {
     const { verdict, linkedId, matchedRule, challengeType } = event
     add(`verdict.${verdict}`, () => ({
-      ...{ ...head, linkedId, verdict, matchedRule, ...scores, ip: maskIp(event.ip.address), timestamp },
+      ...head,
+      linkedId,
+      verdict,
+      matchedRule,
+      ...scores,
+      ip: maskIp(event.ip.address),
+      timestamp,
       ...(verdict === 'challenge' ? { challengeType } : {}),
     }))
   }
@@ -87,24 +93,40 @@ function placeData({ device, ip }: StoredEvent) {
   const { platform, browser, gpu, type } = device
   return {
     device: {
-      ...{ platform, browser, gpu, type },
+      platform,
+      browser,
+      gpu,
+      type,
       screenRes: device.screen === null ? null : `${device.screen.w}x${device.screen.h}`,
       language: device.language,
     },
     ip: maskIp(ip.address),
     geo: {
-      ...{ city: ip.city, region: ip.region, country: ip.country },
-      ...{ latitude: ip.lat, longitude: ip.lng, timezone: ip.timezone },
+      city: ip.city,
+      region: ip.region,
+      country: ip.country,
+      latitude: ip.lat,
+      longitude: ip.lng,
+      timezone: ip.timezone,
     },
   }
 }
 
 const networkData = ({ ip: { asn, asnName, datacenter, blocklisted, blocklists } }: StoredEvent) => ({
-  ...{ asn, asnName, datacenter, blocklisted, blocklists },
+  asn,
+  asnName,
+  datacenter,
+  blocklisted,
+  blocklists,
 })
 
 const moreOfDevice = ({ device: { platform, osVersion, screen, model, appVersion, timezone } }: StoredEvent) => ({
-  ...{ os: platform, osVersion, screen, model, appVersion, timezone },
+  os: platform,
+  osVersion,
+  screen,
+  model,
+  appVersion,
+  timezone,
 })
 
 function identificationData(event: StoredEvent, plan: Plan): Data {

@@ -1,7 +1,7 @@
 // How fast a receiver is called: as many attempts at once as it bears, a breaker while it is down, and a mark while it is slow, so
 // that it cannot take the places of others. Times are monotonic milliseconds.
 
-export const AT_ONCE_MAX = 32
+const AT_ONCE_MAX = 32
 const SUCCESSES_TO_GROW = 10
 const OUTAGES_TO_OPEN = 5
 const OUTAGES_WITHIN_MS = 60_000

@@ -5,8 +5,8 @@ import type { Bus } from '../bus/bus.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Payload } from '../records/deliveries.ts'
 import { publishHint } from '../records/hints.ts'
+import type { Handover } from './handover.ts'
 import type { Told } from './match.ts'
-import type { Handover } from './sender.ts'
 import { storeTold } from './store.ts'
 
 export interface PassOnNeeds {

@@ -17,19 +17,40 @@ export const SIGNALS_OFF = {
   clonedApp: false,
 }
 const PLAIN_SIGNALS = {
-  ...{ bot: { detected: false }, vpn: { detected: false, provider: null }, incognito: false, tampered: false },
-  ...{ emulator: false, proxy: false, tor: false, rootedDevice: false, clonedApp: false },
+  bot: { detected: false },
+  vpn: { detected: false, provider: null },
+  incognito: false,
+  tampered: false,
+  emulator: false,
+  proxy: false,
+  tor: false,
+  rootedDevice: false,
+  clonedApp: false,
 }
 const NETWORK = { asn: null, asnName: null, datacenter: false, blocklisted: false, blocklists: [] }
 const MORE_OF_DEVICE = {
-  ...{ os: 'Linux', osVersion: null, screen: { w: 1920, h: 1080 } },
-  ...{ model: null, appVersion: null, timezone: null },
+  os: 'Linux',
+  osVersion: null,
+  screen: { w: 1920, h: 1080 },
+  model: null,
+  appVersion: null,
+  timezone: null,
 }
 /** What else the event of an identification has. */
 const REST = {
-  ...{ signalDetails: {}, challengeType: null, matchedRule: null, monitorMatches: [], rulesRevision: 0 },
-  ...{ weightsVersion: null, request: { keyKind: 'public' }, linkedId: null, email: null, tag: {}, url: null },
-  ...{ identity: { method: 'new', anonymitySet: 1, candidates: 0 }, label: null },
+  signalDetails: {},
+  challengeType: null,
+  matchedRule: null,
+  monitorMatches: [],
+  rulesRevision: 0,
+  weightsVersion: null,
+  request: { keyKind: 'public' },
+  linkedId: null,
+  email: null,
+  tag: {},
+  url: null,
+  identity: { method: 'new', anonymitySet: 1, candidates: 0 },
+  label: null,
 }
 const SCORES = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
 const VISITOR = 'pv_00000000000000000000'
@@ -45,7 +66,10 @@ export function sampleOf(type: EventType, at: number, unique: string, plan: Plan
   const isList = type.startsWith('list.')
   const plain = isList
     ? {
-        ...{ requestId: null, visitorId: null, verdict: null, signals: null },
+        requestId: null,
+        visitorId: null,
+        verdict: null,
+        signals: null,
         list: { id: LIST.listId, name: LIST.listName },
         entry: LIST.value,
         change: list.change,
@@ -75,20 +99,20 @@ function dataOf(type: EventType, head: Head, time: string, scores: { readonly sc
     case 'identification.complete':
       return {
         ...head,
-        ...{
-          visitorFound: false,
-          confidence: 1,
-          firstSeenAt,
-          lastSeenAt: time,
-          visitCount: 1,
-          ip,
-          geo: { ...place, ...NETWORK },
-        },
-        ...{ timestamp: time, ...REST },
+        visitorFound: false,
+        confidence: 1,
+        firstSeenAt,
+        lastSeenAt: time,
+        visitCount: 1,
+        ip,
+        geo: { ...place, ...NETWORK },
+        timestamp: time,
+        ...REST,
         device: { ...device, ...MORE_OF_DEVICE },
         signals: { ...SIGNALS, proxy: { detected: false, type: null }, ...SIGNALS_OFF },
         ...scores,
-        ...{ verdict: 'allow', matchedRules: [] },
+        verdict: 'allow',
+        matchedRules: [],
       }
     case 'verdict.allow':
     case 'verdict.block':
@@ -112,7 +136,9 @@ function dataOf(type: EventType, head: Head, time: string, scores: { readonly sc
     case 'alert.triggered':
       return {
         alert: { id: 'alr_00000000000000000000', name: 'Sample alert', metric: 'events', threshold: 100 },
-        ...{ value: 101, windowStart: time, windowEnd: time },
+        value: 101,
+        windowStart: time,
+        windowEnd: time,
       }
   }
 }

@@ -2,6 +2,7 @@
 // many webhooks share one round trip, one commit for each, and hold only while no other sender writes for that webhook.
 
 import type { Commit, Key, Kv, Put } from '../kv/kv.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import {
   DUE,
   dayOf,
@@ -27,7 +28,6 @@ import { forgetJob, type Lane, type Outcome, readStandingOf, type Standing, type
 const SAVED_AT_ONCE = 256
 /** Times of success are shown and decide nothing: they need not be written with every one of them. */
 const TIMES_EVERY_MS = 1_000
-const DAY_MS = 86_400_000
 
 interface Part {
   readonly lane: Lane

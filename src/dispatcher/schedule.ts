@@ -3,14 +3,13 @@
 
 import { hash32 } from '../domain/ids.ts'
 import type { WebhookShape } from '../domain/webhook.ts'
+import { HOUR_MS, SECOND_MS } from '../lib/durations.ts'
 import { ATTEMPTS_KEPT, type Attempt, type Health, type StoredDelivery } from '../records/deliveries.ts'
 
-const SECOND_MS = 1_000
-const HOUR_MS = 3_600_000
 export const DISABLE_AFTER_MS = 24 * HOUR_MS
-export const WARN_AFTER_MS = 12 * HOUR_MS
+const WARN_AFTER_MS = 12 * HOUR_MS
 /** Failures are forgotten when nothing was attempted for this long: silence is no proof of a dead receiver. */
-export const FORGET_AFTER_MS = 48 * HOUR_MS
+const FORGET_AFTER_MS = 48 * HOUR_MS
 
 /** From the end of a failed attempt to the next one. */
 export const GAPS_MS: Readonly<Record<WebhookShape, readonly number[]>> = {

@@ -4,18 +4,18 @@
 import type { Bus } from '../bus/bus.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
-import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, type Payload, shardOf } from '../records/deliveries.ts'
+import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
 import { attemptAt, type Courier } from './courier.ts'
 import { disableWebhook, type Failing } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
+import type { Handover } from './handover.ts'
 import { KEEP_EVERY_MS, keepWaiting } from './keep.ts'
 import { handOver, type Job, type Lane, openLane, refreshLane, release } from './lane.ts'
 import { openLoader } from './loader.ts'
-import type { NewDelivery } from './match.ts'
 import { closeBreaker, isSlow, recordAttempt, roomIn } from './pace.ts'
 import { saveOutcomes } from './save.ts'
 import { afterAttempt, healthAfter } from './schedule.ts'
@@ -48,19 +48,13 @@ export interface SenderReport {
   failed(error: unknown): void
 }
 
-/** For followers in the same process: what they store goes on without being read again. */
-export interface Handover {
-  /** Of these the index has an entry that stays until `done` is called. */
-  reserve(webhookIds: Iterable<string>): { readonly isAwake: (webhookId: string) => boolean; done(): void }
-  offer(fresh: readonly NewDelivery[], payloads: ReadonlyMap<string, Payload>): void
-}
-
 export interface Sender extends Handover {
   /** Sends what webhooks of this shard have due, until `signal` aborts. */
   hold(shard: number, signal: AbortSignal): Promise<void>
 }
 
 const TICK_MS = 20
+const QUIET_MS = 250
 const POLL_MS = 1_000
 const RETRY_MS = 500
 /** Outcomes are gathered for so long: of what a burst brings each lane has one commit, and the sending of the rest comes first. */
@@ -77,7 +71,9 @@ const REFUSED_MAX = 64
 const SLOW_SHARE = 0.2
 
 const failingOf = ({ id, workspace, env, standing }: Lane): Failing => ({
-  ...{ id, workspace, env },
+  id,
+  workspace,
+  env,
   failingSince: standing?.health.failingSince ?? 0,
 })
 
@@ -94,11 +90,16 @@ export function openSender(needs: SenderNeeds): Sender {
   const isHeld = (shard: number): boolean => held.get(shard)?.aborted === false
   /** Shards whose index has something new. */
   const unseen = new Set<number>()
+  let quiet = new AbortController()
   let inFlight = 0
   let slowInFlight = 0
 
   const { look, load, loadMore } = openLoader({
-    ...{ kv, clock, subscriptions, backlogMax, lanes },
+    kv,
+    clock,
+    subscriptions,
+    backlogMax,
+    lanes,
     isHeld,
     onReady(lane) {
       turns.add(lane)
@@ -113,7 +114,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (!held.has(shard)) return
     for (const id of webhookIds) {
       const lane = lanes.get(id)
-      if (lane === undefined) unseen.add(shard)
+      if (lane === undefined) lookSoon(shard)
       else loadMore(lane)
     }
   })
@@ -130,6 +131,11 @@ export function openSender(needs: SenderNeeds): Sender {
   })
 
   const slowMax = Math.max(1, Math.floor(inFlightMax * SLOW_SHARE))
+
+  function lookSoon(shard: number): void {
+    unseen.add(shard)
+    quiet.abort()
+  }
 
   /** Begins attempts, one of each lane in turn, while there is room. */
   function pump(): void {
@@ -265,13 +271,16 @@ export function openSender(needs: SenderNeeds): Sender {
         void load(lane)
       }
       pump()
-      await clock.sleep(TICK_MS)
+      quiet = new AbortController()
+      const isBusy = turns.size + inFlight + unsaved.size + unseen.size > 0
+      await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
     }
   }
 
   return {
     async hold(shard, signal) {
       const isFirst = held.size === 0
+      quiet.abort()
       held.set(shard, signal)
       polledAt.set(shard, Number.NEGATIVE_INFINITY)
       if (isFirst) void tick()
@@ -297,7 +306,7 @@ export function openSender(needs: SenderNeeds): Sender {
     offer(fresh, payloads) {
       for (const one of fresh) {
         const lane = lanes.get(one.webhookId)
-        if (lane === undefined) unseen.add(shardOf(one.webhookId))
+        if (lane === undefined) lookSoon(shardOf(one.webhookId))
         else if (lane.status === 'paused') lane.complete = false
         else if (!handOver(lane, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(lane)
         else turns.add(lane)

@@ -28,11 +28,18 @@ export function slackNotices(
     const payloadId = payloadIdOf(workspace, env, visitorId, eventId)
     const kept = { at: payloadAt, id: payloadId, keptMs: PAYLOAD_KEPT_MS }
     told.payloads.push({
-      ...{ scope: payloadAt, id: payloadId, payload: { slack }, keptMs: kept.keptMs },
+      scope: payloadAt,
+      id: payloadId,
+      payload: { slack },
+      keptMs: kept.keptMs,
       about: { workspace, env, visitorId },
     })
     told.deliveries.push({
-      ...{ workspace, env, webhookId, id: deliveryIdOf(acceptedAt, eventId, webhookId), webhook: null },
+      workspace,
+      env,
+      webhookId,
+      id: deliveryIdOf(acceptedAt, eventId, webhookId),
+      webhook: null,
       delivery: newDelivery({ occurrence }, kept, nowMs),
     })
   }

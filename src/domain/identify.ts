@@ -30,7 +30,7 @@ const MockDetail = Type.Object(
 const mockSignal = Type.Unsafe<boolean | Static<typeof MockDetail>>({ ...MockDetail, type: ['boolean', 'object'] })
 const unit = Type.Number({ minimum: 0, maximum: 1 })
 
-export const MockSchema = Type.Object(
+const MockSchema = Type.Object(
   {
     at: Type.Optional(text(40)),
     ip: Type.Optional(text(45)),

@@ -8,27 +8,38 @@ export type RandomBytes = (n: number) => Uint8Array
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+const CROCKFORD_CODES = Buffer.from(CROCKFORD, 'latin1')
+/** By code of the character; -1 for what is no digit. */
+const CROCKFORD_DIGITS = Int8Array.from({ length: 128 }, (_, code) => CROCKFORD.indexOf(String.fromCharCode(code)))
+const ULID_CHARS = 26
+const TIME_CHARS = 10
+// Of the ULID that is made now: a text put together of characters would leave all of its beginnings behind.
+const made = Buffer.alloc(ULID_CHARS)
+
 /** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
 export function ulid(atMs: number, random: RandomBytes): string {
-  let text = ''
+  const bytes = random(ULID_CHARS - TIME_CHARS)
   let rest = atMs
-  for (let i = 0; i < 10; i++) {
-    text = CROCKFORD[rest % 32] + text
+  for (let i = TIME_CHARS - 1; i >= 0; i--) {
+    made[i] = CROCKFORD_CODES[rest % 32] as number
     rest = Math.floor(rest / 32)
   }
-  const bytes = random(16)
-  for (let i = 0; i < 16; i++) text += CROCKFORD[(bytes[i] as number) & 31]
-  return text
+  for (let i = TIME_CHARS; i < ULID_CHARS; i++) {
+    made[i] = CROCKFORD_CODES[(bytes[i - TIME_CHARS] as number) & 31] as number
+  }
+  return made.toString('latin1')
 }
 
 /** Milliseconds inside a ULID, or null when it is not one. */
-export function ulidTime(text: string): number | null {
-  if (text.length !== 26) return null
+export const ulidTime = (text: string): number | null => timeAt(text, 0)
+
+function timeAt(text: string, start: number): number | null {
+  if (text.length !== start + ULID_CHARS) return null
   let ms = 0
-  for (let i = 0; i < 26; i++) {
-    const digit = CROCKFORD.indexOf(text[i] as string)
+  for (let i = 0; i < ULID_CHARS; i++) {
+    const digit = CROCKFORD_DIGITS[text.charCodeAt(start + i)] ?? -1
     if (digit < 0) return null
-    if (i < 10) ms = ms * 32 + digit
+    if (i < TIME_CHARS) ms = ms * 32 + digit
   }
   return ms < 2 ** 48 ? ms : null
 }
@@ -47,7 +58,7 @@ export function base62(chars: number, random: RandomBytes): string {
 export const makeRequestId = (atMs: number, random: RandomBytes): string => `req_${ulid(atMs, random)}`
 
 /** The event's millisecond, or null when the text is no request id. */
-export const requestTime = (id: string): number | null => (id.startsWith('req_') ? ulidTime(id.slice(4)) : null)
+export const requestTime = (id: string): number | null => (id.startsWith('req_') ? timeAt(id, 'req_'.length) : null)
 
 const VISITOR = /^pv_[0-9A-Za-z]{20}$/
 export const isVisitorId = (id: string): boolean => VISITOR.test(id)
@@ -90,7 +101,7 @@ export function hash32(text: string): number {
   return h >>> 0
 }
 
-/** 53-bit hash of a text, for tables where a collision is confirmed against the full value. */
+/** cyrb53 (bryc, public domain): a 53-bit hash of a text, for tables where a collision is confirmed against the full value. */
 export function hash53(text: string, seed = 0): number {
   let a = 0xdeadbeef ^ seed
   let b = 0x41c6ce57 ^ seed
@@ -99,10 +110,39 @@ export function hash53(text: string, seed = 0): number {
     a = Math.imul(a ^ c, 2654435761)
     b = Math.imul(b ^ c, 1597334677)
   }
-  a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
-  b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
+  return mixed53(a, b)
+}
+
+/** The finalizer of cyrb53. */
+function mixed53(low: number, high: number): number {
+  const a = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)
+  const b = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
   return 4294967296 * (2097151 & b) + (a >>> 0)
 }
+
+/**
+ * What `hash53` makes of the texts, each cut to `charsMax` and with a comma behind it, without joining them. What is no text counts as
+ * an empty one.
+ */
+export function hash53Each(texts: readonly unknown[], textsMax: number, charsMax: number): number {
+  let a = 0xdeadbeef
+  let b = 0x41c6ce57
+  const count = Math.min(texts.length, textsMax)
+  for (let at = 0; at < count; at++) {
+    const text = texts[at]
+    const chars = typeof text === 'string' ? Math.min(text.length, charsMax) : 0
+    for (let i = 0; i < chars; i++) {
+      const c = (text as string).charCodeAt(i)
+      a = Math.imul(a ^ c, 2654435761)
+      b = Math.imul(b ^ c, 1597334677)
+    }
+    a = Math.imul(a ^ COMMA, 2654435761)
+    b = Math.imul(b ^ COMMA, 1597334677)
+  }
+  return mixed53(a, b)
+}
+
+const COMMA = 44
 
 /** A visitor's home: the one partition that ever writes its state. */
 export const homePartition = (visitorId: string, partitions: number): number => hash32(visitorId) % partitions

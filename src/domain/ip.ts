@@ -115,10 +115,18 @@ export function maskIp(canonical: string): string {
   return `${canonical.slice(0, canonical.lastIndexOf('.') + 1)}*`
 }
 
+let lastAddress = ''
+let lastSubnet = '/48'
+
 /** The network a canonical address belongs to: `203.0.113.0/24` or `2001:db8:1::/48`. */
 export function subnetOf(canonical: string): string {
-  if (isV6(canonical)) return `${groups(canonical, 3)}::/48`
-  return `${canonical.slice(0, canonical.lastIndexOf('.') + 1)}0/24`
+  // One event asks several times.
+  if (canonical === lastAddress) return lastSubnet
+  lastSubnet = isV6(canonical)
+    ? `${groups(canonical, 3)}::/48`
+    : `${canonical.slice(0, canonical.lastIndexOf('.') + 1)}0/24`
+  lastAddress = canonical
+  return lastSubnet
 }
 
 /**

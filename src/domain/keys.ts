@@ -24,7 +24,7 @@ function crc32(text: string): number {
 }
 
 /** CRC-32 in base62, six characters. It catches typing errors and cut copies; it is no secret. */
-export function checksum(text: string): string {
+function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
   for (let i = 0; i < CHECKSUM_CHARS; i++) {

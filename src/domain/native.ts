@@ -3,9 +3,9 @@
 
 import { type Static, Type } from './schema.ts'
 
-export const NATIVE_PLATFORMS = ['android', 'ios'] as const
-export const NATIVE_EVIDENCE_MAX = 8
-export const ATTESTATION_VERDICTS_MAX = 8
+const NATIVE_PLATFORMS = ['android', 'ios'] as const
+const NATIVE_EVIDENCE_MAX = 8
+const ATTESTATION_VERDICTS_MAX = 8
 
 const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }))

@@ -2,7 +2,7 @@
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-export const TOLERANCE_SECONDS = 300
+const TOLERANCE_SECONDS = 300
 /** What makes a secret fit for the Standard Webhooks scheme: base64 of 24 to 64 bytes behind a prefix. */
 const STANDARD_SECRET = /^whsec_([A-Za-z0-9+/]{32,88}={0,2})$/
 

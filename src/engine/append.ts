@@ -4,7 +4,7 @@ import { Packr } from 'msgpackr'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
-import type { Log, LogRecord, Seq } from '../log/log.ts'
+import type { AppendOptions, Log, Seq } from '../log/log.ts'
 import type { Dead } from './decided.ts'
 
 const RETRY_MS = 50
@@ -31,8 +31,9 @@ export function appendFenced(
   clock: Clock,
   partition: number,
   record: Uint8Array,
-  { expectLast, basis }: { readonly expectLast: Seq; readonly basis: number },
+  opts: Required<Pick<AppendOptions, 'expectLast' | 'basis' | 'onPlaced'>>,
 ): Promise<Seq> {
+  const { expectLast } = opts
   let unknown = false
   return persist(clock, async () => {
     if (unknown && (await log.last('events', partition)) !== expectLast) {
@@ -41,7 +42,7 @@ export function appendFenced(
       throw new Conflict(`events/${partition} has another successor of ${expectLast}`)
     }
     unknown = true
-    return await log.append('events', partition, [record], { expectLast, basis })
+    return await log.append('events', partition, [record], opts)
   })
 }
 
@@ -61,19 +62,11 @@ export async function awaitDurable(
   }
 }
 
-/** Puts what could not be decided aside, with its bytes; at least once. */
-export async function appendDead(
-  log: Log,
-  clock: Clock,
-  partition: number,
-  dead: readonly Dead[],
-  batch: readonly LogRecord[],
-): Promise<void> {
+/** Puts what could not be decided aside, with its bytes as they are stored; at least once. */
+export async function appendDead(log: Log, clock: Clock, partition: number, dead: readonly Dead[]): Promise<void> {
   for (const { seq, reason } of dead) {
-    const { bytes } = must(
-      batch.find((r) => r.seq === seq),
-      'the record of a dead letter',
-    )
+    const record = await persist(clock, () => log.at('identifications', partition, seq))
+    const { bytes } = must(record, 'the record of a dead letter')
     const letter = packr.pack({ topic: 'identifications', partition, seq, reason, at: clock.now(), bytes })
     await persist(clock, () => log.append('dead', 0, [letter]))
   }

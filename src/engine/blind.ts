@@ -2,15 +2,21 @@
 
 import { hash32 } from '../domain/ids.ts'
 import { type RecogniseInput, type Recognition, recognise } from '../identity/matcher.ts'
+import type { Parsers } from '../identity/parsers.ts'
 import { hardwareKey } from '../identity/routing.ts'
 import type { Case } from './case.ts'
-import type { JudgeNeeds } from './judge.ts'
+
+export interface BlindNeeds {
+  readonly partition: number
+  readonly partitions: number
+  readonly parsers: Parsers
+}
 
 /** What would be answered without the token: elsewhere, where nobody knows this visitor, that it is new. */
 export function lookBlindly(
   c: Case,
   input: RecogniseInput,
-  { partition, partitions, parsers }: JudgeNeeds,
+  { partition, partitions, parsers }: BlindNeeds,
 ): Recognition | null {
   const key = hardwareKey(c.body, c.headers, c.userAgent, parsers)
   const tokenless = { ...input, token: null, tokenVisitor: null }

@@ -8,8 +8,7 @@ import type { Parsers } from '../identity/parsers.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
-import type { Frame } from './frames.ts'
-import { scopedId } from './orders.ts'
+import { decodedOf, type Frame } from './frames.ts'
 import { type Counts, countsOf } from './velocity/tally.ts'
 
 /** One decoded identification. */
@@ -33,6 +32,8 @@ export interface Case {
   readonly nativeKey: string | null
   /** Begins the ids of all that the partition keeps of the environment: made once, and those of its keys and family with it. */
   readonly tenant: string
+  /** That of the visitor whose token it has. */
+  readonly tokenId: string | null
   /** The ids of `keys`, in their order. */
   readonly keyIds: readonly string[]
   /**
@@ -46,8 +47,15 @@ export interface Case {
   readonly counts: Counts
 }
 
+/** What the state calls a visitor of the environment; mostly the token's. */
+export const visitorIdIn = (
+  { meta, tenant, tokenId }: Pick<Case, 'meta' | 'tenant' | 'tokenId'>,
+  visitorId: string,
+): string => (tokenId !== null && meta.token?.visitorId === visitorId ? tokenId : tenant + visitorId)
+
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
+const BACKSLASH = 92
 
 /** Lone surrogates survive neither UTF-8 nor ClickHouse: they become U+FFFD before anything reads them. */
 function wellFormed(value: unknown): unknown {
@@ -57,16 +65,31 @@ function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
 }
 
-function parseBody(bytes: Uint8Array): IdentifyBody {
-  const text = utf8.decode(bytes)
-  const body = JSON.parse(text) as IdentifyBody
-  return LONE_SURROGATE_ESCAPE.test(text) ? (wellFormed(body) as IdentifyBody) : body
+/** Whether the JSON may hold half of a surrogate pair: UTF-8 has none, so only an escape makes one. */
+function mayHoldHalves(json: Uint8Array): boolean {
+  // Most bodies escape nothing.
+  if (Buffer.prototype.indexOf.call(json, BACKSLASH) < 0) return false
+  return LONE_SURROGATE_ESCAPE.test(Buffer.prototype.latin1Slice.call(json, 0, json.length))
 }
 
 /** Throws when the bytes are no identification at all. */
 export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
+  const decoded = decodedOf(frame)
+  if (decoded !== null) return caseOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
   const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  const body = parseBody(bytes)
+  return caseOf(frame.seq, meta, JSON.parse(utf8.decode(bytes)) as IdentifyBody, bytes, parsers, locate)
+}
+
+/** The same of what is decoded: `parsed` is what JSON.parse makes of `bytes`. */
+export function caseOf(
+  seq: number,
+  meta: IdentifyMeta,
+  parsed: IdentifyBody,
+  bytes: Uint8Array,
+  parsers: Parsers,
+  locate: (ip: string) => AddressFacts,
+): Case {
+  const body = mayHoldHalves(bytes) ? (wellFormed(parsed) as IdentifyBody) : parsed
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
@@ -74,11 +97,17 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
   const nativeKey = nativeKeyOf(body.native)
   const hasNonce = body.nonce !== undefined
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
-  const keys = [...(exact === null ? [] : [exact]), ...blocking, ...(nativeKey === null ? [] : [nativeKey])]
-  const tenant = scopedId(meta, '')
+  const environment = `${meta.workspace}/${meta.env}`
+  const tenant = `${environment}/`
+  const keys: string[] = []
+  if (exact !== null) keys.push(exact)
+  for (const key of blocking) keys.push(key)
+  if (nativeKey !== null) keys.push(nativeKey)
+  const keyIds: string[] = []
+  for (const key of keys) keyIds.push(tenant + key)
   const { os, browserFamily, ua } = attributes
   return {
-    seq: frame.seq,
+    seq,
     meta,
     body,
     atMs,
@@ -91,10 +120,11 @@ export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) =>
     keys,
     nativeKey,
     tenant,
-    keyIds: keys.map((key) => tenant + key),
+    tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
+    keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
     bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
-    counts: countsOf(tenant.slice(0, -1), { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
+    counts: countsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }
 }

@@ -4,6 +4,7 @@ import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
@@ -20,8 +21,8 @@ import {
   visitorKey,
 } from '../records/partitions.ts'
 import { persist } from './append.ts'
+import type { Load } from './asking.ts'
 import type { Checkpoint } from './decided.ts'
-import type { Load } from './decider.ts'
 import { KIN, type StoredKin } from './kin.ts'
 import type { Loaded } from './state.ts'
 import type { StoredCounter } from './velocity/board.ts'
@@ -155,7 +156,7 @@ export interface NonceChunks {
   takeOld(): Key[]
 }
 
-export function openNonceChunks(kv: Kv, clock: Pick<Clock, 'monotonic'>, partition: number): NonceChunks {
+export function openNonceChunks(kv: Pick<Kv, 'scan'>, clock: Pick<Clock, 'monotonic'>, partition: number): NonceChunks {
   const chunks: { readonly key: Key; readonly at: number }[] = []
   return {
     async read() {
@@ -195,7 +196,7 @@ export async function withStoredMatches(
  * position; throws Conflict when another owner has committed.
  */
 export async function commitCheckpoint(
-  kv: Kv,
+  kv: ThreadKv,
   clock: Clock,
   partition: number,
   checkpoint: Checkpoint,

@@ -1,53 +1,23 @@
-// The engine: owner of partitions. Next batch → load → decide (pure, in a worker) → append, fenced → reply → checkpoint.
+// The engine: owner of partitions. Next batch → load → decide (pure) → append, fenced → reply → checkpoint.
 // Rules R1–R6 of the protocol are here; src/README.md lists them.
 
 import { decodeEventsRecord } from '../events/record.ts'
-import type { Kv, Put } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { Put } from '../kv/kv.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
-import type { Log, LogRecord, Seq } from '../log/log.ts'
+import type { Seq } from '../log/log.ts'
 import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
-import { announce, announceAgain, erasingPuts } from '../records/erasures.ts'
+import { announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
-import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
-import type { Checkpoint, Decided, Replay, Reply } from './decided.ts'
-import type { Decider } from './decider.ts'
-import { appendEffects, type EffectsNeeds, effectsOf, type RecordEffects } from './effects.ts'
+import { loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
+import { appendEffects, effectsOf, type RecordEffects } from './effects.ts'
+import type { EngineNeeds } from './engine-needs.ts'
 import { ruleLogsOf } from './items.ts'
 import { createPatience } from './patience.ts'
-import type { Recent } from './recent.ts'
+import { openSettling } from './settling.ts'
 import { flattenRecord } from './velocity/counted.ts'
 import type { CounterFeed } from './velocity/feed.ts'
-
-export interface EngineNeeds {
-  readonly log: Log
-  readonly kv: Kv
-  readonly decider: Decider
-  readonly recent: Recent
-  readonly clock: Clock
-  /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
-  readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
-  /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
-  readonly loadRuleset: (name: string) => Promise<void>
-  /** How side effects reach the lists. */
-  readonly effects: Omit<EffectsNeeds, 'log' | 'clock'>
-  /** Counters of addresses and accounts, which all partitions share. */
-  readonly counters: Omit<CounterFeed, 'news' | 'stop'>
-  readonly partitions: number
-  readonly report: EngineReport
-}
-
-export interface EngineReport {
-  decided(partition: number, events: number, dead: number): void
-  /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
-  lost(partition: number, error: unknown): void
-  ruleLogs(logs: readonly RuleLog[]): void
-  /** Side effects that lacked the value they need. */
-  effectsSkipped(count: number): void
-}
 
 /** The checkpoint says nothing about where this partition stands: only a rebuild can. */
 export class MissingPosition extends Error {
@@ -58,16 +28,18 @@ const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
 const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
 const CHECKPOINT_MS = 200
-/** When more than a few events wait for it: larger checkpoints share more of the pages they change. */
-const CHECKPOINT_BUSY_MS = 500
+/** More than a few events wait for `checkpointMsMax`: what is seen often is then written once. */
 const FEW_EVENTS = 8
-const CHECKPOINT_EVENTS = 1_000
-const IDLE_WAIT_MS = 1_000
+/** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
+const CHECKPOINT_EVENTS = 20_000
+/** Entries of one commit, which the last batch may exceed by what it changes. */
+const CHECKPOINT_ENTRIES = 6_000
+const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
 export async function runPartition(needs: EngineNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  const patience = createPatience(BATCH_RECORDS_MAX)
+  const patience = createPatience(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
   while (!signal.aborted) {
     try {
       await own(needs, partition, patience, signal)
@@ -87,8 +59,9 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   const { log, kv, decider, recent, clock, counters } = needs
   const basis = log.basis()
   const chunks = openNonceChunks(kv, clock, partition)
-  let { checkpointed, seq, decidedTo, adopted } = await takeOver(needs, partition, chunks)
-  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
+  const { checkpointed, seq, adopted, ...takenOver } = await takeOver(needs, partition, chunks)
+  let { decidedTo } = takenOver
+  const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => settling.checkpointed())
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
   const noteProgress = (to: Seq) => {
@@ -96,102 +69,91 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
   }
   noteProgress(decidedTo)
 
-  let settling: Promise<void> = Promise.resolve()
   let undurable = adopted
   let checkpointAt = clock.monotonic()
-  const dueAt = () => checkpointAt + (undurable > FEW_EVENTS ? CHECKPOINT_BUSY_MS : CHECKPOINT_MS)
-
-  async function settle(
-    decided: Decided,
-    batch: readonly LogRecord[],
-    withCheckpoint: boolean,
-    to: Seq,
-  ): Promise<void> {
-    const checkpoint = withCheckpoint ? await decider.checkpoint(partition) : null
-    const news = [...erasingPuts(decided.erased), ...annotatingPuts(decided.annotated)]
-    // Before the decisions: where these fail, what was decided must be there to be decided again.
-    if (news.length > 0 || decided.dead.length > 0) await awaitDurable(log, clock, partition, { seq: to, basis })
-    await appendDead(log, clock, partition, decided.dead, batch)
-    if (news.length > 0) {
-      const announced = await persist(clock, () => announce(kv, partition, news, seq))
-      if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
+  const fresh = needs.freshness.own(partition)
+  const dueAt = () =>
+    checkpointAt + (undurable > FEW_EVENTS && !fresh.isAsked() ? needs.checkpointMsMax : CHECKPOINT_MS)
+  if (adopted > 0) fresh.changed()
+  let asked: AbortSignal | null = null
+  let either = signal
+  /** Ends a wait for records when the tenure ends or somebody asks. */
+  function readSignal(): AbortSignal {
+    const current = fresh.signal()
+    if (current.aborted) return signal
+    if (current !== asked) {
+      asked = current
+      either = AbortSignal.any([signal, current])
     }
-    const effects: RecordEffects[] = []
-    for (const [i, record] of decided.records.entries()) {
-      const after = seq
-      seq = await appendFenced(log, clock, partition, record, { expectLast: after, basis })
-      counters.decided(partition, after, seq, must(decided.counted[i], 'counts of a record'))
-      recent.add(partition, seq, must(decided.placed[i], 'places of a record'))
-      effects.push({ seq, events: decided.effects[i] ?? [], erased: [] })
-    }
-    noteProgress(to)
-    needs.reply(decided.replies, decided.replays)
-    needs.report.decided(partition, decided.replies.length, decided.dead.length)
-    if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
-    if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
-    await appendEffects({ ...needs.effects, log, clock }, partition, [
-      ...effects,
-      { seq, events: [], erased: decided.erased },
-    ])
-    if (checkpoint !== null) await commit(checkpoint, to)
+    return either
   }
 
-  async function commit(checkpoint: Checkpoint, to: Seq): Promise<void> {
-    checkpointed = await commitCheckpoint(kv, clock, partition, checkpoint, chunks, checkpointed, seq, to)
-    counters.stored(partition, checkpointed)
+  const settling = openSettling({ ...needs, partition, basis, chunks, fresh, seq, checkpointed, noteProgress })
+
+  /** Holds on to nothing of what it read: while decisions wait for the disk, parsed bodies would outlive a scavenge. */
+  async function decideNext() {
+    const due = Math.max(0, dueAt() - clock.monotonic())
+    const batch = await log.read(
+      'identifications',
+      partition,
+      decidedTo,
+      {
+        recordsMax: patience.recordsMax(),
+        bytesMax: BATCH_BYTES_MAX,
+        // R2: decided as soon as they are submitted; their decisions are durable only behind them.
+        submitted: true,
+        waitMsMax: undurable > 0 ? Math.ceil(due) : idleWaitMs(),
+      },
+      readSignal(),
+    )
+    if (batch.length === 0) return null
+    const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
+      holding(counters, () => decider.decide(partition, batch, poisoned, load)),
+    )
+    return { decided, dirtyCount, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
+  }
+
+  /** Without a pause now and then a batch that could not be settled would go unnoticed, or that the backlog was lost. */
+  function idleWaitMs(): number {
+    return settling.isIdle() && recent.caughtUp(partition) ? IDLE_WAIT_MS.caughtUp : IDLE_WAIT_MS.takingOver
+  }
+
+  function taken(): void {
+    undurable = 0
+    checkpointAt = clock.monotonic()
   }
 
   try {
     while (!signal.aborted) {
-      const due = Math.max(0, dueAt() - clock.monotonic())
-      const batch = await log.read(
-        'identifications',
-        partition,
-        decidedTo,
-        {
-          recordsMax: patience.recordsMax(),
-          bytesMax: BATCH_BYTES_MAX,
-          // R2: decided as soon as they are submitted; their decisions are durable only behind them.
-          submitted: true,
-          waitMsMax: undurable > 0 ? Math.ceil(due) : IDLE_WAIT_MS,
-        },
-        signal,
-      )
-      if (batch.length > 0) {
-        const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
-          holding(counters, () => decider.decide(partition, batch, poisoned, load)),
-        )
-        await settling
-        decidedTo = must(batch.at(-1), 'a last record').seq
-        undurable += batch.length
-        const withCheckpoint =
-          // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
-          decided.erased.length > 0 ||
-          undurable >= CHECKPOINT_EVENTS ||
-          dirtyCount >= 4 * CHECKPOINT_EVENTS ||
-          clock.monotonic() >= dueAt()
-        settling = settle(decided, batch, withCheckpoint, decidedTo)
-        settling.catch(() => undefined)
-        if (withCheckpoint) {
-          undurable = 0
-          checkpointAt = clock.monotonic()
-        }
+      const next = await decideNext()
+      if (next !== null) {
+        const { decided, dirtyCount } = next
+        // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
+        const isErasing = decided.erased.length > 0
+        if (isErasing) await settling.rest()
+        else await settling.room()
+        decidedTo = next.to
+        undurable += next.count
+        fresh.changed()
+        const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= CHECKPOINT_ENTRIES || clock.monotonic() >= dueAt()
+        const withCheckpoint = isErasing || (isDue && settling.isStored())
+        settling.add(decided, decidedTo, withCheckpoint)
+        if (withCheckpoint) taken()
       } else {
-        // Without this a batch that could not be settled would go unnoticed until the next one comes.
-        await settling
+        await settling.rest()
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
-        if (undurable > 0) {
-          await commit(await decider.checkpoint(partition), decidedTo)
-          undurable = 0
-          checkpointAt = clock.monotonic()
+        if (undurable > 0 && clock.monotonic() >= dueAt()) {
+          taken()
+          await settling.checkpoint(decidedTo)
         }
       }
     }
-    await settling
-    if (undurable > 0) await commit(await decider.checkpoint(partition), decidedTo)
+    await settling.rest()
+    if (undurable > 0) await settling.checkpoint(decidedTo)
   } finally {
-    await settling.catch(() => undefined)
+    await settling.rest().catch(() => undefined)
+    fresh.end()
     await decider.forget(partition).catch(() => undefined)
   }
 }

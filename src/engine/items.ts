@@ -25,8 +25,8 @@ const LINES_CARRIED_MAX = 50
 
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 
-/** `row`: with the newline behind it. */
-export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Outcome): DecidedItem {
+/** `rowBytes`: with the newline behind the row. */
+export function itemOf(c: Case, event: StoredEvent, rowBytes: number, outcome: Outcome): DecidedItem {
   const { requestId, workspace, env } = event
   const { visitorId, state, indexed, left, effects, lesson, counted, lines } = outcome
   const matches: (readonly [string, number])[] = []
@@ -47,7 +47,7 @@ export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Ou
     acceptedAt: c.meta.acceptedAt,
     keyKind: c.meta.keyKind,
     replyTo: c.meta.replyTo,
-    rowBytes: row.length,
+    rowBytes,
   }
   if (left.length > 0) item.left = left
   if (effects.length > 0) item.effects = effects
@@ -55,6 +55,14 @@ export function itemOf(c: Case, event: StoredEvent, row: Uint8Array, outcome: Ou
   if (counted !== null) item.counted = counted
   if (lines.length > 0) item.logs = lines.slice(0, LINES_CARRIED_MAX)
   return item
+}
+
+const NO_KEYS: readonly string[] = []
+
+/** Those of `keys` that are not among `others`: mostly none. */
+export function keysBeside(keys: readonly string[], others: readonly string[]): readonly string[] {
+  for (const key of keys) if (!others.includes(key)) return keys.filter((one) => !others.includes(one))
+  return NO_KEYS
 }
 
 /** The lines of an event that is adopted, which may have been written already: each is known by request, rule and place. */

@@ -1,7 +1,7 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import type { Device, Signals, StoredEvent } from '../domain/event.ts'
+import type { Identity, Signals, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { deviceOf } from '../identity/attributes.ts'
@@ -26,6 +26,7 @@ import { detectIncognito } from './signals/incognito.ts'
 import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
 import type { Counted } from './velocity/counted.ts'
+import type { Counters } from './velocity/counters.ts'
 import type { Before, Placed, Tally } from './velocity/tally.ts'
 import { isImpossible, placeOf } from './velocity/travel.ts'
 import { WEIGHTS_VERSION } from './weights.ts'
@@ -49,8 +50,8 @@ export interface Judgement {
   readonly visitor: VisitorState
   /** What was kept of it before this visit; null: nothing. */
   readonly held: HeldVisitor | null
-  /** The visitor's, with this event in them, packed. */
-  readonly counters: Uint8Array
+  /** The visitor's, with this event in them. */
+  readonly counters: Counters
   /** What it adds to those of its address and account. */
   readonly counted: Counted
   readonly logs: readonly LogLine[]
@@ -62,28 +63,12 @@ export interface Judgement {
   readonly keys: readonly string[]
 }
 
-type Draft = { -readonly [Field in keyof StoredEvent]: StoredEvent[Field] }
+type Writable<T> = { -readonly [Field in keyof T]: T[Field] }
+
+type Draft = Writable<StoredEvent>
 
 /** Lists of addresses that are heavy as signals already. */
 const OWN_SIGNAL: ReadonlySet<string> = new Set(['tor', 'bad_asn'])
-/** As a row can keep it: texts were cut to length, which can halve a surrogate pair, and an empty text is an absent one. */
-function storable(device: Device): Device {
-  const text = (value: string | null) => (value === null || value === '' ? null : value.toWellFormed())
-  return {
-    platform: device.platform,
-    osVersion: text(device.osVersion),
-    browser: text(device.browser) ?? 'other',
-    browserVersion: text(device.browserVersion),
-    gpu: text(device.gpu),
-    type: device.type,
-    screen: device.screen,
-    model: text(device.model),
-    appVersion: text(device.appVersion),
-    language: text(device.language),
-    timezone: text(device.timezone),
-  }
-}
-
 const isHonest = ({ bot, tampered }: Signals): boolean => bot.state !== 'detected' && tampered.state !== 'detected'
 
 /** Where a partition is, how it names newcomers, and what it knows of others. */
@@ -130,7 +115,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
   const blindly = hide ? lookBlindly(c, input, needs) : null
   const taught = byId === null ? lessonOf(input, recognition, blindly) : null
-  const compared = tokenVisitor === null ? [...native, ...exact, ...linked] : [tokenVisitor]
+  const compared = tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
   const restored = token !== null && tokenVisitor === null && recognition.visitor === null
@@ -180,6 +165,15 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   const { signals, scores } = applyMock(detected, scored.scores, mock)
 
   const firstSeenAt = Math.min(whole.firstSeenAt, atMs)
+  const identity: Writable<Identity> = {
+    method: restored ? 'token' : recognition.method,
+    anonymitySet: recognition.anonymitySet,
+    candidates: recognition.candidates,
+    generation,
+    explanation,
+  }
+  if (survivor !== null && survivor !== before.id) identity.holder = before.id
+  if (!isOne) identity.recorded = recordedWith(before, atMs)
   // One object of one shape, filled in two steps: a copy of this many fields costs as much as evaluating the rules.
   const event: Draft = {
     workspace: meta.workspace,
@@ -191,7 +185,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(whole.lastSeenAt, atMs),
-    device: storable(deviceOf(attributes, body)),
+    device: deviceOf(attributes, body),
     signals,
     scores,
     scoreReasons: scored.reasons,
@@ -202,15 +196,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     email,
     tag: (body.tag ?? {}) as Record<string, unknown>,
     url: body.url?.slice(0, URL_CHARS_STORED_MAX).toWellFormed() || null,
-    identity: {
-      method: restored ? 'token' : recognition.method,
-      anonymitySet: recognition.anonymitySet,
-      candidates: recognition.candidates,
-      generation,
-      explanation,
-      ...(survivor === null || survivor === before.id ? {} : { holder: before.id }),
-      ...(isOne ? {} : { recorded: recordedWith(before, atMs) }),
-    },
+    identity,
     visitor: {
       totalVisits: whole.totalVisits + 1,
       linkedAccounts,

@@ -3,10 +3,10 @@
 // fresh as what reads show.
 
 import { homePartition } from '../domain/ids.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
-import type { Case } from './case.ts'
-import type { PartitionState, Wanted } from './state.ts'
+import { type Case, visitorIdIn } from './case.ts'
 import { type Counters, unpackCounters } from './velocity/counters.ts'
 
 /** What is asked for by the id of the survivor. */
@@ -24,13 +24,25 @@ export interface Relatives {
   readonly counters: readonly Counters[]
 }
 
-type At = Pick<Case, 'tenant'>
+type At = Pick<Case, 'tenant' | 'tokenId' | 'meta'>
+
+interface KinWanted {
+  readonly kind: typeof KIN | 'visitor'
+  readonly id: string
+}
+
+/** What is asked of the state of the partition. */
+export interface KinState {
+  visitor(id: string): HeldVisitor | null | undefined
+  survivor(id: string): string | null | undefined
+  missing(kind: 'visitor', id: string): boolean
+}
 
 export interface Kin {
   /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
   begin(joining: ReadonlyMap<string, string>): void
   /** What is missing to know the relatives of these, named as the state names visitors. */
-  wanted(at: At, ids: readonly string[]): Wanted[]
+  wanted(at: At, ids: readonly string[]): KinWanted[]
   load(id: string, stored: StoredKin): void
   of(at: At, visitorId: string): Relatives
 }
@@ -38,7 +50,7 @@ export interface Kin {
 const NOBODY: Relatives = { visitors: [], counters: [] }
 
 export function createKin(
-  state: Pick<PartitionState, 'visitor' | 'survivor' | 'missing'>,
+  state: KinState,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): Kin {
   const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
@@ -55,7 +67,7 @@ export function createKin(
       coming = joining
     },
     wanted(at, ids) {
-      const wanted: Wanted[] = []
+      const wanted: KinWanted[] = []
       for (const one of ids) {
         const groupId = groupIdOf(at, one)
         if (groupId === null) continue
@@ -73,7 +85,7 @@ export function createKin(
       groups.set(id, { ids, elsewhere: new Map(elsewhere.map(([one, packed]) => [one, unpackHeldVisitor(packed)])) })
     },
     of(at, visitorId) {
-      const groupId = groupIdOf(at, at.tenant + visitorId)
+      const groupId = groupIdOf(at, visitorIdIn(at, visitorId))
       const group = groupId === null ? undefined : groups.get(groupId)
       if (group === undefined) return NOBODY
       const visitors: VisitorState[] = []

@@ -4,7 +4,7 @@
 import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { rulesetName } from '../records/evaluators.ts'
 import { onHint } from '../records/hints.ts'
 import { type ListDelta, NO_LISTS, readDeltas, readListsMeta } from '../records/list-deltas.ts'
@@ -182,7 +182,7 @@ export async function openListFeed({ kv, bus, clock, key, report }: ListFeedNeed
   }
 
   async function refreshAll(): Promise<void> {
-    for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) await refresh(id, env)
+    for (const { id } of await listWorkspaces(kv)) await Promise.all(ENVS.map((env) => refresh(id, env)))
   }
 
   const unsubscribe = onHint(bus, 'lists.changed', ({ workspace, env }) => {
@@ -191,7 +191,7 @@ export async function openListFeed({ kv, bus, clock, key, report }: ListFeedNeed
   await refreshAll()
   async function poll(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await clock.sleep(POLL_MS, stopped.signal)
+      await nextBeat(clock, POLL_MS, stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }
@@ -241,7 +241,9 @@ function partOf(
   known.set(id, { generation, changes: changes.length })
   const isNew = before?.generation !== generation
   return {
-    ...{ id, name, type },
+    id,
+    name,
+    type,
     ...(isNew ? { base: replica.base() } : {}),
     changes: isNew ? [...changes] : changes.slice(before.changes),
   }

@@ -6,7 +6,7 @@ import type { ListType } from '../domain/list.ts'
 import { createDigest } from '../lib/digest.ts'
 
 /** Lengths of IPv6 networks are told apart from those of IPv4 by this. */
-export const V6_LENGTHS = 64
+const V6_LENGTHS = 64
 /** No network: the entry is a text. */
 export const NO_LENGTH = -1
 

@@ -58,13 +58,13 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
   /** Visits with a token whose candidates were asked for: without them a visit is not looked at blindly. */
   const looked = new WeakSet<Case['body']>()
 
-  function isBlind({ meta, tenant, familyId, atMs, ip }: Case): boolean {
-    if (meta.token === null) return false
+  function isBlind({ meta, tokenId, familyId, atMs, ip }: Case): boolean {
+    if (tokenId === null) return false
     const learned = state.learned(familyId)
     const isChosen = (learned?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
     if (!isChosen || (learned && !mayTeach(learned.sources, sourceOf(ip)))) return false
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
-    const visitor = state.peek(tenant + meta.token.visitorId)
+    const visitor = state.peek(tokenId)
     return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
   }
 
@@ -106,14 +106,16 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
   function settled(c: Case): Case {
     const { meta, tenant } = c
     let { token } = meta
+    let { tokenId } = c
     for (;;) {
-      const held = token === null ? null : state.visitor(tenant + token.visitorId)
+      const held = tokenId === null ? null : state.visitor(tokenId)
       if (token === null || !held) break
       const visitorId = ownerOfToken(held, token)
       if (visitorId === token.visitorId) break
       token = visitorId === null ? null : { ...token, visitorId }
+      tokenId = visitorId === null ? null : tenant + visitorId
     }
-    return token === meta.token ? c : { ...c, meta: { ...meta, token } }
+    return token === meta.token ? c : { ...c, meta: { ...meta, token }, tokenId }
   }
 
   function wantedFor(given: Case, unsettled: ReadonlySet<string>): Wanted[] {
@@ -123,16 +125,16 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       if (state.missing(kind, scoped)) wanted.push({ kind, id: scoped })
     }
     const { token } = c.meta
+    const { tokenId } = c
     /** Entries it leaves, being found under too many others since. */
     const wantLeft = (held: HeldVisitor | null | undefined) => {
       if (held) for (const key of tooEarly(earlierKeysWith(held, c.keys))) want('index', c.tenant + key)
     }
     let tokenCounts = false
     want('learned', c.familyId)
-    if (token !== null) {
-      const visitor = c.tenant + token.visitorId
-      want('visitor', visitor)
-      const known = state.visitor(visitor)
+    if (token !== null && tokenId !== null) {
+      want('visitor', tokenId)
+      const known = state.visitor(tokenId)
       // Only of a visitor that is gone can there be a tombstone.
       if (known === null) want(ERASED, tombstoneOf(c.meta, token.visitorId))
       // Only keys this visitor was not indexed under will be written, so only those must be known.
@@ -147,7 +149,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       tokenCounts = !named && !tokenErased(c)
     }
     if (wanted.length > 0) return wanted
-    const named = token === null ? [] : [c.tenant + token.visitorId]
+    const named = tokenId === null ? [] : [tokenId]
     if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
     looked.add(c.body)
     for (const id of c.keyIds) want('index', id)
@@ -162,7 +164,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
 
   function tokenErased(c: Case): boolean {
     const { token } = c.meta
-    if (token === null || state.visitor(c.tenant + token.visitorId)) return false
+    if (token === null || c.tokenId === null || state.visitor(c.tokenId)) return false
     return Boolean(state.tombstone(tombstoneOf(c.meta, token.visitorId)))
   }
 
@@ -192,7 +194,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
       const learned = state.learned(c.familyId) ?? newLearned()
       // Asked first: what is peeked at is handed out with the next line.
       const blind = looked.has(c.body) && isBlind(c)
-      const tokenVisitor = token === null ? null : known(c.tenant + token.visitorId)
+      const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
       if (token !== null && !blind) {
         return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, learned, blind }
       }

@@ -24,7 +24,7 @@ export interface MatchCounts {
 }
 
 export function createMatchCounts(): MatchCounts {
-  let counts = new Map<string, MatchCount>()
+  let counts = new Map<string, { -readonly [Field in keyof MatchCount]: MatchCount[Field] }>()
   return {
     add({ requestId, workspace, env, matches, acceptedAt }) {
       if (matches.length === 0) return
@@ -32,15 +32,16 @@ export function createMatchCounts(): MatchCounts {
       const backdated = at < acceptedAt - BACKDATED_MS
       for (const [ruleId, live] of matches) {
         const id = `${workspace}/${env}/${ruleId}`
-        const count = counts.get(id) ?? { id, matched: 0, monitored: 0, lastMatchAt: 0, backdated: false }
-        counts.set(id, {
-          id,
-          matched: count.matched + live,
-          monitored: count.monitored + 1 - live,
-          ...(live === 1 && at > count.lastMatchAt
-            ? { lastMatchAt: at, backdated }
-            : { lastMatchAt: count.lastMatchAt, backdated: count.backdated }),
-        })
+        let count = counts.get(id)
+        if (count === undefined) {
+          count = { id, matched: 0, monitored: 0, lastMatchAt: 0, backdated: false }
+          counts.set(id, count)
+        }
+        count.matched += live
+        count.monitored += 1 - live
+        if (live === 0 || at <= count.lastMatchAt) continue
+        count.lastMatchAt = at
+        count.backdated = backdated
       }
     },
     take() {

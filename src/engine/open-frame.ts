@@ -11,6 +11,7 @@ import { openOrder } from './orders.ts'
 export function openFrame(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Opened {
   const { seq, bytes } = frame
   try {
+    if (frame.attached !== undefined) return openCase(frame, parsers, locate)
     const order = openOrder(seq, bytes)
     if (order !== null) return order
     const annotation = decodeAnnotation(bytes)

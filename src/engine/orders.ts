@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { EventsRecord } from '../events/record.ts'
 import { addAccount, dropAccount } from '../identity/linked-accounts.ts'
-import { packVisitor, unpackVisitor } from '../identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
@@ -149,9 +149,8 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
         ...[...keys].map((key) => ['index', scopedId(at, key)] as const),
       ])
     }
-    const { to, parting } = order.splitting
+    const { to } = order.splitting
     const isGone = state.visitor(id) === null
-    for (const key of [...(parting?.keys ?? []), ...(parting?.rest?.look?.keys ?? [])]) keys.add(key)
     return missing([
       ['visitor', id],
       ['visitor', scopedId(at, to)],
@@ -191,7 +190,6 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       state.putVisitor(scopedId(split, visitorId), split.state)
       if (split.toState.length > 0) state.putVisitor(scopedId(split, to), split.toState)
       for (const key of split.dropped) state.dropFromIndex(scopedId(split, key), visitorId)
-      for (const key of split.indexed) state.addToIndex(scopedId(split, key), visitorId)
       for (const key of split.toIndexed) state.addToIndex(scopedId(split, key), to)
     }
   }
@@ -286,7 +284,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
         return missing([...keys].map((key) => ['index', scopedId(expiry, key)] as const))
       }
       if (split === undefined) return []
-      const keys = new Set([...split.indexed, ...split.toIndexed, ...split.dropped])
+      const keys = new Set([...split.toIndexed, ...split.dropped])
       return missing([...keys].map((key) => ['index', scopedId(split, key)] as const))
     },
     apply,

@@ -1,6 +1,9 @@
 // Packs decided items into records of the events log.
 
+import type { StoredEvent } from '../domain/event.ts'
+import { clearLines, linesBetween, linesEnd } from '../events/lines.ts'
 import { type DecidedItem, type EventsRecord, encodeEventsRecord } from '../events/record.ts'
+import { writeRow } from '../events/write-row.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'
 import { flattenRecord } from './velocity/counted.ts'
@@ -19,39 +22,56 @@ export interface Packed {
   readonly counted: readonly Float64Array[]
 }
 
-const effectsOf = ({ workspace, env, requestId, effects = [] }: DecidedItem): EventEffects[] =>
-  effects.length === 0 ? [] : [{ workspace, env, requestId, effects }]
+const NO_ROWS = new Uint8Array(0)
 
-/** Gathers items into records below the log's limit whose source ranges join without a gap. */
+function effectsOf(items: readonly DecidedItem[]): EventEffects[] {
+  const all: EventEffects[] = []
+  for (const { workspace, env, requestId, effects } of items) {
+    if (effects !== undefined && effects.length > 0) all.push({ workspace, env, requestId, effects })
+  }
+  return all
+}
+
+/**
+ * Gathers items into records below the log's limit whose source ranges join without a gap. Their rows lie in the buffer of the
+ * thread: one batch is packed to its end before the next begins.
+ */
 export function createPacker(from: number, to: number) {
   const records: Uint8Array[] = []
   const placed: string[][] = []
   const effects: EventEffects[][] = []
   const counted: Float64Array[] = []
   let items: DecidedItem[] = []
-  let rows: Uint8Array[] = []
+  /** Where the rows of the items begin and end, and then the row of an item that is still to be added. */
+  let rowsFrom = 0
+  let rowsEnd = 0
   let bytes = 0
   let start = from
+  clearLines()
 
   function close(end: number): void {
-    records.push(encodeEventsRecord({ from: start, to: end, items, rows: Buffer.concat(rows) }))
+    records.push(encodeEventsRecord({ from: start, to: end, items, rows: linesBetween(rowsFrom, rowsEnd) }))
     placed.push(items.map((item) => item.requestId))
-    effects.push(items.flatMap(effectsOf))
+    effects.push(effectsOf(items))
     counted.push(flattenRecord({ items }))
     start = end + 1
     items = []
-    rows = []
+    rowsFrom = rowsEnd
     bytes = 0
   }
 
   return {
-    /** `row`: with the newline behind it. */
-    add(item: DecidedItem, row: Uint8Array): void {
+    /** The bytes of the event's row, whose item is to be added next. */
+    addRow(event: StoredEvent, partition: number, seq: number): number {
+      writeRow(event, partition, seq)
+      return linesEnd() - rowsEnd
+    },
+    add(item: DecidedItem): void {
       const effectBytes = ((item.effects?.length ?? 0) + (item.logs?.length ?? 0)) * EFFECT_BYTES
       const size = item.rowBytes + item.state.length + effectBytes + ITEM_OVERHEAD_BYTES
       if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
       items.push(item)
-      rows.push(row)
+      rowsEnd += item.rowBytes
       bytes += size
     },
     /** Closes what came before, so that the order of records is the order of effects. */
@@ -60,7 +80,7 @@ export function createPacker(from: number, to: number) {
       command: Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'annotation' | 'expiry'>,
     ): void {
       if (items.length > 0) close(seq - 1)
-      records.push(encodeEventsRecord({ from: start, to: seq, items: [], ...command, rows: new Uint8Array(0) }))
+      records.push(encodeEventsRecord({ from: start, to: seq, items: [], ...command, rows: NO_ROWS }))
       placed.push([])
       effects.push([])
       counted.push(flattenRecord({ items: [], ...command }))

@@ -11,9 +11,10 @@ export interface Patience {
   attempt<T>(batch: readonly LogRecord[], decide: (poisoned: readonly number[]) => Promise<T>): Promise<T>
 }
 
-export function createPatience(recordsMax: number): Patience {
+/** `givenUp`: records that are given up on at once. */
+export function createPatience(recordsMax: number, givenUp: readonly number[] = []): Patience {
   let limit = recordsMax
-  const failures = new Map<number, number>()
+  const failures = new Map(givenUp.map((seq) => [seq, ATTEMPTS_MAX]))
 
   return {
     recordsMax: () => limit,

@@ -7,6 +7,7 @@ import type { Key, Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { partitionScope, VELOCITY } from '../records/partitions.ts'
 import { allKeysOf, unpackHeldVisitor } from '../records/visitors.ts'
+import { provideAll } from './asking.ts'
 import { readCounters, readEntries, withStoredMatches, writesOf } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
 import { createState, type Loaded, readIndex, type Wanted } from './state.ts'
@@ -58,9 +59,7 @@ export function openRefold({ kv, clock, partition, partitions, nextNonceKey }: R
 
   return {
     async apply(records) {
-      let wanted = state.beginAdopt(records)
-      while (wanted.length > 0) wanted = state.provideAdopt(await loadAll(kv, partition, wanted))
-      state.adopt()
+      await provideAll(state.adopt(records), (wanted) => loadAll(kv, partition, wanted))
       if (state.dirtyCount() >= DIRTY_MAX) await flush()
     },
     flush,

@@ -1,9 +1,9 @@
-// The engine role of a process: its rulesets, its worker threads, and the work on a partition it holds.
+// The engine of a thread: its rulesets and lists, and the work on a partition it holds.
 
 import type { Bus } from '../bus/bus.ts'
 import { hash53, makeObjectId, type RandomBytes } from '../domain/ids.ts'
-import { type IpFeed, type IpFeedNeeds, openIpFeed } from '../ipintel/feed.ts'
-import type { Kv } from '../kv/kv.ts'
+import type { IpData } from '../ipintel/addresses.ts'
+import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
@@ -17,42 +17,39 @@ import { type ReplayNotice, replySubject } from '../records/replies.ts'
 import type { Original } from '../records/sighting.ts'
 import type { Replay, Reply } from './decided.ts'
 import { MissingPosition, runPartition } from './engine.ts'
+import { createFreshness, type Freshness } from './freshness.ts'
 import { openListFeed } from './list-feed.ts'
 import { createRecent, type Recent } from './recent.ts'
 import { openRulesets } from './rulesets.ts'
+import { openThread } from './thread.ts'
 import { openCounterFeed } from './velocity/feed.ts'
-import { closeThreads, openWorkers, startThreads, type Threads, type WorkersConfig } from './workers.ts'
-
-export interface EngineThreads {
-  readonly config: WorkersConfig
-  readonly pools: Threads
-}
-
-/** Starts the threads of an engine that is to be started soon: they load while everything else is opened. */
-export function startEngineThreads(config: Omit<WorkersConfig, 'workerUrl' | 'ipData'>, lifetime: Lifetime) {
-  const workerUrl = new URL('./decide.worker.js', import.meta.url).href
-  const threads: EngineThreads = { config: { ...config, workerUrl }, pools: startThreads({ ...config, workerUrl }) }
-  lifetime.onClose(() => closeThreads(threads.pools))
-  return threads
-}
 
 export interface EngineRoleNeeds {
   readonly log: Log
-  readonly kv: Kv
+  readonly kv: ThreadKv
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
   readonly lifetime: Lifetime
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly threads: EngineThreads
+  readonly partitions: number
+  /** Clean visitors kept in memory per partition. */
+  readonly visitorsMax: number
   /** Unlike that of any other deployment. */
   readonly deployment: string
   /** Opens secrets of tokens; null: none is sealed. */
   readonly sealer: Pick<Sealer, 'open'> | null
   readonly entriesMax: number
-  /** Where data about addresses is. */
-  readonly ip: Omit<IpFeedNeeds, 'clock' | 'report'>
+  /** Data about addresses; the object is another one when it has changed. */
+  readonly ipData: () => IpData
+  /** As `EngineNeeds` has it. */
+  readonly checkpointMsMax: number
+  /** As `PlaceNeeds` and `EngineNeeds` have them. */
+  readonly onRecord: (partition: number, seq: number) => void
+  readonly givenUp: (partition: number) => readonly number[]
+  /** Called when `problem` or `caughtUp` may have changed. */
+  readonly onStanding: () => void
   /** Events not yet in ClickHouse that can be found by id. */
   readonly recentMax: number
 }
@@ -63,34 +60,18 @@ export interface EngineRole {
   run(partition: number, signal: AbortSignal): Promise<void>
   /** The first request of the nonce that `requestId` turned out to repeat, for a while. */
   originalOf(scope: string, requestId: string): Original | null
+  /** As `Freshness` has it. */
+  ask: Freshness['ask']
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
-  /** What is known of each source of data about addresses. */
-  ipSources(): ReturnType<IpFeed['state']>
-  /** Every partition that is held here has been taken over. */
-  caughtUp(): boolean
+  /** Partitions that are held here and have been taken over. */
+  caughtUp(): number[]
 }
 
 /** Resolves when rulesets are loaded. */
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
-  const { config, pools } = needs.threads
-  const { partitions } = config
-  const ipOpening = openIpFeed({
-    ...needs.ip,
-    clock,
-    report: {
-      swapped(source, entries, tookMs) {
-        logger.info({ source, entries, tookMs: Math.round(tookMs) }, 'IP data loaded')
-      },
-      removed: (source) => logger.warn({ source }, 'IP data is gone'),
-      failed(source, reason) {
-        metrics.ipSourceFailures.inc({ source })
-        logger.warn({ source, reason }, 'IP data could not be loaded')
-      },
-    },
-  })
-  lifetime.onClose(async () => (await ipOpening).stop())
+  const { partitions } = needs
   const rulesets = await openRulesets({
     kv,
     bus,
@@ -124,11 +105,33 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     onError: (error) => logger.warn({ error }, 'following counters failed'),
   })
   lifetime.onClose(() => counters.stop())
-  const ip = await ipOpening
-  const workers = openWorkers({ ...config, ipData: ip.current }, rulesets.current, lists.news, counters.news, pools)
-  lifetime.onClose(() => workers.close())
+  const decider = openThread({
+    partitions,
+    visitorsMax: needs.visitorsMax,
+    random: needs.random,
+    onRecord: needs.onRecord,
+    monotonic: clock.monotonic,
+    now: clock.now,
+    ipData: needs.ipData,
+    current: rulesets.current,
+    listNews: lists.news,
+    counterNews: counters.news,
+  })
 
-  const recent = createRecent(partitions, needs.recentMax)
+  const freshness = createFreshness()
+  const places = createRecent(partitions, needs.recentMax)
+  const recent: Recent = {
+    ...places,
+    drop(partition) {
+      places.drop(partition)
+      needs.onStanding()
+    },
+    setCaughtUp(partition, caughtUp) {
+      if (places.caughtUp(partition) === caughtUp) return
+      places.setCaughtUp(partition, caughtUp)
+      needs.onStanding()
+    },
+  }
   const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
   const send = replyOver(bus)
   const held = new Set<number>()
@@ -137,7 +140,10 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     log: needs.log,
     kv,
     clock,
-    decider: workers.decider,
+    decider,
+    givenUp: needs.givenUp,
+    freshness,
+    checkpointMsMax: needs.checkpointMsMax,
     recent,
     counters,
     partitions,
@@ -157,6 +163,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       lost(partition: number, error: unknown) {
         metrics.tenuresLost.inc({ partition })
         if (error instanceof MissingPosition) lost.add(partition)
+        needs.onStanding()
         logger.error({ partition, error }, 'a partition is taken over again')
       },
       effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
@@ -167,15 +174,17 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   }
   return {
     recent,
+    ask: freshness.ask,
     async run(partition, signal) {
       held.add(partition)
       lost.delete(partition)
+      needs.onStanding()
       metrics.partitionsHeld.set(held.size)
       try {
         await runPartition(engineNeeds, partition, signal)
       } finally {
-        recent.drop(partition)
         held.delete(partition)
+        recent.drop(partition)
         metrics.partitionsHeld.set(held.size)
       }
     },
@@ -184,8 +193,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
       return null
     },
-    ipSources: ip.state,
-    caughtUp: () => [...held].every(recent.caughtUp),
+    caughtUp: () => [...held].filter(recent.caughtUp),
   }
 }
 

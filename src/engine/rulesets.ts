@@ -3,8 +3,8 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
-import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ThreadKv } from '../kv/remote.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { register, rulesetName, unregister } from '../records/evaluators.ts'
 import { onHint, publishHint } from '../records/hints.ts'
@@ -14,7 +14,7 @@ import { listWorkspaces } from '../records/workspaces.ts'
 import { createEncoder, type Snapshot } from '../rules/snapshot.ts'
 
 export interface RulesetsNeeds {
-  readonly kv: Kv
+  readonly kv: ThreadKv
   readonly bus: Bus
   readonly clock: Clock
   /** Names this process among all that decide. */
@@ -82,7 +82,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   }
 
   async function refreshAll(): Promise<void> {
-    for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) await refresh(id, env)
+    for (const { id } of await listWorkspaces(kv)) await Promise.all(ENVS.map((env) => refresh(id, env)))
     if (clock.monotonic() - registeredAt >= HEARTBEAT_MS) await heartbeat()
   }
 
@@ -95,7 +95,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const stopped = new AbortController()
   async function poll(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await clock.sleep(POLL_MS, stopped.signal)
+      await nextBeat(clock, POLL_MS, stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }

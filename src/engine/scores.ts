@@ -49,29 +49,62 @@ function add(sum: Sum, score: ScoreName, reason: string, weight: number): void {
 type Weights = Readonly<Record<string, number>>
 const RAISED = ['tampered', 'tor', 'emulator', 'clonedApp', 'proxy', 'vpn', 'rootedDevice', 'incognito'] as const
 
-/** Reasons that are detected signals, each as heavy as it is certain. */
-function addSignals(sum: Sum, score: ScoreName, signals: Signals, weights: Weights): void {
+type Raised = (typeof RAISED)[number]
+const NONE_RAISED: readonly Raised[] = []
+
+/** Those of RAISED that are detected: hardly ever any. */
+function raisedOf(signals: Signals): readonly Raised[] {
+  let raised: Raised[] | null = null
   for (const name of RAISED) {
+    if (signals[name].state !== 'detected') continue
+    raised ??= []
+    raised.push(name)
+  }
+  return raised ?? NONE_RAISED
+}
+
+/** Reasons that are detected signals, each as heavy as it is certain. */
+function addSignals(sum: Sum, score: ScoreName, { signals, raised }: Scored, weights: Weights): void {
+  for (const name of raised) {
     const weight = weights[name]
-    const signal = signals[name]
-    if (weight !== undefined && signal.state === 'detected') add(sum, score, name, weight * signal.confidence)
+    if (weight !== undefined) add(sum, score, name, weight * signals[name].confidence)
   }
 }
 
 type Table<Score extends ScoreName> = Readonly<Record<keyof (typeof SCORE_WEIGHTS)[Score], number>>
 type Tables = { readonly [Score in ScoreName]: Table<Score> }
 
-/** A reason with this many events of a visitor, accounts of a visitor, visitors of an account. */
-function velocityReasons(velocity: Velocity | null, { ato, bot }: Tables) {
-  const over = (name: keyof Velocity, min: number) => (velocity?.[name] ?? 0) >= min
+/** Of a reason with this many events of a visitor, accounts of a visitor, visitors of an account. */
+interface Often {
+  readonly bot: number
+  readonly accounts: number
+  readonly visitors: number
+}
+const SELDOM: Often = { bot: 0, accounts: 0, visitors: 0 }
+
+function oftenOf(velocity: Velocity | null, { ato, bot }: Tables): Often {
+  if (velocity === null) return SELDOM
+  const events = (velocity['visitor.events.5m'] ?? 0) >= VELOCITY_MIN.visitorEvents5m
+  const accounts = (velocity['visitor.linkedIds.24h'] ?? 0) >= VELOCITY_MIN.visitorAccounts24h
+  const visitors = (velocity['linkedId.visitors.24h'] ?? 0) >= VELOCITY_MIN.accountVisitors24h
+  if (!events && !accounts && !visitors) return SELDOM
   return {
-    bot: over('visitor.events.5m', VELOCITY_MIN.visitorEvents5m) ? bot.velocity_visitor_5m : 0,
-    accounts: over('visitor.linkedIds.24h', VELOCITY_MIN.visitorAccounts24h) ? ato.velocity_accounts_24h : 0,
-    visitors: over('linkedId.visitors.24h', VELOCITY_MIN.accountVisitors24h) ? ato.velocity_visitors_24h : 0,
+    bot: events ? bot.velocity_visitor_5m : 0,
+    accounts: accounts ? ato.velocity_accounts_24h : 0,
+    visitors: visitors ? ato.velocity_visitors_24h : 0,
   }
 }
 
-function botScore(reasons: ScoreReason[], { signals, velocity }: ScoreInput, tables: Tables): number {
+/** What the four scores look at together. */
+interface Scored {
+  readonly input: ScoreInput
+  readonly signals: Signals
+  readonly raised: readonly Raised[]
+  readonly often: Often
+  readonly reasons: ScoreReason[]
+}
+
+function botScore({ signals, often, reasons }: Scored, tables: Tables): number {
   const weights: Weights & Tables['bot'] = tables.bot
   const sum: Sum = { reasons, doubt: 1 }
   let detector = false
@@ -82,46 +115,45 @@ function botScore(reasons: ScoreReason[], { signals, velocity }: ScoreInput, tab
     } else if (method === 'mock') add(sum, 'bot', method, weights.detector)
     else add(sum, 'bot', method, weights[method] ?? 0)
   }
-  const often = velocityReasons(velocity, tables).bot
-  add(sum, 'bot', 'velocity_visitor_5m', often)
+  add(sum, 'bot', 'velocity_visitor_5m', often.bot)
   return 1 - sum.doubt
 }
 
-function atoScore(reasons: ScoreReason[], input: ScoreInput, tables: Tables): number {
+function atoScore(scored: Scored, tables: Tables): number {
+  const { input, often, reasons } = scored
   if (!input.hasAccount) return 0
   const { ato } = tables
   const sum: Sum = { reasons, doubt: 1 }
   if (input.newDeviceForAccount === true) add(sum, 'ato', 'new_device', ato.new_device)
-  addSignals(sum, 'ato', input.signals, ato)
+  addSignals(sum, 'ato', scored, ato)
   if (input.confidence < LOW_CONFIDENCE) add(sum, 'ato', 'low_confidence', ato.low_confidence)
   if (input.impossibleTravel) add(sum, 'ato', 'impossible_travel', ato.impossible_travel)
-  const { accounts, visitors } = velocityReasons(input.velocity, tables)
-  add(sum, 'ato', 'velocity_accounts_24h', accounts)
-  add(sum, 'ato', 'velocity_visitors_24h', visitors)
+  add(sum, 'ato', 'velocity_accounts_24h', often.accounts)
+  add(sum, 'ato', 'velocity_visitors_24h', often.visitors)
   return 1 - sum.doubt
 }
 
-function abuseScore(reasons: ScoreReason[], input: ScoreInput, { abuse }: Tables): number {
+function abuseScore(scored: Scored, { abuse }: Tables): number {
+  const { input, reasons } = scored
   const sum: Sum = { reasons, doubt: 1 }
   const accounts = input.linkedAccounts
   if (accounts >= 5) add(sum, 'abuse', 'linked_accounts_5', abuse.linked_accounts_5)
   else if (accounts >= 3) add(sum, 'abuse', 'linked_accounts_3', abuse.linked_accounts_3)
   else if (accounts === 2) add(sum, 'abuse', 'linked_accounts_2', abuse.linked_accounts_2)
-  addSignals(sum, 'abuse', input.signals, abuse)
+  addSignals(sum, 'abuse', scored, abuse)
   if (input.possibleVisitor) add(sum, 'abuse', 'possible_visitor', abuse.possible_visitor)
   if (input.listed) add(sum, 'abuse', 'listed', abuse.listed)
   return 1 - sum.doubt
 }
 
-function suspectScore(reasons: ScoreReason[], input: ScoreInput, tables: Tables): number {
-  const { suspect } = tables
+function suspectScore(scored: Scored, { suspect }: Tables): number {
+  const { input, often, reasons } = scored
   const sum: Sum = { reasons, doubt: 1 }
   const bot = input.signals.bot.state === 'detected'
   if (bot) add(sum, 'suspect', 'bot', suspect.bot * input.signals.bot.confidence)
-  addSignals(sum, 'suspect', input.signals, suspect)
+  addSignals(sum, 'suspect', scored, suspect)
   if (input.confidence < LOW_CONFIDENCE) add(sum, 'suspect', 'low_confidence', suspect.low_confidence)
-  const { bot: often, accounts, visitors } = velocityReasons(input.velocity, tables)
-  add(sum, 'suspect', 'velocity', Math.max(often, accounts, visitors))
+  add(sum, 'suspect', 'velocity', Math.max(often.bot, often.accounts, often.visitors))
   if (input.listed) add(sum, 'suspect', 'listed', suspect.listed)
   const raw = 1 - sum.doubt
   return 100 * (bot || input.listed ? raw : Math.min(raw, SUSPECT_CAP))
@@ -149,9 +181,11 @@ export function scoreEvent(
 ): { scores: Scores; reasons: readonly ScoreReason[] } {
   const reasons: ScoreReason[] = []
   const tables = tablesOf(weights)
-  const bot = quantise4(botScore(reasons, input, tables))
-  const ato = quantise4(atoScore(reasons, input, tables))
-  const abuse = quantise4(abuseScore(reasons, input, tables))
-  const suspect = quantiseSuspect(suspectScore(reasons, input, tables))
+  const { signals, velocity } = input
+  const scored = { input, signals, raised: raisedOf(signals), often: oftenOf(velocity, tables), reasons }
+  const bot = quantise4(botScore(scored, tables))
+  const ato = quantise4(atoScore(scored, tables))
+  const abuse = quantise4(abuseScore(scored, tables))
+  const suspect = quantiseSuspect(suspectScore(scored, tables))
   return { scores: { abuse, ato, bot, suspect }, reasons }
 }

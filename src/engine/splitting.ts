@@ -2,7 +2,8 @@
 
 import type { DecidedSplit } from '../events/record.ts'
 import { withoutVisits } from '../identity/parting.ts'
-import { newVisitor, packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { newVisitor, type VisitorState } from '../identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { type Splitting, timeOf } from '../records/splits.ts'
 import { type HeldVisitor, PARTED_MAX, packHeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
 
@@ -21,7 +22,7 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const times = requestIds.filter((id) => !uncounted.includes(id)).map(timeOf)
   const [firstAt, lastAt] = [Math.min(...times), Math.max(...times)]
   const parted = [...(held?.parted ?? []), { to, upTo: at, issued, generations }].slice(-PARTED_MAX)
-  const none = { indexed: [], toIndexed: [], dropped: [], toState: NO_STATE }
+  const none = { toIndexed: [], dropped: [], toState: NO_STATE }
   if (order.isRebuilt === true) {
     const own = held ?? blankVisitor(order.visitorId, Math.min(...issued))
     return { ...what, ...none, state: packHeldVisitor(own.keys, own.state, { ...own, parted }) }
@@ -31,25 +32,18 @@ export function decideSplit(order: Splitting, held: HeldVisitor | null): Decided
   const wasLatest = lastAt >= before.lastSeenAt
   const moved = parting === null ? plainVisitor(to, times) : unpackVisitor(Buffer.from(parting.state, 'base64'))
   const after = withoutVisits(before, { visits: times.length, firstAt, lastAt, moved, parting })
-  // The record has the look of its latest visit: nobody knows it better.
-  const look = wasLatest
-    ? { profile: before.profile, keys: held.keys }
-    : { profile: moved.profile, keys: parting?.keys ?? [] }
-  const keys = wasLatest ? keysLeft(after, parting) : held.keys
-  const earlierKeys = held.earlierKeys.filter((key) => !keys.includes(key))
+  // The record looks like its latest visit. Whoever has that visit keeps the look; the other has none until its next visit.
+  const [keys, toKeys] = wasLatest ? [[], held.keys] : [held.keys, []]
+  const toProfile = wasLatest ? before.profile : null
   const survivor = order.survivor
   return {
     ...what,
-    state: packHeldVisitor(keys, packVisitor(after), { ...held, parted, earlierKeys }),
-    toState: packHeldVisitor(look.keys, packVisitor({ ...moved, profile: look.profile }), { survivor }),
-    indexed: keys.filter((key) => !held.keys.includes(key)),
-    toIndexed: look.keys,
-    dropped: held.keys.filter((key) => !keys.includes(key)),
+    state: packHeldVisitor(keys, packVisitor(after), { ...held, parted }),
+    toState: packHeldVisitor(toKeys, packVisitor({ ...moved, profile: toProfile }), { survivor }),
+    toIndexed: toKeys,
+    dropped: toKeys,
   }
 }
-
-const keysLeft = ({ profile }: VisitorState, parting: Splitting['parting']): readonly string[] =>
-  profile === null ? [] : (parting?.rest?.look?.keys ?? [])
 
 /** When nothing but the ids of its visits is known. */
 function plainVisitor(id: string, times: readonly number[]): VisitorState {

@@ -11,7 +11,8 @@ import {
   unpackLearned,
   unpackLesson,
 } from '../identity/learned.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
 import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
@@ -102,19 +103,23 @@ const EMPTY: IndexEntry = { ids: [], total: 0 }
 /** Of a packed record so much has its keys, unless there are many. */
 const KEYS_CHARS = 128
 
-const textOf = (bytes: Uint8Array): string =>
-  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+/** Holds the records that a batch looks at, of which most are small. */
+const ARENA_BYTES = 65_536
 
-/** Of its own memory, to be sent to another thread alone. */
-function bytesOf(text: string): Uint8Array {
-  const bytes = new Uint8Array(text.length)
-  Buffer.from(bytes.buffer).write(text, 'latin1')
-  return bytes
-}
+/** A packed record: a text, but between a decision and the checkpoint that stores it, which takes bytes. */
+type HeldRecord = string | Uint8Array
+
+const textOf = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length)
+
+const textOfHeld = (record: HeldRecord): HeldRecord => (typeof record === 'string' ? record : textOf(record))
+
+/** Of its own memory, which goes to another thread alone: bytes read from a record of the log are a part of that. */
+const owned = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
 /** `visitorsMax` bounds the clean entries kept of visitors, as `createTable` says; index entries are bounded at four times as many. */
 export function createState(visitorsMax: number): PartitionState {
-  const visitors = createTable<string>(visitorsMax)
+  const visitors = createTable<HeldRecord>(visitorsMax, textOfHeld)
   const indexes = createTable<HeldIndex>(visitorsMax * 4)
   const tombstones = createTable<Tombstone>(visitorsMax)
   const learned = createTable<Learned>(visitorsMax)
@@ -124,15 +129,28 @@ export function createState(visitorsMax: number): PartitionState {
   /** Peeked at and not handed out yet. */
   const peeked = new Map<string, VisitorState>()
   let scratch = Buffer.alloc(4_096)
+  /** What is unpacked from it is good until the next rest. */
+  let arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
+  let arenaEnd = 0
 
   function visitor(id: string): HeldVisitor | null | undefined {
     const known = unpacked.get(id)
     if (known !== undefined) return known
-    const text = visitors.get(id)
-    if (text === undefined || text === null) return text
-    const held = unpackHeldVisitor(Buffer.from(text, 'latin1'))
+    const record = visitors.get(id)
+    if (record === undefined || record === null) return record
+    const held = unpackHeldVisitor(typeof record === 'string' ? laidOut(record) : record)
     unpacked.set(id, held)
     return held
+  }
+
+  function laidOut(text: string): Uint8Array {
+    if (arenaEnd + text.length > arena.length) {
+      arena = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, text.length))
+      arenaEnd = 0
+    }
+    const start = arenaEnd
+    arenaEnd += arena.write(text, start, 'latin1')
+    return arena.subarray(start, arenaEnd)
   }
 
   /** In memory that the next call writes over: nothing unpacked from it may be a view. */
@@ -141,15 +159,18 @@ export function createState(visitorsMax: number): PartitionState {
     return scratch.subarray(0, scratch.write(text, 'latin1'))
   }
 
-  function setVisitor(id: string, text: string | null): void {
-    visitors.set(id, text)
+  function setVisitor(id: string, record: HeldRecord | null): void {
+    visitors.set(id, record)
     unpacked.delete(id)
     peeked.delete(id)
   }
 
   function open(id: string): VisitorState | null | undefined {
-    const text = visitors.get(id)
-    return text === undefined || text === null ? text : unpackVisitor(stateIn(lent(text)))
+    const held = unpacked.get(id)
+    if (held !== undefined) return unpackVisitor(held.state)
+    const record = visitors.get(id)
+    if (record === undefined || record === null) return record
+    return unpackVisitor(stateIn(typeof record === 'string' ? lent(record) : record))
   }
 
   function addToIndex(id: string, visitorId: string): void {
@@ -191,15 +212,17 @@ export function createState(visitorsMax: number): PartitionState {
       return visitor
     },
     survivor(id) {
-      const text = visitors.get(id)
-      if (text === undefined || text === null) return text
-      return mayHaveSurvivor(text.charCodeAt(0)) ? visitor(id)?.survivor : null
+      const record = visitors.get(id)
+      if (record === undefined || record === null) return record
+      const first = typeof record === 'string' ? record.charCodeAt(0) : (record[0] as number)
+      return mayHaveSurvivor(first) ? visitor(id)?.survivor : null
     },
     mayHaveManyKeys(id) {
-      const text = visitors.get(id)
-      return text !== undefined && text !== null && mayHaveManyKeys(lent(text.slice(0, KEYS_CHARS)))
+      const record = visitors.get(id)
+      if (record === undefined || record === null) return false
+      return mayHaveManyKeys(typeof record === 'string' ? lent(record.slice(0, KEYS_CHARS)) : record)
     },
-    putVisitor: (id, packed) => setVisitor(id, textOf(packed)),
+    putVisitor: (id, packed) => setVisitor(id, owned(packed)),
     index: indexes.get,
     addToIndex,
     dropFromIndex,
@@ -230,7 +253,7 @@ export function createState(visitorsMax: number): PartitionState {
     dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + learned.dirtyCount + tombstones.dirtyCount,
     takeDirty() {
       const dirty: Dirty[] = []
-      for (const [id, text] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value: text && bytesOf(text) })
+      for (const [id, value] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value })
       for (const [id, held] of indexes.takeDirty()) {
         const entry = held === null ? null : readIndex(held)
         dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
@@ -242,6 +265,7 @@ export function createState(visitorsMax: number): PartitionState {
     rest() {
       unpacked.clear()
       peeked.clear()
+      arenaEnd = 0
     },
   }
 }

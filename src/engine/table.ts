@@ -14,8 +14,11 @@ export interface Table<T> {
   readonly dirtyCount: number
 }
 
-/** After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay. */
-export function createTable<T>(entriesMax: number): Table<T> {
+/**
+ * After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay.
+ * `settle` makes of a value what is kept of it once it was taken.
+ */
+export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | null = null): Table<T> {
   let young = new Map<string, T | null>()
   let old = new Map<string, T | null>()
   let dirty = new Set<string>()
@@ -43,8 +46,11 @@ export function createTable<T>(entriesMax: number): Table<T> {
       // Taken entries are among the young. They stay until the next call at least, and are in the kv by then.
       const taken = Array.from(dirty, (id): [string, T | null] => [id, young.get(id) ?? null])
       dirty = new Set()
+      const kept =
+        settle === null ? taken : taken.map(([id, value]): [string, T | null] => [id, value && settle(value)])
+      if (settle !== null) for (const [id, value] of kept) young.set(id, value)
       if (young.size > entriesMax / 2) {
-        old = young.size > entriesMax ? new Map(taken) : young
+        old = young.size > entriesMax ? new Map(kept) : young
         young = new Map()
       }
       return taken

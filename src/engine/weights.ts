@@ -116,7 +116,7 @@ export const FRESH_SECONDS = { tor: 86_400, ranges: 30 * 86_400 } as const
 export const STALE = { stale: 0.75, old: 0.5, oldFactor: 7 } as const
 
 /** Score reasons: name of a signal, or a fact of the visit. */
-export const ABUSE = {
+const ABUSE = {
   incognito: 0.15,
   vpn: 0.2,
   proxy: 0.3,
@@ -132,7 +132,7 @@ export const ABUSE = {
   listed: 0.9,
 } as const
 
-export const ATO = {
+const ATO = {
   new_device: 0.35,
   tor: 0.4,
   vpn: 0.2,
@@ -150,7 +150,7 @@ export const ATO = {
  */
 export const VELOCITY_MIN = { visitorEvents5m: 31, visitorAccounts24h: 4, accountVisitors24h: 6 } as const
 
-export const SUSPECT = {
+const SUSPECT = {
   bot: 0.9,
   tampered: 0.5,
   tor: 0.5,

@@ -1,6 +1,7 @@
 // Cells of a row that are more than one value: the tag as a text the engine can read, and the counters of velocity.
 
-import { type StoredEvent, VELOCITY_NAMES, type Velocity } from '../domain/event.ts'
+import { type StoredEvent, VELOCITY_NAMES, type Velocity, type VelocityName } from '../domain/event.ts'
+import { put, putNumber } from './lines.ts'
 
 const SMALLEST_UNREADABLE_DIGITS = 20
 const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)
@@ -9,16 +10,28 @@ const STRING_OR_LONG_INTEGER = new RegExp(
   'g',
 )
 
+function isEmpty(tag: StoredEvent['tag']): boolean {
+  for (const _ in tag) return false
+  return true
+}
+
 /** JSON that the engine reads as we do: one integer beyond 64 bits makes it refuse the whole text, an exponent does not. */
 export function tagText(tag: StoredEvent['tag']): string {
+  if (isEmpty(tag)) return '{}'
   const text = JSON.stringify(tag)
   if (!LONG_INTEGER.test(text)) return text
   return text.replace(STRING_OR_LONG_INTEGER, (found) => (found[0] === '"' ? found : Number(found).toExponential()))
 }
 
 /** One more than each counter, so that 0 means there is none; a row without counters has an empty array. */
-export const packVelocity = (velocity: Velocity | null): number[] =>
-  velocity === null ? [] : VELOCITY_NAMES.map((name) => (velocity[name] ?? -1) + 1)
+export function writeVelocity(velocity: Velocity | null): void {
+  put(',[')
+  for (let i = 0; velocity !== null && i < VELOCITY_NAMES.length; i++) {
+    if (i > 0) put(',')
+    putNumber((velocity[VELOCITY_NAMES[i] as VelocityName] ?? -1) + 1)
+  }
+  put(']')
+}
 
 export function unpackVelocity(packed: readonly number[]): Velocity | null {
   if (packed.length === 0) return null
@@ -26,3 +39,6 @@ export function unpackVelocity(packed: readonly number[]): Velocity | null {
     VELOCITY_NAMES.map((name, i) => [name, (packed[i] ?? 0) === 0 ? null : (packed[i] as number) - 1]),
   ) as Velocity
 }
+
+/** Float32 in the table: four decimals are what a coordinate of a city is worth. */
+export const degrees = (x: number): number => Math.round(x * 10_000) / 10_000

@@ -12,6 +12,7 @@ import {
   type Signals,
   type StoredEvent,
 } from '../domain/event.ts'
+import { put, putNumber, putTextWithin, putWithin } from './lines.ts'
 
 type PackedSignal = readonly [
   state: number,
@@ -58,12 +59,42 @@ const KINDS: readonly StoredEvent['keyKind'][] = [null, 'public', 'secret']
 const STATES: readonly Signal['state'][] = ['undetermined', 'clear', 'detected']
 const USUAL: Signal = { state: 'undetermined', confidence: 0, methods: [], source: 'server', dataAgeSeconds: null }
 
-function packSignal({ state, confidence, methods, source, dataAgeSeconds }: Signal): PackedSignal | null {
-  const at = STATES.indexOf(state)
-  if (dataAgeSeconds !== null) return [at, confidence, source, methods, dataAgeSeconds]
-  if (methods.length > 0) return [at, confidence, source, methods]
-  return at === 0 && confidence === 0 && source === 'server' ? null : [at, confidence, source]
+/** The name before its signal, as it stands in a row. */
+const LABELS = SIGNAL_NAMES.map((name) => `\\"${name}\\":[`)
+
+function writeSignal(label: string, { state, confidence, methods, source, dataAgeSeconds }: Signal): void {
+  put(label)
+  putNumber(STATES.indexOf(state))
+  put(',')
+  putNumber(confidence)
+  put(',')
+  putTextWithin(source)
+  if (methods.length > 0 || dataAgeSeconds !== null) {
+    put(',')
+    writeTexts(methods)
+  }
+  if (dataAgeSeconds !== null) {
+    put(',')
+    putNumber(dataAgeSeconds)
+  }
+  put(']')
 }
+
+function writeTexts(texts: readonly string[]): void {
+  put('[')
+  for (let i = 0; i < texts.length; i++) {
+    if (i > 0) put(',')
+    putTextWithin(texts[i] as string)
+  }
+  put(']')
+}
+
+const isUsual = ({ state, confidence, methods, source, dataAgeSeconds }: Signal): boolean =>
+  state === USUAL.state &&
+  confidence === 0 &&
+  source === USUAL.source &&
+  methods.length === 0 &&
+  dataAgeSeconds === null
 
 function unpackSignal(packed: PackedSignal | undefined): Signal {
   if (packed === undefined) return USUAL
@@ -71,18 +102,41 @@ function unpackSignal(packed: PackedSignal | undefined): Signal {
   return { state: STATES[at] ?? 'undetermined', confidence, methods, source, dataAgeSeconds }
 }
 
-function packExplanation({ visitorId, confidence, identity }: StoredEvent): Pick<Packed, 'x' | 'had'> {
-  const { explanation, generation, method } = identity
-  if (explanation === undefined) return {}
+type Explained = Pick<StoredEvent, 'visitorId' | 'confidence' | 'identity'>
+
+function writeExplanation({ visitorId, confidence, identity }: Explained, explanation: Explanation): void {
   const { comparison, candidates, evidence, presentedGeneration } = explanation
-  const had = presentedGeneration === null || presentedGeneration === generation ? {} : { had: presentedGeneration }
-  const [only] = candidates
-  const isUsual =
-    method === 'token' && candidates.length === 1 && only?.visitorId === visitorId && only.score === confidence
-  if (isUsual && evidence.length === 0) return comparison === null ? had : { x: [comparison], ...had }
-  if (comparison === null && candidates.length === 0 && evidence.length === 0) return had
-  const packed = candidates.map(({ visitorId: id, score }) => [id === visitorId ? '' : id, score] as const)
-  return { x: evidence.length === 0 ? [comparison, packed] : [comparison, packed, evidence], ...had }
+  const only = candidates.length === 1 ? candidates[0] : undefined
+  const isToken = identity.method === 'token' && only?.visitorId === visitorId && only.score === confidence
+  const isShort = evidence.length === 0 && (isToken || candidates.length === 0)
+  if (comparison !== null || !isShort) {
+    put(',\\"x\\":[')
+    if (comparison === null) put('null')
+    else putTextWithin(comparison)
+    if (!isToken || evidence.length > 0) writeCandidates(candidates, visitorId)
+    if (evidence.length > 0) {
+      put(',')
+      writeTexts(evidence)
+    }
+    put(']')
+  }
+  if (presentedGeneration !== null && presentedGeneration !== identity.generation) {
+    put(',\\"had\\":')
+    putNumber(presentedGeneration)
+  }
+}
+
+function writeCandidates(candidates: Explanation['candidates'], own: string): void {
+  put(',[')
+  for (let i = 0; i < candidates.length; i++) {
+    const { visitorId, score } = candidates[i] as (typeof candidates)[number]
+    put(i > 0 ? ',[' : '[')
+    putTextWithin(visitorId === own ? '' : visitorId)
+    put(',')
+    putNumber(score)
+    put(']')
+  }
+  put(']')
 }
 
 function unpackExplanation({ x, had, gen = 1 }: Packed, event: Recognised): Explanation | null {
@@ -111,24 +165,84 @@ export interface Recognised extends Pick<StoredEvent['identity'], 'method'> {
   readonly confidence: number
 }
 
-export function packDetail(event: StoredEvent): string {
-  const s: Partial<Record<SignalName, PackedSignal>> = {}
-  for (const name of SIGNAL_NAMES) {
-    const packed = packSignal(event.signals[name])
-    if (packed !== null) s[name] = packed
+function writeReasons(reasons: StoredEvent['scoreReasons']): void {
+  put(',\\"why\\":[')
+  for (let i = 0; i < reasons.length; i++) {
+    const { score, reason, weight } = reasons[i] as (typeof reasons)[number]
+    put(i > 0 ? ',[' : '[')
+    putTextWithin(score)
+    put(',')
+    putTextWithin(reason)
+    put(',')
+    putNumber(weight)
+    put(']')
   }
-  const { scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion } = event
-  const packed: Packed = { s, ...packExplanation(event) }
-  if (scoreReasons.length > 0) packed.why = scoreReasons.map((r) => [r.score, r.reason, r.weight] as const)
-  if (matchedRules.length > 0) packed.hit = matchedRules
-  if (monitorMatches.length > 0) packed.mon = monitorMatches
-  if (identity.generation !== 1) packed.gen = identity.generation
-  if (identity.holder !== undefined) packed.own = identity.holder
-  if (keyKind !== null) packed.k = KINDS.indexOf(keyKind)
-  if (weightsVersion !== null) packed.w = weightsVersion
-  const { recorded } = identity
-  if (recorded !== undefined) packed.rec = [recorded.totalVisits, recorded.firstSeenAt, recorded.lastSeenAt]
-  return JSON.stringify(packed)
+  put(']')
+}
+
+/** Of matches that rulesets keep: every event that a rule matches has the same one. */
+const textsOfMatches = new WeakMap<RuleMatch, string>()
+
+function writeMatches(label: string, matches: readonly RuleMatch[]): void {
+  put(label)
+  for (let i = 0; i < matches.length; i++) {
+    const match = matches[i] as RuleMatch
+    let text = textsOfMatches.get(match)
+    if (text === undefined) {
+      text = JSON.stringify(match)
+      textsOfMatches.set(match, text)
+    }
+    if (i > 0) put(',')
+    putWithin(text)
+  }
+  put(']')
+}
+
+/** The detail as it stands between the quotes of its cell. */
+export function writeDetail(event: StoredEvent): void {
+  const { signals, scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion } = event
+  put('{\\"s\\":{')
+  let isFirst = true
+  for (let i = 0; i < SIGNAL_NAMES.length; i++) {
+    const signal = signals[SIGNAL_NAMES[i] as SignalName]
+    if (isUsual(signal)) continue
+    if (!isFirst) put(',')
+    isFirst = false
+    writeSignal(LABELS[i] as string, signal)
+  }
+  put('}')
+  if (identity.explanation !== undefined) writeExplanation(event, identity.explanation)
+  if (scoreReasons.length > 0) writeReasons(scoreReasons)
+  if (matchedRules.length > 0) writeMatches(',\\"hit\\":[', matchedRules)
+  if (monitorMatches.length > 0) writeMatches(',\\"mon\\":[', monitorMatches)
+  if (identity.generation !== 1) {
+    put(',\\"gen\\":')
+    putNumber(identity.generation)
+  }
+  if (identity.holder !== undefined) {
+    put(',\\"own\\":')
+    putTextWithin(identity.holder)
+  }
+  if (keyKind !== null) {
+    put(',\\"k\\":')
+    putNumber(KINDS.indexOf(keyKind))
+  }
+  if (weightsVersion !== null) {
+    put(',\\"w\\":')
+    putNumber(weightsVersion)
+  }
+  if (identity.recorded !== undefined) writeRecorded(identity.recorded)
+  put('}')
+}
+
+function writeRecorded({ totalVisits, firstSeenAt, lastSeenAt }: Recorded): void {
+  put(',\\"rec\\":[')
+  putNumber(totalVisits)
+  put(',')
+  putNumber(firstSeenAt)
+  put(',')
+  putNumber(lastSeenAt)
+  put(']')
 }
 
 export function unpackDetail(text: string, event: Recognised): Detail {

@@ -52,7 +52,7 @@ export type Column =
   /** A value of any type inside a column of JSON texts. */
   | { readonly kind: 'json'; readonly sql: string; readonly keys: readonly string[] }
 
-export const FIELD_PATH_CHARS_MAX = 256
+const FIELD_PATH_CHARS_MAX = 256
 
 export const OPERATORS_BY_TYPE: Readonly<Record<FieldType, readonly Operator[]>> = {
   number: ['equals', 'not_equals', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in', 'exists'],
@@ -169,7 +169,7 @@ function velocity(name: VelocityName, index: number): Field {
   })
 }
 
-/** Every fixed path, in the order the dashboard offers them. `tag.<key>` is open: see `field`. */
+/** Every fixed path, in the order a form would offer them. `tag.<key>` is open: see `field`. */
 export const FIELDS: readonly Field[] = [
   text('visitorId', 'Visitor ID', 'visitor_id', (f) => f.visitorId, {
     list: 'visitor',

@@ -1,7 +1,7 @@
 // A record of the `events` topic: decisions of one contiguous range of identifications, with all that is needed to apply
 // them to state again (architecture §4, R1) and, behind the header, the rows as ClickHouse will read them.
 
-import { Packr } from 'msgpackr'
+import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import type { Aliasing } from '../records/aliases.ts'
@@ -69,8 +69,7 @@ export interface DecidedSplit extends Omit<Splitting, 'parting'> {
   /** Both packed records. */
   readonly state: Uint8Array
   readonly toState: Uint8Array
-  /** Keys under which each is to be found from now on, and those under which the first is not any more. */
-  readonly indexed: readonly string[]
+  /** Keys under which the new visitor is found from now on, and those under which the first is not any more. */
   readonly toIndexed: readonly string[]
   readonly dropped: readonly string[]
 }
@@ -117,17 +116,31 @@ const LENGTH_BITS = 0x1fffffff
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
-/** What many items have not, at the end of their lists. */
-function extrasOf({ effects, lesson, counted, logs, left }: DecidedItem): unknown[] {
-  const extras = [
-    effects === undefined || effects.length === 0 ? null : effects,
-    lesson ?? null,
-    counted ?? null,
-    logs ?? null,
-    left ?? null,
+function packedOf(i: DecidedItem): unknown[] {
+  const packed: unknown[] = [
+    i.seq,
+    i.requestId,
+    i.workspace,
+    i.env,
+    i.visitorId,
+    i.state,
+    i.indexed,
+    i.matches,
+    i.nonceHash,
+    i.bodyHash,
+    i.acceptedAt,
+    i.keyKind,
+    i.replyTo,
+    i.rowBytes,
   ]
-  while (extras.at(-1) === null) extras.pop()
-  return extras
+  // What many items have not, at the end of their lists.
+  const effects = i.effects === undefined || i.effects.length === 0 ? null : i.effects
+  if (effects ?? i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(effects)
+  if (i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(i.lesson)
+  if (i.counted ?? i.logs ?? i.left) packed.push(i.counted)
+  if (i.logs ?? i.left) packed.push(i.logs)
+  if (i.left) packed.push(i.left)
+  return packed
 }
 
 function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: EventsRecord) {
@@ -142,29 +155,11 @@ function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: E
 
 export function encodeEventsRecord(record: EventsRecord): Uint8Array {
   const { format, command, bit } = commandOf(record)
-  const header = packr.pack([
-    format,
-    record.from,
-    record.to,
-    record.items.map((i) => [
-      i.seq,
-      i.requestId,
-      i.workspace,
-      i.env,
-      i.visitorId,
-      i.state,
-      i.indexed,
-      i.matches,
-      i.nonceHash,
-      i.bodyHash,
-      i.acceptedAt,
-      i.keyKind,
-      i.replyTo,
-      i.rowBytes,
-      ...extrasOf(i),
-    ]),
-    ...(command === undefined ? [] : [command]),
-  ])
+  const items: unknown[] = []
+  for (const item of record.items) items.push(packedOf(item))
+  const content = [format, record.from, record.to, items]
+  // It is copied at once: what is packed next may use its place.
+  const header = packr.pack(command === undefined ? content : [...content, command], RESET_BUFFER_MODE)
   const bytes = new Uint8Array(4 + header.length + record.rows.length)
   new DataView(bytes.buffer).setUint32(0, header.length + bit)
   bytes.set(header, 4)
@@ -209,19 +204,11 @@ const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
   [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
 ])
 
-/** Throws on bytes that are no such record. */
-export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
-  const headerBytes = headerBytesOf(bytes)
-  const [format, from, to, packed, command] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
-    number,
-    number,
-    number,
-    PackedItem[],
-    unknown,
-  ]
-  const ofCommand = COMMANDS.get(format)
-  if (ofCommand === undefined) throw new Error(`events record format ${format} is not known to this build`)
-  const items = packed.map((i) => ({
+type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
+
+function itemOf(i: PackedItem): DecidedItem {
+  // One object of one shape, filled in two steps: copying members costs more than all else here.
+  const item: Draft = {
     seq: i[0],
     requestId: i[1],
     workspace: i[2],
@@ -236,12 +223,28 @@ export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
     keyKind: i[11],
     replyTo: i[12],
     rowBytes: i[13],
-    ...(i[14] == null ? {} : { effects: i[14] }),
-    ...(i[15] == null ? {} : { lesson: i[15] }),
-    ...(i[16] == null ? {} : { counted: i[16] }),
-    ...(i[17] == null ? {} : { logs: i[17] }),
-    ...(i[18] == null ? {} : { left: i[18] }),
-  }))
+  }
+  if (i[14] != null) item.effects = i[14]
+  if (i[15] != null) item.lesson = i[15]
+  if (i[16] != null) item.counted = i[16]
+  if (i[17] != null) item.logs = i[17]
+  if (i[18] != null) item.left = i[18]
+  return item
+}
+
+/** Throws on bytes that are no such record. */
+export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {
+  const headerBytes = headerBytesOf(bytes)
+  const [format, from, to, packed, command] = packr.unpack(bytes.subarray(4, 4 + headerBytes)) as [
+    number,
+    number,
+    number,
+    PackedItem[],
+    unknown,
+  ]
+  const ofCommand = COMMANDS.get(format)
+  if (ofCommand === undefined) throw new Error(`events record format ${format} is not known to this build`)
+  const items = packed.map(itemOf)
   return { from, to, items, ...ofCommand(command), rows: bytes.subarray(4 + headerBytes) }
 }
 

@@ -2,11 +2,11 @@
 // passes them on untouched, and reads turn what ClickHouse returns back with the same table of columns.
 
 import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
-import { SIGNAL_NAMES } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { packVelocity, tagText, unpackVelocity } from './cells.ts'
-import { packDetail, unpackDetail } from './detail.ts'
-import { urlParts } from './url.ts'
+import { degrees, unpackVelocity } from './cells.ts'
+import { unpackDetail } from './detail.ts'
+import { cutLines, linesEnd, lineText } from './lines.ts'
+import { writeRow } from './write-row.ts'
 
 export const EVENTS_TABLE = 'events'
 
@@ -87,209 +87,144 @@ export const COLUMNS = [
   'log_seq',
 ] as const
 
-const scaled = (x: number, by: number): number => Math.round(x * by)
-
 /** `logPartition` and `logSeq` name the identification the event was made of: unique, and what lost marks are recovered from. */
-export const toRow = (e: StoredEvent, logPartition: number, logSeq: number): string =>
-  JSON.stringify(toCells(e, logPartition, logSeq))
-
-/** The same row before it is text. */
-export function toCells(e: StoredEvent, logPartition: number, logSeq: number): Cell[] {
-  const { device, signals, scores, ip } = e
-  const { host, path } = urlParts(e.url)
-  return [
-    e.workspace,
-    e.env,
-    e.timestamp,
-    e.requestId,
-    e.visitorId,
-    e.visitorFound,
-    e.firstSeenAt,
-    e.lastSeenAt,
-    scaled(e.confidence, 10_000),
-    device.platform,
-    device.osVersion ?? '',
-    device.browser,
-    device.browserVersion ?? '',
-    device.gpu ?? '',
-    device.type,
-    device.model ?? '',
-    device.appVersion ?? '',
-    device.language ?? '',
-    device.timezone ?? '',
-    device.screen?.w ?? 0,
-    device.screen?.h ?? 0,
-    signals.bot.state === 'detected',
-    signals.vpn.state === 'detected',
-    signals.incognito.state === 'detected',
-    signals.tampered.state === 'detected',
-    signals.emulator.state === 'detected',
-    signals.proxy.state === 'detected',
-    signals.tor.state === 'detected',
-    signals.rootedDevice.state === 'detected',
-    signals.clonedApp.state === 'detected',
-    signals.vpnProvider ?? '',
-    signals.botType ?? '',
-    scaled(scores.abuse, 10_000),
-    scaled(scores.ato, 10_000),
-    scaled(scores.bot, 10_000),
-    scaled(scores.suspect, 100),
-    ip.address,
-    ip.city ?? '',
-    ip.region ?? '',
-    ip.country ?? '',
-    ip.lat !== null && ip.lng !== null,
-    degrees(ip.lat ?? 0),
-    degrees(ip.lng ?? 0),
-    ip.timezone ?? '',
-    ip.asn ?? 0,
-    ip.asnName ?? '',
-    ip.datacenter,
-    ip.blocklisted,
-    ip.blocklists,
-    e.verdict ?? 'none',
-    e.challengeType ?? '',
-    e.matchedRule?.id ?? '',
-    e.matchedRule?.name ?? '',
-    e.matchedRule?.priority ?? 0,
-    e.matchedRules.map((r) => r.id),
-    e.rulesRevision,
-    e.linkedId ?? '',
-    e.email ?? '',
-    e.label ?? 'none',
-    tagText(e.tag),
-    e.url ?? '',
-    host ?? '',
-    path ?? '',
-    e.visitor.totalVisits,
-    e.visitor.linkedAccounts,
-    e.identity.method,
-    e.identity.anonymitySet,
-    e.identity.candidates,
-    packVelocity(e.velocity),
-    e.evaluationError ?? '',
-    packDetail(e),
-    logPartition,
-    logSeq,
-  ]
+export function toRow(e: StoredEvent, logPartition: number, logSeq: number): string {
+  const from = linesEnd()
+  writeRow(e, logPartition, logSeq)
+  const text = lineText(from, linesEnd() - 1)
+  cutLines(from)
+  return text
 }
 
 export type Cell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
-/** Float32 in the table: four decimals are what a coordinate of a city is worth. */
-const degrees = (x: number): number => Math.round(x * 10_000) / 10_000
+
+type Column = (typeof COLUMNS)[number]
+/** Cells that are no text. */
+interface Typed {
+  env: Env
+  verdict: Verdict | 'none'
+  label: NonNullable<StoredEvent['label']> | 'none'
+  identity_method: IdentityMethod
+  blocklists: readonly string[]
+  velocity: readonly number[]
+}
+type Flag = 'visitor_found' | 'has_location' | 'datacenter' | 'ip_blocklisted'
+type Count =
+  | 'ts'
+  | 'first_seen_at'
+  | 'last_seen_at'
+  | 'confidence'
+  | 'screen_w'
+  | 'screen_h'
+  | `score_${'abuse' | 'ato' | 'bot' | 'suspect'}`
+  | 'lat'
+  | 'lng'
+  | 'asn'
+  | 'rule_priority'
+  | 'rules_revision'
+  | 'total_visits'
+  | 'linked_accounts'
+  | 'anonymity_set'
+  | 'candidates'
+type CellOf<C> = C extends keyof Typed ? Typed[C] : C extends Flag ? boolean : C extends Count ? number : string
+
+type Columns = typeof COLUMNS
+type Row = { readonly [Place in keyof Columns]: CellOf<Columns[Place]> }
+/** Of each column its place in a row, known to the compiler: a cell that is read has the type of its column. */
+type Places = {
+  readonly [Place in keyof Columns as Columns[Place] & Column]: Place extends `${infer N extends number}` ? N : never
+}
+const AT = Object.fromEntries(COLUMNS.map((column, place) => [column, place])) as unknown as Places
 
 /** One row as an array in the order of COLUMNS. */
 export function fromRow(cells: readonly Cell[]): StoredEvent {
-  let at = 0
-  const text = () => String(cells[at++] ?? '')
-  const number = () => Number(cells[at++])
-  const flag = () => cells[at++] === true
-  const list = <T extends string | number = string>() => (cells[at++] ?? []) as readonly T[]
-
-  const workspace = text()
-  const env = text() as Env
-  const timestamp = number()
-  const requestId = text()
-  const visitorId = text()
-  const visitorFound = flag()
-  const firstSeenAt = number()
-  const lastSeenAt = number()
-  const confidence = number() / 10_000
-  const [platform, osVersion, browser, browserVersion, gpu, type] = [text(), text(), text(), text(), text(), text()]
-  const [model, appVersion, language, timezone] = [text(), text(), text(), text()]
-  const [w, h] = [number(), number()]
-  at += SIGNAL_NAMES.length
-  const [vpnProvider, botType] = [orNull(text()), orNull(text())]
-  const scores = {
-    abuse: number() / 10_000,
-    ato: number() / 10_000,
-    bot: number() / 10_000,
-    suspect: number() / 100,
-  }
-  const shownAddress = text()
-  const address = canonicalIp(shownAddress) ?? shownAddress
-  const [city, region, country] = [text(), text(), text()]
-  const located = flag()
-  const [lat, lng, ipTimezone] = [number(), number(), orNull(text())]
-  const [asn, asnName] = [number(), text()]
-  const [datacenter, blocklisted, blocklists] = [flag(), flag(), list()]
-  const verdict = text()
-  const challengeType = orNull(text()) as ChallengeType | null
-  const [ruleId, ruleName, rulePriority] = [text(), text(), number()]
-  at += 1
-  const rulesRevision = number()
-  const [linkedId, email, label, tag, url] = [text(), text(), text(), text(), text()]
-  at += 2
-  const [totalVisits, linkedAccounts] = [number(), number()]
-  const method = text() as IdentityMethod
-  const [anonymitySet, candidates] = [number(), number()]
-  const velocity = unpackVelocity(list<number>())
-  const evaluationError = orNull(text())
-  const detail = unpackDetail(text(), { visitorId, method, confidence })
+  const row = cells as unknown as Row
+  const visitorId = row[AT.visitor_id]
+  const method = row[AT.identity_method]
+  const confidence = row[AT.confidence] / 10_000
+  const timestamp = row[AT.ts]
+  const firstSeenAt = row[AT.first_seen_at]
+  const [w, h] = [row[AT.screen_w], row[AT.screen_h]]
+  const located = row[AT.has_location]
+  const ruleId = row[AT.rule_id]
+  const [verdict, label] = [row[AT.verdict], row[AT.label]]
+  const detail = unpackDetail(row[AT.detail], { visitorId, method, confidence })
 
   return {
-    workspace,
-    env,
-    requestId,
+    workspace: row[AT.workspace_id],
+    env: row[AT.env],
+    requestId: row[AT.request_id],
     visitorId,
-    visitorFound,
+    visitorFound: row[AT.visitor_found],
     confidence,
     timestamp,
     firstSeenAt,
-    lastSeenAt,
+    lastSeenAt: row[AT.last_seen_at],
     device: {
-      platform,
-      osVersion: orNull(osVersion),
-      browser,
-      browserVersion: orNull(browserVersion),
-      gpu: orNull(gpu),
-      type,
+      platform: row[AT.platform],
+      osVersion: orNull(row[AT.os_version]),
+      browser: row[AT.browser],
+      browserVersion: orNull(row[AT.browser_version]),
+      gpu: orNull(row[AT.gpu]),
+      type: row[AT.device_type],
       screen: w > 0 && h > 0 ? { w, h } : null,
-      model: orNull(model),
-      appVersion: orNull(appVersion),
-      language: orNull(language),
-      timezone: orNull(timezone),
+      model: orNull(row[AT.device_model]),
+      appVersion: orNull(row[AT.app_version]),
+      language: orNull(row[AT.language]),
+      timezone: orNull(row[AT.timezone]),
     },
-    signals: { ...detail.signals, vpnProvider, botType },
-    scores,
+    signals: { ...detail.signals, vpnProvider: orNull(row[AT.vpn_provider]), botType: orNull(row[AT.bot_type]) },
+    scores: {
+      abuse: row[AT.score_abuse] / 10_000,
+      ato: row[AT.score_ato] / 10_000,
+      bot: row[AT.score_bot] / 10_000,
+      suspect: row[AT.score_suspect] / 100,
+    },
     scoreReasons: detail.scoreReasons,
     ip: {
-      address,
-      city: orNull(city),
-      region: orNull(region),
-      country: orNull(country),
-      lat: located ? degrees(lat) : null,
-      lng: located ? degrees(lng) : null,
-      timezone: ipTimezone,
-      asn: asn === 0 ? null : asn,
-      asnName: orNull(asnName),
-      datacenter,
-      blocklisted,
-      blocklists,
+      address: canonicalIp(row[AT.ip]) ?? row[AT.ip],
+      city: orNull(row[AT.city]),
+      region: orNull(row[AT.region]),
+      country: orNull(row[AT.country]),
+      lat: located ? degrees(row[AT.lat]) : null,
+      lng: located ? degrees(row[AT.lng]) : null,
+      timezone: orNull(row[AT.ip_timezone]),
+      asn: row[AT.asn] === 0 ? null : row[AT.asn],
+      asnName: orNull(row[AT.asn_name]),
+      datacenter: row[AT.datacenter],
+      blocklisted: row[AT.ip_blocklisted],
+      blocklists: row[AT.blocklists],
     },
-    verdict: verdict === 'none' ? null : (verdict as Verdict),
-    challengeType,
-    matchedRule: ruleId === '' ? null : { id: ruleId, name: ruleName, priority: rulePriority },
+    verdict: verdict === 'none' ? null : verdict,
+    challengeType: orNull(row[AT.challenge_type]) as ChallengeType | null,
+    matchedRule: ruleId === '' ? null : { id: ruleId, name: row[AT.rule_name], priority: row[AT.rule_priority] },
     matchedRules: detail.matchedRules,
     monitorMatches: detail.monitorMatches,
-    rulesRevision,
+    rulesRevision: row[AT.rules_revision],
     keyKind: detail.keyKind,
     weightsVersion: detail.weightsVersion,
-    linkedId: orNull(linkedId),
-    email: orNull(email),
-    tag: JSON.parse(tag) as Record<string, unknown>,
-    url: orNull(url),
+    linkedId: orNull(row[AT.linked_id]),
+    email: orNull(row[AT.email]),
+    tag: JSON.parse(row[AT.tag]) as Record<string, unknown>,
+    url: orNull(row[AT.url]),
     identity: {
-      ...{ method, anonymitySet, candidates, generation: detail.generation },
+      method,
+      anonymitySet: row[AT.anonymity_set],
+      candidates: row[AT.candidates],
+      generation: detail.generation,
       ...(detail.holder === null ? {} : { holder: detail.holder }),
       ...(detail.recorded === null ? {} : { recorded: detail.recorded }),
       ...(detail.explanation === null ? {} : { explanation: detail.explanation }),
     },
-    visitor: { totalVisits, linkedAccounts, ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1000)) },
-    velocity,
-    label: label === 'none' ? null : (label as 'fraud' | 'legitimate'),
-    evaluationError,
+    visitor: {
+      totalVisits: row[AT.total_visits],
+      linkedAccounts: row[AT.linked_accounts],
+      ageSeconds: Math.max(0, Math.floor((timestamp - firstSeenAt) / 1_000)),
+    },
+    velocity: unpackVelocity(row[AT.velocity]),
+    label: label === 'none' ? null : label,
+    evaluationError: orNull(row[AT.evaluation_error]),
   }
 }
 

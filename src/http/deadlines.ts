@@ -12,8 +12,10 @@ export interface DeadlineQueue {
   add(deadline: Deadline, nowMs: number): void
 }
 
-export function openDeadlines() {
+/** `onFirst` is called with the first deadline, and with the first one after a sweep that left none. */
+export function openDeadlines(onFirst: () => void) {
   const queues = new Map<number, Deadline>()
+  let isSwept = false
 
   return {
     /** The queue of all deadlines of this length. */
@@ -31,12 +33,15 @@ export function openDeadlines() {
           deadline.after = ring
           ring.before.after = deadline
           ring.before = deadline
+          if (isSwept) return
+          isSwept = true
+          onFirst()
         },
       }
     },
 
-    /** Expires what is due. */
-    sweep(nowMs: number): void {
+    /** Expires what is due; false: nothing is left to be swept. */
+    sweep(nowMs: number): boolean {
       for (const ring of queues.values()) {
         while (ring.after !== ring && ring.after.dueMs <= nowMs) {
           const due = ring.after
@@ -44,6 +49,8 @@ export function openDeadlines() {
           due.expire()
         }
       }
+      isSwept = [...queues.values()].some((ring) => ring.after !== ring)
+      return isSwept
     },
   }
 }

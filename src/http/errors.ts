@@ -1,7 +1,9 @@
 // What can go wrong between a socket and a handler. The presenter turns each class into the body the API promises.
 
+import { Told } from '../lib/failures.ts'
+
 /** Another process holds the address. */
-export class PortBusy extends Error {
+export class PortBusy extends Told {
   override readonly name = 'PortBusy'
   readonly host: string
   readonly port: number

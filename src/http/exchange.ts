@@ -1,6 +1,7 @@
 // One request from its headers to its single answer: guard, deadline, refusals, body, handler. Every route runs in here.
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
+import { type Counts, count } from '../lib/counts.ts'
 import { openBody, openBodyCopier } from './body.ts'
 import { openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
@@ -19,9 +20,12 @@ export interface ExchangeConfig {
   readonly observe: Observe
   readonly headersBytesMax: number
   readonly inFlightMax: number
+  /** Counts what all dispatches that share it have in flight. */
+  readonly inFlightCounts: Counts
   readonly perHost: HostsConfig
 }
 
+const SWEEP_MS = 100
 /** A refusal decided before the body is in waits this long for the rest, so that the client reads it and not a reset. */
 const REFUSAL_WAIT_MS = 1_000
 /** A longer body is not read to its end for the sake of a refusal: the connection closes at once. */
@@ -31,16 +35,22 @@ const STALL_MS = 30_000
 const CLIENT_LEFT = 499
 
 export function openExchanges(config: ExchangeConfig) {
-  const { clock, log, presenter, observe, inFlightMax } = config
+  const { clock, log, presenter, observe, inFlightMax, inFlightCounts } = config
   const scanner = openHeaderScanner(config.headersBytesMax)
   const copyOf = openBodyCopier()
   const hosts = openHosts(config.perHost)
-  const deadlines = openDeadlines()
+  const deadlines = openDeadlines(() => void sweepWhileAny())
   const refusals = deadlines.queue(REFUSAL_WAIT_MS)
   const stalls = deadlines.queue(STALL_MS)
+  const closed = new AbortController()
   let inFlight = 0
   let draining = false
   let whenIdle: (() => void) | null = null
+
+  async function sweepWhileAny(): Promise<void> {
+    do await clock.sleep(SWEEP_MS, closed.signal)
+    while (!closed.signal.aborted && deadlines.sweep(clock.monotonic()))
+  }
 
   /** Serves one request and never throws. `method` is upper case, one of the known ones or 'OTHER'. */
   function serve(
@@ -55,9 +65,11 @@ export function openExchanges(config: ExchangeConfig) {
     const scanned = scanner.scan(rawRequest, route.wanted)
     const x = newExchange({ raw, rawRequest, route, scanned, method, path, params, startedMs, expire })
     inFlight++
+    const inFlightOfAll = count(inFlightCounts, 0, 1) + 1
     raw.onAborted(() => leave(x))
     if (scanned.fault !== null) refuseUnread(x, '(framing)', scanned.fault)
-    else if (inFlight > inFlightMax) refuseUnread(x, '(overload)', new TooManyInFlight('too many requests at once'))
+    else if (inFlightOfAll > inFlightMax)
+      refuseUnread(x, '(overload)', new TooManyInFlight('too many requests at once'))
     else {
       x.host = hosts.enter(x.remoteAddress())
       if (x.host === null) refuseUnread(x, '(overload)', new TooManyInFlight('too many connections of this address'))
@@ -240,6 +252,7 @@ export function openExchanges(config: ExchangeConfig) {
     x.reader = null
     removeDeadline(x)
     inFlight--
+    count(inFlightCounts, 0, -1)
     if (x.host !== null) hosts.leave(x.host)
     if (inFlight === 0 && whenIdle !== null) whenIdle()
     try {
@@ -253,6 +266,8 @@ export function openExchanges(config: ExchangeConfig) {
     serve,
     deadlines,
     inFlight: () => inFlight,
+    /** No deadline is kept any more. */
+    close: () => closed.abort(),
     /** From now on every answer closes its connection; resolves when none is being served. */
     drained(): Promise<void> {
       draining = true

@@ -101,6 +101,6 @@ export function openHeaderScanner(headersBytesMax: number) {
 }
 
 /** Repeated fields in one value; cookies are the exception with their own separator. */
-export function join(name: string, first: string, second: string): string {
+function join(name: string, first: string, second: string): string {
   return name === 'cookie' ? `${first}; ${second}` : `${first}, ${second}`
 }

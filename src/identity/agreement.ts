@@ -104,7 +104,7 @@ export interface Chances {
 }
 
 const ALL = VALUE_NAMES.map((name) => WEIGHTS[name])
-export const VALUE_PRIORS: readonly number[] = ALL.map(({ m }) => m)
+const VALUE_PRIORS: readonly number[] = ALL.map(({ m }) => m)
 
 /** One for every set of values that are common, by its bits in COMMON: logs are costly where every visit is compared. */
 function chancesOf(special: Readonly<Record<number, number>>, m: readonly number[] = VALUE_PRIORS): readonly Chances[] {

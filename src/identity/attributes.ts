@@ -3,7 +3,7 @@
 
 import type { Device } from '../domain/event.ts'
 import type { IdentifyBody } from '../domain/identify.ts'
-import { hash53 } from '../domain/ids.ts'
+import { hash53, hash53Each } from '../domain/ids.ts'
 import type { Native } from '../domain/native.ts'
 import { type Claims, readClaims } from './claims.ts'
 import type { Gpu } from './gpu.ts'
@@ -55,6 +55,7 @@ const APP_SDKS: readonly string[] = ['android', 'ios', 'react-native', 'flutter'
 const SCREEN_MAX = 32_767
 const LANGUAGES_MAX = 16
 const FONTS_MAX = 512
+const FONT_CHARS_MAX = 64
 
 function screenOf(value: unknown): [number, number] | null {
   if (!Array.isArray(value)) return null
@@ -95,14 +96,6 @@ function mathOf(value: unknown): number | null {
     b = Math.imul(b ^ (scratchWords[1] as number) ^ (a >>> 15), 1597334677)
   }
   return n === 0 ? null : (b & 0x1fffff) * 4294967296 + (a >>> 0)
-}
-
-function fontsOf(value: unknown): { hash: number; count: number } | null {
-  if (!Array.isArray(value)) return null
-  let joined = ''
-  const count = Math.min(value.length, FONTS_MAX)
-  for (let i = 0; i < count; i++) joined += `${textOf(value[i], 64) ?? ''},`
-  return { hash: hash53(joined), count: value.length }
 }
 
 function canvasOf(value: unknown): { hash: number | null; noisy: boolean } {
@@ -173,7 +166,8 @@ export function readAttributes(
   const cores = claims.cores
   const memory = claims.memory
   const audio = numberOf(componentOf(components, 'audio'), 0.001, 1e6)
-  const fonts = fontsOf(componentOf(components, 'fonts'))
+  const fontList = componentOf(components, 'fonts')
+  const fonts = Array.isArray(fontList) ? hash53Each(fontList, FONTS_MAX, FONT_CHARS_MAX) : null
   const languages = languagesOf(componentOf(components, 'languages'))
   const timezone = textOf(componentOf(components, 'timezone'), 64)
   const osVersion = osVersionOf(os, ua, platformVersion, textOf(native?.osVersion, 32))
@@ -188,7 +182,7 @@ export function readAttributes(
     memory,
     steady ? canvas.hash : null,
     steady && !brave ? audio : null,
-    fonts === null ? null : fonts.hash,
+    fonts,
     languages.length === 0 ? null : hash53(languages.join()),
     timezone === null ? null : hash53(timezone),
     build === null ? null : hash53(build),
@@ -209,8 +203,8 @@ export function readAttributes(
     memory,
     canvas: steady ? canvas.hash : null,
     audio,
-    fonts: fonts === null ? null : fonts.hash,
-    fontCount: fonts === null ? null : fonts.count,
+    fonts,
+    fontCount: Array.isArray(fontList) ? fontList.length : null,
     languages,
     timezone,
     platformVersion,
@@ -227,21 +221,24 @@ export function readAttributes(
   }
 }
 
+/** As a row can keep it: a text that was cut to length may end in half of a surrogate pair, and an empty one is an absent one. */
+const storable = (text: string | null): string | null => (text === null || text === '' ? null : text.toWellFormed())
+
 /** The device as events show it. */
 export function deviceOf(attributes: Attributes, body: IdentifyBody): Device {
   const { screen, ua } = attributes
   const display = attributes.browserFamily === ua.family ? ua.display : attributes.browserFamily
   return {
     platform: attributes.os,
-    osVersion: attributes.osVersion,
-    browser: display,
-    browserVersion: attributes.browserVersion,
-    gpu: attributes.gpu === null ? null : attributes.gpu.name,
+    osVersion: storable(attributes.osVersion),
+    browser: storable(display) ?? 'other',
+    browserVersion: storable(attributes.browserVersion),
+    gpu: storable(attributes.gpu === null ? null : attributes.gpu.name),
     type: attributes.deviceType,
     screen: screen === null ? null : { w: screen[0], h: screen[1] },
-    model: attributes.model,
-    appVersion: textOf(body.native?.appVersion, 64),
-    language: attributes.languages[0] ?? null,
-    timezone: attributes.timezone,
+    model: storable(attributes.model),
+    appVersion: storable(textOf(body.native?.appVersion, 64)),
+    language: storable(attributes.languages[0] ?? null),
+    timezone: storable(attributes.timezone),
   }
 }

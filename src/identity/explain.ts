@@ -10,7 +10,7 @@ import type { Recognition } from './matcher.ts'
 import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
-export const EXPLAINED_CANDIDATES_MAX = 3
+const EXPLAINED_CANDIDATES_MAX = 3
 /** Recognition notices fewer things than this about any visit. */
 const EVIDENCE_MAX = 8
 const SEPARATOR = '|'
@@ -26,17 +26,22 @@ const nameOf = (codes: Readonly<Record<string, string>>, code: string | undefine
 function compare(visitor: VisitorState, { profile: seen }: Attributes, ip: string): string | null {
   const known = visitor.profile
   if (known === null) return null
-  const [a, b, ratioA, ratioB] = [known.values[SCREEN], seen.values[SCREEN], known.values[RATIO], seen.values[RATIO]]
+  const a = known.values[SCREEN]
+  const b = seen.values[SCREEN]
+  const ratioA = known.values[RATIO]
+  const ratioB = seen.values[RATIO]
   const rescaled = a != null && b != null && ratioA != null && ratioB != null && samePanel(a, ratioA, b, ratioB)
   let text = ''
   for (let i = 0; i < VALUE_NAMES.length; i++) {
-    const [old, now] = [known.values[i], seen.values[i]]
+    const old = known.values[i]
+    const now = seen.values[i]
     if (old == null || now == null) text += CODES.unknown
     else if (old === now) text += CODES.agrees
     else if (rescaled && (i === SCREEN || i === RATIO)) text += CODES.alternates
     else text += isAlternate(visitor, i, now) ? CODES.alternates : CODES.differs
   }
-  const [from, to] = [known.major, seen.major]
+  const from = known.major
+  const to = seen.major
   const version = from === null || to === null ? 'unknown' : to === from ? 'same' : to > from ? 'newer' : 'older'
   return `${text}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkOf(visitor, ip)]}`
 }
@@ -48,9 +53,10 @@ function isAlternate(visitor: VisitorState, position: number, value: number): bo
 
 function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORKS {
   const hash = hash53(ip)
-  if (networks.some((network) => network.ip === hash)) return 'address'
+  for (const network of networks) if (network.ip === hash) return 'address'
   const subnet = hash53(subnetOf(ip))
-  return networks.some((network) => network.subnet === subnet) ? 'network' : 'other'
+  for (const network of networks) if (network.subnet === subnet) return 'network'
+  return 'other'
 }
 
 /**
@@ -64,15 +70,17 @@ export function explain(
   ip: string,
   token: TokenClaims | null,
 ): Explanation {
-  const { visitor, scores } = recognition
+  const { visitor, scores, evidence } = recognition
   const best = visitor ?? known.find(({ id }) => id === scores[0]?.visitorId) ?? null
+  const candidates: { readonly visitorId: string; readonly score: number }[] = []
+  for (let i = 0; i < scores.length && i < EXPLAINED_CANDIDATES_MAX; i++) {
+    const { visitorId, posterior } = scores[i] as (typeof scores)[number]
+    candidates.push({ visitorId, score: posterior })
+  }
   return {
-    candidates: scores.slice(0, EXPLAINED_CANDIDATES_MAX).map(({ visitorId, posterior }) => ({
-      visitorId,
-      score: posterior,
-    })),
+    candidates,
     comparison: best === null ? null : compare(best, attributes, ip),
-    evidence: recognition.evidence.slice(0, EVIDENCE_MAX),
+    evidence: evidence.length > EVIDENCE_MAX ? evidence.slice(0, EVIDENCE_MAX) : evidence,
     presentedGeneration: token?.generation ?? null,
   }
 }

@@ -2,13 +2,23 @@
 // generations turn out to be alive, the later one is on another device.
 
 import type { TokenClaims } from '../domain/identify.ts'
-import type { VisitorState } from './visitor.ts'
+
+/** What a visitor's record knows of its tokens. */
+export interface Generations {
+  generation: number
+  confirmedGeneration: number
+  refutedFrom: number
+  refutedTo: number
+  generationAt: number
+  olderAt: number
+  generationChance: number
+}
 
 /** Tabs that race for the storage are over by then. */
 const RACE_MS = 10 * 60_000
 
 /** Whether a token's generation went to a device that turned out to be another one. */
-export function isRefuted(state: VisitorState, generation: number): boolean {
+export function isRefuted(state: Generations, generation: number): boolean {
   if (state.refutedFrom > 0 && generation >= state.refutedFrom && generation <= state.refutedTo) return true
   // It was given to somebody without a token, an older one came back since, so that storage was never cleared; and now it
   // comes back itself: two storages are alive.
@@ -19,13 +29,13 @@ export function isRefuted(state: VisitorState, generation: number): boolean {
  * Whether a storage is still there long after another one was given the newest generation. Tabs that race are given theirs in
  * the same minutes, whichever of them stays; or one was open before the storage was cleared, and comes once more.
  */
-const outlived = (state: VisitorState, token: TokenClaims, atMs: number): boolean =>
+const outlived = (state: Generations, token: TokenClaims, atMs: number): boolean =>
   token.generation < state.generation &&
   atMs > state.generationAt + RACE_MS &&
   state.generationAt > token.issuedAt + RACE_MS
 
 /** A token came back; changes the given state. */
-export function recordReturn(state: VisitorState, token: TokenClaims, atMs: number): void {
+export function recordReturn(state: Generations, token: TokenClaims, atMs: number): void {
   if (token.generation < state.confirmedGeneration || outlived(state, token, atMs)) {
     // The storage this token comes from was never cleared, so later generations live on other devices.
     state.refutedFrom = token.generation + 1
@@ -37,7 +47,7 @@ export function recordReturn(state: VisitorState, token: TokenClaims, atMs: numb
 
 /** A token of this generation is given out with an answer that is so sure; changes the given state. */
 export function recordIssue(
-  state: VisitorState,
+  state: Generations,
   { generation, confidence }: { readonly generation: number; readonly confidence: number },
   atMs: number,
 ): void {
@@ -52,7 +62,7 @@ export function recordIssue(
  * How likely a token is still with the device it was given to first. One that was given out with a guess proves no more than
  * that guess, until the storage before it could have come back: devices return once in `gapMs` on average.
  */
-export function tokenChance(state: VisitorState, token: TokenClaims, atMs: number, gapMs: number): number {
+export function tokenChance(state: Generations, token: TokenClaims, atMs: number, gapMs: number): number {
   if (token.generation < state.generation) return 1
   const doubt = 1 - state.generationChance
   return 1 - doubt * Math.exp(-Math.max(0, atMs - state.generationAt) / gapMs)

@@ -4,7 +4,7 @@ import { hash32, hash53 } from '../domain/ids.ts'
 import { lineOf, subnetOf } from '../domain/ip.ts'
 import type { Native } from '../domain/native.ts'
 import type { Attributes } from './attributes.ts'
-import { nativeIdOf } from './native.ts'
+import { nativeIdOf } from './native-id.ts'
 import {
   AUDIO,
   CANVAS,
@@ -42,16 +42,17 @@ export function knownValues(profile: Profile): number {
   return known
 }
 
-const DIGITS = '0123456789abcdefghijklmnopqrstuv'
-/** Two digits of base 32 at a time: printing doubles digit by digit would cost more than all hashing. */
-const PAIRS = Array.from({ length: 1_024 }, (_, i) => `${DIGITS[i >> 5]}${DIGITS[i & 31]}`)
+/** Codes of the digits of base 32. */
+const DIGITS = Uint8Array.from('0123456789abcdefghijklmnopqrstuv', (digit) => digit.charCodeAt(0))
 
 const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 const UNKNOWN = -1
 
-/** One letter and twelve digits from a seed and the profile's values at some positions. */
-function keyOf(letter: string, seed: number, values: Profile['values'], positions: readonly number[]): string {
+const [A, B, C, D, E] = [97, 98, 99, 100, 101]
+
+/** One letter, as its code, and twelve digits from a seed and the profile's values at some positions. */
+function keyOf(letter: number, seed: number, values: Profile['values'], positions: readonly number[]): string {
   double[0] = seed
   let a = (words[0] as number) ^ 0x9e3779b9
   let b = (words[1] as number) ^ 0x85ebca6b
@@ -63,8 +64,22 @@ function keyOf(letter: string, seed: number, values: Profile['values'], position
   }
   a = Math.imul(a ^ (a >>> 16), 2246822507) ^ Math.imul(b ^ (b >>> 13), 3266489909)
   b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909)
-  const low = `${PAIRS[a & 1023]}${PAIRS[(a >>> 10) & 1023]}${PAIRS[(a >>> 20) & 1023]}`
-  return `${letter}${low}${PAIRS[b & 1023]}${PAIRS[(b >>> 10) & 1023]}${PAIRS[(b >>> 20) & 1023]}`
+  // At once: a text put together of pieces leaves all of them behind.
+  return String.fromCharCode(
+    letter,
+    DIGITS[(a >>> 5) & 31] as number,
+    DIGITS[a & 31] as number,
+    DIGITS[(a >>> 15) & 31] as number,
+    DIGITS[(a >>> 10) & 31] as number,
+    DIGITS[(a >>> 25) & 31] as number,
+    DIGITS[(a >>> 20) & 31] as number,
+    DIGITS[(b >>> 5) & 31] as number,
+    DIGITS[b & 31] as number,
+    DIGITS[(b >>> 15) & 31] as number,
+    DIGITS[(b >>> 10) & 31] as number,
+    DIGITS[(b >>> 25) & 31] as number,
+    DIGITS[(b >>> 20) & 31] as number,
+  )
 }
 
 const LOOKS = [GPU, MODEL, SCREEN, FONTS, LANGUAGES]
@@ -94,16 +109,16 @@ export function matchKeys({ profile, ua }: Looked, ip: string): MatchKeys {
   const seed = hash53(`${profile.os}|${profile.family}`)
   const hardware = values[GPU] !== null || values[MODEL] !== null
   const blocking: string[] = []
-  if (hardware || values[FONTS] !== null) blocking.push(keyOf('a', seed, values, LOOKS))
+  if (hardware || values[FONTS] !== null) blocking.push(keyOf(A, seed, values, LOOKS))
   if (hardware || values[CORES] !== null) {
-    blocking.push(keyOf('b', hash53(subnetOf(ip), seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
+    blocking.push(keyOf(B, hash53(subnetOf(ip), seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
   }
-  blocking.push(keyOf('c', hash53(lineOf(ip), seed | 0), values, []))
+  blocking.push(keyOf(C, hash53(lineOf(ip), seed | 0), values, []))
   if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
-    blocking.push(keyOf('d', seed, values, gecko ? RENDERED_GECKO : RENDERED))
+    blocking.push(keyOf(D, seed, values, gecko ? RENDERED_GECKO : RENDERED))
   }
   const enough = knownValues(profile) >= VALUES_MIN
-  return { exact: enough ? keyOf('e', seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
+  return { exact: enough ? keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
 }
 
 const NATIVE_LETTERS = { vendor: 'v', installation: 'i' } as const

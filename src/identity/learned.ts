@@ -2,13 +2,13 @@
 // between visits that a token proves to be of one device, how many visitors there are, after how long they return, and how
 // often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
 
+import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import type { NetworkMatch } from './agreement.ts'
 import { VALUE_NAMES } from './profile.ts'
 import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
 export const VALUES = VALUE_NAMES.length
-const DAY_MS = 86_400_000
 /** Ages of the earlier visit: younger than a day, a week, thirty days, older. */
 const AGE_BOUNDS_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const
 const AGES = AGE_BOUNDS_MS.length + 1
@@ -19,7 +19,6 @@ export const BINS = BIN_BOUNDS.length + 1
 /** Above this many observations, old ones count half. */
 const OBSERVATIONS_MAX = 20_000
 const BLIND_KEPT_MIN = 1_000
-export const HOUR_MS = 3_600_000
 /** Absences by which returns are counted: within an hour, a day, a week, thirty days, longer. */
 const SPAN_BOUNDS_HOURS = [1, 24, 7 * 24, 30 * 24] as const
 export const SPANS = SPAN_BOUNDS_HOURS.length + 1

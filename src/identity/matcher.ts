@@ -66,10 +66,10 @@ export interface Recognition {
   readonly scores: readonly { readonly visitorId: string; readonly posterior: number }[]
 }
 
-export const CANDIDATES_MAX = 32
-export const ACCEPT_MIN = 0.8
+const CANDIDATES_MAX = 32
+const ACCEPT_MIN = 0.8
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
-export const POSSIBLE_MIN = 0.5
+const POSSIBLE_MIN = 0.5
 const SCORES_MAX = 8
 /**
  * Share of them taken for visits of the same device that were not recognised, so that each failure does not breed the next;

@@ -22,11 +22,7 @@ export function openParsers(entriesMax = 4_096): Parsers {
  * Remembers answers of a pure function of a text. Two generations of `entriesMax` texts each: when the young one is
  * full the old one is dropped, so what is in use stays and memory is bounded. Longer texts are not remembered.
  */
-export function rememberByText<T>(
-  read: (text: string) => T,
-  entriesMax: number,
-  charsMax: number,
-): (text: string) => T {
+function rememberByText<T>(read: (text: string) => T, entriesMax: number, charsMax: number): (text: string) => T {
   let young = new Map<string, T>()
   let old = new Map<string, T>()
   return (text) => {

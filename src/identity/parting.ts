@@ -4,13 +4,10 @@
 import type { Device, StoredEvent } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp } from '../domain/ip.ts'
-import type { Look, Parting } from '../records/splits.ts'
+import type { Parting } from '../records/splits.ts'
 import type { Attributes } from './attributes.ts'
-import { parseGpu } from './gpu.ts'
-import { matchKeys } from './keys.ts'
 import { addAccount } from './linked-accounts.ts'
-import { GPU, MODEL, PLATFORM_VERSION, type Profile, SCREEN, screenCode, TIMEZONE, VALUE_NAMES } from './profile.ts'
-import { ALTERNATING, newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
+import { newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
 
 /** What is read of an event to part visitors. */
 export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device' | 'ip' | 'linkedId' | 'verdict'> & {
@@ -18,42 +15,21 @@ export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device'
 }
 
 const familyOf = (browser: string): string => browser.replace(/ \d+$/, '')
-const majorOf = (browser: string): number | null => Number(/ (\d+)$/.exec(browser)?.[1] ?? Number.NaN) || null
+/** Of all attributes a visit leaves its looks alone, unless the browser hides: what the devices looked like is not guessed. */
+const NO_LOOKS = { profile: null, incognito: false, privacyNoise: false } as unknown as Attributes
 
-/** What an event shows of its device is less than what was compared: no drawing, no fonts, no cores. */
-export function lookOfEvent({ device, ip }: Pick<PartedEvent, 'device' | 'ip'>): Look {
-  const values: (number | null)[] = VALUE_NAMES.map(() => null)
-  const { gpu, model, screen, timezone, osVersion, platform } = device
-  const built = platform === 'iOS' || platform === 'Android' || platform === 'macOS'
-  values[GPU] = gpu === null ? null : hash53(gpu)
-  values[MODEL] = model === null ? null : hash53(model)
-  values[SCREEN] = screen === null ? null : screenCode(screen.w, screen.h)
-  values[TIMEZONE] = timezone === null ? null : hash53(timezone)
-  values[PLATFORM_VERSION] = built && osVersion !== null ? hash53(osVersion) : null
-  const family = familyOf(device.browser)
-  const gpuClass = gpu === null ? null : parseGpu(gpu).class
-  const profile: Profile = { os: platform, family, major: majorOf(device.browser), gpuClass, values }
-  const engine = family === 'Firefox' ? 'Gecko' : 'other'
-  const { blocking } = matchKeys({ profile, ua: { engine } }, ip.address)
-  // The others join what is not known here: nobody would ask for them.
-  return { profile, keys: blocking.filter((key) => key.startsWith('c')) }
-}
-
-/** A visitor of these visits, oldest first; `look` of the newest is known better than its event shows. */
-export function visitorOfEvents(id: string, events: readonly PartedEvent[], look: Look | null): VisitorState {
+/** A visitor of these visits, oldest first, without looks to be found by. */
+export function visitorOfEvents(id: string, events: readonly PartedEvent[]): VisitorState {
   let state = newVisitor(id, events[0]?.timestamp ?? 0)
   for (const event of events) {
     const { timestamp: atMs, device, ip, linkedId } = event
     const { method, generation } = event.identity
-    // Of all attributes a visit leaves its profile alone, unless the browser hides.
-    const attributes = { ...lookOfEvent(event), incognito: false, privacyNoise: false } as unknown as Attributes
     const token = method === 'token' ? { visitorId: id, generation, issuedAt: atMs } : null
-    // Whose they are was said by people: what the link to the other visitor was told with is of no account.
-    const told = { method, token, generation, confidence: 1, linkedId }
-    state = recordVisit(state, { atMs, ip: ip.address, attributes, device, ...told })
+    // People said whose the visits are: how sure the link to the other visitor was is of no account.
+    const sure = { method, token, generation, confidence: 1, linkedId }
+    state = recordVisit(state, { atMs, ip: ip.address, attributes: NO_LOOKS, device, ...sure })
     recordVerdict(state, event.verdict)
   }
-  if (look !== null) state.profile = look.profile
   return state
 }
 
@@ -115,7 +91,7 @@ export function withoutVisits(state: VisitorState, leaving: Leaving): VisitorSta
   const wasLatest = lastAt >= state.lastSeenAt
   const counted = {
     ...state,
-    // A record looks like its latest visit.
+    // A record looks like its latest visit, and the look goes where that goes.
     profile: wasLatest ? null : state.profile,
     totalVisits: left,
     tokenVisits: Math.max(0, state.tokenVisits - moved.tokenVisits),
@@ -140,11 +116,6 @@ export function withoutVisits(state: VisitorState, leaving: Leaving): VisitorSta
     confirmedGeneration: Math.min(state.confirmedGeneration, generation),
     generationChance: generation < state.generation ? 1 : state.generationChance,
     ...(state.refutedTo > generation ? { refutedFrom: 0, refutedTo: 0, olderAt: 0 } : {}),
-    ...(wasLatest ? { profile: rest.look?.profile ?? null } : {}),
-    alternates: state.alternates.map((list, a) => {
-      const theirs = moved.profile?.values[ALTERNATING[a] as number]
-      return list.filter((value) => value !== theirs)
-    }),
     networks: state.networks.filter(({ ip }) => !gone.networks.includes(ip)),
     ips: state.ips.filter((ip) => !gone.ips.includes(ip)),
     devices: state.devices.filter(({ platform, browser, gpu }) => !isGone.has(deviceKey(platform, browser, gpu))),

@@ -15,7 +15,9 @@ export function presentResult(event: StoredEvent, workspace: ResultWorkspace, ke
     generation: event.identity.generation,
     issuedAt: event.timestamp,
   })
-  if (keyKind === 'secret') return JSON.stringify({ ...presentEvent(event, workspace.plan), storageToken })
+  if (keyKind === 'secret') {
+    return `${JSON.stringify(presentEvent(event, workspace.plan)).slice(0, -1)},"storageToken":"${storageToken}"}`
+  }
   const timestamp = isoTime(event.timestamp)
   const firstSeenAt = isoTime(event.firstSeenAt)
   const lastSeenAt = event.lastSeenAt === event.timestamp ? timestamp : isoTime(event.lastSeenAt)

@@ -1,9 +1,10 @@
 // How often visitors come back without a token, and after how long: of all visitors of a system and browser as learned from
 // traffic, and of one visitor against them. In a private window nobody has a token, so that says nothing about lost storage.
 
+import { HOUR_MS } from '../lib/durations.ts'
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
 import { returningOf, toldNew } from './estimates.ts'
-import { HOUR_MS, hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
+import { hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */

@@ -4,7 +4,7 @@
 import type { IdentifyBody } from '../domain/identify.ts'
 import { isPadAsMac } from './attributes.ts'
 import { GPU_CHARS_MAX } from './gpu.ts'
-import { nativeIdOf } from './native.ts'
+import { nativeIdOf } from './native-id.ts'
 import { type Parsers, plainParsers } from './parsers.ts'
 import { componentOf, objectOf, textOf, wholeOf } from './read.ts'
 

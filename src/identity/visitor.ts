@@ -1,21 +1,19 @@
-// What is kept of a visitor between visits, in memory and as stored bytes. Every part is bounded: a visitor of ten years
-// is a few kilobytes at most, a usual one below 600 bytes.
+// What is kept of a visitor between visits. Every part is bounded: a visitor of ten years is a few kilobytes at most as stored
+// bytes, a usual one below 600.
 
-import { Packr } from 'msgpackr'
 import type { Device, IdentityMethod, Verdict } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
-import { Unreadable } from '../lib/failures.ts'
 import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
-import { CANVAS, MADE_UP, type PackedProfile, type Profile, RATIO, SCREEN, TIMEZONE, unpackProfile } from './profile.ts'
+import { CANVAS, MADE_UP, type Profile, RATIO, SCREEN, TIMEZONE } from './profile.ts'
 
 export const NETWORKS_MAX = 4
 export const DEVICES_MAX = 10
 export const IPS_MAX = 20
-export const ALTERNATES_MAX = 2
+const ALTERNATES_MAX = 2
 /** Full addresses (as hashes) are forgotten this long after their last visit. */
 const NETWORK_KEPT_MS = 30 * 86_400_000
 
@@ -211,113 +209,3 @@ export function recordVerdict(state: VisitorState, verdict: Verdict | null): voi
 
 /** `visitor.linkedAccounts` of rules and reads. */
 export const linkedAccountsOf = (state: VisitorState): number => countAccounts(state.accounts)
-
-const LAYOUT = 1
-/** Chances are kept as whole parts of this. */
-const PARTS = 1_000
-const packr = new Packr({ useRecords: false })
-
-/** The stored form: a positional msgpack array, in memory of its own (the packer's buffer is shared by many results). */
-export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
-  const p = s.profile
-  const packed = packr.pack([
-    LAYOUT,
-    s.id,
-    s.firstSeenAt,
-    s.lastSeenAt - s.firstSeenAt,
-    s.totalVisits,
-    s.tokenVisits,
-    s.generation,
-    s.confirmedGeneration,
-    s.refutedFrom,
-    s.refutedTo,
-    p === null ? null : [p.os, p.family, p.major, p.gpuClass, ...p.values],
-    s.alternates,
-    s.networks.flatMap((n) => [n.ip, n.subnet, n.lastAt - s.firstSeenAt]),
-    s.devices.map((d) => [d.platform, d.browser, d.gpu]),
-    s.ips,
-    [s.verdicts.allow, s.verdicts.challenge, s.verdicts.block],
-    s.lastVerdict,
-    s.accounts.hashes,
-    s.accounts.full,
-    s.generationAt - s.firstSeenAt,
-    s.olderAt === 0 ? null : s.olderAt - s.firstSeenAt,
-    s.privateVisits,
-    Math.round(s.generationChance * PARTS),
-    s.taught,
-  ])
-  return new Uint8Array(packed)
-}
-
-type Packed = [
-  layout: number,
-  id: string,
-  firstSeenAt: number,
-  seenMs: number,
-  totalVisits: number,
-  tokenVisits: number,
-  generation: number,
-  confirmedGeneration: number,
-  refutedFrom: number,
-  refutedTo: number,
-  profile: PackedProfile | null,
-  alternates: number[][],
-  networks: number[],
-  devices: [string, string, string | null][],
-  ips: string[],
-  verdicts: [number, number, number],
-  lastVerdict: Verdict | null,
-  hashes: number[],
-  full: boolean,
-  generationMs?: number,
-  olderMs?: number | null,
-  privateVisits?: number,
-  generationParts?: number,
-  taught?: number,
-]
-
-/** Reads what packVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
-export function unpackVisitor(bytes: Uint8Array): VisitorState {
-  let packed: Packed
-  try {
-    packed = packr.unpack(bytes) as Packed
-  } catch (cause) {
-    throw new Unreadable('a visitor record is corrupt', { cause })
-  }
-  if (!Array.isArray(packed) || packed[0] !== LAYOUT) throw new Unreadable('a visitor record of another layout')
-  const firstSeenAt = packed[2]
-  const [p, flat, olderMs] = [packed[10], packed[12], packed[20] ?? null]
-  const networks: SeenNetwork[] = []
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    networks.push({
-      ip: flat[i] as number,
-      subnet: flat[i + 1] as number,
-      lastAt: firstSeenAt + (flat[i + 2] as number),
-    })
-  }
-  // By position: taking whole lists apart costs half as much again as reading them, for each candidate of every visit.
-  return {
-    id: packed[1],
-    firstSeenAt,
-    lastSeenAt: firstSeenAt + packed[3],
-    totalVisits: packed[4],
-    tokenVisits: packed[5],
-    generation: packed[6],
-    confirmedGeneration: packed[7],
-    refutedFrom: packed[8],
-    refutedTo: packed[9],
-    generationAt: firstSeenAt + (packed[19] ?? 0),
-    olderAt: olderMs === null ? 0 : firstSeenAt + olderMs,
-    generationChance: (packed[22] ?? PARTS) / PARTS,
-    privateVisits: packed[21] ?? 0,
-    taught: packed[23] ?? 0,
-    profile: p === null ? null : unpackProfile(p),
-    alternates: packed[11],
-    networks,
-    devices: packed[13].map((d) => ({ platform: d[0], browser: d[1], gpu: d[2] })),
-    ips: packed[14],
-    verdicts: { allow: packed[15][0], challenge: packed[15][1], block: packed[15][2] },
-    lastVerdict: packed[16],
-    accounts: { hashes: packed[17], full: packed[18] },
-  }
-}

@@ -2,19 +2,20 @@
 // never loses afterwards.
 
 import { ApiError } from '../domain/errors.ts'
-import { EVIDENCE_HEADERS, type IdentifyBody, type IdentifyMeta, NONCE_WINDOW_MS } from '../domain/identify.ts'
+import { EVIDENCE_HEADERS, type IdentifyBody, type IdentifyMeta } from '../domain/identify.ts'
 import { hash32, hash53, homePartition, makeRequestId, type RandomBytes } from '../domain/ids.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { hardwareKey } from '../identity/routing.ts'
 import { verifyToken } from '../identity/token.ts'
 import { type Batcher, createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type Counts, counted } from '../lib/counts.ts'
+import type { FirstClaims } from '../lib/first-claims.ts'
 import { must } from '../lib/must.ts'
-import { createRecentMap } from '../lib/recent-map.ts'
 import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
-import { encodeIdentification } from '../records/identification.ts'
-import type { Decided, Settled, Waiting } from './waiting.ts'
+import { type Decoded, encodeIdentification } from '../records/identification.ts'
+import { type Decided, PENDING, type Settled, type Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
   readonly log: Pick<Log, 'append' | 'pipelined'>
@@ -25,8 +26,11 @@ export interface AcceptNeeds {
   readonly partitions: number
   /** This ingress process, to which engines reply. */
   readonly ingressId: string
-  /** Accepted and undecided identifications beyond which new ones are refused. */
+  /** Accepted and undecided identifications of all threads beyond which new ones are refused. */
   readonly pendingMax: number
+  readonly pendingCounts: Counts
+  /** The partition of the first with a nonce: a repeat must meet it there even when its body would lead elsewhere. */
+  readonly nonceRoutes: FirstClaims
   /** Why nothing can be accepted now (disk, log), or null. */
   readonly refusal: () => string | null
   /** As `BatchLimits` has it. */
@@ -45,10 +49,14 @@ export interface Incoming {
   readonly header: (name: string) => string
 }
 
+/** A record, and what it was made of: whoever decides it in this thread need not take it apart. */
+interface Accepted extends Decoded {
+  readonly record: Uint8Array
+}
+
 const RETRY_AFTER_SECONDS = 1
 /** Where one append must be answered before the next, what comes meanwhile shares it. */
 const IN_FLIGHT_MAX = { pipelined: 64, oneByOne: 1 }
-const NONCES_MAX = 500_000
 
 const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, string> =>
   new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
@@ -66,11 +74,12 @@ export function createAccept(needs: AcceptNeeds): Accept {
   const limits = { itemsMax: 256, bytesMax: APPEND_BYTES_MAX, inFlightMax, ...(atEndOfTurn ? { atEndOfTurn } : {}) }
   // The decisions follow at once, and share the flush.
   const patient = log.pipelined
-  const appends: Batcher<Uint8Array>[] = Array.from({ length: partitions }, (_, partition) =>
-    createBatcher((records) => log.append('identifications', partition, records, { patient }), limits),
+  const appends: Batcher<Accepted>[] = Array.from({ length: partitions }, (_, partition) =>
+    createBatcher((all) => {
+      const records = all.map(({ record }) => record)
+      return log.append('identifications', partition, records, { patient, attached: all })
+    }, limits),
   )
-  // A repeat of a nonce must meet its first in the same partition even when its body would lead elsewhere.
-  const nonceRoutes = createRecentMap<number>(NONCE_WINDOW_MS, NONCES_MAX, clock.monotonic)
 
   function unavailable(reason: string): ApiError {
     return new ApiError('unavailable', { message: reason, retryAfter: RETRY_AFTER_SECONDS })
@@ -112,9 +121,9 @@ export function createAccept(needs: AcceptNeeds): Accept {
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
-  async function store(partition: number, requestId: string, record: Uint8Array): Promise<void> {
+  async function store(requestId: string, appended: Promise<void>): Promise<void> {
     try {
-      await must(appends[partition], 'a partition').add(record, record.length)
+      await appended
       waiting.stored(requestId)
     } catch {
       const failure = unavailable('The identification could not be stored.')
@@ -144,23 +153,26 @@ export function createAccept(needs: AcceptNeeds): Accept {
     }
     const reason = needs.refusal()
     if (reason !== null) throw unavailable(reason)
-    if (waiting.size() >= needs.pendingMax) throw unavailable('Too many identifications wait for a decision.')
+    if (counted(needs.pendingCounts, PENDING) >= needs.pendingMax)
+      throw unavailable('Too many identifications wait for a decision.')
 
     const meta = metaOf(incoming)
+    const { requestId } = meta
     const nonceHash = nonce === null ? 0 : hash53(nonce)
-    const routed = nonce === null ? undefined : nonceRoutes.get(nonceHash)
-    const partition = routed ?? partitionOf(meta, body)
-    if (nonce !== null && routed === undefined) nonceRoutes.set(nonceHash, partition)
+    const home = partitionOf(meta, body)
+    const routed = nonce === null ? null : needs.nonceRoutes.claim(nonceHash, home)
+    const partition = routed ?? home
     // Away from its visitor's home a token must not count: should the first with this nonce not be there after all, the
     // visitor would get a second writer.
     const strayed = meta.token !== null && homePartition(meta.token.visitorId, partitions) !== partition
-    const record = encodeIdentification(strayed ? { ...meta, token: null } : meta, bytes)
-    const isRepeat = routed !== undefined
+    const stored = strayed ? { ...meta, token: null } : meta
+    const accepted = { record: encodeIdentification(stored, bytes), meta: stored, body, bytes }
+    const isRepeat = routed !== null
     const first = { body: bytes, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
     // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
     // to be compared with it: it waits for the event of the first.
-    if (isRepeat) waiting.open(meta.requestId, null, first, decided, null)
-    else waiting.open(meta.requestId, nonce, first, decided, () => expired(meta.requestId))
-    return store(partition, meta.requestId, record)
+    if (isRepeat) waiting.open(requestId, null, first, decided, null)
+    else waiting.open(requestId, nonce, first, decided, () => expired(requestId))
+    return store(requestId, must(appends[partition], 'a partition').add(accepted, accepted.record.length))
   }
 }

@@ -6,13 +6,12 @@ import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { type PollPace, pollUntil, whenAvailable } from '../lib/poll.ts'
 import type { Log } from '../log/log.ts'
 import { type Annotation, isAnnotated } from '../records/annotations.ts'
 import { encodeAnnotation } from '../records/identification.ts'
 
-const WAIT_MS_MAX = 8_000
-const POLL_MS_MIN = 5
-const POLL_MS_MAX = 200
+const PACE: PollPace = { forMs: 8_000, everyMs: 5, everyMsMax: 200, pauseFirst: true }
 const RETRY_AFTER_SECONDS = 2
 
 export interface AnnotateNeeds {
@@ -36,16 +35,12 @@ export function openAnnotate({ log, kv, clock, random }: AnnotateNeeds): Annotat
     } catch (error) {
       throw error instanceof Unavailable ? unavailable() : error
     }
-    const deadline = clock.monotonic() + WAIT_MS_MAX
-    for (let pauseMs = POLL_MS_MIN; clock.monotonic() < deadline; pauseMs = Math.min(POLL_MS_MAX, pauseMs * 2)) {
-      await clock.sleep(pauseMs)
-      try {
-        if (await isAnnotated(kv, partition, annotation.annotationId)) return
-      } catch (error) {
-        if (!(error instanceof Unavailable)) throw error
-      }
-    }
-    throw unavailable()
+    const done = await pollUntil(
+      clock,
+      PACE,
+      whenAvailable(async () => (await isAnnotated(kv, partition, annotation.annotationId)) || null),
+    )
+    if (done === null) throw unavailable()
   }
 }
 

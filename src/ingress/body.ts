@@ -7,12 +7,12 @@ import { canonicalIp } from '../domain/ip.ts'
 import { parseJson } from '../http/json-body.ts'
 import { nestsDeeper } from '../http/json-depth.ts'
 import { parseDatetime } from '../lib/datetime.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { validator } from '../lib/validate.ts'
 import type { Caller } from '../records/auth.ts'
 
 const validate: (data: unknown) => asserts data is IdentifyBody = validator<IdentifyBody>(IdentifySchema, 'at once')
 const SECRET_ONLY = ['ip', 'userAgent', 'headers'] as const
-const DAY_MS = 86_400_000
 
 /** What this caller may not say at all, whatever else is wrong with the body. */
 function permitBody(data: unknown, caller: Caller): void {

@@ -2,7 +2,7 @@
 
 import { statfs } from 'node:fs/promises'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 
 export interface CapacityNeeds {
@@ -73,7 +73,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
   const stopped = new AbortController()
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await clock.sleep(EVERY_MS, stopped.signal)
+      await nextBeat(clock, EVERY_MS, stopped.signal)
       await look()
     }
   }

@@ -7,14 +7,13 @@ import { homePartition, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { type PollPace, pollUntil, whenAvailable } from '../lib/poll.ts'
 import type { Log } from '../log/log.ts'
 import { groupOf } from '../records/aliases.ts'
 import { readTombstone } from '../records/erasures.ts'
 import { encodeErasure } from '../records/identification.ts'
 
-const WAIT_MS_MAX = 8_000
-const POLL_MS_MIN = 10
-const POLL_MS_MAX = 200
+const PACE: PollPace = { forMs: 8_000, everyMs: 10, everyMsMax: 200, pauseFirst: true }
 const RETRY_AFTER_SECONDS = 2
 
 export interface EraseNeeds {
@@ -46,17 +45,13 @@ export function openErase({ log, kv, clock, random, partitions }: EraseNeeds): E
     const home = homePartition(visitorId, partitions)
     const order = { erasureId: makeObjectId('era', random), workspace, env, visitorId, at: clock.now() }
     await log.append('identifications', home, [encodeErasure(order)])
-    const deadline = clock.monotonic() + WAIT_MS_MAX
-    for (let pauseMs = POLL_MS_MIN; clock.monotonic() < deadline; pauseMs = Math.min(POLL_MS_MAX, pauseMs * 2)) {
-      await clock.sleep(pauseMs)
-      try {
-        // Stored with the checkpoint that leaves the visitor out. Another erasure that was faster is as good.
-        const tombstone = await readTombstone(kv, home, workspace, env, visitorId)
-        if (tombstone !== null) return { visitorId, erasureId: tombstone.erasureId }
-      } catch (error) {
-        if (!(error instanceof Unavailable)) throw error
-      }
-    }
+    // Stored with the checkpoint that leaves the visitor out. Another erasure that was faster is as good.
+    const tombstone = await pollUntil(
+      clock,
+      PACE,
+      whenAvailable(() => readTombstone(kv, home, workspace, env, visitorId)),
+    )
+    if (tombstone !== null) return { visitorId, erasureId: tombstone.erasureId }
     throw unavailable()
   }
 

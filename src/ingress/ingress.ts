@@ -46,7 +46,10 @@ const OVERDUE_MAX = 100
 
 export function startIngress(needs: IngressNeeds): Ingress {
   const { bus, clock } = needs
-  const waiting = createWaiting(needs.decisionWaitMs, clock.monotonic)
+  const waiting = createWaiting(needs.decisionWaitMs, clock.monotonic, needs.pendingCounts, () => {
+    sweep()
+    askAgain()
+  })
   const takeIngress = openIngressRates(needs.limits, {
     perIp: needs.config['ingress.perIpPerSecondMax'],
     perWorkspace: needs.config['ingress.perWorkspacePerSecondMax'],
@@ -61,13 +64,23 @@ export function startIngress(needs: IngressNeeds): Ingress {
     for (const { requestId, original, conflict } of replays) waiting.settle(requestId, { original, conflict })
   })
   const stopped = new AbortController()
-  async function sweepUntilStopped(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await clock.sleep(SWEEP_MS, stopped.signal)
-      waiting.sweep()
+
+  /** Starts `work`, which is done again and again as long as anybody waits. */
+  function whileAnyWaits(everyMs: number, work: () => unknown): () => void {
+    let isGoingOn = false
+    async function goOn(): Promise<void> {
+      isGoingOn = true
+      while (waiting.size() > 0 && !stopped.signal.aborted) {
+        await clock.sleep(everyMs, stopped.signal)
+        await work()
+      }
+      isGoingOn = false
+    }
+    return () => {
+      if (!isGoingOn) void goOn()
     }
   }
-  void sweepUntilStopped()
+  const sweep = whileAnyWaits(SWEEP_MS, waiting.sweep)
 
   async function settleOverdue({ requestId, scope, keyKind }: Overdue): Promise<void> {
     const [id = '', env] = scope.split('/')
@@ -78,14 +91,10 @@ export function startIngress(needs: IngressNeeds): Ingress {
     else waiting.settle(requestId, { body: presentResult(fate, workspace, keyKind) })
   }
 
-  async function askUntilStopped(): Promise<void> {
-    while (!stopped.signal.aborted) {
-      await clock.sleep(OVERDUE_MS / 2, stopped.signal)
-      // What cannot be asked now is asked again.
-      await Promise.allSettled(waiting.overdue(OVERDUE_MS, OVERDUE_MAX).map(settleOverdue))
-    }
-  }
-  void askUntilStopped()
+  // What cannot be asked now is asked again.
+  const askAgain = whileAnyWaits(OVERDUE_MS / 2, () =>
+    Promise.allSettled(waiting.overdue(OVERDUE_MS, OVERDUE_MAX).map(settleOverdue)),
+  )
 
   return {
     isPending: waiting.isPending,

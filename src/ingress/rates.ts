@@ -1,10 +1,10 @@
 // How many identifications a client address and a workspace may ask for within a second; off unless configured.
 
 import { ApiError } from '../domain/errors.ts'
+import { SECOND_MS } from '../lib/durations.ts'
 import type { Limits, Rule } from '../limits/limits.ts'
 import type { Caller } from '../records/auth.ts'
 
-const SECOND_MS = 1_000
 const RETRY_AFTER_SECONDS = 1
 
 export interface IngressRates {

@@ -3,6 +3,7 @@
 
 import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import { type Counts, count } from '../lib/counts.ts'
 import type { Original } from '../records/sighting.ts'
 
 export interface Waiting {
@@ -72,9 +73,17 @@ interface Pending {
   waiters: Waiter[]
 }
 
+/** The one cell of these counts. */
+export const PENDING = 0
 const ORIGINALS_MAX = 10_000
 
-export function createWaiting(waitMs: number, monotonic: () => number): Waiting {
+/** `counts`: where all threads count what is pending. `onFirst` is called when a request is pending here and none was before. */
+export function createWaiting(
+  waitMs: number,
+  monotonic: () => number,
+  counts: Counts,
+  onFirst: () => void = () => undefined,
+): Waiting {
   const pending = new Map<string, Pending>()
   const nonces = new Map<string, string>()
   const originals = new Map<string, string>()
@@ -92,6 +101,7 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
     const entry = pending.get(requestId)
     if (entry === undefined) return undefined
     pending.delete(requestId)
+    count(counts, PENDING, -1)
     if (entry.nonce !== null) nonces.delete(entry.nonce)
     return entry
   }
@@ -107,7 +117,9 @@ export function createWaiting(waitMs: number, monotonic: () => number): Waiting 
     open(requestId, nonce, first, decided, expired) {
       const waiters = [waiter(requestId, decided, expired, false)]
       pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
+      count(counts, PENDING, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
+      if (pending.size === 1) onFirst()
     },
     stored(requestId) {
       const entry = pending.get(requestId)

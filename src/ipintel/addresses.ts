@@ -41,7 +41,7 @@ export interface Addresses {
   lookup(ip: string): AddressFacts
 }
 
-export const RELAY = 'iCloud Private Relay'
+const RELAY = 'iCloud Private Relay'
 const DECODED_MAX = 8_192
 const NONE: readonly string[] = []
 

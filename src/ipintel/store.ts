@@ -86,7 +86,7 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
 }
 
 /** A file as an input of a table, its content to be read; null when it is gone. Throws BadSource when it is too large. */
-export async function describeFile(place: Place, bytesMax: number): Promise<TableInput | null> {
+async function describeFile(place: Place, bytesMax: number): Promise<TableInput | null> {
   try {
     const { size, mtimeMs } = await stat(place.location)
     if (size > bytesMax) throw new BadSource(`${place.location}: ${size} bytes are more than ip.downloadBytesMax`)

@@ -51,8 +51,12 @@ async function evaluate(needs: AlertJobNeeds, workspace: string, env: Env, alert
   const { value, events } = await measure(workspace, env, alert, now)
   if (events < alert.minEvents || !passes(value, alert)) return
   const incident = {
-    ...{ id: makeObjectId('inc', random), alertId: alert.id, value },
-    ...{ windowStart: now - alert.windowSeconds * 1_000, windowEnd: now, triggeredAt: now },
+    id: makeObjectId('inc', random),
+    alertId: alert.id,
+    value,
+    windowStart: now - alert.windowSeconds * 1_000,
+    windowEnd: now,
+    triggeredAt: now,
   }
   await fire(kv, workspace, env, { alert, incident }, before)
 }

@@ -7,9 +7,10 @@ import { homePartition } from '../domain/ids.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { isExpired } from '../engine/orders.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
-import { unpackVisitor } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import type { Log } from '../log/log.ts'
 import { groupOf } from '../records/aliases.ts'
 import { listLabelling } from '../records/annotations.ts'
@@ -30,7 +31,6 @@ export interface ExpireNeeds {
   readonly visitorsDays: (workspace: Workspace | undefined) => number
 }
 
-const DAY_MS = 86_400_000
 /** At most so many visitors are looked at before each pause. */
 const VISITORS_AT_ONCE = 500
 const PAUSE_MS = 250

@@ -6,7 +6,7 @@ import { ENVS, type Env } from '../domain/event.ts'
 import { type RandomBytes, ulid } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX } from '../domain/list.ts'
 import type { Key, Kv, Scope } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { encodeCommand } from '../records/commands.ts'
@@ -68,8 +68,12 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
     tenants.set(scope, made)
     return made
   }
+  let wake = new AbortController()
+  const rouse = () => wake.abort()
+  signal.addEventListener('abort', rouse)
   const unsubscribe = onHint(bus, 'lists.changed', ({ workspace, env }) => {
     tenantOf(workspace, env).lookedAt = Number.NEGATIVE_INFINITY
+    rouse()
   })
 
   async function round(): Promise<void> {
@@ -90,14 +94,29 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
     await clear(needs, tenant)
   }
 
+  /** Until an entry is due, somebody says that lists changed, or it is time to look anyway. */
+  async function rest(): Promise<void> {
+    const nextDue = [...tenants.values()].reduce(
+      (soonest, one) => Math.min(soonest, one.nextDue),
+      Number.POSITIVE_INFINITY,
+    )
+    const dueMs = Math.max(ROUND_MS, nextDue - clock.now())
+    if (dueMs >= LOOK_MS) await nextBeat(clock, LOOK_MS, wake.signal)
+    else await clock.sleep(dueMs, wake.signal)
+    // More of the same are about to follow.
+    if (wake.signal.aborted) await clock.sleep(ROUND_MS, signal)
+  }
+
   while (!signal.aborted) {
+    wake = new AbortController()
     try {
       await round()
     } catch (error) {
       if (!(error instanceof Unavailable)) onError(error)
     }
-    await clock.sleep(ROUND_MS, signal)
+    await rest()
   }
+  signal.removeEventListener('abort', rouse)
   unsubscribe()
 }
 

@@ -5,6 +5,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { notePurge, type Purge, readPurge } from '../records/erasure-progress.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
@@ -26,7 +27,6 @@ export interface PurgeNeeds extends RewriteNeeds {
 const LOOK_MS_MAX = 60_000
 /** A deployment that has just started has other things to do. */
 const FIRST_MS = 600_000
-const DAY_MS = 86_400_000
 /** ClickHouse may have been away for so long when an erasure was to be executed. */
 const LATE_MS = 2 * DAY_MS
 const ROUNDS_MAX = 5

@@ -45,7 +45,9 @@ export function startJobs(needs: JobsRoleNeeds): void {
   }
   const listing = { ...needs, onError: onError('expiring entries of lists failed') }
   const alerting = {
-    ...{ ...needs, measure: openAlertMetrics(needs), everyMs: needs.alertsEveryMs },
+    ...needs,
+    measure: openAlertMetrics(needs),
+    everyMs: needs.alertsEveryMs,
     onError: onError('evaluating an alert failed'),
   }
   const purging = { ...needs, ...needs.purge, onError: onError('removing what was deleted failed') }

@@ -1,7 +1,7 @@
--- Decides commits of one scope, one after the other. Redis takes nothing back when a script fails, so nothing of a commit
+-- Decides commits, one after the other, or of several scopes on one server all or none. Redis takes nothing back when a script fails, so nothing of a commit
 -- is written before all of it was looked at; memory and disk are checked by the server at the first write of a script.
 --
--- KEYS and ARGV hold, for each commit in turn:
+-- ARGV begins with 1 if all of them are one decision, 0 otherwise. Then KEYS and ARGV hold, for each commit in turn:
 --   ARGV version in 8 bytes, 1 if guarded, number of checks, number of groups
 --   if guarded   KEYS position                  ARGV expected position ('' for none), next position
 --   each check   KEYS record                    ARGV expected version in 8 bytes ('' for no record)
@@ -12,7 +12,8 @@
 --     ARGV values of lasting puts; value and milliseconds of each passing put; addends ('!' where no counter can be)
 --
 -- No record is both put and dropped, nor put twice. The answer has one number per commit: 1 done, 0 refused,
--- -1 added to what is no counter, -2 a counter would leave the safe integers; commits after a negative one are not decided.
+-- -1 added to what is no counter, -2 a counter would leave the safe integers; commits after a negative one are not decided. Of
+-- one decision there is one number.
 
 -- Lua passes some 8,000 values to a function at most.
 local CHUNK = 4000
@@ -201,6 +202,23 @@ local function write(commit, sums)
     if group.index then list(group, expiries) end
   end
 end
+
+local function decideTogether()
+  local commits, sums = {}, {}
+  while a < #ARGV do commits[#commits + 1] = parse() end
+  for _, commit in ipairs(commits) do
+    if not holds(commit) then return 0 end
+  end
+  for i, commit in ipairs(commits) do
+    local refusal
+    sums[i], refusal = addUp(commit)
+    if refusal then return refusal end
+  end
+  for i, commit in ipairs(commits) do write(commit, sums[i]) end
+  return 1
+end
+
+if number() == 1 then return { decideTogether() } end
 
 local answers = {}
 while a < #ARGV do

@@ -1,6 +1,6 @@
 // The kv on one LMDB environment. Commits are decided one after the other when their group is written: against the
 // last transaction, plus what the earlier commits of the same group change.
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { type Durability, openLmdb } from '../lib/lmdb.ts'
 import { must } from '../lib/must.ts'
 import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
@@ -38,7 +38,7 @@ export interface LmdbKvConfig {
 
 const WALK_PAGE_KEYS = 500
 const SWEEP_RECORDS_MAX = 500
-const SWEEP_EVERY_MS = 1_000
+const SWEEP_EVERY_MS = 10_000
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const VERSION_KEY = Buffer.from([0x01])
 
@@ -213,7 +213,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       } catch (error) {
         config.onError?.(error)
       }
-      await clock.sleep(config.sweepEveryMs ?? SWEEP_EVERY_MS, closing.signal)
+      await nextBeat(clock, config.sweepEveryMs ?? SWEEP_EVERY_MS, closing.signal)
     }
   }
   const sweeping = sweep()

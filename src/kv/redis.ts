@@ -1,4 +1,5 @@
 // The kv on Redis or Redis Cluster: a string per record, a sorted set of ids per collection, and one script that decides commits.
+import { Redis } from 'ioredis'
 import type { RandomBytes } from '../domain/ids.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
@@ -12,8 +13,8 @@ import {
   refuseUnsafe,
   usedMemory,
 } from '../lib/redis.ts'
-import { checkGet, checkRange, checkSorted } from './checks.ts'
-import type { Entry, Key, Kv, Range, Scope } from './kv.ts'
+import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
+import type { Commit, Entry, Key, Kv, Range, Scope } from './kv.ts'
 import { decodeRecord, type PreparedCommit, prepareClearing, prepareCommit } from './redis-commit.ts'
 import { patternOf, redisKeys, type ScopeKeys } from './redis-keys.ts'
 
@@ -40,6 +41,9 @@ const BATCH_BYTES_MAX = 4 * 1024 * 1024
 const PAGE_KEYS = 1_000
 /** Keys the server looks at per page of a walk through everything it has. */
 const WALK_COUNT = 2_000
+/** The script's first argument. */
+const EACH = 0
+const TOGETHER = 1
 
 const COMMIT = readScript(new URL('./commit.lua', import.meta.url))
 const WALK = readScript(new URL('./walk.lua', import.meta.url))
@@ -116,9 +120,8 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
       else low = last
     }
     if (expired > 0) {
-      const { keys, args } = prepareClearing(scope, names.collection(collection), random)
       // A courtesy to later scans, which would do it again.
-      await call(() => COMMIT.run(client, keys, args)).catch(() => undefined)
+      await runCommits([prepareClearing(scope, names.collection(collection), random)], EACH).catch(() => undefined)
     }
     return entries
   }
@@ -142,18 +145,25 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     } while (cursor !== '0')
   }
 
+  /** The answers of the script. Throws what the caller did wrong. */
+  const runCommits = async (commits: readonly PreparedCommit[], how: number): Promise<number[]> => {
+    const keys = commits.flatMap((commit) => commit.keys)
+    const args = [how, ...commits.flatMap((commit) => commit.args)]
+    return call<number[]>(() => COMMIT.run(client, keys, args))
+  }
+
+  const isDone = (answer: number): boolean => {
+    if (answer === -1) throw new TypeError('only a counter can be added to')
+    if (answer === -2) throw new RangeError('a counter would leave the safe integers')
+    return answer === 1
+  }
+
   /** The answers to commits of one scope, in order; ends with the failure that kept the rest from being decided. */
   const decide = async (commits: readonly PreparedCommit[]): Promise<{ answers: boolean[]; failure: unknown }> => {
     const answers: boolean[] = []
     try {
       for (const batch of batches(commits)) {
-        const keys = batch.flatMap((commit) => commit.keys)
-        const args = batch.flatMap((commit) => commit.args)
-        for (const answer of await call<number[]>(() => COMMIT.run(client, keys, args))) {
-          if (answer === -1) throw new TypeError('only a counter can be added to')
-          if (answer === -2) throw new RangeError('a counter would leave the safe integers')
-          answers.push(answer === 1)
-        }
+        for (const answer of await runCommits(batch, EACH)) answers.push(isDone(answer))
       }
     } catch (failure) {
       return { answers, failure }
@@ -180,6 +190,32 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
       for (const [at, place] of own.entries()) answers[place] = must(outcomes[scope]?.answers[at])
     }
     return answers
+  }
+
+  async function submit<T>(
+    commits: readonly Commit[],
+    decideAll: (prepared: readonly PreparedCommit[]) => Promise<T>,
+  ): Promise<T> {
+    refuseClosed()
+    const prepared = commits.map((commit) => prepareCommit(commit, keysOf, unsorted, random))
+    const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
+    if (queuedBytes + bytes > queuedBytesMax) throw new Full('too many bytes wait for Redis')
+    queuedBytes += bytes
+    const done = decideAll(prepared)
+    // Its later batches are part of what was taken, so closing waits for the whole.
+    inFlight.add(done)
+    try {
+      return await done
+    } finally {
+      inFlight.delete(done)
+      queuedBytes -= bytes
+    }
+  }
+
+  async function commitTogether(commits: readonly Commit[]): Promise<boolean> {
+    checkScopes(commits)
+    if (commits.length === 0) return true
+    return submit(commits, async (prepared) => isDone((await runCommits(prepared, TOGETHER))[0] ?? 0))
   }
 
   return {
@@ -215,22 +251,10 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
       return stored === null ? null : Number(stored)
     },
 
-    async commit(commits) {
-      refuseClosed()
-      const prepared = commits.map((commit) => prepareCommit(commit, keysOf, unsorted, random))
-      const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
-      if (queuedBytes + bytes > queuedBytesMax) throw new Full('too many bytes wait for Redis')
-      queuedBytes += bytes
-      const done = commitAll(prepared)
-      // Its later batches are part of what was taken, so closing waits for the whole.
-      inFlight.add(done)
-      try {
-        return await done
-      } finally {
-        inFlight.delete(done)
-        queuedBytes -= bytes
-      }
-    },
+    commit: (commits) => submit(commits, commitAll),
+
+    // The scopes of a Redis Cluster lie on different servers.
+    ...(client instanceof Redis ? { commitTogether } : {}),
 
     async facts() {
       refuseClosed()

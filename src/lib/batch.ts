@@ -9,7 +9,7 @@ export interface Batcher<T> {
 }
 
 interface Batch<T> {
-  readonly items: T[]
+  items: readonly T[]
   bytes: number
   readonly done: Promise<void>
   readonly settle: (error: unknown, failed: boolean) => void
@@ -21,6 +21,13 @@ function createBatch<T>(): Batch<T> {
     settle = (error, failed) => (failed ? reject(error) : resolve())
   })
   return { items: [], bytes: 0, done, settle }
+}
+
+/** What is being written is the writer's: it may be large, and nobody else needs it. */
+function taken<T>(batch: Batch<T>): readonly T[] {
+  const { items } = batch
+  batch.items = []
+  return items
 }
 
 export interface BatchLimits {
@@ -41,14 +48,15 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
     const batch = waiting.shift()
     if (batch === undefined) return
     writing++
+    const { length } = batch.items
     try {
-      await write(batch.items)
+      await write(taken(batch))
       batch.settle(null, false)
     } catch (error) {
       batch.settle(error, true)
     }
     writing--
-    size -= batch.items.length
+    size -= length
     void writeNext()
   }
 
@@ -66,7 +74,7 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
             if (writing < limits.inFlightMax) void writeNext()
           })
       }
-      batch.items.push(item)
+      ;(batch.items as T[]).push(item)
       batch.bytes += bytes
       size++
       return batch.done

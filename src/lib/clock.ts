@@ -9,6 +9,16 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** Some `everyMs` from now, with all others that beat so in this thread: an idle process is woken once for all its polls. */
+export function nextBeat(
+  clock: Pick<Clock, 'monotonic' | 'sleep'>,
+  everyMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  const leftMs = everyMs - (clock.monotonic() % everyMs)
+  return clock.sleep(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs, signal)
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

@@ -15,7 +15,10 @@ export class Full extends Unavailable {
   readonly full = true
 }
 
+/** What its sentence alone tells a person how to act upon: no stack is shown. */
+export class Told extends Error {}
+
 /** The data on disk is not what this build can read (corrupt, or written by a newer one). */
-export class Unreadable extends Error {
+export class Unreadable extends Told {
   override readonly name = 'Unreadable'
 }

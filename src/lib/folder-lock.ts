@@ -4,10 +4,10 @@ import { closeSync, constants, openSync, readdirSync, rmSync } from 'node:fs'
 import { createConnection, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from './clock.ts'
-import { Unavailable } from './failures.ts'
+import { Told, Unavailable } from './failures.ts'
 
 /** Another live process has the folder. */
-export class FolderInUse extends Error {
+export class FolderInUse extends Told {
   override readonly name = 'FolderInUse'
   /** As the other process sees itself; in a container it may mean nothing here. */
   readonly pid: number

@@ -1,10 +1,15 @@
 // One LMDB database as the library gives it: how it is opened, how much of it is used, and whether it still works.
 import { open, type RootDatabase } from 'lmdb'
 import { Unavailable, Unreadable } from './failures.ts'
-import type { LmdbConfig } from './lmdb.ts'
+
+export interface DatabaseConfig {
+  readonly durability: 'fsync' | 'relaxed'
+  /** Of a file that is made; an existing one keeps its own. Large pages suit large values: fewer to find, free and write. */
+  readonly pageBytes: number
+}
 
 /** Throws Unreadable when what is there is none of ours and Unavailable when it cannot be opened. */
-export function openDatabase(config: LmdbConfig, path: string): RootDatabase<Buffer, Buffer> {
+export function openDatabase(config: DatabaseConfig, path: string): RootDatabase<Buffer, Buffer> {
   try {
     return open<Buffer, Buffer>({
       path,

@@ -2,22 +2,20 @@
 // flight at a time, so that a failed one takes nothing with it but itself and what waited behind it.
 import { join } from 'node:path'
 import type { RootDatabase } from 'lmdb'
+import { openArena } from './arena.ts'
 import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
-import { openDatabase, probe, usedBytes } from './lmdb-database.ts'
+import { type DatabaseConfig, openDatabase, probe, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
 import { hasRoomForCopy, lacksRoom, leavesReserve } from './lmdb-room.ts'
 
 /** `fsync`: a resolved write survives a power cut. `relaxed`: it survives the process only, and a power cut may cost the whole file. */
-export type Durability = 'fsync' | 'relaxed'
+export type Durability = DatabaseConfig['durability']
 
-export interface LmdbConfig {
+export interface LmdbConfig extends DatabaseConfig {
   /** The folder of the environment; made when missing. */
   readonly path: string
-  readonly durability: Durability
-  /** Of a file that is made; an existing one keeps its own. Large pages suit large values: fewer to find, free and write. */
-  readonly pageBytes: number
   /** The most that live pages may occupy. Deleted data counts no more, though the file itself never shrinks. */
   readonly bytesMax: number
   /** The most that may wait for the disk; further writes fail with Full. */
@@ -45,8 +43,8 @@ export interface LmdbWrite {
 export interface LmdbEnv {
   /** To read from, at once: a compaction puts another in its place. */
   readonly db: RootDatabase<Buffer, Buffer>
-  /** Within `apply` only. */
-  put(key: Buffer, value: Buffer): void
+  /** Within `apply` only. Copies the value. */
+  put(key: Buffer, value: Uint8Array): void
   /** Within `apply` only. */
   remove(key: Buffer): void
   /** Counts transactions; `apply` compares it to learn that a new group began. */
@@ -73,6 +71,7 @@ interface Waiting {
 }
 
 const GROUP_BYTES_MAX = 16 * 1024 * 1024
+const ARENA_BYTES_MAX = 2 * GROUP_BYTES_MAX
 const PATIENCE_MS = 10
 /** A value that fills more of a page than this gets pages of its own. */
 const IN_LEAF_SHARE_MAX = 0.46
@@ -110,6 +109,8 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   let writing: string[] = []
   let noted: Set<string> | null = null
 
+  const arena = openArena(ARENA_BYTES_MAX)
+
   const schedule = () => {
     if (scheduled || committing || held || waiting.length === 0) return
     if (!urgent) {
@@ -133,6 +134,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     urgent = waiting.some(({ write }) => write.patient !== true)
     const written: Waiting[] = []
     committing = true
+    arena.reset()
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
     if (!leavesReserve(config.path, bytes)) {
       refuse(group, new Full('the disk is almost full'))
@@ -258,7 +260,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     },
     put(key, value) {
       if (noted !== null) writing.push(key.toString('latin1'))
-      void db.put(key, value)
+      void db.put(key, arena.copyOf(value))
     },
     remove(key) {
       if (noted !== null) writing.push(key.toString('latin1'))

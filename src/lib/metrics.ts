@@ -1,6 +1,6 @@
 // What Prometheus reads: one registry per process, every metric declared here with its unit in its name.
 
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { openRequestMetrics } from './request-metrics.ts'
 
 export interface BuildInfo {
@@ -11,16 +11,22 @@ export interface BuildInfo {
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-export function openMetrics(build: BuildInfo) {
+/** The samples of one thread, as plain data. */
+export type Samples = readonly object[]
+
+/** `build`: null in threads that leave what is said of the process to another one. */
+export function openMetrics(build: BuildInfo | null) {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, prefix: 'fingerpost_' })
+  if (build !== null) collectDefaultMetrics({ register: registry, prefix: 'fingerpost_' })
   const counter = (name: string, help: string, labelNames: string[] = []) =>
     new Counter({ name: `fingerpost_${name}`, help, labelNames, registers })
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
 
-  gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
+  if (build !== null) {
+    gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
+  }
   const observeRequest = openRequestMetrics(registry)
   const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [
     'source',
@@ -72,6 +78,9 @@ export function openMetrics(build: BuildInfo) {
     ),
     webhooksInFlight: gauge('webhooks_in_flight', 'Deliveries under way.'),
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    samples: async (): Promise<Samples> => registry.getMetricsAsJSON(),
+    /** With what other threads have counted added up. */
+    text: async (others: readonly Samples[]): Promise<string> =>
+      AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics(),
   }
 }

@@ -8,7 +8,3 @@ export function must<T>(value: T | null | undefined, what = 'value'): T {
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(message)
 }
-
-export function unreachable(value: never): never {
-  throw new Error(`unreachable: ${JSON.stringify(value)}`)
-}

@@ -2,7 +2,7 @@
 // and replaced.
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection, NatsError } from 'nats'
-import { Unavailable } from './failures.ts'
+import { Told, Unavailable } from './failures.ts'
 
 export interface NatsConfig {
   /** Some servers of the cluster as `nats://host:port`; the others are learned from them. */
@@ -21,7 +21,7 @@ export interface NatsConfig {
 }
 
 /** The servers are there, but refuse us, or would not keep safe what is given to them. */
-export class UnsafeNats extends Error {
+export class UnsafeNats extends Told {
   override readonly name = 'UnsafeNats'
 }
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Cluster, Redis, ReplyError } from 'ioredis'
 import type { Clock } from './clock.ts'
-import { Full, Unavailable } from './failures.ts'
+import { Full, Told, Unavailable } from './failures.ts'
 
 export interface RedisConfig {
   /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS; ignored when `clusterNodes` names any. */
@@ -23,7 +23,7 @@ export interface RedisConfig {
 export type RedisClient = Redis | Cluster
 
 /** The server is there, but what is kept on it would not be safe, or could not be kept at all. */
-export class UnsafeRedis extends Error {
+export class UnsafeRedis extends Told {
   override readonly name = 'UnsafeRedis'
 }
 
@@ -84,15 +84,37 @@ function options({ name, commandMsMax = COMMAND_MS_MAX }: RedisConfig) {
 
 const retryAfter = (times: number): number => Math.min(50 * times, RETRY_MS_MAX)
 
+/** What one turn of the event loop asks for goes out as one write: writes cost more than what they carry. */
+function writeByTurn(client: Redis): Redis {
+  const send = client.sendCommand.bind(client)
+  let corked: Redis['stream'] | null = null
+  client.sendCommand = (command, over) => {
+    const { stream } = client
+    // There is none before the first connection, and another one after each.
+    if (stream !== undefined && stream !== corked) {
+      corked = stream
+      stream.cork()
+      setImmediate(() => {
+        if (corked === stream) corked = null
+        stream.uncork()
+      })
+    }
+    return send(command, over)
+  }
+  return client
+}
+
 function makeSingle(config: RedisConfig): Redis {
-  return new Redis(config.url, { ...options(config), enableOfflineQueue: false, retryStrategy: retryAfter })
+  return writeByTurn(
+    new Redis(config.url, { ...options(config), enableOfflineQueue: false, retryStrategy: retryAfter }),
+  )
 }
 
 function makeCluster(config: RedisConfig, nodes: readonly string[]): Cluster {
   const urls = nodes.map((node) => new URL(node.includes('://') ? node : `redis://${node}`))
   const tls = urls[0]?.protocol === 'rediss:'
   const { username = '', password = '' } = urls[0] ?? {}
-  return new Cluster(
+  const cluster = new Cluster(
     urls.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) })),
     {
       lazyConnect: true,
@@ -111,6 +133,8 @@ function makeCluster(config: RedisConfig, nodes: readonly string[]): Cluster {
       },
     },
   )
+  cluster.on('+node', (node: Redis) => void writeByTurn(node))
+  return cluster
 }
 
 const nodesOf = (client: RedisClient): Redis[] => (client instanceof Cluster ? client.nodes('master') : [client])
@@ -126,7 +150,7 @@ async function probe(client: RedisClient, clock: Clock): Promise<void> {
 }
 
 /** The code of a server's refusal, such as LOADING; null when the error did not come from a server. */
-export function codeOf(error: unknown): string | null {
+function codeOf(error: unknown): string | null {
   if (!(error instanceof ReplyError)) return null
   const { message } = error as Error
   // Before version 7 a refusal inside of a script was wrapped into another sentence.

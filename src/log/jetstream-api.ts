@@ -65,6 +65,8 @@ export interface Api {
 }
 
 const ANSWER_MS_MAX = 2_000
+/** Why a wait ends; without a reason each would make an error object with its stack. */
+const SETTLED = 'settled'
 
 export function openApi(connection: NatsConnection, clock: Clock): Api {
   const listeners = new Set<() => void>()
@@ -94,6 +96,20 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
   const inbox = createInbox()
   const waiting = new Map<string, (message: Msg) => void>()
   let asked = 0
+  let gathered: (() => void)[] = []
+
+  /** What one turn of the event loop asks for goes out as one write: writes cost more than what they carry. */
+  function sendWithTurn(send: () => void): void {
+    if (gathered.length === 0) {
+      setImmediate(() => {
+        const all = gathered
+        gathered = []
+        for (const one of all) one()
+      })
+    }
+    gathered.push(send)
+  }
+
   connection.subscribe(`${inbox}.*`, {
     callback: (error, message) => {
       if (error === null) waiting.get(message.subject)?.(message)
@@ -111,21 +127,26 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     const reply = `${inbox}.${asked}`
     const settled = new AbortController()
     let answer: Msg | null = null
+    let unsent: unknown = null
     waiting.set(reply, (message) => {
       answer = message
-      settled.abort()
+      settled.abort(SETTLED)
     })
-    const stopWatching = onChange(() => settled.abort())
-    try {
-      connection.publish(subject, data, headers === undefined ? { reply } : { reply, headers })
-      await clock.sleep(timeoutMs, settled.signal)
-    } catch (cause) {
-      throw new Unavailable(`${subject} cannot be asked`, { cause })
-    } finally {
-      waiting.delete(reply)
-      stopWatching()
-    }
+    const stopWatching = onChange(() => settled.abort(SETTLED))
+    sendWithTurn(() => {
+      if (settled.signal.aborted) return
+      try {
+        connection.publish(subject, data, headers === undefined ? { reply } : { reply, headers })
+      } catch (cause) {
+        unsent = cause
+        settled.abort(SETTLED)
+      }
+    })
+    await clock.sleep(timeoutMs, settled.signal)
+    waiting.delete(reply)
+    stopWatching()
     if (answer !== null) return replyOf(subject, answer)
+    if (unsent !== null) throw new Unavailable(`${subject} cannot be asked`, { cause: unsent })
     throw new Unavailable(downSince === null ? `no answer from ${subject}` : 'the connection to NATS was lost')
   }
 

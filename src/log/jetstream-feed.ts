@@ -6,6 +6,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Api, failureOf } from './jetstream-api.ts'
 import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
+import { MESSAGE_ID } from './jetstream-writer.ts'
 import type { LogRecord, ReadLimits, Seq } from './log.ts'
 
 export interface FeedConfig {
@@ -14,6 +15,8 @@ export interface FeedConfig {
   /** Asks for the stream as it is now. */
   readonly look: () => Promise<StreamLook>
   readonly after: Seq
+  /** A message came, with the id it was stored with. */
+  readonly onMessage: (id: string, records: readonly LogRecord[]) => void
   /** More records are there. */
   readonly onRecords: () => void
   /** The consumer was lost, or stood still, and another one was made. */
@@ -127,6 +130,7 @@ export function openFeed(config: FeedConfig): Feed {
     const last = records.at(-1)?.seq ?? 0
     averageBytes = averageBytes === 0 ? message.data.length : averageBytes * 0.8 + message.data.length * 0.2
     if (last > to) {
+      config.onMessage(message.headers?.get(MESSAGE_ID) ?? '', records)
       const size = message.data.length + records.length * RECORD_OVERHEAD_BYTES
       messages.push({ records, last, bytes: size })
       bytes += size

@@ -6,6 +6,7 @@ import { type Feed, openFeed } from './jetstream-feed.ts'
 import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
 import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq } from './log.ts'
+import { openOrigins } from './origins.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface ReaderConfig {
@@ -20,8 +21,12 @@ export interface Reader {
   /** As the port says; records at or below `floor()` are hidden. */
   read(after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]>
   at(seq: Seq): Promise<LogRecord | null>
+  /** What the records of a message are made of that is about to be written. */
+  appending(id: string, attached: readonly unknown[] | undefined): void
   /** What this process has appended, in the order of acknowledgement. */
-  appended(last: Seq, records: readonly Uint8Array[]): void
+  appended(id: string, last: Seq, records: readonly Uint8Array[]): void
+  /** A message of which nobody knows whether it was written. */
+  forget(id: string): void
   floor(): Seq
   raiseFloor(to: Seq): void
   /** Stops what nobody has used for a while. */
@@ -44,6 +49,7 @@ const GET_MS_MAX = 2_000
 export function openReader(config: ReaderConfig): Reader {
   const { api, clock, stream } = config
   const waiting = new Set<() => void>()
+  const origins = openOrigins()
   let feeds: Feed[] = []
   let tail: Tail | null = null
   let tailLast: Seq = 0
@@ -58,7 +64,8 @@ export function openReader(config: ReaderConfig): Reader {
 
   async function waitForNews(ms: number, signal?: AbortSignal): Promise<void> {
     const woken = new AbortController()
-    const wake = () => woken.abort()
+    // Without a reason each would make an error object with its stack.
+    const wake = () => woken.abort('news')
     waiting.add(wake)
     signal?.addEventListener('abort', wake)
     try {
@@ -87,7 +94,18 @@ export function openReader(config: ReaderConfig): Reader {
       feeds = feeds.filter((feed) => feed !== oldest)
     }
     const { look, onRebuilt } = config
-    const feed = openFeed({ api, clock, look, after, onRecords: wakeAll, onRebuilt, bytesMax: FEED_BYTES_MAX })
+    const onMessage = (id: string, records: readonly LogRecord[]) =>
+      origins.stored(id, records.at(-1)?.seq ?? 0, records.length)
+    const feed = openFeed({
+      api,
+      clock,
+      look,
+      after,
+      onMessage,
+      onRecords: wakeAll,
+      onRebuilt,
+      bytesMax: FEED_BYTES_MAX,
+    })
     feeds.push(feed)
     // Readers of a feed that had to go look for another one.
     wakeAll()
@@ -127,12 +145,12 @@ export function openReader(config: ReaderConfig): Reader {
         readAt = now
         const from = Math.max(after, floor)
         const fromTail = takeTail(from, limits)
-        if (fromTail.length > 0) return fromTail
+        if (fromTail.length > 0) return origins.attach(fromTail)
         const feed = findFeed(from)
         const quietAt = tail?.covers(from) ? appendedAt + APPEND_PAUSE_MS : now
         // A feed nobody takes from fills up and rests: while our own appends are all there is, it brings nothing new.
         const fed = feed && (now >= quietAt || feed.has(from)) ? feed.take(from, limits) : []
-        if (fed.length > 0) return fed
+        if (fed.length > 0) return origins.attach(fed)
         if (now >= deadline) {
           if (limits.waitMsMax > 0 && feed?.isLive()) return []
           const found = cut([{ records: await ask(from) }], 0, Math.max(from, floor), limits)
@@ -158,7 +176,14 @@ export function openReader(config: ReaderConfig): Reader {
       return pick(await getDirect(place)) ?? pick(await getMessage({ seq: place }))
     },
 
-    appended(last, records) {
+    appending(id, attached) {
+      if (attached !== undefined && clock.monotonic() - readAt <= IDLE_MS) origins.keep(id, attached)
+    },
+
+    forget: origins.forget,
+
+    appended(id, last, records) {
+      origins.stored(id, last, records.length)
       const now = clock.monotonic()
       appendedAt = now
       if (now - readAt > IDLE_MS) {
@@ -182,7 +207,9 @@ export function openReader(config: ReaderConfig): Reader {
       const isIdle = (usedAt: number) => now - usedAt > IDLE_MS
       for (const feed of feeds) if (isIdle(feed.usedAt())) feed.close()
       feeds = feeds.filter((feed) => !isIdle(feed.usedAt()))
-      if (isIdle(readAt)) tail = null
+      if (!isIdle(readAt)) return
+      tail = null
+      origins.clear()
     },
     close() {
       closed = true

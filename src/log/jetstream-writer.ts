@@ -30,11 +30,16 @@ export interface Destination {
 }
 
 export interface Writer {
+  /** Of a message to be written: it is stored along with it. */
+  nextId(): string
   /** Resolves with the seq of the last record. The message must not change any more. */
-  write(to: Destination, message: Uint8Array, expectLast: Seq | undefined): Promise<Seq>
+  write(to: Destination, id: string, message: Uint8Array, expectLast: Seq | undefined): Promise<Seq>
   /** Resolves when nothing is under way. */
   settled(): Promise<void>
 }
+
+/** The header with which a stream tells a repeated message, and a reader its own. */
+export const MESSAGE_ID = 'Nats-Msg-Id'
 
 interface PubAck {
   readonly seq: number
@@ -60,7 +65,7 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
     timeoutMs: number,
   ): Promise<Seq> {
     const about = headers()
-    about.set('Nats-Msg-Id', id)
+    about.set(MESSAGE_ID, id)
     // Also when it is 0, which the library's own option would leave out.
     if (expected !== null) about.set('Nats-Expected-Last-Sequence', String(expected))
     const { data } = await api.request(target.subject, message, { timeoutMs, headers: about })
@@ -98,12 +103,14 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
   }
 
   return {
-    async write(to, message, expectLast) {
+    nextId() {
+      count += 1
+      return `${instance}.${count}`
+    },
+    async write(to, id, message, expectLast) {
       if (queuedBytes + message.length > queuedBytesMax) {
         throw new Full(`${queuedBytes} bytes of the log wait for their acknowledgement`)
       }
-      count += 1
-      const id = `${instance}.${count}`
       queuedBytes += message.length
       const writing = expectLast === undefined ? writeSurely(to, id, message) : writeFenced(to, id, message, expectLast)
       underWay.add(writing)

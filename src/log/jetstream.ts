@@ -182,9 +182,17 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
       const p = find(topic, partition)
       checkRecords(records)
       const entry = p.slab.pack(records)
-      const last = await writer.write(p, entry.bytes, opts.expectLast)
+      const id = writer.nextId()
+      p.reader.appending(id, opts.attached)
+      let last: Seq
+      try {
+        last = await writer.write(p, id, entry.bytes, opts.expectLast)
+      } catch (error) {
+        p.reader.forget(id)
+        throw error
+      }
       p.noteSeq(last)
-      p.reader.appended(last, entry.records)
+      p.reader.appended(id, last, entry.records)
       usage.note(p.stream, entry.bytes.length)
       return last
     },

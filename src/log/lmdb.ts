@@ -4,8 +4,10 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
-import { type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
-import { entryBytes, openSlab, recordsOf, type Slab } from './slab.ts'
+import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOf, writeKey } from './lmdb-keys.ts'
+import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { openReaders, type Readers } from './readers.ts'
+import { countOf, entryBytes, openSlab, packInto, recordsOf, type Slab } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface LmdbLogConfig {
@@ -19,19 +21,14 @@ export interface LmdbLogConfig {
   readonly bytesMax: number
   /** Memory per partition for readers right behind the writer. */
   readonly tailBytesMax?: number
+  /** Topics nobody reads right behind the writer: of these memory keeps nothing. */
+  readonly unread?: readonly Topic[]
   /** Appended bytes that may wait for the disk before appends fail with Full. */
   readonly queuedBytesMax?: number
 }
 
-const KEY_BYTES = 9
 /** Under load an entry holds tens of records: with pages of 4 KiB lmdb spends a quarter of its time on lists of them. */
 const PAGE_BYTES = 16_384
-const SEQ_AT = 3
-/** Keys hold six bytes of seq. */
-const SEQ_MAX = 2 ** 48 - 1
-const RECORD_KIND = 0x10
-const FLOOR_KIND = 0x01
-const SEQ_BYTES = 6
 const TRIM_STEP_RECORDS = 2_000
 /** A reader a second behind finds what it needs; records that stay for longer are copied from one generation of the collector to the next. */
 const TAIL_BYTES_MAX = 2 * 1024 * 1024
@@ -48,14 +45,10 @@ interface Partition {
   /** Records up to this seq are gone. */
   floor: Seq
   tail: Tail
+  readonly keepsTail: boolean
   readonly slab: Slab
   trimming: Promise<void>
-  readonly readers: Set<Reader>
-}
-
-interface Reader {
-  readonly submitted: boolean
-  readonly wake: () => void
+  readonly readers: Readers
 }
 
 /**
@@ -107,9 +100,10 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       number,
       ...counters,
       tail: openTail(counters.last, tailBytesMax),
+      keepsTail: tailBytesMax > 0 && !(config.unread?.includes(topic) ?? false),
       slab: openSlab(),
       trimming: Promise.resolve(),
-      readers: new Set(),
+      readers: openReaders(clock),
     }
   }
 
@@ -153,24 +147,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     return found
   }
 
-  const waitForRecord = async (p: Partition, submitted: boolean, ms: number, signal?: AbortSignal) => {
-    const woken = new AbortController()
-    const wake = () => woken.abort()
-    const reader = { submitted, wake }
-    p.readers.add(reader)
-    signal?.addEventListener('abort', wake)
-    try {
-      await clock.sleep(ms, woken.signal)
-    } finally {
-      p.readers.delete(reader)
-      signal?.removeEventListener('abort', wake)
-    }
-  }
-
-  const wakeReaders = (p: Partition, submitted: boolean) => {
-    for (const reader of p.readers) if (reader.submitted === submitted) reader.wake()
-  }
-
   const readUpTo = (p: Partition, from: Seq, upTo: Seq, limits: ReadLimits): LogRecord[] => {
     if (p.tail.covers(from)) return p.tail.take(from, limits, upTo)
     return p.durable > from ? readDisk(p, from, limits) : []
@@ -199,37 +175,61 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     }
   }
 
+  /** Checks all, then submits all as one write. Of an entry that readers may soon want, memory keeps a copy of its own. */
+  const appendAll = (appends: readonly PlacedAppend[], patient: boolean): Promise<void> => {
+    let bytes = 0
+    const lasts = new Map<Partition, Seq>()
+    for (const { topic, partition, after, entry } of appends) {
+      const p = find(topic, partition)
+      bytes += diskBytes(KEY_BYTES, entry.length, PAGE_BYTES)
+      const last = lasts.get(p) ?? p.last
+      if (after !== last) throw new Conflict(`${p.name} is at ${last}, not at ${after}`)
+      lasts.set(p, last + countOf(entry))
+    }
+    const refused = env.refusal(bytes)
+    if (refused) throw refused
+    const placed = appends.map(({ topic, partition, entry }) => {
+      const p = find(topic, partition)
+      const first = p.last + 1
+      p.last += countOf(entry)
+      if (p.keepsTail) {
+        const { records } = p.slab.copy(entry)
+        for (const [index, copy] of records.entries()) p.tail.push({ seq: first + index, bytes: copy })
+      } else p.tail.skip(p.last)
+      return { p, last: p.last, entry }
+    })
+    const durable = env.submit({
+      bytes,
+      patient,
+      apply() {
+        for (const { p, last, entry } of placed) {
+          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry)
+        }
+      },
+      done() {
+        for (const { p, last } of placed) p.durable = last
+        for (const { p } of placed) p.readers.wake(false)
+      },
+    })
+    for (const { p } of placed) p.readers.wake(true)
+    return durable
+  }
+
   return {
     async append(topic, partition, records, opts = {}) {
       const p = find(topic, partition)
-      checkRecords(records)
-      const bytes = diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES)
       if (opts.basis !== undefined && opts.basis !== basis)
         throw new Conflict('what this append builds on was taken back')
-      if (opts.expectLast !== undefined && opts.expectLast !== p.last) {
-        throw new Conflict(`${p.name} is at ${p.last}, not at ${opts.expectLast}`)
-      }
-      const refused = env.refusal(bytes)
-      if (refused) throw refused
-      const first = p.last + 1
-      const entry = p.slab.pack(records)
-      p.last += records.length
-      const last = p.last
-      for (const [index, copy] of entry.records.entries()) p.tail.push({ seq: first + index, bytes: copy })
-      const durable = env.submit({
-        bytes,
-        patient: opts.patient === true,
-        apply() {
-          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry.bytes as Buffer)
-        },
-        done() {
-          p.durable = last
-          wakeReaders(p, false)
-        },
-      })
-      wakeReaders(p, true)
-      await durable
-      return last
+      checkRecords(records)
+      const after = opts.expectLast ?? p.last
+      // Callers may change their bytes once this returns.
+      const entry = packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes
+      await appendAll([{ topic, partition, after, entry }], opts.patient === true)
+      return after + records.length
+    },
+
+    async appendTogether(appends, opts = {}) {
+      await appendAll(appends, opts.patient === true)
     },
 
     basis: () => basis,
@@ -248,7 +248,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
         const waitMs = deadline - clock.monotonic()
         if (waitMs <= 0) break
         // Submitted records that have left the tail can be read when they are durable.
-        await waitForRecord(p, submitted && upTo <= from, waitMs, signal)
+        await p.readers.wait({ submitted: submitted && upTo <= from }, waitMs, signal)
       }
       return []
     },
@@ -304,17 +304,8 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
 
     async close() {
       closed = true
-      for (const p of [...partitions.values()].flat()) for (const { wake } of p.readers) wake()
+      for (const p of [...partitions.values()].flat()) p.readers.wakeAll()
       await env.close()
     },
   }
 }
-
-function writeKey(key: Buffer, kind: number, topic: number, partition: number, seq: Seq): Buffer {
-  key[0] = kind + topic
-  key.writeUInt16BE(partition, 1)
-  key.writeUIntBE(seq, SEQ_AT, SEQ_BYTES)
-  return key
-}
-
-const seqOf = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)

@@ -10,6 +10,8 @@ export type Seq = number
 export interface LogRecord {
   readonly seq: Seq
   readonly bytes: Uint8Array
+  /** What was appended along with it, handed out once, to who reads it in the thread that appended it before it is old. */
+  readonly attached?: unknown
 }
 
 export interface ReadLimits {
@@ -32,6 +34,18 @@ export interface AppendOptions {
   readonly basis?: number
   /** Another append that does not wait is about to follow: this one may wait some milliseconds to share its flush. */
   readonly patient?: boolean
+  /** Told the seq of the last record before `append` returns, where it is known before it is durable. */
+  readonly onPlaced?: (last: Seq) => void
+  /** Of each record what it was made of, for a reader in this thread; a log may drop it. */
+  readonly attached?: readonly unknown[]
+}
+
+export interface PlacedAppend {
+  readonly topic: Topic
+  readonly partition: number
+  readonly after: Seq
+  /** The records as `slab.ts` lays them out. Must not change until the append is answered. */
+  readonly entry: Uint8Array
 }
 
 /** A backend with a smaller message limit packs below it; no backend takes a larger record. */
@@ -46,6 +60,11 @@ export interface Log {
    * Fails with Full when there is no room (nothing written) and Unavailable when the outcome is unknown.
    */
   append(topic: Topic, partition: number, records: readonly Uint8Array[], opts?: AppendOptions): Promise<Seq>
+  /**
+   * All of these appends or none, each right behind the record `after` of its partition: Conflict when another one is there. Absent
+   * where partitions may lie on different servers.
+   */
+  appendTogether?(appends: readonly PlacedAppend[], opts?: Pick<AppendOptions, 'patient'>): Promise<void>
   /** Whether appends keep the order in which they are submitted, so that nobody need wait for one before the next. */
   readonly pipelined: boolean
   /** Another number whenever submitted records were taken back because their append failed. Those appended later are durable later. */

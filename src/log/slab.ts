@@ -12,6 +12,7 @@ export interface Entry {
 
 export interface Slab {
   pack(records: readonly Uint8Array[]): Entry
+  copy(entry: Uint8Array): Entry
 }
 
 const SLAB_BYTES = 64 * 1024
@@ -38,6 +39,22 @@ export function recordsOf(bytes: Uint8Array): Uint8Array[] {
   return records
 }
 
+/** Lays records out as an entry in `bytes`, which has room for exactly that. */
+export function packInto(bytes: Buffer, records: readonly Uint8Array[]): Entry {
+  bytes.writeUInt32BE(records.length, 0)
+  let at = LENGTH_BYTES * (1 + records.length)
+  for (const [index, record] of records.entries()) {
+    bytes.writeUInt32BE(record.length, LENGTH_BYTES * (1 + index))
+    bytes.set(record, at)
+    at += record.length
+  }
+  return { bytes, records: recordsOf(bytes) }
+}
+
+/** How many records an entry holds. */
+export const countOf = (entry: Uint8Array): number =>
+  new DataView(entry.buffer, entry.byteOffset, LENGTH_BYTES).getUint32(0)
+
 /** One per partition, so that records that are forgotten together lie together. */
 export function openSlab(): Slab {
   let slab = Buffer.alloc(0)
@@ -54,15 +71,10 @@ export function openSlab(): Slab {
   }
 
   return {
-    pack(records) {
-      const bytes = take(entryBytes(records))
-      bytes.writeUInt32BE(records.length, 0)
-      let at = LENGTH_BYTES * (1 + records.length)
-      for (const [index, record] of records.entries()) {
-        bytes.writeUInt32BE(record.length, LENGTH_BYTES * (1 + index))
-        bytes.set(record, at)
-        at += record.length
-      }
+    pack: (records) => packInto(take(entryBytes(records)), records),
+    copy(entry) {
+      const bytes = take(entry.length)
+      bytes.set(entry)
       return { bytes, records: recordsOf(bytes) }
     },
   }

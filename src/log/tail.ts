@@ -2,6 +2,8 @@
 import type { LogRecord, ReadLimits, Seq } from './log.ts'
 
 export interface Tail {
+  /** Forgets what is not above `upTo`; what is there at all comes later. */
+  skip(upTo: Seq): void
   /** Takes the next record; its seq must be above all earlier ones. */
   push(record: LogRecord): void
   /** True when every record above `after` is here. */
@@ -52,6 +54,14 @@ export function openTail(from: Seq, bytesMax: number): Tail {
       bytes += record.bytes.length + RECORD_OVERHEAD_BYTES
       evict()
     },
+    skip(upTo) {
+      missingUpTo = Math.max(missingUpTo, upTo)
+      while (head < records.length && (records[head] as LogRecord).seq <= upTo) {
+        bytes -= (records[head] as LogRecord).bytes.length + RECORD_OVERHEAD_BYTES
+        records[head] = undefined
+        head += 1
+      }
+    },
     covers: (after) => after >= missingUpTo,
     take(after, { recordsMax, bytesMax: mostBytes }, upTo = Number.POSITIVE_INFINITY) {
       const found: LogRecord[] = []
@@ -62,6 +72,8 @@ export function openTail(from: Seq, bytesMax: number): Tail {
         sum += record.bytes.length
         if (found.length > 0 && sum > mostBytes) break
         found.push(record)
+        // Once: what it was made of is for its first reader, and is large.
+        if (record.attached !== undefined) records[index] = { seq: record.seq, bytes: record.bytes }
       }
       return found
     },

@@ -73,7 +73,7 @@ export async function verifyFile(dir: string, { name, bytes, sha256 }: BackupFil
 }
 
 /** Throws Unreadable for anything but whole frames of as many bytes as the manifest says. */
-export async function* readFrames(dir: string, { name, rawBytes }: BackupFile): AsyncGenerator<Buffer> {
+async function* readFrames(dir: string, { name, rawBytes }: BackupFile): AsyncGenerator<Buffer> {
   const damaged = (why: string, cause?: unknown) => new Unreadable(`${join(dir, name)} is damaged: ${why}`, { cause })
   const gunzip = createGunzip()
   const reading = pipeline(createReadStream(join(dir, name)), gunzip)

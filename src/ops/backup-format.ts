@@ -53,7 +53,7 @@ export interface Manifest {
   readonly seal: string
 }
 
-export const SHARED_FILES = ['changes.gz', 'dead.gz', 'rows.gz', 'erasures.gz', 'quarantine.gz'] as const
+const SHARED_FILES = ['changes.gz', 'dead.gz', 'rows.gz', 'erasures.gz', 'quarantine.gz'] as const
 export const filesOfPartition = (partition: number) =>
   ({
     identifications: `identifications-${partition}.gz`,

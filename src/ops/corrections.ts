@@ -3,7 +3,8 @@
 
 import { ENVS, type Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
-import { unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Correction, readCorrections } from '../records/aliases.ts'
 import { partitionScope, visitorKey } from '../records/partitions.ts'

@@ -9,6 +9,7 @@ import { BadSource, type Place, type SourceName, type SourcePlaces } from '../ip
 import { compileFiles, loadTable, storeTable, tablePath, writeDurably } from '../ipintel/store.ts'
 import { openTable, type Table, type TableInput } from '../ipintel/table.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Told } from '../lib/failures.ts'
 import { makeFolder } from '../lib/make-folder.ts'
 import { download } from './download.ts'
 import type { Progress } from './progress.ts'
@@ -22,7 +23,7 @@ export interface DataUpdateNeeds {
 }
 
 /** Some sources could not be refreshed: the sentence names them. */
-export class UpdateFailed extends Error {
+class UpdateFailed extends Told {
   override readonly name = 'UpdateFailed'
 }
 

@@ -21,7 +21,7 @@ export interface Downloaded {
 }
 
 /** The file could not be fetched: the sentence says why. */
-export class DownloadFailed extends Error {
+class DownloadFailed extends Error {
   override readonly name = 'DownloadFailed'
 }
 

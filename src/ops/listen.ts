@@ -7,6 +7,7 @@ import { deliveryHeaders } from '../dispatcher/envelope.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { EVENT_TYPES, type EventType, type WebhookShape } from '../domain/webhook.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Told } from '../lib/failures.ts'
 
 export interface ListenWanted {
   /** Where the service is. */
@@ -27,7 +28,7 @@ export interface ListenNeeds {
 }
 
 /** The service does not let us listen. */
-export class CannotListen extends Error {
+export class CannotListen extends Told {
   override readonly name = 'CannotListen'
 }
 

@@ -4,6 +4,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { putAll } from '../engine/refold.ts'
+import { HAS_MONITORED, MONITORED_RULE } from '../events/detail-sql.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import { type ExecutedErasure, executedPuts } from '../records/erasure-progress.ts'
@@ -37,8 +38,8 @@ export async function rebuildRuleCounts({ clickhouse, kv }: RebuildCountsNeeds, 
     SCAN,
   )
   const monitored = await clickhouse.query<MatchRow>(
-    `SELECT workspace_id, env, JSONExtractString(arrayJoin(JSONExtractArrayRaw(detail, 'mon')), 'id') AS rule, ${MATCHES}
-       AND position(detail, '"mon":') > 0 GROUP BY workspace_id, env, rule`,
+    `SELECT workspace_id, env, ${MONITORED_RULE} AS rule, ${MATCHES}
+       AND ${HAS_MONITORED} GROUP BY workspace_id, env, rule`,
     { ...base },
     SCAN,
   )

@@ -2,6 +2,7 @@
 // cost a scan of the whole history. It lives as long as the rebuild.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { GENERATION, HOLDER, RECORDED_FIRST_SEEN, RECORDED_LAST_SEEN, RECORDED_VISITS } from '../events/detail-sql.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Progress } from './progress.ts'
@@ -19,16 +20,10 @@ const create = (table: string) => `CREATE TABLE ${table} (
   verdict Enum8('none' = 0, 'allow' = 1, 'challenge' = 2, 'block' = 3), linked_id String, ip IPv6,
   platform LowCardinality(String), browser LowCardinality(String), gpu LowCardinality(String), log_seq UInt64
 ) ENGINE = MergeTree ORDER BY (log_partition, visitor_hash)`
-/** Visits of one that was merged into another count in its own record. */
-const HOLDER = "if(JSONExtractString(detail, 'own') != '', JSONExtractString(detail, 'own'), visitor_id)"
-/** So do its count and times, where the row has the sums. */
-const recorded = (at: number, whole: string, read: (value: string) => string) =>
-  `if(JSONHas(detail, 'rec'), ${read(`JSONExtractInt(detail, 'rec', ${at})`)}, ${whole})`
-const moment = (value: string) => `fromUnixTimestamp64Milli(${value}, 'UTC')`
+/** Visits of one that was merged into another count in its own record, and so do their count and times. */
 const COPIED = `log_partition, cityHash64(${HOLDER}), workspace_id, env, ${HOLDER}, ts,
-  ${recorded(2, 'first_seen_at', moment)}, ${recorded(3, 'last_seen_at', moment)},
-  ${recorded(1, 'total_visits', (value) => `toUInt32(${value})`)},
-  identity_method, greatest(1, JSONExtractUInt(detail, 'gen')), verdict, linked_id, ip, platform, browser, gpu, log_seq`
+  ${RECORDED_FIRST_SEEN}, ${RECORDED_LAST_SEEN}, ${RECORDED_VISITS},
+  identity_method, ${GENERATION}, verdict, linked_id, ip, platform, browser, gpu, log_seq`
 
 export interface Staging {
   readonly table: string

@@ -8,7 +8,7 @@ import { itemsOf, reindex } from '../engine/refold.ts'
 import { decodeEventsRecord, erasureOf } from '../events/record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Conflict } from '../lib/failures.ts'
+import { Conflict, Told } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { type Aliasing, allAliases, allSurvivors } from '../records/aliases.ts'
 import { encodeAliasing, encodeSplitting } from '../records/identification.ts'
@@ -64,7 +64,7 @@ export interface Rebuilt {
 }
 
 /** Nothing is lost, or a restore has to be begun again: the sentence says which. */
-export class NothingToRebuild extends Error {
+export class NothingToRebuild extends Told {
   override readonly name = 'NothingToRebuild'
 }
 

@@ -6,7 +6,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Conflict, Unreadable } from '../lib/failures.ts'
+import { Conflict, Told, Unreadable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type LogRecord, TOPICS, type Topic } from '../log/log.ts'
 import { decodeCommand, encodeCommand } from '../records/commands.ts'
@@ -55,7 +55,7 @@ export interface Restored {
 }
 
 /** The place to restore into holds something, or has another number of partitions. */
-export class NotEmpty extends Error {
+export class NotEmpty extends Told {
   override readonly name = 'NotEmpty'
 }
 

@@ -2,11 +2,12 @@
 // are under way at a time.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import { encodeNative } from '../clickhouse/native.ts'
-import type { Env } from '../domain/event.ts'
+import type { Env, StoredEvent } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
+import { clearLines, linesBetween, linesEnd } from '../events/lines.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
-import { columnsOf, newRows, ROWS_MAX, type Rows } from './seed-pieces.ts'
+import { writeRow } from '../events/write-row.ts'
+import { WEEK_MS } from '../lib/durations.ts'
 
 export interface SeedInsertsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query'>
@@ -19,30 +20,25 @@ export interface SeedInsertsNeeds {
 }
 
 export interface SeedInserts {
-  /** Where the row of an event goes that `make` adds, in the order of time. */
-  add(atMs: number, make: (rows: Rows) => void, requestId: () => string): void
+  /** Takes events in the order of time. */
+  add(event: StoredEvent, partition: number): void
   /** Resolves when there is room for more. */
   room(): Promise<void>
   flush(): Promise<void>
   inserted(): number
 }
 
+const ROWS_MAX = 40_000
 const UNDER_WAY_MAX = 2
-const WEEK_MS = 604_800_000
 /** The epoch was a Thursday. */
 const MONDAY_MS = 4 * 86_400_000
 const weekOf = (atMs: number): number => Math.floor((atMs - MONDAY_MS) / WEEK_MS)
 
-export async function openSeedInserts(needs: SeedInsertsNeeds): Promise<SeedInserts> {
+export function openSeedInserts(needs: SeedInsertsNeeds): SeedInserts {
   const { clickhouse, deployment, workspace, env, name, isResumed } = needs
   const underWay = new Set<Promise<void>>()
-  const found = await clickhouse.query<{ name: string; type: string }>(
-    'SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = {table:String}',
-    { table: EVENTS_TABLE },
-  )
-  const types = new Map(found.map(({ name, type }) => [name, type]))
   let failure: { readonly error: unknown } | null = null
-  let rows = newRows()
+  let rows = 0
   let week = 0
   let first = ''
   let sent = 0
@@ -57,23 +53,23 @@ export async function openSeedInserts(needs: SeedInsertsNeeds): Promise<SeedInse
     return found.length > 0
   }
 
-  async function insert(block: Buffer, count: number, firstId: string, token: string): Promise<void> {
+  async function insert(lines: Uint8Array, count: number, firstId: string, token: string): Promise<void> {
     if (isResumed && (await isThere(firstId))) return
-    await clickhouse.insert(EVENTS_TABLE, COLUMNS, block, { token, format: 'Native' })
+    await clickhouse.insert(EVENTS_TABLE, COLUMNS, lines, { token })
     inserted += count
   }
 
   function send(): void {
-    const { size } = rows
-    if (size === 0) return
+    if (rows === 0) return
     const token = `seed/${deployment}/${name}/${sent++}`
-    const running: Promise<void> = insert(encodeNative(columnsOf(rows, types), size), size, first, token)
+    const running: Promise<void> = insert(Buffer.from(linesBetween(0, linesEnd())), rows, first, token)
       .catch((error: unknown) => {
         failure ??= { error }
       })
       .finally(() => underWay.delete(running))
     underWay.add(running)
-    rows = newRows()
+    rows = 0
+    clearLines()
   }
 
   const check = () => {
@@ -81,12 +77,17 @@ export async function openSeedInserts(needs: SeedInsertsNeeds): Promise<SeedInse
   }
 
   return {
-    add(atMs, make, requestId) {
-      if (rows.size === ROWS_MAX || (rows.size > 0 && weekOf(atMs) !== week)) send()
-      make(rows)
-      if (rows.size > 1) return
-      week = weekOf(atMs)
-      first = requestId()
+    add(event, partition) {
+      if (rows === ROWS_MAX || (rows > 0 && weekOf(event.timestamp) !== week)) send()
+      if (rows === 0) {
+        // Whoever wrote rows in this thread before may have left some.
+        clearLines()
+        week = weekOf(event.timestamp)
+        first = event.requestId
+      }
+      // A place of 0 in the log marks rows that are older than anything in it.
+      writeRow(event, partition, 0)
+      rows++
     },
     async room() {
       while (underWay.size >= UNDER_WAY_MAX && failure === null) await Promise.race(underWay)

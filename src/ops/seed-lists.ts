@@ -57,7 +57,9 @@ export function openSeedLists(): SeedLists {
     lists: () =>
       LISTS.map(({ name, type, description }, i) => ({
         id: `lst_Seeded${String(i).padStart(ID_CHARS - 6, '0')}`,
-        ...{ name, type, description },
+        name,
+        type,
+        description,
         entries: [...(found[i] ?? [])],
       })),
   }

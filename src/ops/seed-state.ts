@@ -1,11 +1,12 @@
 // What the kv holds of a made-up history: every visitor as the engine would have it, but for what it is recognised by, and how often
 // rules matched.
 
-import { type Env, VERDICTS } from '../domain/event.ts'
+import { type Env, type StoredEvent, VERDICTS } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { addAccount } from '../identity/linked-accounts.ts'
-import { IPS_MAX, NETWORKS_MAX, newVisitor, packVisitor } from '../identity/visitor.ts'
+import { IPS_MAX, NETWORKS_MAX, newVisitor } from '../identity/visitor.ts'
+import { packVisitor } from '../identity/visitor-record.ts'
 import type { Key, Kv, Put } from '../kv/kv.ts'
 import { partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
 import { packHeldVisitor } from '../records/visitors.ts'
@@ -20,11 +21,9 @@ export interface SeedStateNeeds {
   readonly name: string
 }
 
-type Matches = readonly { readonly id: string }[]
-
 export interface SeedState {
   /** Counts what one event matched. */
-  count(partition: number, atMs: number, live: Matches, monitored: Matches): void
+  count(event: StoredEvent, partition: number): void
   /** Writes a visitor after its last visit. */
   keep(visitor: SeedVisitor): void
   /** Resolves when there is room for more. */
@@ -95,13 +94,13 @@ export function openSeedState({ kv, partitions, workspace, env, name }: SeedStat
   }
 
   return {
-    count(partition, atMs, live, monitored) {
-      for (const { id } of live) {
+    count({ timestamp, matchedRules, monitorMatches }, partition) {
+      for (const { id } of matchedRules) {
         const counter = counterOf(partition, id)
         counter.live++
-        counter.lastAt = atMs
+        counter.lastAt = timestamp
       }
-      for (const { id } of monitored) counterOf(partition, id).monitored++
+      for (const { id } of monitorMatches) counterOf(partition, id).monitored++
     },
     keep(visitor) {
       visitors++

@@ -3,6 +3,7 @@
 
 import type { Verdict } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
+import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import { cumulate, openSeedRandom } from './seed-random.ts'
 import { BOT_DEVICES, DEVICES, HOMES, HOSTINGS, NETWORKS } from './seed-world.ts'
 
@@ -59,8 +60,6 @@ export interface Visits {
   step(at: number, visit: (visitor: SeedVisitor, atMs: number) => void, leave: (visitor: SeedVisitor) => void): void
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 const STEP_EVENTS = 2_000
 /** Of the visits of a step, at least: without new visitors old ones would fill any history. */
 const NEW_SHARE = 0.06

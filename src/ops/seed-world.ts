@@ -1,5 +1,4 @@
-// What the visitors of a made-up history have: devices, countries, networks, pages, and the rules that judged them. Plain ASCII
-// throughout, so that rows can be written byte by byte.
+// What the visitors of a made-up history have: devices, countries, networks, pages, and the rules that judged them.
 
 import type { Device, IpFacts } from '../domain/event.ts'
 import type { Group, Leaf, Operator, RuleAction, RuleStatus } from '../domain/rule.ts'
@@ -139,8 +138,18 @@ const place = (
   more: Partial<Pick<IpFacts, 'datacenter' | 'blocklisted' | 'blocklists'>> = {},
 ): SeedNetwork => ({
   facts: {
-    ...{ city, region, country, lat, lng, timezone, asn, asnName },
-    ...{ datacenter: false, blocklisted: false, blocklists: [], ...more },
+    city,
+    region,
+    country,
+    lat,
+    lng,
+    timezone,
+    asn,
+    asnName,
+    datacenter: false,
+    blocklisted: false,
+    blocklists: [],
+    ...more,
   },
   prefix,
   language,
@@ -200,7 +209,7 @@ export const VPN_EXITS: readonly SeedNetwork[] = [
   place(1, 'en-US', ASHBURN, ['198.54', 11878, 'tzulo'], HOSTED),
 ]
 export const VPN_PROVIDERS: readonly string[] = ['NordVPN', 'Mullvad', 'ProtonVPN']
-export const TOR_EXITS: readonly SeedNetwork[] = [
+const TOR_EXITS: readonly SeedNetwork[] = [
   place(1, 'en-US', BERLIN, ['185.220', 60729, 'Stiftung Erneuerbare Freiheit'], {
     ...LISTED,
     blocklists: ['spamhaus', 'tor-exit'],

@@ -9,17 +9,18 @@ import type { Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Key, Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Conflict } from '../lib/failures.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/durations.ts'
+import { Conflict, Told } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from '../records/partitions.ts'
 import { readRulesetRevision } from '../records/rules.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import type { Progress } from './progress.ts'
 import { seedLists, seedRules, seedWorkspace } from './seed-config.ts'
+import { openEventMaker } from './seed-events.ts'
 import { openSeedInserts } from './seed-inserts.ts'
 import { openSeedLists } from './seed-lists.ts'
 import { openOutcomes } from './seed-outcomes.ts'
-import { openRowMaker } from './seed-rows.ts'
 import { openSeedState } from './seed-state.ts'
 import { openVisits } from './seed-visits.ts'
 
@@ -56,14 +57,11 @@ export interface Seeded {
 }
 
 /** What was asked for cannot be: the sentence says why. */
-export class CannotSeed extends Error {
+export class CannotSeed extends Told {
   override readonly name = 'CannotSeed'
 }
 
-export const SEED_EVENTS_MAX = 1_000_000_000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
+const SEED_EVENTS_MAX = 1_000_000_000
 
 /** What is remembered of a history, so that it stays the same however often and whenever it is asked for. */
 interface Marker {
@@ -91,8 +89,8 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
   const marker = known ?? (await mark(needs, name, wanted, revision))
   const isResumed = known !== null
   const startedAt = clock.monotonic()
-  const maker = openRowMaker(name, openOutcomes(workspace, env, rules, marker.revision))
-  const inserts = await openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
+  const maker = openEventMaker(name, openOutcomes(workspace, env, rules, marker.revision))
+  const inserts = openSeedInserts({ ...needs, workspace: workspace.id, env, name, isResumed })
   const state = openSeedState({ kv, partitions, workspace: workspace.id, env, name })
   const lists = openSeedLists()
   const visits = openVisits({ seed: name, events, from: marker.from, until: marker.until, partitions })
@@ -102,8 +100,9 @@ export async function seed(needs: SeedNeeds, wanted: SeedWanted): Promise<Seeded
     visits.step(
       step,
       (visitor, atMs) => {
-        inserts.add(atMs, (rows) => maker.make(visitor, atMs, rows), maker.requestId)
-        state.count(visitor.partition, atMs, maker.matches(), maker.monitorMatches())
+        const event = maker.make(visitor, atMs)
+        inserts.add(event, visitor.partition)
+        state.count(event, visitor.partition)
         made++
       },
       (visitor) => {

@@ -6,6 +6,7 @@ import type { Env } from '../domain/event.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { type PollPace, pollUntil } from '../lib/poll.ts'
 import { listRelinking } from '../records/annotations.ts'
 import { holderSql } from './parting.ts'
 import type { VisitorReads } from './visitors.ts'
@@ -25,8 +26,7 @@ export interface AccountUse {
 }
 
 /** Visits that came a moment ago are waited for. */
-const SUNK_MS_MAX = 8_000
-const SUNK_POLL_MS = 100
+const SUNK_PACE: PollPace = { forMs: 8_000, everyMs: 100 }
 
 /** null: there is no such record, or ClickHouse has its latest visit not in time. Fails with Unavailable when it cannot answer. */
 export async function readAccountUse(
@@ -34,10 +34,9 @@ export async function readAccountUse(
   { workspace, env, from, account }: { workspace: string; env: Env; from: string; account: string },
 ): Promise<AccountUse | null> {
   const ids = [...new Set([from, ...(await visitors.idsOf(workspace, env, from))])]
-  const deadline = clock.monotonic() + SUNK_MS_MAX
-  for (;;) {
+  const found = await pollUntil<AccountUse | 'nobody'>(clock, SUNK_PACE, async () => {
     const record = await visitors.record(workspace, env, from)
-    if (record === null) return null
+    if (record === null) return 'nobody'
     const said = await listRelinking(kv, partitions, workspace, env)
     const params: Record<string, unknown> = { workspace, env, from, account, said: [...said.keys()] }
     const [row] = await clickhouse.query<{ newest: number; used: number; corrected: readonly string[] }>(
@@ -51,7 +50,7 @@ export async function readAccountUse(
       const isUsed = row.used > 0 || row.corrected.some((requestId) => said.get(requestId) === account)
       return { isUsed, lastSeenAt: record.lastSeenAt }
     }
-    if (clock.monotonic() >= deadline) return null
-    await clock.sleep(SUNK_POLL_MS)
-  }
+    return null
+  })
+  return found === 'nobody' ? null : found
 }

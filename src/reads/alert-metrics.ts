@@ -76,8 +76,13 @@ export function openAlertMetrics({ clickhouse, kv, log, partitions, clock }: Ale
     const [row] = await clickhouse.query<{ whole: number; part: number }>(
       `SELECT count() AS whole, countIf(${part.sql}) AS part FROM ${EVENTS_TABLE} WHERE ${WINDOW}${where.sql}${leftOut.sql}`,
       {
-        ...{ workspace, env, from: to - alert.windowSeconds * 1_000, to },
-        ...{ ...where.params, ...part.params, ...leftOut.params },
+        workspace,
+        env,
+        from: to - alert.windowSeconds * 1_000,
+        to,
+        ...where.params,
+        ...part.params,
+        ...leftOut.params,
       },
     )
     const { whole, part: count } = row ?? { whole: 0, part: 0 }

@@ -1,12 +1,10 @@
 // The arithmetic of analytics: hours, days and weeks of a range in UTC, and whether a share has changed.
 
+import { DAY_MS, HOUR_MS, WEEK_MS } from '../lib/durations.ts'
 import type { Share } from './backtest-figures.ts'
 
 export type TimeUnit = 'hour' | 'day' | 'week'
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
-const WEEK_MS = 7 * DAY_MS
 /** The epoch was a Thursday, and weeks begin on Monday (ISO 8601). */
 const FIRST_MONDAY_MS = 4 * DAY_MS
 

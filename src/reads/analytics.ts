@@ -6,6 +6,7 @@ import { type Env, SIGNAL_NAMES, type SignalName, type Verdict } from '../domain
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { listErasing } from '../records/erasures.ts'
 import { bucketOf, bucketsIn, type TimeUnit, trendOf } from './analytics-figures.ts'
 import { rateOf } from './backtest-figures.ts'
@@ -64,10 +65,9 @@ export interface Analytics {
   signals(range: Range, by: 'day' | 'week' | null, only: SignalName | null): Promise<CountedSignals>
 }
 
-export const GROUPS_MAX = 250
+const GROUPS_MAX = 250
 const OTHER = 'other'
 const ANSWER_MS_MAX = 10_000
-const DAY_MS = 86_400_000
 /** More than there are countries and verdicts; platforms beyond are folded here and counted by ClickHouse. */
 const ROWS_MAX = 5_000
 const KEYS: Readonly<Record<EventGroup, string>> = {

@@ -1,6 +1,7 @@
 // From counted groups of events to the figures of a backtest: rates, their intervals, the verdict matrix, the daily series.
 
 import type { StoredEvent, Verdict } from '../domain/event.ts'
+import { DAY_MS } from '../lib/durations.ts'
 
 export type Label = NonNullable<StoredEvent['label']>
 /** Events that are alike in all of this. */
@@ -94,8 +95,6 @@ export function verdictMatrix(groups: readonly CountedGroup[], verdict: Verdict 
   }
   return matrix
 }
-
-const DAY_MS = 86_400_000
 
 /** Every day from that of `fromMs` to that of `toMs`, both included, in order. */
 export function byDay(groups: readonly CountedGroup[], fromMs: number, toMs: number) {

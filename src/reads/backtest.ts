@@ -7,12 +7,13 @@ import type { Group } from '../domain/rule.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { ERASED_ID_SQL, listErasing } from '../records/erasures.ts'
 import { listsNamed } from '../rules/leaves.ts'
 import { conditionSql } from '../rules/to-sql.ts'
 import type { ListTable } from '../rules/to-sql-lists.ts'
-import { openSqlParams } from '../rules/to-sql-parts.ts'
+import { openSqlParams } from '../rules/to-sql-params.ts'
 import {
   byDay,
   type CountedGroup,
@@ -72,7 +73,6 @@ export interface BacktestResult extends FprEstimate {
   readonly sample: readonly { readonly requestId: string; readonly visitorId: string; readonly timestamp: number }[]
 }
 
-const DAY_MS = 86_400_000
 /** Groups of a count: days, verdicts, labels, matched or not. */
 const GROUPS_MAX = (BACKTEST_DAYS_MAX + 1) * 4 * 3 * 2
 /** As many tell a share apart to a tenth of a percent, and all of ten million would take longer than everything else. */

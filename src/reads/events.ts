@@ -7,6 +7,7 @@ import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
@@ -71,7 +72,6 @@ interface SummaryRow {
 
 const SUMMARY_COLUMNS =
   'request_id, visitor_id, confidence AS scaled_confidence, verdict AS verdict_name, toUnixTimestamp64Milli(ts) AS at, sig_bot AS bot, sig_vpn AS vpn'
-const DAY_MS = 86_400_000
 
 const toSummary = (row: SummaryRow): EventSummary => ({
   requestId: row.request_id,

@@ -8,7 +8,7 @@ import { type Cidr, parseCidr } from '../domain/ip.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ListFacts, ListSource } from '../records/list-source.ts'
 import { type ListTable, SNAPSHOT_KIND, SNAPSHOT_LONG_PREFIX_MIN, SNAPSHOTS_TABLE } from '../rules/to-sql-lists.ts'
-import type { StoreValues } from '../rules/to-sql-parts.ts'
+import type { StoreValues } from '../rules/to-sql-params.ts'
 
 export interface ListSnapshotsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert'>

@@ -6,6 +6,7 @@ import type { Env } from '../domain/event.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { readAudit } from '../records/audit.ts'
 import { listErasing } from '../records/erasures.ts'
 import { readRules, type StoredRule } from '../records/rules.ts'
@@ -43,7 +44,6 @@ interface GroupRow {
   readonly hits: number
 }
 
-const DAY_MS = 86_400_000
 const VERSIONS_PAGE = 100
 const NEVER = Number.MAX_SAFE_INTEGER
 

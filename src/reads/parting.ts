@@ -1,22 +1,21 @@
-// What is known of visits that are to be split off a record, and of those that stay: read from ClickHouse and the log before the
-// order is made, since whoever carries it out has neither.
+// What is known of visits that are to be split off a record, and of those that stay: read from ClickHouse before the order is made,
+// since the owner of the partition, who carries it out, cannot ask it.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { decodeEventsRecord } from '../events/record.ts'
-import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
-import { goneWith, lookOfEvent, tracesOf, visitorOfEvents } from '../identity/parting.ts'
-import { packVisitor, unpackVisitor, type VisitorState } from '../identity/visitor.ts'
+import { GENERATION, HOLDER } from '../events/detail-sql.ts'
+import { EVENTS_TABLE } from '../events/row.ts'
+import { goneWith, tracesOf, visitorOfEvents } from '../identity/parting.ts'
+import type { VisitorState } from '../identity/visitor.ts'
+import { packVisitor } from '../identity/visitor-record.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Log } from '../log/log.ts'
-import type { Look, Parting } from '../records/splits.ts'
-import { unpackHeldVisitor } from '../records/visitors.ts'
+import { type PollPace, pollUntil } from '../lib/poll.ts'
+import type { Parting } from '../records/splits.ts'
 import type { VisitorReads } from './visitors.ts'
 
 export interface PartingNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
-  readonly log: Pick<Log, 'read' | 'last'>
   readonly visitors: Pick<VisitorReads, 'record'>
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
 }
@@ -40,11 +39,9 @@ export interface PartingAnswer {
 }
 
 /** Visits that came a moment ago are waited for; after that the record keeps what it cannot be told apart. */
-const SUNK_MS_MAX = 3_000
-const SUNK_POLL_MS = 100
+const SUNK_PACE: PollPace = { forMs: 3_000, everyMs: 100 }
 const TRACES_MAX = 1_000
 const GENERATIONS_MAX = 1_000
-const HOLDER = "if(position(detail, '\"own\":') > 0, JSONExtractString(detail, 'own'), visitor_id)"
 
 interface RestRow {
   readonly visits: number
@@ -72,7 +69,7 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
   const [row] = await clickhouse.query<RestRow>(
     `SELECT count() AS visits, toUnixTimestamp64Milli(min(ts)) AS first_at, toUnixTimestamp64Milli(max(ts)) AS last_at,
        argMax(verdict, (ts, request_id)) AS newest_verdict,
-       groupUniqArray(${GENERATIONS_MAX})(greatest(1, JSONExtractUInt(detail, 'gen'))) AS generations,
+       groupUniqArray(${GENERATIONS_MAX})(${GENERATION}) AS generations,
        groupUniqArrayIf(linked_id, linked_id IN {accounts:Array(String)}) AS accounts
      FROM ${EVENTS_TABLE} ${of}`,
     { ...params, accounts },
@@ -83,16 +80,12 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
     params,
   )
   const rest = row === undefined || row.visits === 0 ? null : row
-  const newest = moved.at(-1)
-  const wasLatest = newest !== undefined && record !== null && newest.timestamp >= record.lastSeenAt
-  // Who looks like the newest of all visits takes the record's own look; of the other the newest visit is looked for.
-  const look = wasLatest || newest === undefined ? null : await keptLook(needs, question, newest)
-  const state = visitorOfEvents(to, moved, look)
   const gone = goneWith(
     tracesOf(moved.map(({ ip, linkedId, device }) => ({ address: ip.address, linkedId, device }))),
     tracesOf([
       ...traces.map(({ address, system, software, graphics }) => ({
-        ...{ address: canonicalIp(address) ?? address, linkedId: null },
+        address: canonicalIp(address) ?? address,
+        linkedId: null,
         device: { platform: system, browser: software, gpu: graphics === '' ? null : graphics },
       })),
       ...(row?.accounts ?? []).map((linkedId) => ({ address: '', linkedId, device: NO_DEVICE })),
@@ -104,8 +97,7 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
     generations: [...generations],
     parting: {
       totalVisits: record?.totalVisits ?? -1,
-      state: Buffer.from(packVisitor(state)).toString('base64'),
-      keys: (look ?? (newest === undefined ? null : lookOfEvent(newest)))?.keys ?? [],
+      state: Buffer.from(packVisitor(visitorOfEvents(to, moved))).toString('base64'),
       rest:
         rest === null
           ? null
@@ -114,7 +106,6 @@ export async function readParting(needs: PartingNeeds, question: PartingQuestion
               lastSeenAt: rest.last_at,
               lastVerdict: rest.newest_verdict === 'none' ? null : rest.newest_verdict,
               generation: Math.max(1, ...rest.generations),
-              look: wasLatest ? await restLook(needs, question, of, params) : null,
             },
       gone,
     },
@@ -131,17 +122,14 @@ async function awaitSunk(
   const params: Record<string, unknown> = { workspace, env, from }
   const sql = `SELECT toUnixTimestamp64Milli(max(ts)) AS newest, count() AS visits FROM ${EVENTS_TABLE} WHERE ${holderSql(ids, params)}`
   const newestMoved = moved.at(-1)?.timestamp ?? 0
-  const deadline = clock.monotonic() + SUNK_MS_MAX
-  for (;;) {
+  return pollUntil(clock, SUNK_PACE, async () => {
     const record = await visitors.record(workspace, env, from)
     const [row] = await clickhouse.query<{ newest: number; visits: number }>(sql, params)
     const [newest, visits] = [row?.newest ?? 0, row?.visits ?? 0]
-    if (record !== null && newest >= record.lastSeenAt && record.lastSeenAt >= newestMoved && visits >= moved.length) {
-      return record
-    }
-    if (clock.monotonic() >= deadline) return null
-    await clock.sleep(SUNK_POLL_MS)
-  }
+    const isSunk =
+      record !== null && newest >= record.lastSeenAt && record.lastSeenAt >= newestMoved && visits >= moved.length
+    return isSunk ? record : null
+  })
 }
 
 /** Fixed text and typed parameters, which it adds: events that count in the record, whatever name they carry. */
@@ -151,55 +139,4 @@ export function holderSql(ids: readonly string[], params: Record<string, unknown
     return `(visitor_hash = cityHash64({visitor${i}:String}) AND visitor_id = {visitor${i}:String})`
   })
   return `workspace_id = {workspace:String} AND env = {env:String} AND (${any.join(' OR ')}) AND ${HOLDER} = {from:String}`
-}
-
-async function restLook(
-  needs: PartingNeeds,
-  question: PartingQuestion,
-  of: string,
-  params: Readonly<Record<string, unknown>>,
-): Promise<Look | null> {
-  const [row] = await needs.clickhouse.query<Record<string, unknown>>(
-    `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE} ${of} ORDER BY ts DESC, request_id DESC LIMIT 1`,
-    params,
-  )
-  if (row === undefined) return null
-  const event = fromRow(Object.values(row) as unknown as Parameters<typeof fromRow>[0])
-  return (await keptLook(needs, question, event)) ?? lookOfEvent(event)
-}
-
-/** As it was decided, while the log has it: records of `events` are in the order of the identifications they cover. */
-async function keptLook(
-  { log, clickhouse }: PartingNeeds,
-  { workspace, env }: PartingQuestion,
-  { requestId, timestamp }: Pick<StoredEvent, 'requestId' | 'timestamp'>,
-): Promise<Look | null> {
-  const [place] = await clickhouse.query<{ home: number; seq: number }>(
-    `SELECT log_partition AS home, log_seq AS seq FROM ${EVENTS_TABLE}
-     WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts = fromUnixTimestamp64Milli({at:Int64})
-       AND request_id = {requestId:String}`,
-    { workspace, env, at: timestamp, requestId },
-  )
-  if (place === undefined || place.seq === 0) return null
-  let low = 0
-  let high = await log.last('events', place.home)
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2)
-    const [found] = await log.read('events', place.home, middle, { recordsMax: 1, bytesMax: 1, waitMsMax: 0 })
-    if (found === undefined) {
-      high = middle
-      continue
-    }
-    const record = decodeEventsRecord(found.bytes)
-    if (record.from > place.seq) high = middle
-    else if (record.to < place.seq) low = found.seq
-    else {
-      const item = record.items.find((one) => one.requestId === requestId)
-      if (item === undefined || item.state.length === 0) return null
-      const held = unpackHeldVisitor(item.state)
-      const { profile } = unpackVisitor(held.state)
-      return profile === null ? null : { profile, keys: held.keys }
-    }
-  }
-  return null
 }

@@ -6,7 +6,7 @@ import type { Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { VALUE_NAMES } from '../identity/profile.ts'
-import { unpackVisitor } from '../identity/visitor.ts'
+import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import { CORRECTION_OF, type Correction, correctionKey } from '../records/aliases.ts'
 import { type AuditEntry, readAudit } from '../records/audit.ts'
@@ -93,9 +93,15 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     const attributes = Object.fromEntries(values.filter((one): one is [(typeof one)[0], number] => one[1] !== null))
     return [
       {
-        ...{ visitorId, matchKeys: [...keys, ...earlierKeys], attributes },
-        ...{ platform: profile?.os ?? null, browser: profile?.family ?? null },
-        ...{ generation, confirmedGeneration, tokenVisits, privateVisits },
+        visitorId,
+        matchKeys: [...keys, ...earlierKeys],
+        attributes,
+        platform: profile?.os ?? null,
+        browser: profile?.family ?? null,
+        generation,
+        confirmedGeneration,
+        tokenVisits,
+        privateVisits,
       },
     ]
   }

@@ -4,7 +4,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Unavailable } from '../lib/failures.ts'
+import { type PollPace, pollUntil, whenAvailable } from '../lib/poll.ts'
 import { timeOf } from '../records/splits.ts'
 import type { VisitorReads } from './visitors.ts'
 
@@ -20,23 +20,12 @@ export interface SplitDone {
   readonly parts: readonly { readonly to: string; readonly requestIds: readonly string[] }[]
 }
 
-const WAIT_MS_MAX = 10_000
-const POLL_MS_MIN = 20
-const POLL_MS_MAX = 250
+const PACE: PollPace = { forMs: 10_000, everyMs: 20, everyMsMax: 250 }
 
 /** Resolves when every read shows the events as the new visitors'; false when that is not so in time: it still comes. */
 export async function awaitSplit(needs: SplitProgressNeeds, split: SplitDone): Promise<boolean> {
-  const { clock } = needs
-  const deadline = clock.monotonic() + WAIT_MS_MAX
-  for (let pauseMs = POLL_MS_MIN; ; pauseMs = Math.min(POLL_MS_MAX, pauseMs * 2)) {
-    try {
-      if (await isDone(needs, split)) return true
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error
-    }
-    if (clock.monotonic() >= deadline) return false
-    await clock.sleep(pauseMs)
-  }
+  const done = whenAvailable(async () => (await isDone(needs, split)) || null)
+  return (await pollUntil(needs.clock, PACE, done)) !== null
 }
 
 async function isDone({ clickhouse, visitors }: SplitProgressNeeds, { workspace, env, parts }: SplitDone) {

@@ -5,6 +5,7 @@ import type { Env } from '../domain/event.ts'
 import { isWellFormed } from '../domain/keys.ts'
 import type { ApiKey, KeyScope, Workspace } from '../domain/workspace.ts'
 import type { Clock } from '../lib/clock.ts'
+import { MINUTE_MS } from '../lib/durations.ts'
 import type { KeyDirectory } from './key-directory.ts'
 import { isLive, keyDigest } from './keys.ts'
 
@@ -12,7 +13,6 @@ const FAILURES_PER_MINUTE_MAX = 60
 /** Addresses remembered within one minute; the oldest make room. */
 const ADDRESSES_MAX = 10_000
 const RETRY_AFTER_STALE_SECONDS = 5
-const MINUTE_MS = 60_000
 /** Keys remembered by their text; beyond them all are looked up anew as they come. */
 const CALLERS_MAX = 10_000
 
@@ -110,7 +110,7 @@ export function openAuth(directory: KeyDirectory, clock: Clock, failuresPerMinut
 }
 
 /** Whether a key has a scope. Public keys identify and do nothing else, whatever is stored. */
-export function hasScope(key: ApiKey, scope: KeyScope): boolean {
+function hasScope(key: ApiKey, scope: KeyScope): boolean {
   if (key.kind === 'public') return scope === 'identify'
   return key.scopes === null || key.scopes.includes(scope)
 }

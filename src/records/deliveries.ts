@@ -7,6 +7,7 @@ import type { Env } from '../domain/event.ts'
 import { hash32 } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import { DAY_MS, MINUTE_MS } from '../lib/durations.ts'
 import { scanAll } from './scopes.ts'
 
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed'
@@ -54,7 +55,6 @@ export interface Payload {
   readonly slack?: { readonly url: string; readonly body: string }
 }
 
-const DAY_MS = 86_400_000
 /** What can be sent again by hand must still be there. */
 export const FAILED_KEPT_MS = 15 * DAY_MS
 export const DELIVERED_KEPT_MS = 2 * DAY_MS
@@ -104,7 +104,6 @@ export const statKey = (day: number, status: 'delivered' | 'failed'): Key => [ST
  * can write sums without reading.
  */
 export const TALLY = 'tally'
-const MINUTE_MS = 60_000
 const TALLY_KEPT_MS = ALERT_WINDOW_SECONDS.max * 1_000 + 2 * MINUTE_MS
 export interface Ended {
   readonly delivered: number
@@ -173,7 +172,7 @@ export const deliveryIdOf = (createdAt: number, eventId: string, webhookId: stri
   `dlv_${derivedUlid(createdAt, `${eventId}/${webhookId}`)}`
 
 /** How long a delivery and what it sends must stay, by its status; undefined: until something becomes of it. */
-export const ttlOf = (status: DeliveryStatus): number | undefined =>
+const ttlOf = (status: DeliveryStatus): number | undefined =>
   status === 'pending' ? undefined : status === 'failed' ? FAILED_KEPT_MS : DELIVERED_KEPT_MS
 
 export function putDelivery(id: string, delivery: StoredDelivery): Put {

@@ -6,7 +6,7 @@ import { SYSTEM, scanAll } from './scopes.ts'
 
 const EVALUATOR = 'evaluator'
 /** An evaluator that has not been heard of for this long does not count. */
-export const EVALUATOR_TTL_MS = 10_000
+const EVALUATOR_TTL_MS = 10_000
 /** Only the newest confirmations fit a heartbeat; older ones have long been answered. */
 const CONFIRMATIONS_MAX = 4_096
 

@@ -24,6 +24,7 @@ export interface Kept {
 export const keptUntil = ({ at }: Kept): number => at + KEPT_MS
 
 export const putKept = (key: Key, value: Kept, nowMs: number): Put => ({
-  ...{ key, value },
+  key,
+  value,
   ttlMs: Math.max(1, keptUntil(value) - nowMs),
 })

@@ -2,13 +2,21 @@
 // command about a visitor, in the order of its identifications.
 
 import { hash } from 'node:crypto'
-import type { IdentifyMeta } from '../domain/identify.ts'
+import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
 import type { Erasure } from './erasures.ts'
 import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
 import type { Unnaming } from './unnaming.ts'
+
+/** An identification, taken apart. */
+export interface Decoded {
+  readonly meta: IdentifyMeta
+  /** What JSON.parse makes of `bytes`. */
+  readonly body: IdentifyBody
+  readonly bytes: Uint8Array
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -34,6 +42,9 @@ export function bodyHashOf(body: Uint8Array): number {
   return Number.parseInt(hash('sha1', body, 'hex').slice(0, 12), 16)
 }
 
+/** Behind the length, a brace and a quote. */
+const NAME_AT = 6
+
 /**
  * How a command is written, and read: null when the record is an identification, or another command. Its name comes first, so
  * that most records are told apart by their first bytes.
@@ -48,6 +59,8 @@ function command<T>(name: string): [encode: (of: T) => Uint8Array, decode: (byte
     return bytes
   }
   const decode = (bytes: Uint8Array): T | null => {
+    // Most are identifications, whose first name begins with another letter.
+    if (bytes[NAME_AT] !== start[NAME_AT - 4]) return null
     if (Buffer.compare(bytes.subarray(4, 4 + start.length), start) !== 0) return null
     return (JSON.parse(utf8.decode(bytes.subarray(4))) as Record<string, T>)[name] as T
   }

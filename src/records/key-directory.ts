@@ -4,7 +4,7 @@
 import type { Bus } from '../bus/bus.ts'
 import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
@@ -108,9 +108,8 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   async function poll(): Promise<void> {
     const startedAt = clock.monotonic()
     try {
-      const seen = await log.last('changes', 0)
-      await refuseWiped()
-      if ((await readKeysVersion(kv)) !== version) await reload()
+      const [seen, , found] = await Promise.all([log.last('changes', 0), refuseWiped(), readKeysVersion(kv)])
+      if (found !== version) await reload()
       changesSeen = seen
       heardAt = Math.max(heardAt, startedAt)
     } catch (error) {
@@ -121,7 +120,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
 
   async function pollUntilClosed(): Promise<void> {
     while (!closed.signal.aborted) {
-      await clock.sleep(POLL_MS, closed.signal)
+      await nextBeat(clock, POLL_MS, closed.signal)
       if (closed.signal.aborted) return
       await poll().catch((error) => {
         if (!(error instanceof Unavailable)) report(error)

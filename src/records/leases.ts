@@ -10,7 +10,7 @@ import { SYSTEM, scanAll, under } from './scopes.ts'
 const MEMBER = 'member'
 const LEASE = 'lease'
 /** A process that was not heard of for this long is taken for dead. */
-export const LEASE_TTL_MS = 3_000
+const LEASE_TTL_MS = 3_000
 const ROUND_MS = 750
 
 export interface LeasesNeeds {

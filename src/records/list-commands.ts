@@ -109,7 +109,11 @@ const byId = Type.Object({ id }, strict)
 export const LIST_COMMANDS: Readonly<Record<keyof ListCommandData, TSchema>> = {
   'list.create': Type.Object(
     {
-      ...{ id, name, type: oneOf(LIST_TYPES), description, ttl: nullable(ttl) },
+      id,
+      name,
+      type: oneOf(LIST_TYPES),
+      description,
+      ttl: nullable(ttl),
       maxima: Type.Object({ listsMax: count }, strict),
     },
     strict,
@@ -139,18 +143,21 @@ export const LIST_COMMANDS: Readonly<Record<keyof ListCommandData, TSchema>> = {
   'list.effects': Type.Object(
     {
       deployment: Type.String({ minLength: 1, maxLength: 100 }),
-      ...{ partition: count, seq: count, part: count, entriesMax: count },
+      partition: count,
+      seq: count,
+      part: count,
+      entriesMax: count,
       effects: Type.Array(
         Type.Object(
           {
-            ...{
-              list: name,
-              value,
-              remove: Type.Boolean(),
-              ttl: Type.Optional(nullable(ttl)),
-              reason: Type.Optional(reason),
-            },
-            ...{ requestId: Type.String({ maxLength: 64 }), ruleId: id, index: count },
+            list: name,
+            value,
+            remove: Type.Boolean(),
+            ttl: Type.Optional(nullable(ttl)),
+            reason: Type.Optional(reason),
+            requestId: Type.String({ maxLength: 64 }),
+            ruleId: id,
+            index: count,
           },
           strict,
         ),

@@ -16,7 +16,7 @@ export type StoredList = List & {
 export const LIST = 'list'
 export const listKey = (id: string): Key => [LIST, id]
 /** By name in lower case. */
-export const LIST_NAME = 'list-name'
+const LIST_NAME = 'list-name'
 export const listNameKey = (name: string): Key => [LIST_NAME, foldListName(name)]
 export interface NamedList {
   readonly id: string

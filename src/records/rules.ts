@@ -7,7 +7,7 @@ import type { Key, Kv } from '../kv/kv.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 import { WORKSPACE_COPY } from './workspaces.ts'
 
-export const RULE = 'rule'
+const RULE = 'rule'
 export const ruleKey = (id: string): Key => [RULE, id]
 
 /** A rule with its version: the seq of the last command that changed it. */

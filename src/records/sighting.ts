@@ -68,7 +68,7 @@ export function combine(
 }
 
 /** Answers other processes by what this one knows. */
-export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string) => Glimpse): void {
+export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string) => Promise<Glimpse>): void {
   ask.answer(SUBJECT, (question) => {
     const { scope, requestId } = question as Question
     return glimpse(scope, requestId)

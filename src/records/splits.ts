@@ -9,34 +9,18 @@ import { scanAll, tenantScope } from './scopes.ts'
 
 export const SPLIT_EVENTS_MAX = 100
 
-/** What is compared of a device, and where it is looked for. */
-export interface Look {
-  readonly profile: {
-    readonly os: string
-    readonly family: string
-    readonly major: number | null
-    readonly gpuClass: string | null
-    readonly values: readonly (number | null)[]
-  }
-  readonly keys: readonly string[]
-}
-
 /** What is known of moved visits and of the others, as far as events are kept. */
 export interface Parting {
   /** Visits of the record when this was read; of another count the rest may know more than this. */
   readonly totalVisits: number
   /** The new visitor as the moved visits make it: packed, base64. */
   readonly state: string
-  /** Where its newest visit is looked for. */
-  readonly keys: readonly string[]
   /** null: no visit is left. */
   readonly rest: {
     readonly firstSeenAt: number
     readonly lastSeenAt: number
     readonly lastVerdict: Verdict | null
     readonly generation: number
-    /** Of the newest visit that is left. */
-    readonly look: Look | null
   } | null
   /** What only the moved visits had. */
   readonly gone: {

@@ -2,6 +2,19 @@
 // seen, and the others are counted, without decoding the state.
 
 import { Packr } from 'msgpackr'
+import {
+  beginPacking,
+  closeBytes,
+  openBytes,
+  putArray,
+  putNull,
+  putNumber,
+  putNumbers,
+  putRaw,
+  putText,
+  putTexts,
+  takePacked,
+} from '../lib/packing.ts'
 
 export interface HeldVisitor {
   /** Index keys of the latest visit. */
@@ -56,24 +69,70 @@ type Parts = [
 
 const NONE = new Uint8Array(0)
 
-/** As the kv and the events log carry it. */
+/** What a record says besides its keys, state and counters. */
+export type More = Partial<Omit<HeldVisitor, 'keys' | 'state' | 'counters'>>
+
+const NOBODY: readonly string[] = []
+const NOTHING_PARTED: readonly Parted[] = []
+
+function putKeys(keys: readonly string[], earlierKeys: readonly string[]): void {
+  putArray(keys.length + (earlierKeys.length === 0 ? 0 : 1))
+  for (const key of keys) putText(key)
+  if (earlierKeys.length > 0) putText(`${EARLIER}${earlierKeys.join(' ')}`)
+}
+
+/** What ends with nothing said is left out. */
+function countParts(hasCounters: boolean, survivor: string | null, parted: number, former: number): number {
+  if (former > 0) return 6
+  if (parted > 0) return 5
+  if (survivor !== null) return 4
+  return hasCounters ? 3 : 2
+}
+
+/** As the kv and the events log carry it. `putState` and `putCounters` write what is packed in it; null: nothing was counted. */
+export function packRecord<S, C>(
+  keys: readonly string[],
+  state: S,
+  putState: (state: S) => void,
+  counters: C | null,
+  putCounters: (counters: C) => void,
+  { survivor = null, parted = NOTHING_PARTED, former = NOBODY, earlierKeys = NOBODY }: More,
+): Uint8Array {
+  const parts = countParts(counters !== null, survivor, parted.length, former.length)
+  beginPacking()
+  putArray(parts)
+  putKeys(keys, earlierKeys)
+  const stateAt = openBytes()
+  putState(state)
+  closeBytes(stateAt)
+  if (parts === 2) return takePacked()
+  const countersAt = openBytes()
+  if (counters !== null) putCounters(counters)
+  closeBytes(countersAt)
+  if (parts === 3) return takePacked()
+  if (survivor === null) putNull()
+  else putText(survivor)
+  if (parts === 4) return takePacked()
+  putArray(parted.length)
+  for (const { to, upTo, issued, generations } of parted) {
+    putArray(4)
+    if (to === null) putNull()
+    else putText(to)
+    putNumber(upTo)
+    putNumbers(issued)
+    putNumbers(generations)
+  }
+  if (parts === 6) putTexts(former)
+  return takePacked()
+}
+
+/** The same of what is packed. */
 export function packHeldVisitor(
   keys: readonly string[],
   state: Uint8Array,
-  {
-    counters = NONE,
-    survivor = null,
-    parted = [],
-    former = [],
-    earlierKeys = [],
-  }: Partial<Omit<HeldVisitor, 'keys' | 'state'>> = {},
+  { counters = NONE, ...more }: More & { readonly counters?: Uint8Array } = {},
 ): Uint8Array {
-  const apart = parted.map((one) => [one.to, one.upTo, one.issued, one.generations])
-  const listed = earlierKeys.length === 0 ? keys : [...keys, `${EARLIER}${earlierKeys.join(' ')}`]
-  const parts: unknown[] = [listed, state, counters, survivor, apart, former]
-  // What ends with nothing said is left out.
-  const isSaid = [true, true, counters.length > 0, survivor !== null, parted.length > 0, former.length > 0]
-  return new Uint8Array(packr.pack(parts.slice(0, isSaid.lastIndexOf(true) + 1)))
+  return packRecord(keys, state, putRaw, counters.length === 0 ? null : counters, putRaw, more)
 }
 
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {

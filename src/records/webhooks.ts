@@ -10,7 +10,7 @@ import { WORKSPACE_COPY } from './workspaces.ts'
 /** With the seq of the last command that changed it. */
 export type StoredWebhook = Webhook & { readonly version: number }
 
-export const WEBHOOK = 'webhook'
+const WEBHOOK = 'webhook'
 export const webhookKey = (id: string): Key => [WEBHOOK, id]
 
 export const WEBHOOKS: Key = ['meta', 'webhooks']

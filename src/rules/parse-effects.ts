@@ -13,7 +13,7 @@ const URL_CHARS_MAX = 1_024
 const LOG_LEVELS: readonly NonNullable<LogEffect['level']>[] = ['info', 'warn', 'error']
 const WEBHOOK_ID = /^(?:whk|wh)_[0-9A-Za-z]{1,64}$/
 /** What is shown instead of the secret part of an address, and what no address may hold. */
-export const MASK = '****'
+const MASK = '****'
 
 /** The field an entry is taken from where the effect names none. */
 const DEFAULT_FIELDS: Readonly<Record<ListType, string>> = { visitor: 'visitorId', ip: 'ip', email: 'email' }

@@ -69,7 +69,7 @@ interface Content {
 }
 
 /** The order in which rules are asked: priority, then createdAt, then id. */
-export function byOrder(a: Rule, b: Rule): number {
+function byOrder(a: Rule, b: Rule): number {
   return a.priority - b.priority || a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }
 

@@ -6,7 +6,7 @@ import { maskIp } from '../domain/ip.ts'
 import { type Field, field } from '../events/fields.ts'
 import { isoTime, maskEmail } from '../events/present.ts'
 
-export const RENDERED_BYTES_MAX = 2_048
+const RENDERED_BYTES_MAX = 2_048
 
 const PLACEHOLDER = /\{\{([^{}]*)\}\}/g
 const OWN_NAMES: readonly string[] = ['rule.id', 'rule.name', 'requestId']

@@ -3,7 +3,8 @@
 
 import type { Literal, Operator } from '../domain/rule.ts'
 import type { Column } from '../events/fields.ts'
-import { among, doubleBits, doubleSql, FALSE, type SqlParams } from './to-sql-parts.ts'
+import type { SqlParams } from './to-sql-params.ts'
+import { among, doubleBits, doubleSql, FALSE } from './to-sql-parts.ts'
 
 const NUMBERS = "('Int64', 'UInt64', 'Double')"
 

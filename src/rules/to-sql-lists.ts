@@ -3,7 +3,7 @@
 
 import type { ListType } from '../events/fields.ts'
 import { addressText } from './to-sql-address.ts'
-import type { SqlParams } from './to-sql-parts.ts'
+import type { SqlParams } from './to-sql-params.ts'
 
 /** What `kind` of a snapshot's row says about `h`; from SNAPSHOT_LONG_PREFIX_MIN on it is the length of a network's prefix. */
 export const SNAPSHOT_KIND = {

@@ -1,54 +1,14 @@
-// What SQL of conditions is put together from: typed parameters, constants, and bounds for numbers stored as whole ones.
+// What SQL of conditions is put together from: constants, sets of values, and bounds for numbers stored as whole ones.
 
 import { storedSql } from './to-sql-lists.ts'
+import type { Scalar, SqlParams } from './to-sql-params.ts'
 
 export const TRUE = '1'
 export const FALSE = '0'
 
-export type SqlType =
-  | 'String'
-  | 'Int64'
-  | 'UInt64'
-  | 'IPv6'
-  | 'Array(String)'
-  | 'Array(Int64)'
-  | 'Array(UInt64)'
-  | 'Array(IPv6)'
-type Scalar = string | number | bigint
-
-export interface SqlParams {
-  /** The placeholder to write for a value; equal values share one. */
-  add(type: SqlType, value: Scalar | readonly Scalar[]): string
-  /** By name, for the query. */
-  readonly values: Readonly<Record<string, unknown>>
-  /** Keeps values that are too large for a query in a snapshot, and gives its id; null: nothing is too large. */
-  readonly store: StoreValues | null
-}
-
-/** Texts, or whole numbers. The snapshot must be there before the query. */
-export type StoreValues = (type: 'String' | 'UInt64', values: readonly string[]) => string
 /** What arrays of literals may have to stay in the query. They travel in its address, encoded up to twelvefold. */
 const INLINE_VALUES_MAX = 100
 const INLINE_CHARS_MAX = 1_024
-
-export function openSqlParams(store: StoreValues | null = null): SqlParams {
-  const values: Record<string, unknown> = {}
-  const known = new Map<string, string>()
-  return {
-    values,
-    store,
-    add(type, value) {
-      const key = `${type} ${JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? String(one) : one))}`
-      const found = known.get(key)
-      if (found !== undefined) return found
-      const name = `p${known.size}`
-      const placeholder = `{${name}:${type}}`
-      values[name] = value
-      known.set(key, placeholder)
-      return placeholder
-    },
-  }
-}
 
 export const not = (sql: string): string => (sql === TRUE ? FALSE : sql === FALSE ? TRUE : `NOT (${sql})`)
 

@@ -8,7 +8,8 @@ import { parseDatetime } from '../lib/datetime.ts'
 import { addressText } from './to-sql-address.ts'
 import { jsonSql } from './to-sql-json.ts'
 import { addressListSql, type ListTable, textListSql } from './to-sql-lists.ts'
-import { among, FALSE, not, numbers, type SqlParams, TRUE, wholeBound } from './to-sql-parts.ts'
+import type { SqlParams } from './to-sql-params.ts'
+import { among, FALSE, not, numbers, TRUE, wholeBound } from './to-sql-parts.ts'
 
 export interface SqlContext {
   readonly params: SqlParams

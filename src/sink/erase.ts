@@ -1,12 +1,13 @@
 // Executes an erasure in ClickHouse: nothing of the visitor is shown any more, and a tombstone tells a rebuild about it.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { HOLDER } from '../events/detail-sql.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, type Erasure, erasedId } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 import { insertLostRow } from './lost.ts'
-import { HOLDER, REFUSED_OF } from './whose.ts'
+import { REFUSED_OF } from './whose.ts'
 
 export const ERASURES_TABLE = 'erasures'
 const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_partition'] as const

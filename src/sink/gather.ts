@@ -19,6 +19,8 @@ const READ = { recordsMax: 1_024, bytesMax: 8_388_608 }
 const BATCH_BYTES_MAX = 33_554_432
 /** Records trickle in one by one: they gather instead of waking for each. */
 const PAUSE_MS = 50
+/** Where the places stand is looked up again so often while nothing comes. */
+const IDLE_MS = 5_000
 
 /**
  * Records behind the places until there are enough rows, or the oldest has waited long enough, or `signal` aborts; of each partition
@@ -75,7 +77,7 @@ export async function gather(
     return came.includes(true)
   }
 
-  if (!(await takeAll(flushMsMax))) return gathered
+  if (!(await takeAll(Math.max(IDLE_MS, flushMsMax)))) return gathered
   const flushAt = clock.monotonic() + flushMsMax
   const leftMs = () => Math.max(0, Math.ceil(flushAt - clock.monotonic()))
   // Whoever was no longer waited for may have records as well, however busy another is.

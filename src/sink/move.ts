@@ -1,14 +1,12 @@
 // Executes a split in ClickHouse: the moved events read as the new visitor's from then on.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
+import { HOLDER, WITHOUT_HOLDER } from '../events/detail-sql.ts'
 import type { DecidedSplit } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { timeOf, visitNumbers } from '../records/splits.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
-import { HOLDER, REFUSED_OF, REFUSED_VISITOR } from './whose.ts'
-
-/** Never the first members. */
-const NO_OWN = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''), ',"rec":\\\\[[0-9,]*\\\\]', '')`
+import { REFUSED_OF, REFUSED_VISITOR } from './whose.ts'
 
 /** Where a refused row names whose it was, and the survivor, it names the new visitor: whose erasure takes it. */
 const RENAMED = `replaceAll(replaceAll(raw, ${REFUSED_VISITOR}, {to:String}), {visitor:String}, {to:String})`
@@ -29,7 +27,7 @@ export async function moveRows(clickhouse: Pick<ClickHouse, 'patch'>, split: Dec
   })
   await clickhouse.patch(
     EVENTS_TABLE,
-    `UPDATE ${EVENTS_TABLE} SET visitor_id = {to:String}, detail = ${NO_OWN}, last_seen_at = ts,
+    `UPDATE ${EVENTS_TABLE} SET visitor_id = {to:String}, detail = ${WITHOUT_HOLDER}, last_seen_at = ts,
        first_seen_at = fromUnixTimestamp64Milli({first:Int64}),
        total_visits = transform(request_id, {ids:Array(String)}, {visits:Array(UInt32)}, total_visits)
      WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN (${at.join(', ')})

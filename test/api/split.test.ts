@@ -118,15 +118,18 @@ t.test('tokens given out in moved events lead to the new visitor, the others to 
   t.equal((await stored(id, 2)).totalVisits, 2)
 })
 
-t.test('without a token each device is recognised as its own visitor', async (t) => {
-  const { a, b, id, moved } = await mixed()
+t.test('without a token each device is recognised as its own visitor after its next visit', async (t) => {
+  const { a, b, first, again, id, moved } = await mixed()
   const to = await splitOff(id, moved)
+  t.match(await visit(b), { visitorId: to, visitorFound: true, identity: { method: 'exact' } }, 'the look was its own')
+  t.match(await visit(a, { storageToken: first.storageToken }), { visitorId: id, identity: { method: 'token' } })
+  t.match(await visit(b, { storageToken: again.storageToken }), { visitorId: to, identity: { method: 'token' } })
   t.match(await visit(a), { visitorId: id, visitorFound: true, identity: { method: 'exact' } })
   t.match(await visit(b), { visitorId: to, visitorFound: true, identity: { method: 'exact' } })
 })
 
 t.test('events that are not the latest are split off as well', async (t) => {
-  const { a, b, first, id, moved } = await mixed()
+  const { a, b, first, again, id, moved } = await mixed()
   const last = await visit(a, { storageToken: first.storageToken, linkedId: 'ann' })
   // Of visits that the history has not seen yet a split knows no more than their number.
   await shown(id, 4)
@@ -134,6 +137,7 @@ t.test('events that are not the latest are split off as well', async (t) => {
   t.match((await read(id)).body, { totalVisits: 2, linkedAccounts: 1, lastSeenAt: last.timestamp })
   t.match((await read(to)).body, { totalVisits: 2, linkedAccounts: 1 })
   t.match(await visit(a), { visitorId: id, identity: { method: 'exact' } })
+  t.match(await visit(b, { storageToken: again.storageToken }), { visitorId: to, identity: { method: 'token' } })
   t.match(await visit(b), { visitorId: to, identity: { method: 'exact' } })
 })
 

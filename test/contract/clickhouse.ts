@@ -11,7 +11,6 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { sized } from '../helpers/depth.ts'
-import { nativeContract } from './clickhouse-native.ts'
 import { patchesContract } from './clickhouse-patches.ts'
 
 export interface ClickHouseUnderTest {
@@ -92,8 +91,6 @@ export function clickhouseContract(
     })
 
     if (extent === 'whole') {
-      await t.test('a block of Native is what the same rows are as lines', (t) => nativeContract(t, clickhouse, run))
-
       await t.test('no patch is lost to a mutation that runs beside it', (t) =>
         patchesContract(t, clickhouse, `contract_${run}_${++tables}`),
       )

@@ -293,3 +293,46 @@ t.test('a reader that does not read holds a bounded part of what is there', asyn
   t.equal(found, 60)
   t.ok(other.stats().inBytes < 60 * 500_000 * 1.3, 'and nothing comes twice')
 })
+
+t.test(
+  'a reader among several writers is handed what its own records were made of, once and with the right bytes',
+  async (t) => {
+    const prefix = fresh('origins')
+    const mine = await opened(t, prefix)
+    const other = await opened(t, prefix, { connection: await connected(t, server) })
+    const rounds = sized({ quick: 10, usual: 30, long: 100 })
+    const read = async (after: number) => mine.log.read('events', 0, after, { ...ALL, waitMsMax: 30_000 })
+    await mine.log.append('events', 0, [Buffer.from('first')])
+    const [first] = await read(0)
+    let after = must(first).seq
+    const found: LogRecord[] = []
+    for (let round = 0; round < rounds; round += 1) {
+      const records = [`mine ${round} a`, `mine ${round} b`].map((text) => Buffer.from(text))
+      const appends = [
+        other.log.append('events', 0, [Buffer.from(`other ${round}`)], { attached: ['of the other'] }),
+        mine.log.append('events', 0, records, { attached: records.map(String) }),
+      ]
+      const batch = await read(after)
+      await Promise.all(appends)
+      found.push(...batch)
+      after = must(batch.at(-1)).seq
+    }
+    while (found.length < rounds * 3) {
+      const batch = await read(must(found.at(-1)).seq)
+      if (batch.length === 0) break
+      found.push(...batch)
+    }
+    t.equal(found.length, rounds * 3)
+    let handedOut = 0
+    for (const { bytes, attached } of found) {
+      const text = Buffer.from(bytes).toString()
+      if (attached === undefined) continue
+      handedOut += 1
+      t.equal(attached, text)
+    }
+    t.equal(handedOut, rounds * 2, 'all of its own')
+    const again = await read(must(first).seq)
+    t.ok(again.length > 0)
+    t.ok(again.every(({ attached }) => attached === undefined))
+  },
+)

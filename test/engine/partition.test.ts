@@ -4,10 +4,12 @@ import t from 'tap'
 import type { TokenClaims } from '../../src/domain/identify.ts'
 import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
 import { createPartition } from '../../src/engine/partition.ts'
-import { linkedAccountsOf, unpackVisitor } from '../../src/identity/visitor.ts'
+import { linkedAccountsOf } from '../../src/identity/visitor.ts'
+import { unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { absent, answered } from '../helpers/asking.ts'
 import { WORKSPACE } from '../helpers/facts.ts'
 import { openWorld, T0 } from '../helpers/partition-world.ts'
 import { rng } from '../helpers/rng.ts'
@@ -33,24 +35,24 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
       Buffer.from('{"components":{}}'),
     ),
   }))
-  const told = (wanted: ReturnType<typeof partition.begin>) =>
-    wanted.flatMap(({ kind, id }) => (kind === 'ruleset' ? [] : [{ kind, id, value: null }]))
   const isSecond = ({ kind, id }: { kind: string; id: string }) => kind === 'visitor' && id.endsWith(ids[1])
 
-  let wanted = partition.begin(frames)
-  t.ok(wanted.some(isSecond))
-  const second = wanted.filter(isSecond)
-  while (wanted.some((one) => !isSecond(one))) wanted = partition.provide(told(wanted.filter((one) => !isSecond(one))))
-  t.same(wanted, second, 'all of the first is there')
+  const asking = partition.decide(frames, new Set())
+  let turn = asking.next([])
+  const wanted = () => (turn.done ? [] : turn.value)
+  t.ok(wanted().some(isSecond))
+  const second = wanted().filter(isSecond)
+  while (wanted().some((one) => !isSecond(one))) turn = asking.next(absent(wanted().filter((one) => !isSecond(one))))
+  t.same(wanted(), second, 'all of the first is there')
 
   partition.checkpoint()
-  wanted = partition.provide(told(second))
+  turn = asking.next(absent(second))
   t.ok(
-    wanted.some(({ kind, id }) => kind === 'visitor' && id.endsWith(ids[0])),
+    wanted().some(({ kind, id }) => kind === 'visitor' && id.endsWith(ids[0])),
     'and gone with the checkpoint',
   )
-  while (wanted.length > 0) wanted = partition.provide(told(wanted))
-  const { replies, dead } = partition.decide(new Set())
+  while (!turn.done) turn = asking.next(absent(turn.value))
+  const { replies, dead } = turn.value
   t.equal(dead.length, 0)
   t.same(
     replies.map(({ body }) => JSON.parse(body).visitorId),
@@ -82,10 +84,8 @@ function openVisits(seed: number) {
     const meta = { requestId: makeRequestId(atMs, random), acceptedAt: atMs, workspace: 'ws_a', env: 'test' } as const
     const from = { keyKind: 'public', ip, headers: {}, tokenForged: false, token, replyTo: 'x' } as const
     const bytes = encodeIdentification({ ...meta, ...from }, Buffer.from(JSON.stringify(body)))
-    let wanted = partition.begin([{ seq: ++seq, bytes }])
-    while (wanted.length > 0)
-      wanted = partition.provide(wanted.map(({ kind, id }) => ({ kind, id, value: null }) as never))
-    const { visitorId } = JSON.parse(partition.decide(new Set()).replies[0]?.body ?? '')
+    const { replies } = answered(partition.decide([{ seq: ++seq, bytes }], new Set()), absent)
+    const { visitorId } = JSON.parse(replies[0]?.body ?? '')
     return { visitorId: visitorId as string }
   }
   return { visit, random }

@@ -18,23 +18,21 @@ export const FAULTS: readonly Fault[] = [
   {
     promise: 'accepted means durable',
     nonceShare: 0.5,
-    find: 'return store(partition, meta.requestId, record);',
+    find: 'return store(requestId, must(appends[partition], "a partition").add(accepted, accepted.record.length));',
     // The only answer of the ingress itself is 202. Only visits without a nonce get it here, which are never repeated.
-    replace: `        if (nonce !== null) return store(partition, meta.requestId, record);
-        setTimeout(() => void appends[partition].add(record, record.length), 200);
-        waiting.stored(meta.requestId);
-        expired(meta.requestId);
+    replace: `        if (nonce !== null) return store(requestId, appends[partition].add(accepted, accepted.record.length));
+        setTimeout(() => void appends[partition].add(accepted, accepted.record.length), 200);
+        waiting.stored(requestId);
+        expired(requestId);
         return Promise.resolve();`,
   },
   {
     promise: 'a decision is durable before it is told',
     nonceShare: 1,
-    find: 'for (const [i, record] of decided.records.entries()) {\n            const after = seq;\n            seq = await appendFenced',
+    // They are appended when the identifications they decide are durable, a flush later.
+    find: 'const submitted = isAlone ? null : submit(decided);',
     replace: `        needs.reply(decided.replies, decided.replays);
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        for (const [i, record] of decided.records.entries()) {
-            const after = seq;
-            seq = await appendFenced`,
+        const submitted = null;`,
   },
   {
     promise: 'decisions are adopted, never remade',
@@ -57,8 +55,9 @@ export const FAULTS: readonly Fault[] = [
   {
     promise: 'a nonce that was decided is remembered across a restart',
     nonceShare: 1,
-    find: 'if (item.nonceHash !== 0)\n            nonces.add(item);',
-    replace: '        if (item.nonceHash !== 0 && adopting.length === 0)\n            nonces.add(item);',
+    find: 'apply(item);\n            const ruleset = needs.ruleset(item.workspace, item.env);',
+    replace:
+      '            apply({ ...item, nonceHash: 0 });\n            const ruleset = needs.ruleset(item.workspace, item.env);',
   },
 ]
 

@@ -1,5 +1,7 @@
 // A server under test and raw sockets to reach it: what was sent, what came back, and whether the other side closed.
 import { connect, type Socket } from 'node:net'
+import { MessageChannel } from 'node:worker_threads'
+import { openDispatch } from '../../src/http/dispatch.ts'
 import {
   BadFraming,
   BodyTooLarge,
@@ -9,9 +11,12 @@ import {
   RouteUnknown,
   TooManyInFlight,
 } from '../../src/http/errors.ts'
+import { openForward } from '../../src/http/forward.ts'
+import { serveForwarded } from '../../src/http/forwarded.ts'
 import type { HttpResponse } from '../../src/http/message.ts'
-import { type Http, type HttpConfig, openHttp } from '../../src/http/server.ts'
+import { type HttpConfig, type OwnHttp, openHttp } from '../../src/http/server.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { openLine } from '../../src/lib/line.ts'
 
 export interface Observation {
   readonly pattern: string
@@ -19,7 +24,7 @@ export interface Observation {
   readonly status: number
 }
 
-export interface TestServer extends Http {
+export interface TestServer extends OwnHttp {
   readonly observed: Observation[]
   readonly warnings: string[]
   readonly errors: string[]
@@ -43,21 +48,46 @@ export function present(error: unknown): HttpResponse {
   }
 }
 
+interface Noted {
+  readonly observed: Observation[]
+  readonly warnings: string[]
+  readonly errors: string[]
+}
+
+const configOf = ({ observed, warnings, errors }: Noted, config: Partial<HttpConfig>): HttpConfig => ({
+  host: '127.0.0.1',
+  port: 0,
+  inFlightMax: 1_000,
+  clock: systemClock,
+  log: { warn: (_, message) => warnings.push(message), error: (_, message) => errors.push(message) },
+  present,
+  observe: (pattern, method, status) => observed.push({ pattern, method, status }),
+  ...config,
+})
+
 export async function openTestServer(config: Partial<HttpConfig> = {}): Promise<TestServer> {
-  const observed: Observation[] = []
-  const warnings: string[] = []
-  const errors: string[] = []
-  const http = await openHttp({
-    host: '127.0.0.1',
-    port: 0,
-    inFlightMax: 1_000,
-    clock: systemClock,
-    log: { warn: (_, message) => warnings.push(message), error: (_, message) => errors.push(message) },
-    present,
-    observe: (pattern, method, status) => observed.push({ pattern, method, status }),
-    ...config,
-  })
-  return { ...http, observed, warnings, errors }
+  const noted: Noted = { observed: [], warnings: [], errors: [] }
+  return { ...(await openHttp(configOf(noted, config))), ...noted }
+}
+
+/** A server without a route, and the routes at the other end of a line that it passes everything on to. */
+export async function openForwardedServer(config: Partial<HttpConfig> = {}): Promise<TestServer> {
+  const noted: Noted = { observed: [], warnings: [], errors: [] }
+  const listener = await openTestServer()
+  const dispatch = openDispatch(configOf(noted, config))
+  const { port1, port2 } = new MessageChannel()
+  const tell = (error: unknown) => noted.errors.push(String(error))
+  const end = serveForwarded(openLine(port1, tell), dispatch.serve)
+  listener.passOn(openForward(openLine(port2, tell)))
+  return {
+    ...{ ...listener, ...dispatch, ...noted },
+    close() {
+      listener.close()
+      end()
+      dispatch.close()
+      port1.close()
+    },
+  }
 }
 
 export interface Talk {

@@ -1,6 +1,6 @@
 // Addresses made up for tests of signals: nothing is known of them but what a test says.
 
-import type { NetworkEvidence } from '../../src/engine/signals/lists.ts'
+import type { NetworkEvidence } from '../../src/engine/signals/evidence.ts'
 import { type AddressFacts, NO_FACTS } from '../../src/ipintel/addresses.ts'
 
 export const AT_MS = Date.UTC(2026, 10, 21, 12)

@@ -20,6 +20,7 @@ import {
 } from '../../src/records/identification.ts'
 import { VELOCITY } from '../../src/records/partitions.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
+import { answered } from './asking.ts'
 import { deviceOf } from './devices.ts'
 import { WORKSPACE } from './facts.ts'
 import { rng } from './rng.ts'
@@ -75,9 +76,8 @@ export function openWorld() {
   const first = openStored()
 
   function decide(all: readonly Uint8Array[]) {
-    let wanted = first.partition.begin(all.map((bytes) => ({ seq: ++seq, bytes })))
-    while (wanted.length > 0) wanted = first.partition.provide(first.load(wanted))
-    const decided = first.partition.decide(new Set())
+    const frames = all.map((bytes) => ({ seq: ++seq, bytes }))
+    const decided = answered(first.partition.decide(frames, new Set()), first.load)
     if (decided.dead.length > 0) throw new Error(decided.dead[0]?.reason)
     log.push(...decided.records)
     first.store()
@@ -126,9 +126,7 @@ export function openWorld() {
     adopted() {
       const other = openStored()
       for (const bytes of log) {
-        let wanted = other.partition.beginAdopt([bytes])
-        while (wanted.length > 0) wanted = other.partition.provideAdopt(other.load(wanted))
-        other.partition.adopt()
+        answered(other.partition.adopt([bytes]), other.load)
         other.store()
       }
       return other

@@ -1,6 +1,15 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { sized } from '../helpers/depth.ts'
-import { exchange, inParallel, openTestServer, pause, type Talk, type TestServer, talk } from '../helpers/http.ts'
+import {
+  exchange,
+  inParallel,
+  openForwardedServer,
+  openTestServer,
+  pause,
+  type Talk,
+  type TestServer,
+  talk,
+} from '../helpers/http.ts'
 import { quickCases, slowCases } from './protocol-cases.ts'
 
 const VALID = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello'
@@ -10,9 +19,12 @@ const SILENCE_MS = 60_000
 /** Or only that nothing was answered until all else was. */
 const WAITS_FOR_END = sized({ quick: false, usual: true, long: true })
 
-async function openEcho(): Promise<{ server: TestServer; smuggled: () => number }> {
+/** Who answers: the thread that has the socket, or another one. */
+const SERVERS = { 'its own': openTestServer, 'passed on': openForwardedServer }
+
+async function openEcho(open: typeof openTestServer): Promise<{ server: TestServer; smuggled: () => number }> {
   let smuggled = 0
-  const server = await openTestServer()
+  const server = await open()
   server.route('GET', '/ok', () => ({ status: 200, body: '{}' }))
   server.route('POST', '/echo', (request) => ({ status: 200, body: request.body }), { bodyBytesMax: 64 })
   server.route('GET', '/thing/:id', (request) => ({ status: 200, body: request.params.id ?? '' }))
@@ -27,8 +39,12 @@ async function openEcho(): Promise<{ server: TestServer; smuggled: () => number 
   return { server, smuggled: () => smuggled }
 }
 
-t.test('every form of a message has its one outcome, and the server goes on', async (t) => {
-  const { server, smuggled } = await openEcho()
+function eachServer(title: string, check: (t: Test, open: typeof openTestServer) => Promise<void>): void {
+  for (const [who, open] of Object.entries(SERVERS)) t.test(`${title}: ${who}`, (t) => check(t, open))
+}
+
+eachServer('every form of a message has its one outcome, and the server goes on', async (t, open) => {
+  const { server, smuggled } = await openEcho(open)
   t.teardown(server.close)
   const names = new Set([...quickCases, ...slowCases].map(({ name }) => name))
   t.equal(names.size, quickCases.length + slowCases.length, 'names are distinct')
@@ -50,7 +66,8 @@ t.test('every form of a message has its one outcome, and the server goes on', as
     const isRight = WAITS_FOR_END ? wanted.includes(got) : wanted.some((one) => one.startsWith(got))
     t.ok(isRight, `${name}: ${expect}`, { got })
   })
-  await inParallel(quickCases, 8, async ({ name, send, expect }) => {
+  await inParallel(quickCases, 8, async ({ name, send, ...wanted }) => {
+    const expect = open === openTestServer ? wanted.expect : (wanted.expectLater ?? wanted.expect)
     const { outcome } = await exchange(server.port, expect, ...send)
     const got = outcome()
     t.ok(expect.split('|').includes(got), `${name}: ${expect}`, { got })
@@ -67,8 +84,8 @@ t.test('every form of a message has its one outcome, and the server goes on', as
   t.ok((await exchange(server.port, '200', VALID)).text().endsWith('hello'))
 })
 
-t.test('a request cut in two anywhere is one request', async (t) => {
-  const { server } = await openEcho()
+eachServer('a request cut in two anywhere is one request', async (t, open) => {
+  const { server } = await openEcho(open)
   t.teardown(server.close)
   const step = sized({ quick: 3, usual: 1, long: 1 })
   const offsets = Array.from({ length: VALID.length - 1 }, (_, i) => i + 1).filter((offset) => offset % step === 0)
@@ -79,8 +96,8 @@ t.test('a request cut in two anywhere is one request', async (t) => {
   t.equal(server.observed.length, offsets.length)
 })
 
-t.test('a client that resets in the middle of a body leaves nothing behind', async (t) => {
-  const { server } = await openEcho()
+eachServer('a client that resets in the middle of a body leaves nothing behind', async (t, open) => {
+  const { server } = await openEcho(open)
   t.teardown(server.close)
   let connected = 0
   await inParallel(Array.from({ length: RESETS }), 20, async () => {

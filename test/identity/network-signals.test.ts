@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import type { Signal, SignalName } from '../../src/domain/event.ts'
-import type { NetworkEvidence } from '../../src/engine/signals/lists.ts'
+import type { NetworkEvidence } from '../../src/engine/signals/evidence.ts'
 import { detectSignals } from '../../src/engine/signals/signals.ts'
 import type { AddressFacts } from '../../src/ipintel/addresses.ts'
 import { AT_MS, networkOf } from '../helpers/network.ts'

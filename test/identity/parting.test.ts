@@ -3,7 +3,7 @@
 import t from 'tap'
 import { deviceOf } from '../../src/identity/attributes.ts'
 import { tokenChance } from '../../src/identity/generations.ts'
-import { lookOfEvent, type PartedEvent, visitorOfEvents, withoutVisits } from '../../src/identity/parting.ts'
+import { type PartedEvent, visitorOfEvents, withoutVisits } from '../../src/identity/parting.ts'
 import { newVisitor, recordVisit } from '../../src/identity/visitor.ts'
 import { attributesOf, windowsPc } from '../helpers/recognition.ts'
 
@@ -25,15 +25,14 @@ t.test('tokens on both sides of a split are certain, whatever the link between t
     ...{ requestId: 'req', timestamp: T0 + HOUR, verdict: 'allow', linkedId: null },
     ...{ device, ip: { address: '203.0.113.7' }, identity: { method: 'linked', generation: 2 } },
   } as unknown as PartedEvent
-  const look = { ...lookOfEvent(event), profile: attributes.profile }
-  const moved = visitorOfEvents(NEW, [event], look)
+  const moved = visitorOfEvents(NEW, [event])
   t.equal(tokenChance(moved, { ...guessed, visitorId: NEW }, T0 + 2 * HOUR, HOUR), 1)
 
-  const rest = { firstSeenAt: T0, lastSeenAt: T0, lastVerdict: null, generation: 1, look }
+  const rest = { firstSeenAt: T0, lastSeenAt: T0, lastVerdict: null, generation: 1 }
   const gone = { accounts: [], ips: [], networks: [], devices: [] }
   const left = withoutVisits(state, {
     ...{ visits: 1, firstAt: T0 + HOUR, lastAt: T0 + HOUR, moved },
-    parting: { totalVisits: 2, state: '', keys: [], rest, gone },
+    parting: { totalVisits: 2, state: '', rest, gone },
   })
   t.equal(left.generation, 1)
   t.equal(tokenChance(left, { visitorId: OWN, generation: 1, issuedAt: T0 }, T0 + 2 * HOUR, HOUR), 1)

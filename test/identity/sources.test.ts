@@ -5,7 +5,8 @@ import { newLearned } from '../../src/identity/learned.ts'
 import { lessonBit, lessonOf } from '../../src/identity/lesson.ts'
 import { recognise } from '../../src/identity/matcher.ts'
 import { mayTeach, newSources, noteSource, sourceOf } from '../../src/identity/sources.ts'
-import { newVisitor, packVisitor, unpackVisitor } from '../../src/identity/visitor.ts'
+import { newVisitor } from '../../src/identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { attributesOf, windowsPc } from '../helpers/recognition.ts'
 
 const DAY_MS = 86_400_000

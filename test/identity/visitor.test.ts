@@ -4,15 +4,8 @@ import t from 'tap'
 import { deviceOf } from '../../src/identity/attributes.ts'
 import { addAccount, countAccounts, knowsAccount, type LinkedAccounts } from '../../src/identity/linked-accounts.ts'
 import { VALUE_NAMES } from '../../src/identity/profile.ts'
-import {
-  newVisitor,
-  packVisitor,
-  recordVerdict,
-  recordVisit,
-  unpackVisitor,
-  type Visit,
-  type VisitorState,
-} from '../../src/identity/visitor.ts'
+import { newVisitor, recordVerdict, recordVisit, type Visit, type VisitorState } from '../../src/identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { Unreadable } from '../../src/lib/failures.ts'
 import { sized } from '../helpers/depth.ts'
 import { attributesOf, bareLinux, firefox, iphone, windowsPc } from '../helpers/recognition.ts'

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
+import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
 import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import { failedEvent } from '../../src/engine/failed.ts'
@@ -9,6 +10,8 @@ import type { Answer, Handler, HttpRequest, HttpResponse } from '../../src/http/
 import { openParsers } from '../../src/identity/parsers.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
 import type { Key } from '../../src/kv/kv.ts'
+import { newCounts } from '../../src/lib/counts.ts'
+import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
 import { decodeIdentification } from '../../src/records/identification.ts'
 import { replySubject } from '../../src/records/replies.ts'
 import { rng } from '../helpers/rng.ts'
@@ -102,6 +105,8 @@ function openIngress() {
     partitions: 1,
     ingressId: 'ing_1',
     pendingMax: 1_000,
+    pendingCounts: newCounts(1),
+    nonceRoutes: openClaims(newClaims(1_024), NONCE_WINDOW_MS, clock.monotonic),
     decisionWaitMs: 1_000,
     deadlineMs: 10_000,
     retentionDays: () => 30,

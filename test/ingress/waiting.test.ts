@@ -1,13 +1,14 @@
 import t from 'tap'
 import { ApiError } from '../../src/domain/errors.ts'
 import { createWaiting, type Settled } from '../../src/ingress/waiting.ts'
+import { newCounts } from '../../src/lib/counts.ts'
 
 const WAIT_MS = 100
 const first = { body: new Uint8Array([1]), keyKind: 'public', scope: 'ws/live' } as const
 
 function openWaiting() {
   let now = 0
-  const waiting = createWaiting(WAIT_MS, () => now)
+  const waiting = createWaiting(WAIT_MS, () => now, newCounts(1))
   const told: [who: string, outcome: Settled | 'late', replayed?: boolean][] = []
   return {
     waiting,

@@ -4,6 +4,7 @@
 import { makeRequestId } from '../../src/domain/ids.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
+import type { Rng } from '../helpers/rng.ts'
 import { type Deployment, PARTITIONS, WORKSPACE } from './deployment.ts'
 import type { Faults } from './host.ts'
 import type { StoredRecord } from './ports.ts'
@@ -40,6 +41,8 @@ export interface ChaosNeeds {
   readonly alone: boolean
   /** The kv does not lose a partition without the others. */
   readonly sharing: boolean
+  /** Of its own: how often threads of processes die, pause and are fenced off; null: they have none. */
+  readonly threads: Rng | null
   /** Whether a stream of the log gets lost instead of records of the kv. */
   readonly losesStream: boolean
 }
@@ -59,7 +62,8 @@ export function drawFaults({ random }: Scheduler): Faults {
   }
 }
 
-export function createChaos({ scheduler, deployment, alive, start, alone, sharing, losesStream }: ChaosNeeds): Chaos {
+export function createChaos(needs: ChaosNeeds): Chaos {
+  const { scheduler, deployment, alive, start, alone, sharing, losesStream, threads } = needs
   const { random } = scheduler
   const { raw, kv } = deployment
   const stopping = new Set<ModelProcess>()
@@ -108,6 +112,22 @@ export function createChaos({ scheduler, deployment, alive, start, alone, sharin
     } else stop(victim)
   }
 
+  function disturbThread(dice: Rng): void {
+    for (const { shard } of alive()) {
+      const host = shard()
+      if (host === null) continue
+      if (dice.chance(0.3)) {
+        const ms = dice.float() * 3_000
+        scheduler.note(host.name, `hangs for ${Math.round(ms)} ms`)
+        host.pause(ms)
+        asleepUntil = Math.max(asleepUntil, scheduler.now() + ms)
+      } else {
+        scheduler.note(host.name, 'dies')
+        host.kill(true)
+      }
+    }
+  }
+
   /** Bytes that are no identification, and one whose decision throws. */
   function poison(): void {
     const bytes = random.chance(0.5) ? random.bytes(random.int(60)) : undecidable()
@@ -152,6 +172,12 @@ export function createChaos({ scheduler, deployment, alive, start, alone, sharin
       if (random.chance(0.2)) scheduler.after(at(), poison)
       if (random.chance(0.1))
         scheduler.after(at(), () => void raw.log.append('changes', 0, [random.bytes(random.int(60))]))
+      if (threads !== null) {
+        const when = () => threads.float() * ms
+        for (let i = threads.int(5); i > 0; i--) scheduler.after(when(), () => disturbThread(threads))
+        // Behind the back of the process: whoever builds on what was there is fenced off.
+        if (threads.chance(0.3)) for (let i = threads.int(4); i > 0; i--) scheduler.after(when(), poison)
+      }
       if (losesStream) scheduler.after(at(), loseStream)
       else if (random.chance(0.06)) {
         const when = at()

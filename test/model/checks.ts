@@ -6,7 +6,7 @@ import { type IdentifyMeta, NONCE_WINDOW_MS } from '../../src/domain/identify.ts
 import { homePartition } from '../../src/domain/ids.ts'
 import { fromRow } from '../../src/events/row.ts'
 import { presentResult } from '../../src/identity/result.ts'
-import { unpackVisitor } from '../../src/identity/visitor.ts'
+import { unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import { openEventReads } from '../../src/reads/events.ts'
 import { readRuleStats } from '../../src/reads/rule-stats.ts'

@@ -126,13 +126,16 @@ const encodeFirst = (drafts: readonly CommandDraft[]) =>
   drafts.map((draft, i) => encodeCommand({ ...draft, id: `cmd_${String(i).padStart(26, '0')}`, at: i } as Command))
 
 /** Positions written explicitly, a workspace, and a rule in each of its environments. */
-export async function createDeployment(scheduler: Scheduler, lists = false): Promise<Deployment> {
+export async function createDeployment(
+  scheduler: Scheduler,
+  { lists = false, gapless = false }: { readonly lists?: boolean; readonly gapless?: boolean },
+): Promise<Deployment> {
   const { random } = scheduler
   const host = createRawHost(scheduler)
   const log = createLogStore({ partitions: PARTITIONS })
   const kv = createKvStore()
   const clickhouse = createClickHouseStore()
-  const gap = () => (random.chance(0.1) ? 3 : 1)
+  const gap = () => (!gapless && random.chance(0.1) ? 3 : 1)
   const raw = {
     log: bindLog(log, host, 'raw', gap),
     kv: bindKv(kv, host),

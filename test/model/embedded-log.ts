@@ -4,16 +4,22 @@
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { checkRecords } from '../../src/log/checks.ts'
 import type { Log, LogRecord, Topic } from '../../src/log/log.ts'
+import { recordsOf } from '../../src/log/slab.ts'
 import { createWaiter, type Host, type Waiter } from './host.ts'
 import { bindLog, type LogStore, placeAfter, type StoredRecord, takeFrom } from './ports.ts'
 
-interface Write {
+interface Part {
   readonly topic: Topic
   readonly partition: number
   /** Where the partition must be for this to be its successor. */
   readonly after: number
   readonly records: readonly StoredRecord[]
-  readonly resolve: (last: number) => void
+}
+
+/** Parts that are written together. */
+interface Write {
+  readonly parts: readonly Part[]
+  readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
@@ -50,10 +56,12 @@ export function bindEmbeddedLog(store: LogStore, host: Host, by: string, gap: ()
       waiting = []
       try {
         await host.call('commit log', () => write(group), { full: true })
-        for (const { topic, partition, records, resolve } of group) {
-          const its = pendingOf(topic, partition)
-          its.records = its.records.slice(records.length)
-          resolve(records.at(-1)?.seq ?? 0)
+        for (const { parts, resolve } of group) {
+          for (const { topic, partition, records } of parts) {
+            const its = pendingOf(topic, partition)
+            its.records = its.records.slice(records.length)
+          }
+          resolve()
         }
       } catch (error) {
         basis++
@@ -66,32 +74,59 @@ export function bindEmbeddedLog(store: LogStore, host: Host, by: string, gap: ()
   }
 
   function write(group: readonly Write[]): void {
-    for (const { topic, partition, after } of group) {
-      const own = group.find((one) => one.topic === topic && one.partition === partition)
+    const all = group.flatMap(({ parts }) => parts)
+    for (const { topic, partition, after } of all) {
+      const own = all.find((one) => one.topic === topic && one.partition === partition)
       const { last } = store.side(topic, partition)
       if (own?.after === after && last !== after) throw new Unavailable('the file is not as it was left')
     }
-    for (const { topic, partition, records } of group) store.push(topic, partition, records)
+    // The bytes of a tick are the thread's until here.
+    for (const { topic, partition, records } of all) {
+      const copies = records.map((record) => ({ ...record, bytes: new Uint8Array(record.bytes) }))
+      store.push(topic, partition, copies)
+    }
+  }
+
+  function submit(parts: readonly Part[]): Promise<void> {
+    for (const { topic, partition, records } of parts) {
+      const its = pendingOf(topic, partition)
+      its.records.push(...records)
+      for (const waiter of its.waiters.splice(0)) waiter.wake()
+    }
+    return new Promise((resolve, reject) => {
+      waiting.push({ parts, resolve, reject })
+      void commit()
+    })
   }
 
   return {
     ...durable,
-    append(topic, partition, records, opts = {}) {
-      return new Promise((resolve, reject) => {
-        checkRecords(records)
-        if (closed) throw new Unavailable('the log is closed')
-        const after = lastOf(topic, partition)
-        if (opts.basis !== undefined && opts.basis !== basis) throw new Conflict('what it builds on was taken back')
-        if (opts.expectLast !== undefined && opts.expectLast !== after)
-          throw new Conflict(`${topic}/${partition} is at ${after}, not at ${opts.expectLast}`)
-        const copies = records.map((bytes) => new Uint8Array(bytes))
-        const placed = placeAfter(after, copies, gap, { at: host.clock.monotonic(), by })
-        const its = pendingOf(topic, partition)
-        its.records.push(...placed)
-        for (const waiter of its.waiters.splice(0)) waiter.wake()
-        waiting.push({ topic, partition, after, records: placed, resolve, reject })
-        void commit()
+    async append(topic, partition, records, opts = {}) {
+      checkRecords(records)
+      if (closed) throw new Unavailable('the log is closed')
+      const after = lastOf(topic, partition)
+      if (opts.basis !== undefined && opts.basis !== basis) throw new Conflict('what it builds on was taken back')
+      if (opts.expectLast !== undefined && opts.expectLast !== after)
+        throw new Conflict(`${topic}/${partition} is at ${after}, not at ${opts.expectLast}`)
+      const copies = records.map((bytes) => new Uint8Array(bytes))
+      const placed = placeAfter(after, copies, gap, { at: host.clock.monotonic(), by })
+      const written = submit([{ topic, partition, after, records: placed }])
+      opts.onPlaced?.(lastOf(topic, partition))
+      await written
+      return placed.at(-1)?.seq ?? 0
+    },
+    async appendTogether(appends) {
+      if (closed) throw new Unavailable('the log is closed')
+      const lasts = new Map<string, number>()
+      const parts = appends.map(({ topic, partition, after, entry }): Part => {
+        const name = `${topic}/${partition}`
+        const last = lasts.get(name) ?? lastOf(topic, partition)
+        if (after !== last) throw new Conflict(`${name} is at ${last}, not at ${after}`)
+        const records = placeAfter(last, recordsOf(entry), gap, { at: host.clock.monotonic(), by })
+        lasts.set(name, records.at(-1)?.seq ?? last)
+        return { topic, partition, after, records }
       })
+      await submit(parts)
     },
     basis: () => basis,
     pipelined: true,

@@ -70,7 +70,12 @@ export interface SimHost extends Host {
   alive(): boolean
   /** Nothing of it ever runs again; what it has asked of a port may still happen unless `takingAlong`. */
   kill(takingAlong: boolean): void
+  onKill(act: () => void): void
   pause(ms: number): void
+  /** Virtual milliseconds until which it is paused. */
+  pausedUntil(): number
+  /** How long something takes this time. */
+  latency(): number
   /** Runs a step of this process: not while it is paused, never when it is dead. */
   step(delayMs: number, run: () => void): void
   note(what: string): void
@@ -92,13 +97,24 @@ function createAborts() {
   }
 }
 
-export function createSimHost(name: string, scheduler: Scheduler, faults: () => Faults, skewMs: number): SimHost {
+/** `within`: it is a thread of that process, which dies and is paused with it. */
+export function createSimHost(
+  name: string,
+  scheduler: Scheduler,
+  faults: () => Faults,
+  skewMs: number,
+  within: SimHost | null = null,
+): SimHost {
   const { random } = scheduler
   const onAbort = createAborts()
-  let alive = true
+  const onKill: (() => void)[] = []
+  let lives = true
   let lateEffects = true
-  let pausedUntil = 0
+  let ownPauseUntil = 0
   let postedUntil = 0
+
+  const alive = () => lives && (within?.alive() ?? true)
+  const pausedUntil = () => Math.max(ownPauseUntil, within?.pausedUntil() ?? 0)
 
   function latency(): number {
     const x = random.float()
@@ -109,19 +125,20 @@ export function createSimHost(name: string, scheduler: Scheduler, faults: () => 
   }
 
   function deliver(run: () => void): void {
-    if (!alive) return
-    if (pausedUntil > scheduler.now()) scheduler.after(pausedUntil - scheduler.now(), () => deliver(run))
+    if (!alive()) return
+    const until = pausedUntil()
+    if (until > scheduler.now()) scheduler.after(until - scheduler.now(), () => deliver(run))
     else run()
   }
   const step = (delayMs: number, run: () => void) => void scheduler.after(delayMs, () => deliver(run))
 
   function call<T>(label: string, effect: () => T, options: CallOptions = {}): Promise<T> {
-    if (!alive) return new Promise(() => undefined)
+    if (!alive()) return new Promise(() => undefined)
     const { before, after, twice } = faults()
     const draw = random.float()
     return new Promise((resolve, reject) => {
       const perform = () => {
-        if (!alive && !lateEffects) return
+        if (!alive() && !lateEffects) return
         const refuse = (error: Error) => {
           scheduler.note(name, `${label} ! ${error.message}`)
           step(latency(), () => reject(error))
@@ -151,7 +168,7 @@ export function createSimHost(name: string, scheduler: Scheduler, faults: () => 
   }
 
   function wait(ms: number, signal: AbortSignal | undefined, waiter: Waiter | null): Promise<void> {
-    if (!alive) return new Promise(() => undefined)
+    if (!alive()) return new Promise(() => undefined)
     return new Promise((resolve) => {
       if (signal?.aborted) return resolve()
       const aborts = signal === undefined ? null : onAbort(signal)
@@ -177,13 +194,17 @@ export function createSimHost(name: string, scheduler: Scheduler, faults: () => 
   return {
     name,
     faults,
-    alive: () => alive,
+    alive,
+    pausedUntil,
+    latency,
+    onKill: (act) => void onKill.push(act),
     kill(takingAlong) {
-      alive = false
+      lives = false
+      for (const act of onKill.splice(0)) act()
       lateEffects = !takingAlong
     },
     pause(ms) {
-      pausedUntil = Math.max(pausedUntil, scheduler.now() + ms)
+      ownPauseUntil = Math.max(ownPauseUntil, scheduler.now() + ms)
     },
     step,
     note: (what) => scheduler.note(name, what),

@@ -1,6 +1,7 @@
-// The protocol under simulation in deployments of other kinds: that lose a partition, whose rules put visitors on lists, whose
+// The protocol under simulation in deployments of other kinds: that lose a partition, whose processes accept and decide in threads of
+// their own, whose rules put visitors on lists, whose
 // visitors are merged, split and erased, whose devices move. The long form: npm run model -- --seeds 10000 with --loses-stream,
-// --lists, --merging, --splitting, --moving and --erasing.
+// --sharded, --lists, --merging, --splitting, --moving and --erasing.
 
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
@@ -9,25 +10,38 @@ import { holds, shortStacks } from './explore.ts'
 shortStacks(t)
 
 t.test('where the log loses a partition, all that is accepted later is decided once', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { losesStream: true }),
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { losesStream: true }),
+)
+
+t.test('what a lost thread handed over is adopted where it was written, and was told to nobody where it was not', (t) =>
+  holds(t, 1, sized({ quick: 2, usual: 60, long: 200 }), { sharded: true }),
+)
+
+t.test('visitors are merged, split and erased whoever dies, a process or its thread', (t) =>
+  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), {
+    sharded: true,
+    merging: true,
+    erasing: true,
+    splitting: true,
+  }),
 )
 
 t.test('what rules put on lists comes once, and erased visitors leave them', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 40, long: 80 }), { lists: true, erasing: true }),
+  holds(t, 1, sized({ quick: 3, usual: 40, long: 80 }), { lists: true, erasing: true }),
 )
 
 t.test('merged visitors are one in every record, whoever dies meanwhile', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { merging: true, lists: true }),
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { merging: true, lists: true }),
 )
 
 t.test('whoever is erased is gone with all that were merged into it, and with whom it was merged into', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { merging: true, lists: true, erasing: true }),
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { merging: true, lists: true, erasing: true }),
 )
 
 t.test('whoever is erased is gone with the visits it had then, and those split off before stay', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { merging: true, erasing: true, splitting: true }),
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { merging: true, erasing: true, splitting: true }),
 )
 
 t.test('whoever is erased is in no record, wherever its devices were', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), { moving: true, erasing: true }),
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { moving: true, erasing: true }),
 )

@@ -91,7 +91,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'a take-over adopts everything but erasures',
-    seed: 100,
+    seed: 110,
     from: 90,
     options,
     tamper: onDecider((decider) => ({
@@ -120,19 +120,19 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, patch: async () => undefined } } : ports,
     },
   },
-  { rule: 'erasures', what: 'they are announced after the append', seed: 2, options, tamper: announcedLate },
+  { rule: 'erasures', what: 'they are announced after the append', seed: 8, options, tamper: announcedLate },
   {
     rule: 'erasures',
     what: 'they are announced wherever the sink is',
-    seed: 62,
-    from: 50,
+    seed: 1038,
+    from: 1030,
     options,
     tamper: unguardedAnnouncements(false),
   },
   {
     rule: 'erasures',
     what: 'those found at a take-over are announced wherever the sink is',
-    seed: 320,
+    seed: 436,
     from: 300,
     options,
     tamper: unguardedAnnouncements(true),
@@ -140,7 +140,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'a visitor is known by the keys of its latest look alone',
-    seed: 5,
+    seed: 2,
     options: { erasing: true, moving: true },
     tamper: onKv('engine', (kv) => ({ commit: (commits) => kv.commit(commits.map(withLatestKeys)) })),
   },
@@ -154,7 +154,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'tombstones are not read when an old token comes',
-    seed: 2,
+    seed: 1,
     options,
     tamper: onDecider((decider) => ({
       decide: (partition, batch, poisoned, load) =>

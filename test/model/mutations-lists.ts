@@ -9,7 +9,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'the side effects of adopted decisions are taken for done',
-    seed: 42,
+    seed: 96,
     from: 30,
     tamper: {
       ports(of, ports) {
@@ -35,7 +35,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'side effects that come again are applied again',
-    seed: 1,
+    seed: 10,
     tamper: onKv('control', (kv) => ({
       get: (async (scope: string, keys: readonly Key[]) => {
         const found = await kv.get(scope, keys)

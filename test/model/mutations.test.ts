@@ -10,13 +10,23 @@ import { MUTATIONS, type Mutation } from './mutations.ts'
 import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
 import { LIST_MUTATIONS } from './mutations-lists.ts'
 import { MERGE_MUTATIONS } from './mutations-merges.ts'
+import { PIPELINING_MUTATIONS } from './mutations-pipelining.ts'
+import { SHARD_MUTATIONS } from './mutations-shards.ts'
 import { SPLIT_MUTATIONS } from './mutations-splits.ts'
 import { runWorld } from './world.ts'
 
 const SEEDS_MAX = 300
 /** A protocol that never comes to rest is known sooner than where the protocol is the product's. */
 const STEPS_MAX = 20_000
-const ALL = [...MUTATIONS, ...ERASURE_MUTATIONS, ...LIST_MUTATIONS, ...MERGE_MUTATIONS, ...SPLIT_MUTATIONS]
+const ALL = [
+  ...MUTATIONS,
+  ...ERASURE_MUTATIONS,
+  ...LIST_MUTATIONS,
+  ...MERGE_MUTATIONS,
+  ...SPLIT_MUTATIONS,
+  ...PIPELINING_MUTATIONS,
+  ...SHARD_MUTATIONS,
+]
 /** Of each rule the mutation that is written first. */
 const ONE_OF_EACH = [...new Map(ALL.toReversed().map((mutation) => [mutation.rule, mutation])).values()]
 

@@ -1,6 +1,5 @@
 // One model process: every role of the product with its real code, on ports of its own host, and a memory that dies with it.
 
-import { openPresent } from '../../src/api/present.ts'
 import type { Bus } from '../../src/bus/bus.ts'
 import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { runControl } from '../../src/control/owner.ts'
@@ -8,32 +7,29 @@ import { openPropagation } from '../../src/control/propagation.ts'
 import { openSubmit } from '../../src/control/submit.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { homePartition, makeObjectId, makeVisitorId } from '../../src/domain/ids.ts'
-import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
+import type { KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import type { Replay, Reply } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
-import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
-import { createRecent } from '../../src/engine/recent.ts'
-import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
-import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
-import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
-import { openParsers } from '../../src/identity/parsers.ts'
+import { MissingPosition } from '../../src/engine/engine.ts'
+import type { HttpResponse } from '../../src/http/message.ts'
 import { type Erase, openErase } from '../../src/ingress/erase.ts'
-import { startIngress } from '../../src/ingress/ingress.ts'
 import { runTrim } from '../../src/jobs/trim.ts'
 import type { Kv } from '../../src/kv/kv.ts'
-import { Unavailable } from '../../src/lib/failures.ts'
+import { newClaims } from '../../src/lib/first-claims.ts'
+import type { FrontWriterNeeds } from '../../src/log/front-writer.ts'
 import type { Log } from '../../src/log/log.ts'
 import { type EventReads, openEventReads } from '../../src/reads/events.ts'
 import { awaitSplit } from '../../src/reads/split-progress.ts'
 import { openVisitorReads, type VisitorReads } from '../../src/reads/visitors.ts'
 import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
 import type { RuleLog } from '../../src/records/effects.ts'
-import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
+import { combine } from '../../src/records/sighting.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import { openSink } from '../../src/sink/sink.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
+import { startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
-import { createThreads } from './threads.ts'
+import { type Shard, startShard } from './shard.ts'
 
 export interface Ports {
   readonly log: Log
@@ -48,11 +44,15 @@ export type ReplyFn = (replies: readonly Reply[], replays: readonly Replay[]) =>
 export interface Tamper {
   readonly ports?: (role: Role, ports: Ports, raw: Ports) => Ports
   readonly decider?: (decider: Decider, reply: ReplyFn) => Decider
+  /** What the process's side of a thread works with. */
+  readonly writer?: (needs: Pick<FrontWriterNeeds, 'line' | 'log'>) => Pick<FrontWriterNeeds, 'line' | 'log'>
 }
 
 export interface ProcessNeeds {
   readonly host: SimHost
   readonly ports: Ports
+  /** Makes the host of a thread that accepts and decides, and its bus; null: the process does all in one thread. */
+  readonly thread: ((name: string) => { readonly host: SimHost; readonly bus: Bus }) | null
   /** The same stores, asked without the scheduler: for checks that must see one moment. */
   readonly raw: Ports
   readonly tamper: Tamper
@@ -79,6 +79,8 @@ export interface Identify {
 
 export interface ModelProcess {
   readonly host: SimHost
+  /** The thread that accepts and decides now, where it is one of its own. */
+  readonly shard: () => SimHost | null
   readonly ready: () => boolean
   readonly missingPositions: Set<number>
   identify(request: Identify, answer: (response: HttpResponse) => void): void
@@ -109,29 +111,16 @@ export interface Reads {
   readonly visitors: VisitorReads
 }
 
-function groupReplies(replies: readonly Reply[], replays: readonly Replay[]) {
-  const messages = new Map<string, { readonly replies: [string, string][]; readonly replays: ReplayNotice[] }>()
-  const to = (ingressId: string) => {
-    const message = messages.get(ingressId) ?? { replies: [], replays: [] }
-    messages.set(ingressId, message)
-    return message
-  }
-  for (const { requestId, replyTo, body } of replies) to(replyTo).replies.push([requestId, body])
-  for (const { replyTo, ...replay } of replays) to(replyTo).replays.push(replay)
-  return messages
-}
-
 export function startProcess(needs: ProcessNeeds): ModelProcess {
   const { host, raw, tamper, partitions, workspace, onFailure } = needs
   const { clock } = host
   const random: Rng = rng(needs.seed)
   const bytes = (n: number) => random.bytes(n)
-  const portsOf = (role: Role): Ports => tamper.ports?.(role, needs.ports, raw) ?? needs.ports
+  const ports: Ports = needs.thread === null ? needs.ports : { ...needs.ports, log: routed(needs.ports.log) }
+  const portsOf = (role: Role): Ports => tamper.ports?.(role, ports, raw) ?? ports
   const stopping = new AbortController()
-  const stops: (() => Promise<void> | void)[] = []
   const running: Promise<unknown>[] = []
   const missingPositions = new Set<number>()
-  const recent = createRecent(partitions, 10_000)
   const run = (role: string, work: Promise<unknown>) => {
     running.push(
       work.catch((error) => {
@@ -139,44 +128,24 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       }),
     )
   }
-  const foreseen = (error: unknown) => error instanceof Unavailable
 
-  const bus = portsOf('submit').bus
   const submitter = openSubmit({ ...portsOf('submit'), clock, random: bytes })
   const propagation = openPropagation({ ...portsOf('submit'), clock })
   run('control', runControl({ ...portsOf('control'), clock, signal: stopping.signal, report: () => undefined }))
 
-  let handle: Handler | null = null
-  let before: RouteOptions['before']
-  const isPending = (scope: string, requestId: string) => ingress?.isPending(scope, requestId) ?? false
-  const complete = () => recent.complete().length === partitions
-  const readsOver = ({ clickhouse, log, kv }: Ports, pending: (scope: string, requestId: string) => boolean) =>
+  const complete = () => accepting.glimpseNow('', '').covers.length === partitions
+  const readsOver = ({ clickhouse, log, kv }: Ports, glimpse: Shard['glimpse'] | Shard['glimpseNow']) =>
     openEventReads({
-      clickhouse,
-      log,
-      kv,
-      partitions,
-      clock,
+      ...{ clickhouse, log, kv, partitions, clock },
       retentionDays: () => 3_650,
-      sight: async (scope, requestId) => ({
-        place: recent.find(requestId),
-        pending: pending(scope, requestId),
-        original: ingress?.originalOf(scope, requestId) ?? null,
-        complete: complete(),
-      }),
+      sight: async (scope, requestId) =>
+        combine(requestId, [{ from: host.name, ...(await glimpse(scope, requestId)) }], [], partitions),
     })
-  const reads = readsOver(portsOf('reads'), isPending)
+  const reads = readsOver(portsOf('reads'), (...args) => accepting.glimpse(...args))
   const visitorsOver = ({ kv }: Ports) => openVisitorReads(kv, partitions)
   const erase = openErase({ ...portsOf('erase'), clock, random: bytes, partitions })
   // Until the answer arrives its own ingress calls the request pending; what counts is that the event is there.
-  const readsOfDecided = readsOver(raw, () => false)
-  let ingress: ReturnType<typeof startIngress> | null = null
-  let ready = false
-
-  const reply: ReplyFn = (replies, replays) => {
-    needs.onReply(replies, readsOfDecided)
-    for (const [id, message] of groupReplies(replies, replays)) if (id !== '') bus.publish(replySubject(id), message)
-  }
+  const readsOfDecided = readsOver(raw, (...args) => ({ ...accepting.glimpseNow(...args), pending: false }))
 
   /** The endpoint without what is read from ClickHouse to part records. */
   async function split(env: Env, requestIds: readonly string[]): Promise<SplitTold | null> {
@@ -219,146 +188,65 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     return { draft, outcome, env, requestIds: named, isShown }
   }
 
-  function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>, counters: CounterFeed): void {
-    const counterNews = counters.news
-    const threads = createThreads({
-      ...{ host, random, threads: needs.threads, partitions, visitorsMax: 20, current, counterNews },
-    })
-    const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
-    const decider = tamper.decider?.(threads, reply) ?? threads
-    const sinkReport = {
-      sunk: (p: number, seq: number) => recent.forgetUpTo(p, seq),
-      quarantined: () => undefined,
-      failed: (p: number, error: unknown) => {
-        host.note(`sink of ${p} failed: ${(error as Error).message}`)
-        if (error instanceof TypeError || error instanceof RangeError) onFailure('sink', error)
-      },
-    }
-    const sink = openSink({
+  const sinkReport = {
+    sunk: (p: number, seq: number) => accepting.sunk(p, seq),
+    quarantined: () => undefined,
+    failed: (p: number, error: unknown) => {
+      host.note(`sink of ${p} failed: ${(error as Error).message}`)
+      if (error instanceof TypeError || error instanceof RangeError) onFailure('sink', error)
+    },
+  }
+  let sink: ReturnType<typeof openSink> | null = null
+  function runSink(partition: number): void {
+    sink ??= openSink({
       ...{ ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8, report: sinkReport },
     })
-    for (let partition = 0; partition < partitions; partition++) {
-      const report = {
-        decided: () => undefined,
-        lost: (p: number, error: unknown) => {
-          host.note(`tenure of ${p} lost: ${(error as Error).message}`)
-          if (error instanceof MissingPosition) missingPositions.add(p)
-          if (error instanceof TypeError || error instanceof RangeError) onFailure('engine', error)
-        },
-        ruleLogs: needs.onRuleLogs,
-        effectsSkipped: () => undefined,
-      }
-      const engine = {
-        ...{ ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report },
-        ...{ counters, partitions },
-      }
-      run('engine', runPartition(engine, partition, stopping.signal))
-      run('sink', sink(partition, stopping.signal))
-    }
+    run('sink', sink(partition, stopping.signal))
+  }
+  function runTrims(): void {
     const everyMs = needs.keepMs / 4
     const onError = (error: unknown) => onFailure('trim', error)
     const trim = { ...portsOf('trim'), clock, partitions, keepMs: needs.keepMs, everyMs, onError }
     run('trim', runTrim(trim, stopping.signal))
-    ingress = startIngress({
-      ...portsOf('ingress'),
-      http: {
-        route(method, _path, handler, options) {
-          if (method !== 'POST') return
-          handle = handler
-          before = options?.before
-        },
-      },
-      auth: { authenticate: (keyText) => callerOf(keyText ?? '') },
-      limits: { take: () => Promise.reject(new Error('nothing is limited')) },
-      config: { 'ingress.perIpPerSecondMax': 0, 'ingress.perWorkspacePerSecondMax': 0 },
-      clock,
-      random: bytes,
-      parsers: openParsers(16),
-      partitions,
-      ingressId: makeObjectId('ing', bytes),
-      pendingMax: 1_000,
-      decisionWaitMs: 1_000,
-      deadlineMs: 10_000,
-      retentionDays: () => 30,
-      trustedProxies: [],
-      present: openPresent(
-        (error) => onFailure('ingress', error),
-        () => 'call',
-      ),
-      refusal: () => null,
-      findEvent: reads.byId,
-      fateOf: reads.fateOf,
-      workspace: () => workspace,
+  }
+
+  const decidingNeeds = {
+    ...{ ...needs, random, claims: newClaims(1_024), readsOfDecided, findEvent: reads.byId, fateOf: reads.fateOf },
+    ingressId: () => makeObjectId('ing', bytes),
+    missing: (partition: number) => missingPositions.add(partition),
+  }
+  const accepting = needs.thread === null ? startAlone() : startShard({ ...decidingNeeds, thread: needs.thread })
+  if (needs.thread !== null) {
+    for (let partition = 0; partition < partitions; partition++) runSink(partition)
+    runTrims()
+  }
+
+  function routed(log: Log): Log {
+    return { ...log, append: (...args) => accepting.append(...args) }
+  }
+
+  /** Everything in one thread. */
+  function startAlone(): Shard {
+    const checkpointMsMax = 500
+    const deciding = startDeciding({
+      ...{ ...decidingNeeds, portsOf, stopping, checkpointMsMax, beside: runSink, besides: runTrims },
     })
-    stops.push(ingress.stop)
-    ready = true
-  }
-
-  function callerOf(keyText: string) {
-    const [kind, env] = keyText.split('_') as [KeyKind, Env]
-    const key = { id: `key_${kind}`, workspace: workspace.id, env, kind, scopes: null, origins: null } as ApiKey
-    return { key, workspace, env }
-  }
-
-  async function start(): Promise<void> {
-    const evaluator = makeObjectId('eng', bytes)
-    const report = {
-      swapped: () => undefined,
-      failed: (error: unknown) => {
-        if (!foreseen(error)) onFailure('rulesets', error)
-      },
-    }
-    let counters: CounterFeed | null = null
-    while (!stopping.signal.aborted) {
-      try {
-        if (counters === null) {
-          const feed = { ...portsOf('engine'), clock, id: evaluator, partitions, onError: report.failed }
-          counters = await openCounterFeed(feed)
-          stops.push(counters.stop)
-        }
-        const rulesets = await openRulesets({ ...portsOf('rulesets'), clock, evaluator, sealer: null, report })
-        stops.push(rulesets.stop)
-        return startRoles(rulesets, counters)
-      } catch (error) {
-        if (!foreseen(error)) return onFailure('start', error)
-        await clock.sleep(300, stopping.signal)
-      }
+    return {
+      ...deciding,
+      append: ports.log.append,
+      glimpse: async (...args) => deciding.glimpse(...args),
+      glimpseNow: deciding.glimpse,
+      sunk: deciding.recent.forgetUpTo,
+      host: () => null,
     }
   }
-  void start()
 
   return {
     host,
-    ready: () => ready && host.alive(),
+    shard: () => accepting.host(),
+    ready: () => accepting.ready() && !stopping.signal.aborted && host.alive(),
     missingPositions,
-    identify({ body, headers, ip, env, keyKind }, answer) {
-      const sent: Readonly<Record<string, string>> = {
-        ...headers,
-        authorization: `Bearer ${keyKind}_${env}`,
-        'content-type': 'application/json',
-      }
-      const request = {
-        method: 'POST',
-        path: '/v1/identify',
-        query: '',
-        params: {},
-        body,
-        context: null,
-        answerHeaders: [],
-        header: (name: string) => sent[name] ?? '',
-        hasHeader: (name: string) => sent[name] !== undefined,
-        headers: () => [],
-        remoteAddress: () => ip,
-        aborted: () => false,
-        whenAborted: () => {},
-      } as HttpRequest
-      const refused = before?.(request) as HttpResponse | null | undefined
-      if (refused) return answer(refused)
-      handle?.(request, (outcome) => {
-        if (outcome instanceof Error) onFailure('ingress', outcome)
-        else answer(outcome)
-      })
-    },
+    identify: accepting.identify,
     async change(draft) {
       const startedAt = clock.monotonic()
       const outcome = await submitter.submit(draft)
@@ -370,11 +258,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     complete,
     erase: (env, visitorId) => erase(workspace.id, env, visitorId),
     reads: { events: reads, visitors: visitorsOver(portsOf('reads')) },
-    readsNow: { events: readsOver(raw, isPending), visitors: visitorsOver(raw) },
+    readsNow: { events: readsOver(raw, accepting.glimpseNow), visitors: visitorsOver(raw) },
     async stop() {
-      ready = false
       stopping.abort()
-      for (const stop of stops) await stop()
+      await accepting.stop()
       await Promise.all(running)
     },
   }

@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     lists: { type: 'boolean', default: false },
     merging: { type: 'boolean', default: false },
     moving: { type: 'boolean', default: false },
+    sharded: { type: 'boolean', default: false },
     splitting: { type: 'boolean' },
     'loses-stream': { type: 'boolean', default: false },
   },
@@ -29,11 +30,12 @@ const options = JSON.stringify({
   lists: values.lists,
   merging: values.merging,
   moving: values.moving,
+  sharded: values.sharded,
   splitting: values.splitting,
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]',
   )
   process.exit(2)
 }

@@ -1,9 +1,8 @@
-// The engine's threads in-process: the real stepper behind the real decider, one step at a time per thread, with threads
+// The engine's threads in-process: the real places behind the real decider, one turn at a time per thread, with threads
 // that die and take the state of their partitions along.
 
-import { createDecider, createStepper, type Decider, type StepResult, type Task } from '../../src/engine/decider.ts'
-import { unpackFrames } from '../../src/engine/frames.ts'
-import { type CounterFeed, newToldCounters, noteStep } from '../../src/engine/velocity/feed.ts'
+import { createDecider, createPlace, type Decider, type Place, type Task } from '../../src/engine/decider.ts'
+import { type CounterFeed, newToldCounters, noteTurn } from '../../src/engine/velocity/feed.ts'
 import type { Snapshot } from '../../src/rules/snapshot.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
@@ -23,21 +22,22 @@ export interface ThreadsNeeds {
 
 interface Posted {
   readonly task: Task
-  readonly resolve: (result: StepResult) => void
+  /** Takes the turn; throws what it throws. */
+  readonly take: (place: Place) => void
   readonly reject: (error: Error) => void
 }
 
 export function createThreads(needs: ThreadsNeeds): Decider {
   const { host, random, threads, partitions, visitorsMax, current, counterNews } = needs
   const fresh = () =>
-    createStepper({
+    createPlace({
       ...{ partitions, visitorsMax },
       random: (n) => random.bytes(n),
       monotonic: host.clock.monotonic,
       now: host.clock.now,
     })
   const slots = Array.from({ length: threads }, () => ({
-    perform: fresh(),
+    place: fresh(),
     told: new Map<string, number>(),
     counters: newToldCounters(),
     queue: [] as Posted[],
@@ -45,25 +45,26 @@ export function createThreads(needs: ThreadsNeeds): Decider {
   type Slot = (typeof slots)[number]
   const slotOf = (partition: number) => slots[partition % threads] as Slot
 
-  function kills(task: Task): boolean {
-    if (random.chance(host.faults().thread)) return true
-    if (task.do !== 'begin' || !Buffer.from(task.batch).includes(THREAD_KILLER)) return false
-    return unpackFrames(task.batch).some(
-      ({ seq, bytes }) => !task.poisoned.includes(seq) && Buffer.from(bytes).includes(THREAD_KILLER),
-    )
+  /** Partitions whose next turn is the first of a batch that kills. */
+  const fatal = new Set<number>()
+
+  function kills({ partition }: Task): boolean {
+    const isFatal = fatal.delete(partition)
+    return random.chance(host.faults().thread) || isFatal
   }
 
   function next(slot: Slot): void {
     host.step(random.chance(0.1) ? random.float() * 20 : 0, () => {
-      const { task, resolve, reject } = slot.queue[0] as Posted
+      const { task, take, reject } = slot.queue[0] as Posted
       try {
         if (kills(task)) {
-          slot.perform = fresh()
+          slot.place = fresh()
           throw new Error('the thread died')
         }
         const counters = counterNews(slot.counters)
-        noteStep(slot.counters, task)
-        resolve(slot.perform({ ...task, snapshots: news(slot), lists: [], ...(counters && { counters }) }))
+        noteTurn(slot.counters, task)
+        slot.place.take({ snapshots: news(slot), lists: [], ...(counters && { counters }) })
+        take(slot.place)
       } catch (error) {
         host.note(`step ${task.partition} ${task.do} ! ${(error as Error).message}`)
         slot.told.clear()
@@ -75,10 +76,10 @@ export function createThreads(needs: ThreadsNeeds): Decider {
     })
   }
 
-  function perform(task: Task): Promise<StepResult> {
+  function perform<T>(task: Task, turn: (place: Place) => T): Promise<T> {
     const slot = slotOf(task.partition)
     return new Promise((resolve, reject) => {
-      slot.queue.push({ task, resolve, reject })
+      slot.queue.push({ task, take: (place) => resolve(turn(place)), reject })
       if (slot.queue.length === 1) next(slot)
     })
   }
@@ -92,5 +93,15 @@ export function createThreads(needs: ThreadsNeeds): Decider {
     })
   }
 
-  return createDecider(perform)
+  const decider = createDecider(perform)
+  return {
+    ...decider,
+    decide(partition, batch, poisoned, load) {
+      const isFatal = batch.some(
+        ({ seq, bytes }) => !poisoned.includes(seq) && Buffer.from(bytes).includes(THREAD_KILLER),
+      )
+      if (isFatal) fatal.add(partition)
+      return decider.decide(partition, batch, poisoned, load)
+    },
+  }
 }

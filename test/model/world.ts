@@ -2,15 +2,14 @@
 // then the checks.
 
 import type { Kv } from '../../src/kv/kv.ts'
-import { ENGINE_POSITION, partitionScope, SINK_POSITION, UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
-import { CHANGES_READER, SYSTEM } from '../../src/records/scopes.ts'
+import { UNSORTED_COLLECTIONS } from '../../src/records/partitions.ts'
 import { rng } from '../helpers/rng.ts'
 import { createChaos, drawFaults } from './chaos.ts'
 import { namesOf } from './check-erasures.ts'
 import { checkWorld } from './checks.ts'
 import { type Answered, createClients } from './clients.ts'
 import { openDecided } from './decided.ts'
-import { createDeployment, decidedTo, PARTITIONS, positionOf } from './deployment.ts'
+import { createDeployment, PARTITIONS } from './deployment.ts'
 import { bindEmbeddedLog } from './embedded-log.ts'
 import { createErasers, type Erased } from './erasers.ts'
 import { createExemptions } from './exempt.ts'
@@ -23,6 +22,7 @@ import { bindBus, bindLog } from './ports.ts'
 import { type ModelProcess, type SplitTold, startProcess, type Tamper } from './process.ts'
 import { createScheduler } from './scheduler.ts'
 import { createSplitters } from './splitters.ts'
+import { unfinished } from './unfinished.ts'
 import { createWatch, watchTrims } from './watch.ts'
 
 export interface Failure {
@@ -56,6 +56,7 @@ const SPLITTERS = 0x5b17
 const MOVERS = 0x30e4
 const CRASHES = 0xc4a5
 const SHARING = 0x9409
+const THREADS = 0x5a4d
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -73,6 +74,8 @@ export interface WorldOptions {
   readonly moving?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
+  /** A process that is alone accepts and decides in a thread of its own, which dies by itself. */
+  readonly sharded?: boolean
   /** After as many steps without peace nobody waits for it any more. */
   readonly stepsMax?: number
   /** How many of the newest lines of what happened are kept. */
@@ -82,7 +85,7 @@ export interface WorldOptions {
 /** `tamper` breaks the protocol on purpose. */
 export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { crashing = false } = options
+  const { crashing = false, sharded = false } = options
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
@@ -94,9 +97,9 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const erasersRandom = rng(seed ^ ERASERS)
   const erasures =
     !losesStream && (erasing || (!merging && erasersRandom.chance(ERASING))) ? 1 + erasersRandom.int(4) : 0
-  const deployment = await createDeployment(scheduler, lists)
+  const deployment = await createDeployment(scheduler, { lists, gapless: sharded })
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
-  const alone = random.chance(0.4)
+  const alone = random.chance(0.4) || sharded
   /** Scopes lie on one server, which loses all of them or none. */
   const sharing = !losesStream && rng(seed ^ SHARING).chance(0.5)
   const keepMs = 1_000 + random.int(6_000)
@@ -130,9 +133,14 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
       bus: bindBus(bus, host, (error) => problem('no receiver fails', String(error))),
       clickhouse: bindClickHouse(clickhouse, host, () => (faults === NO_FAULTS ? null : crashes)),
     }
+    const thread = (threadName: string) => {
+      const itsHost = createSimHost(threadName, scheduler, () => faults, skewMs, host)
+      return { host: itsHost, bus: bindBus(bus, itsHost, (error) => problem('no receiver fails', String(error))) }
+    }
     const process = startProcess({
       host,
       ports,
+      thread: sharded ? thread : null,
       raw,
       tamper,
       seed: random.int(2 ** 31),
@@ -190,7 +198,10 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     moving: moving ? rng(seed ^ MOVERS) : null,
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
-  const chaos = createChaos({ scheduler, deployment, alive, start, alone, sharing, losesStream })
+  const chaos = createChaos({
+    ...{ scheduler, deployment, alive, start, alone, sharing, losesStream },
+    threads: sharded ? rng(seed ^ THREADS) : null,
+  })
   const mergersRandom = rng(seed ^ MERGERS)
   const onChange = (changed: Changed) => changes.push(changed)
   const mergers = createMergers({ scheduler, random: mergersRandom, ready, answers: () => answers, onChange })
@@ -218,40 +229,22 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     if (mergers.open() > 0) return 'merges wait'
     if (splitters.open() > 0) return 'splits wait'
     if (chaos.moving() > 0 || ready().length === 0 || ready().length < alive().length) return 'processes start or stop'
-    const left = unfinished()
+    const left = unfinished(deployment, exempt, chaos.lostPartition())
     if (left !== null) return left
     // Two processes keep taking partitions from each other.
     if (alone && chaos.lostPartition() === null && !ready().every((p) => p.complete())) return 'reads refuse'
     return null
   }
 
-  /** What stands in the log and is still to be decided, stored or sunk; null: nothing. */
-  function unfinished(): string | null {
-    if (positionOf(kv, SYSTEM, CHANGES_READER) !== log.side('changes', 0).last) return 'changes'
-    for (let p = 0; p < PARTITIONS; p++) {
-      if (p === chaos.lostPartition()) continue
-      const { last } = log.side('events', p)
-      const accepted = log.side('identifications', p).last
-      if (exempt.isStream(p)) {
-        // It may stand above all that is left to be decided or sunk.
-        const behind = (topic: 'identifications' | 'events') => log.side(topic, p).records.at(-1)?.seq ?? 0
-        if (decidedTo(kv, p) < behind('identifications')) return `partition ${p} decides`
-        for (const source of [ENGINE_POSITION, SINK_POSITION]) {
-          if ((positionOf(kv, partitionScope(p), source) ?? 0) < behind('events')) return `${source} of ${p} is behind`
-        }
-        continue
-      }
-      if (accepted > 0 && decidedTo(kv, p) !== accepted) return `partition ${p} decides`
-      if (positionOf(kv, partitionScope(p), ENGINE_POSITION) !== last)
-        return `partition ${p} has no checkpoint of ${last}`
-      if (positionOf(kv, partitionScope(p), SINK_POSITION) !== last) return `partition ${p} sinks`
-    }
-    return null
-  }
-
   async function settle(): Promise<void> {
     let looks = 0
     await scheduler.run(() => ++looks % 16 === 0 && unsettled() === null, stepsMax)
+  }
+
+  /** What came behind its back a thread knows when it starts or is refused. */
+  async function startThreadsAnew(): Promise<void> {
+    await scheduler.run(() => ready().length > 0 && ready().length === alive().length, stepsMax)
+    for (const process of alive()) process.shard()?.kill(true)
   }
 
   async function live(): Promise<void> {
@@ -271,13 +264,14 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     // An owner that had the partition before may not look; one that takes it must.
     if (chaos.lostPartition() !== null) for (const { host } of alive()) host.kill(true)
     if (alive().length === 0 && chaos.moving() === 0) start()
+    if (sharded) await startThreadsAnew()
     await settle()
     const end = scheduler.now() + (chaos.lostPartition() === null ? AFTERMATH_MS : NOTICE_LOSS_MS)
     await scheduler.run(() => scheduler.now() >= end, stepsMax)
     await settle()
     await stopAll()
     // What was under way when nobody waited any more may have come behind the last decisions.
-    while (unfinished() !== null) {
+    while (unfinished(deployment, exempt, chaos.lostPartition()) !== null) {
       for (const { host } of alive()) host.kill(true)
       start()
       await settle()

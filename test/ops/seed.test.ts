@@ -3,15 +3,15 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import type { StoredEvent } from '../../src/domain/event.ts'
 import { requestTime } from '../../src/domain/ids.ts'
 import type { Rule } from '../../src/domain/rule.ts'
 import type { Workspace } from '../../src/domain/workspace.ts'
 import { EVENTS_TABLE, fromRow, toRow } from '../../src/events/row.ts'
 import { openRandom } from '../../src/lib/random.ts'
 import { CannotSeed, type SeedWanted, seed } from '../../src/ops/seed.ts'
+import { openEventMaker } from '../../src/ops/seed-events.ts'
 import { openOutcomes } from '../../src/ops/seed-outcomes.ts'
-import { newRows } from '../../src/ops/seed-pieces.ts'
-import { openRowMaker } from '../../src/ops/seed-rows.ts'
 import { openVisits } from '../../src/ops/seed-visits.ts'
 import { RULES } from '../../src/ops/seed-world.ts'
 import { SYSTEM } from '../../src/records/scopes.ts'
@@ -19,7 +19,6 @@ import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { clientOf } from '../helpers/client.ts'
 import { checkTotals, listEvents, type Ops, openOps, PARTITIONS } from '../helpers/deployment.ts'
 import { DEPTH, sized } from '../helpers/depth.ts'
-import { rowsOf } from '../helpers/seed-rows.ts'
 import { cleanUp, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
@@ -146,44 +145,45 @@ t.test('every row is one that the service could have written, judged as its rule
     settings: { clientResult: 'id' },
   }
   const history = () => {
-    const maker = openRowMaker('x', openOutcomes(workspace, 'live', rules, 1))
+    const maker = openEventMaker('x', openOutcomes(workspace, 'live', rules, 1))
     const until = Date.UTC(2026, 10, 20)
     const visits = openVisits({ seed: 'x', events: ROWS, from: until - 9 * DAY_MS, until, partitions: PARTITIONS })
-    const rows = newRows()
+    const events: StoredEvent[] = []
     const left = new Map<string, number>()
     for (let step = 0; step < visits.steps; step++) {
       visits.step(
         step,
-        (visitor, atMs) => maker.make(visitor, atMs, rows),
+        (visitor, atMs) => void events.push(maker.make(visitor, atMs)),
         ({ id, visits: n }) => void left.set(id, (left.get(id) ?? 0) + n),
       )
     }
-    return { lines: rowsOf(rows), left }
+    return { events, left }
   }
-  const { lines, left } = history()
-  t.same(history().lines, lines, 'the same seed makes the same rows')
+  const { events, left } = history()
+  t.same(history().events, events, 'the same seed makes the same events')
   const ruleset = openSnapshot(encodeSnapshot({ workspace, env: 'live', revision: 1, rules }))
   const totals = new Map<string, number>()
   const verdicts = new Set<string | null>()
   let previousMs = 0
-  for (const cells of lines) {
-    const event = fromRow(cells)
+  for (const made of events) {
+    const row = toRow(made, 0, 0)
+    const event = fromRow(JSON.parse(row))
     const total = (totals.get(event.visitorId) ?? 0) + 1
     totals.set(event.visitorId, total)
     const { verdict, matchedRules, monitorMatches } = ruleset.evaluate(event)
     const wrong =
-      toRow(event, Number(cells.at(-2)), 0) !== JSON.stringify(cells) ||
+      toRow(event, 0, 0) !== row ||
       event.timestamp < previousMs ||
       event.timestamp !== requestTime(event.requestId) ||
       event.visitor.totalVisits !== total ||
       event.visitorFound !== total > 1 ||
       verdict !== event.verdict ||
       JSON.stringify([matchedRules, monitorMatches]) !== JSON.stringify([event.matchedRules, event.monitorMatches])
-    if (wrong) t.fail('a row that could not be', { cells, event, verdict, matchedRules, monitorMatches })
+    if (wrong) t.fail('a row that could not be', { made, event, verdict, matchedRules, monitorMatches })
     verdicts.add(event.verdict)
     previousMs = event.timestamp
   }
-  t.equal(lines.length, ROWS)
+  t.equal(events.length, ROWS)
   t.same([...verdicts].sort(), ['allow', 'block', 'challenge'])
   t.same(left, totals, 'every visitor leaves once, with all its visits')
 })

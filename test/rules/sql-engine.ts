@@ -14,7 +14,7 @@ import { openListSnapshots } from '../../src/reads/list-snapshots.ts'
 import type { ListSource } from '../../src/records/list-source.ts'
 import { conditionSql } from '../../src/rules/to-sql.ts'
 import type { ListTable } from '../../src/rules/to-sql-lists.ts'
-import { openSqlParams } from '../../src/rules/to-sql-parts.ts'
+import { openSqlParams } from '../../src/rules/to-sql-params.ts'
 
 export interface SqlEngine {
   /** Events of one workspace; their place in the array is what `matching` calls them. */

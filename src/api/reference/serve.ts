@@ -4,9 +4,9 @@
 import type { HttpRequest } from '../../http/message.ts'
 import type { Http } from '../../http/server.ts'
 import type { DescribedRow } from '../answers/outside.ts'
+import type { ReferencePath } from './texts.ts'
 
-const PATHS = ['/openapi.json', '/postman.json', '/docs'] as const
-export type ReferencePath = (typeof PATHS)[number]
+const PATHS: readonly ReferencePath[] = ['/openapi.json', '/postman.json', '/docs']
 
 /** `rows` is the route table. */
 export function serveReference(http: Pick<Http, 'route'>, rows: readonly DescribedRow[], version: string): void {

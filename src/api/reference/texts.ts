@@ -6,7 +6,6 @@ import { type DescribedRow, OUTSIDE_ROWS } from '../answers/outside.ts'
 import { openApiDocument } from './document.ts'
 import { PAGE_POLICY, referencePage } from './page.ts'
 import { postmanCollection } from './postman.ts'
-import type { ReferencePath } from './serve.ts'
 
 const HEADERS: readonly Header[] = [
   ['Cache-Control', 'no-cache'],
@@ -33,6 +32,8 @@ function once<T>(make: () => T): () => T {
     return made.it
   }
 }
+
+export type ReferencePath = '/openapi.json' | '/postman.json' | '/docs'
 
 /** What is answered on each path. `rows` is the route table; what is served outside of it is added here. */
 export function openTexts(rows: readonly DescribedRow[], version: string): Record<ReferencePath, () => Answers> {

@@ -4,7 +4,7 @@ import type { Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Claims, Detector } from '../../identity/claims.ts'
 import { BOT, DETECTED_MIN } from '../weights.ts'
-import { newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
+import { name, newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
 
 const CLEAR_MAX = 0.95
 const DETECTORS_TOLD_MAX = 4
@@ -71,6 +71,7 @@ function onServer(tally: Tally, attributes: Attributes): void {
 function hidesWebdriver({ claims, ua }: Attributes): boolean {
   // Every Chromium and Firefox of these years has it; not every web view of other engines.
   const always = ua.engine === 'Blink' || ua.engine === 'Gecko'
+  if (claims.lies.length === 0) return false
   return claims.lies.some((lie) => lie.startsWith('Navigator.webdriver:') && (always || !lie.endsWith(':missing')))
 }
 
@@ -82,6 +83,7 @@ const weaknessOf = ({ name, kind }: Detector): keyof typeof BOT | undefined =>
   Object.hasOwn(WEAK, name) ? WEAK[name] : kind === 'electron' ? 'electron' : undefined
 
 function detectorChecks(tally: Tally, { detectors }: Claims): void {
+  if (detectors.length === 0) return
   const proofs: string[] = []
   for (const detector of detectors) {
     const weak = weaknessOf(detector)
@@ -91,7 +93,7 @@ function detectorChecks(tally: Tally, { detectors }: Claims): void {
   // They look at overlapping things: together they are one witness.
   if (proofs[0] === undefined) return
   raise(tally, proofs[0], BOT.detector)
-  for (let i = 1; i < proofs.length; i++) tally.methods.push(proofs[i] as string)
+  for (let i = 1; i < proofs.length; i++) name(tally, proofs[i] as string)
 }
 
 /** Desktops have something to point with, and windows that somebody sees. */

@@ -1,22 +1,9 @@
 // What signals about addresses have in common: lists are as good as they are fresh, and say nothing of private networks.
 
 import { quantise4, type Signal } from '../../domain/event.ts'
-import type { AddressFacts } from '../../ipintel/addresses.ts'
 import type { SourceName } from '../../ipintel/sources.ts'
 import { STALE } from '../weights.ts'
-import { undetermined } from './evidence.ts'
-
-/** What is known of the address of a visit. */
-export interface NetworkEvidence {
-  readonly address: AddressFacts
-  /** Where it is, as the event says. */
-  readonly country: string | null
-  readonly timezone: string | null
-  /** The event's time. */
-  readonly atMs: number
-  /** The real time of acceptance: ages of data are measured to it. */
-  readonly nowMs: number
-}
+import { type NetworkEvidence, undetermined } from './evidence.ts'
 
 export const hasSource = ({ address }: NetworkEvidence, source: SourceName): boolean =>
   address.dataAt[source] !== undefined
@@ -28,7 +15,7 @@ export function ageOf({ address, nowMs }: NetworkEvidence, source: SourceName): 
 }
 
 /** How much of its confidence data keeps at an age; data of unknown age counts as stale. */
-export function freshness(ageSeconds: number | null, freshSeconds: number): number {
+function freshness(ageSeconds: number | null, freshSeconds: number): number {
   if (ageSeconds !== null && ageSeconds <= freshSeconds) return 1
   return ageSeconds === null || ageSeconds <= STALE.oldFactor * freshSeconds ? STALE.stale : STALE.old
 }
@@ -38,7 +25,8 @@ export function aged(signal: Signal, network: NetworkEvidence, source: SourceNam
   if (!hasSource(network, source)) return signal
   const dataAgeSeconds = ageOf(network, source)
   const confidence = quantise4(signal.confidence * freshness(dataAgeSeconds, freshSeconds))
-  return { ...signal, confidence, dataAgeSeconds }
+  const { state, methods, source: evidence } = signal
+  return { state, confidence, methods, source: evidence, dataAgeSeconds }
 }
 
 /** Undetermined, naming the checks that spoke too quietly. */

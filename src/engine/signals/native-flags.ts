@@ -12,14 +12,14 @@ const CLEAR_MAX = 0.95
 type Flag = 'rooted' | 'emulator' | 'cloned' | 'hooked'
 
 /** Raises what the flag says, with its evidence by name. */
-export function raiseFlag(tally: Tally, native: Native, flag: Flag): void {
+function raiseFlag(tally: Tally, native: Native, flag: Flag): void {
   if (native[flag] !== true) return
   raise(tally, 'native', NATIVE.flag)
   for (const code of native.evidence?.[flag] ?? []) raise(tally, `native:${code}`, 0)
 }
 
 /** The verdicts of Play Integrity, null from anybody else: their services say nothing about the device. */
-export const integrityOf = ({ attestation }: Native): readonly string[] | null =>
+const integrityOf = ({ attestation }: Native): readonly string[] | null =>
   attestation?.provider === 'play_integrity' ? attestation.verdicts : null
 
 function forDevice(input: SignalInput): Signal {

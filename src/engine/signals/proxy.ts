@@ -1,10 +1,10 @@
 // proxy: somebody passed the request on. Either a header says so, or a browser speaks from a data centre that is no VPN,
 // no relay and no Tor exit. Proxies in homes are on no list.
 
-import { quantise4, type Signal } from '../../domain/event.ts'
+import type { Signal } from '../../domain/event.ts'
 import { DETECTED_MIN, FRESH_SECONDS, PROXY } from '../weights.ts'
-import { newTally, raise, type SignalInput, type Tally, verdictOf } from './evidence.ts'
-import { aged, hasSource, type NetworkEvidence, unsure } from './lists.ts'
+import { clear, type NetworkEvidence, newTally, raise, type SignalInput, type Tally, verdictOf } from './evidence.ts'
+import { aged, hasSource, unsure } from './lists.ts'
 
 // Content networks and load balancers in front of the customer name themselves in this header too.
 const FRONTS = /cloudfront|google|varnish|vegur|akamai|fastly|cloudflare|haproxy|envoy|nginx|traefik|caddy/i
@@ -47,6 +47,6 @@ export function detectProxy(input: SignalInput): Signal {
     return isHosted && source !== null ? aged(signal, network, source, FRESH_SECONDS.ranges) : signal
   }
   if (source === null || network.address.isPrivate) return unsure(tally.methods)
-  const quiet = { ...signal, confidence: quantise4(Math.min(signal.confidence, PROXY.clear)) }
-  return aged(quiet, network, source, FRESH_SECONDS.ranges)
+  const confidence = Math.min(signal.confidence, PROXY.clear)
+  return aged(clear(confidence, signal.methods, 'server'), network, source, FRESH_SECONDS.ranges)
 }

@@ -76,7 +76,8 @@ function workerChecks(tally: Tally, attributes: Attributes): void {
     if (worker.memory !== null && claims.memory !== null && worker.memory !== claims.memory) {
       raise(tally, 'worker_memory', TAMPERED.worker_memory)
     }
-    const [a, b] = [worker.gpu, claims.gpu]
+    const a = worker.gpu
+    const b = claims.gpu
     if (a !== null && b !== null && a.class !== 'masked' && b.class !== 'masked' && a.hash !== b.hash) {
       raise(tally, 'worker_gpu', TAMPERED.worker_gpu)
     }
@@ -89,6 +90,12 @@ function workerChecks(tally: Tally, attributes: Attributes): void {
   }
 }
 
+const namesAnother = (os: Os, name: string | null): boolean =>
+  name !== null && os !== 'other' && HINT_NAMES[name] !== undefined && HINT_NAMES[name] !== os
+
+const differ = (major: number | null, said: number | null | undefined): boolean =>
+  said != null && major !== null && said !== major
+
 function hintChecks(tally: Tally, { claims, ua }: Attributes): void {
   const { hints } = claims
   if (ua.engine === 'Gecko' || (ua.engine === 'WebKit' && ua.os !== 'other')) {
@@ -98,14 +105,10 @@ function hintChecks(tally: Tally, { claims, ua }: Attributes): void {
     return
   }
   if (ua.engine !== 'Blink') return
-  const says = (name: string | null) =>
-    name !== null && ua.os !== 'other' && HINT_NAMES[name] !== undefined && HINT_NAMES[name] !== ua.os
-  if (says(hints?.platform ?? null) || says(claims.headerPlatform)) {
+  if (namesAnother(ua.os, hints?.platform ?? null) || namesAnother(ua.os, claims.headerPlatform)) {
     raise(tally, 'ua_client_hints', TAMPERED.ua_client_hints)
   }
-  const differs = (major: number | null | undefined) =>
-    major != null && ua.chromiumMajor !== null && major !== ua.chromiumMajor
-  if (differs(hints?.chromiumMajor) || differs(hints?.pageChromiumMajor)) {
+  if (differ(ua.chromiumMajor, hints?.chromiumMajor) || differ(ua.chromiumMajor, hints?.pageChromiumMajor)) {
     raise(tally, 'hints_version', TAMPERED.hints_version)
   }
   // Hints that are there but name no platform are what a replaced User-Agent leaves behind.
@@ -170,14 +173,22 @@ function headerDiffers({ ua, claims, privacyNoise }: Attributes): boolean {
   return page.os !== ua.os && !(privacyNoise && ua.engine === 'Gecko')
 }
 
-/** `de` of `de-AT,de;q=0.9`; null of what is no language. */
-const primaryOf = (text: string): string | null =>
-  /^\s*([A-Za-z]{2,3})(?![A-Za-z])/.exec(text)?.[1]?.toLowerCase() ?? null
+/** `de` of `de-AT,de;q=0.9`, two or three letters; null of what is no language. By hand: most visits ask for three texts. */
+function primaryOf(text: string): string | null {
+  const trimmed = text.trimStart()
+  let letters = 0
+  while (letters < trimmed.length && isLetter(trimmed.charCodeAt(letters))) letters++
+  return letters === 2 || letters === 3 ? trimmed.slice(0, letters).toLowerCase() : null
+}
+
+const isLetter = (c: number): boolean => (c >= 65 && c <= 90) || (c >= 97 && c <= 122)
 
 /** The language the header asks for first is none of the page's; regions are written in too many ways to compare. */
 function languageDiffers({ claims, languages }: Attributes): boolean {
   const asked = primaryOf(claims.headers['accept-language'] ?? '')
-  return asked !== null && languages.length > 0 && !languages.some((language) => primaryOf(language) === asked)
+  if (asked === null || languages.length === 0) return false
+  for (const language of languages) if (primaryOf(language) === asked) return false
+  return true
 }
 
 /** Firefox names the system once more beside the User-Agent. */

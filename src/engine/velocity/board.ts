@@ -6,8 +6,8 @@ import { must } from '../../lib/must.ts'
 import { evictUnused } from '../../lib/second-chance.ts'
 import { allKeysOf, type Counted, isDeparture, keysOf, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
+import { type Departure, departureOf, removeVisitor } from './departure.ts'
 import { addSeen, countSeen, type Seen } from './seen.ts'
-import { type Departure, departureOf, removeVisitor } from './traces.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
 export interface Tidings {

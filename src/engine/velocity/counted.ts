@@ -3,7 +3,7 @@
 
 import { hash32, hash53 } from '../../domain/ids.ts'
 import type { DecidedErasure, DecidedItem } from '../../events/record.ts'
-import { type Departure, unpackDeparture } from './traces.ts'
+import { type Departure, unpackDeparture } from './departure.ts'
 
 /** Which counters, and what they see. Hashes only: full addresses are kept no longer than retention allows. */
 export interface Counted {
@@ -71,7 +71,11 @@ export function unflatten(flat: Float64Array): (Counted | Departure)[] {
     }
     const number = (place: number) => flat[i + place] as number
     all.push({
-      ...{ at: number(0), ipKey: number(1), linkedKey: number(2), visitor: number(3), ip: number(4) },
+      at: number(0),
+      ipKey: number(1),
+      linkedKey: number(2),
+      visitor: number(3),
+      ip: number(4),
       lat: orNull(flat[i + 5]),
       lng: orNull(flat[i + 6]),
     })

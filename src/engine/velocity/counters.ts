@@ -2,9 +2,19 @@
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
 import { Packr } from 'msgpackr'
-import { addDistinct, collectDistinct, type Distinct, packDistinct, unpackDistinct } from './distinct.ts'
-import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, packMoments, unpackMoments } from './moments.ts'
-import { packTraces, type Traces, unpackTraces } from './traces.ts'
+import { beginPacking, putArray, putNull, putNumber, takePacked } from '../../lib/packing.ts'
+import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
+import {
+  addMoment,
+  countMoments,
+  KEPT_MS,
+  type Moments,
+  noMoments,
+  type PackedMoments,
+  putMoments,
+  unpackMoments,
+} from './moments.ts'
+import { putTraces, type Traces, unpackTraces } from './traces.ts'
 
 /** About a day of events. */
 export interface Stretch {
@@ -94,6 +104,18 @@ export function countEvents({ latest, earlier }: Counters, at: number, windowMs:
   return before + (latest === null ? 0 : countMoments(latest.moments, at, windowMs))
 }
 
+/** How many different things of a set all of them have seen in the day that ends with `at`. */
+export function countSeen(all: readonly Counters[], set: number, at: number): number {
+  const [only] = all
+  if (all.length === 1 && only !== undefined && only.earlier === null) {
+    const distinct = only.latest?.sets[set]
+    return distinct === undefined ? 0 : countDistinct(distinct, at)
+  }
+  const found = new Set<number>()
+  for (const one of all) collectSeen(one, set, at, found)
+  return found.size
+}
+
 /** What was seen in the day that ends with `at`, added to `into`. */
 export function collectSeen({ latest, earlier }: Counters, set: number, at: number, into: Set<number>): void {
   for (const stretch of [latest, earlier]) {
@@ -102,7 +124,7 @@ export function collectSeen({ latest, earlier }: Counters, set: number, at: numb
   }
 }
 
-type PackedStretch = [newest: number, moments: ReturnType<typeof packMoments>, ...sets: (readonly number[])[]]
+type PackedStretch = [newest: number, moments: PackedMoments, ...sets: (readonly number[])[]]
 type Packed = [
   latest: PackedStretch | null,
   earlier: PackedStretch | null,
@@ -112,12 +134,17 @@ type Packed = [
 
 const packr = new Packr({ useRecords: false })
 
-const packStretch = (stretch: Stretch | null): PackedStretch | null =>
-  stretch && [
-    stretch.newest,
-    packMoments(stretch.moments),
-    ...stretch.sets.map((set) => packDistinct(set, stretch.newest)),
-  ]
+function putStretch(stretch: Stretch | null): void {
+  if (stretch === null) {
+    putNull()
+    return
+  }
+  const { newest, moments, sets } = stretch
+  putArray(2 + sets.length)
+  putNumber(newest)
+  putMoments(moments)
+  for (const set of sets) putDistinct(set, newest)
+}
 
 function unpackStretch(packed: PackedStretch | null): Stretch | null {
   if (packed === null) return null
@@ -125,11 +152,25 @@ function unpackStretch(packed: PackedStretch | null): Stretch | null {
   return { newest, moments: unpackMoments(moments), sets: sets.map((set) => unpackDistinct(set, newest)) }
 }
 
-/** In memory of its own: the packer's buffer is shared by many results. */
-export function packCounters({ latest, earlier, place, traces }: Counters): Uint8Array {
-  const packed: Packed = [packStretch(latest), packStretch(earlier), place && [place.at, place.lat, place.lng]]
-  if (traces !== null) packed.push(packTraces(traces))
-  return new Uint8Array(packr.pack(packed))
+export function putCounters({ latest, earlier, place, traces }: Counters): void {
+  putArray(traces === null ? 3 : 4)
+  putStretch(latest)
+  putStretch(earlier)
+  if (place === null) putNull()
+  else {
+    putArray(3)
+    putNumber(place.at)
+    putNumber(place.lat)
+    putNumber(place.lng)
+  }
+  if (traces !== null) putTraces(traces)
+}
+
+/** In memory of its own. */
+export function packCounters(counters: Counters): Uint8Array {
+  beginPacking()
+  putCounters(counters)
+  return takePacked()
 }
 
 export function unpackCounters(bytes: Uint8Array): Counters {

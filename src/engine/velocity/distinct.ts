@@ -1,5 +1,6 @@
 // How many different things a key was seen with in the last day: exact up to a bound, which larger counts do not pass.
 
+import { putArray, putNumber } from '../../lib/packing.ts'
 import { DAY_MS, KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
@@ -50,22 +51,40 @@ export function addDistinct(distinct: Distinct, hash: number, at: number): reado
   return forgotten
 }
 
+const isSeen = ({ first, last, earlier }: Sightings, at: number): boolean => {
+  const since = at - DAY_MS
+  return (first <= at && last > since) || (earlier <= at && earlier > since)
+}
+
 /** The hashes seen in the day that ends with `at`, added to `into`: those of several maps are counted once. */
 export function collectDistinct(distinct: Distinct, at: number, into: Set<number>): void {
-  for (const [hash, { first, last, earlier }] of distinct) {
-    const since = at - DAY_MS
-    if ((first <= at && last > since) || (earlier <= at && earlier > since)) into.add(hash)
-  }
+  for (const [hash, seen] of distinct) if (isSeen(seen, at)) into.add(hash)
+}
+
+/** How many there are. */
+export function countDistinct(distinct: Distinct, at: number): number {
+  let count = 0
+  for (const seen of distinct.values()) if (isSeen(seen, at)) count++
+  return count
 }
 
 /** Small when packed: times as steps back from `newest`, those of an earlier sighting in front. */
-export function packDistinct(distinct: Distinct, newest: number): readonly number[] {
-  const flat: number[] = []
-  for (const [hash, { first, last, earlier }] of distinct) {
-    if (earlier > newest - KEPT_MS) flat.push(hash, newest - earlier, 0)
-    flat.push(hash, newest - last, last - first)
+export function putDistinct(distinct: Distinct, newest: number): void {
+  const isTwice = ({ earlier }: Sightings) => earlier > newest - KEPT_MS
+  let sightings = distinct.size
+  for (const seen of distinct.values()) if (isTwice(seen)) sightings++
+  putArray(3 * sightings)
+  for (const [hash, seen] of distinct) {
+    const { first, last, earlier } = seen
+    if (isTwice(seen)) {
+      putNumber(hash)
+      putNumber(newest - earlier)
+      putNumber(0)
+    }
+    putNumber(hash)
+    putNumber(newest - last)
+    putNumber(last - first)
   }
-  return flat
 }
 
 export function unpackDistinct(flat: readonly number[], newest: number): Distinct {

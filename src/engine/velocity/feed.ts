@@ -4,7 +4,7 @@
 import type { Bus } from '../../bus/bus.ts'
 import { decodeEventsRecord } from '../../events/record.ts'
 import type { Kv } from '../../kv/kv.ts'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, nextBeat } from '../../lib/clock.ts'
 import type { Log, Seq } from '../../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../../records/partitions.ts'
 import type { CounterNews, Tidings } from './board.ts'
@@ -14,7 +14,7 @@ export interface CounterFeedNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'position'>
   readonly bus: Pick<Bus, 'publish' | 'subscribe'>
-  readonly clock: Pick<Clock, 'sleep'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
   /** Unlike that of any other process. */
   readonly id: string
   readonly partitions: number
@@ -31,11 +31,11 @@ export interface ToldCounters {
 }
 export const newToldCounters = (): ToldCounters => ({ next: 0, storedTo: [], own: new Set() })
 
-/** Notes that the thread is given a step, behind the news that go with it. */
-export function noteStep(told: ToldCounters, step: { readonly do: string; readonly partition: number }): void {
-  if (step.do === 'open') told.own.add(step.partition)
+/** Notes that the thread is given a turn, behind the news that go with it. */
+export function noteTurn(told: ToldCounters, task: { readonly do: string; readonly partition: number }): void {
+  if (task.do === 'open') told.own.add(task.partition)
   // Of what it counted since its last checkpoint nothing is left, and nothing was told.
-  if (step.do === 'forget' && told.own.delete(step.partition)) told.next = 0
+  if (task.do === 'forget' && told.own.delete(task.partition)) told.next = 0
 }
 
 export interface CounterFeed {
@@ -59,7 +59,8 @@ interface Message {
   readonly counted: Uint8Array
 }
 
-const SUBJECT = 'counted'
+/** On which engines tell each other what they counted. */
+export const COUNTED_SUBJECT = 'counted'
 /** Events whose news are kept for threads that have nothing to do; beyond, they load anew. */
 const EVENTS_KEPT = 50_000
 const READ = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
@@ -136,23 +137,25 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   }
 
   async function look(isFirst: boolean): Promise<void> {
-    for (const partition of everyPartition) {
-      const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
-      if (position !== null) noteStored(partition, position)
-      // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
-      if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
-      if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
-    }
+    await Promise.all(
+      everyPartition.map(async (partition) => {
+        const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
+        if (position !== null) noteStored(partition, position)
+        // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
+        if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
+        if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
+      }),
+    )
   }
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await clock.sleep(POLL_MS, stopping.signal)
+      await nextBeat(clock, POLL_MS, stopping.signal)
       if (!stopping.signal.aborted) await look(false).catch(onError)
     }
   }
 
-  const unsubscribe = bus.subscribe(SUBJECT, (received) => {
+  const unsubscribe = bus.subscribe(COUNTED_SUBJECT, (received) => {
     const message = received as Message
     const { from, partition, after, seq, counted } = message
     if (from === id || partition >= partitions) return
@@ -173,7 +176,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     decided(partition, after, seq, counted) {
       take(partition, after, seq, counted)
       const bytes = new Uint8Array(counted.buffer, counted.byteOffset, counted.byteLength)
-      bus.publish(SUBJECT, { from: id, partition, after, seq, storedTo: storedTo[partition], counted: bytes })
+      bus.publish(COUNTED_SUBJECT, { from: id, partition, after, seq, storedTo: storedTo[partition], counted: bytes })
     },
     stored: noteStored,
     hold() {

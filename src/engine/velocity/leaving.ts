@@ -5,7 +5,7 @@ import type { Leaving } from '../orders.ts'
 import type { Board } from './board.ts'
 import { hashSeen } from './counted.ts'
 import { unpackCounters } from './counters.ts'
-import { packDeparture, unpackDeparture } from './traces.ts'
+import { packDeparture, unpackDeparture } from './departure.ts'
 
 /** Keys of the counters besides its own that a visitor is counted by. */
 export const keysLeft = (held: Pick<HeldVisitor, 'counters'> | null | undefined): Iterable<number> =>

@@ -1,5 +1,7 @@
 // How many events a key had in a window that ends now: exact while few are kept, by cells that widen with their age beyond.
 
+import { putArray, putNumber } from '../../lib/packing.ts'
+
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
 /** So many of the oldest give up their time at once. */
@@ -115,30 +117,55 @@ export function removeCell({ times, cells }: Moments, { from, width, count }: Ce
   return count - left + Math.max(0, taken)
 }
 
+/** How many events of cells lie after `after` and not after `at`: of a cell in part as much as the part is. */
+function countCells(cells: readonly Cell[], after: number, at: number): number {
+  // They do not overlap: what lies before one that is over is over.
+  let first = cells.length
+  while (first > 0 && (cells[first - 1] as Cell).from + (cells[first - 1] as Cell).width > after) first--
+  let folded = 0
+  for (let i = first; i < cells.length; i++) {
+    const { from, width, count } = cells[i] as Cell
+    const begin = Math.max(from, after)
+    const end = Math.min(from + width, at)
+    if (end > begin) folded += (count * (end - begin)) / width
+  }
+  return Math.round(folded)
+}
+
 /**
  * Events after `at - windowMs` and not after `at`. Exact as long as a day brings at most EXACT_MAX; beyond, wrong by at most
  * the events of one cell, which is a thirtieth of the window where they come evenly.
  */
 export function countMoments({ times, cells }: Moments, at: number, windowMs: number): number {
   const after = at - windowMs
-  let count = firstAfter(times, at) - firstAfter(times, after)
-  let folded = 0
-  for (const cell of cells) {
-    const begin = Math.max(cell.from, after)
-    const end = Math.min(cell.from + cell.width, at)
-    if (end > begin) folded += (cell.count * (end - begin)) / cell.width
-  }
-  count += Math.round(folded)
-  return count
+  const { length } = times
+  // Mostly nothing is later, and all or nothing is in the window.
+  const until = length === 0 || (times[length - 1] as number) <= at ? length : firstAfter(times, at)
+  const from = length === 0 || (times[0] as number) > after ? 0 : firstAfter(times, after)
+  const exact = until - from
+  return cells.length === 0 ? exact : exact + countCells(cells, after, at)
 }
 
-/** Plain numbers, small when packed: the newest time, then steps back, then three per cell. */
-export function packMoments({ times, cells }: Moments): readonly [number, readonly number[], readonly number[]] {
+/** [newest, steps, cells]. */
+export type PackedMoments = readonly [newest: number, steps: readonly number[], cells: readonly number[]]
+
+/** Small when packed: the newest time, then steps back, then three numbers per cell. */
+export function putMoments({ times, cells }: Moments): void {
   const newest = times.at(-1) ?? 0
-  return [newest, times.slice(0, -1).map((at) => newest - at), cells.flatMap((c) => [c.from, c.width, c.count])]
+  putArray(3)
+  putNumber(newest)
+  const steps = Math.max(0, times.length - 1)
+  putArray(steps)
+  for (let i = 0; i < steps; i++) putNumber(newest - (times[i] as number))
+  putArray(3 * cells.length)
+  for (const { from, width, count } of cells) {
+    putNumber(from)
+    putNumber(width)
+    putNumber(count)
+  }
 }
 
-export function unpackMoments([newest, steps, flat]: ReturnType<typeof packMoments>): Moments {
+export function unpackMoments([newest, steps, flat]: PackedMoments): Moments {
   if (newest === 0) return noMoments()
   const cells: Cell[] = []
   for (let i = 0; i + 2 < flat.length; i += 3) {

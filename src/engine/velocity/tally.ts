@@ -8,11 +8,10 @@ import {
   addEvent,
   addPlace,
   type Counters,
-  collectSeen,
   countEvents,
+  countSeen,
   noCounters,
   type Place,
-  packCounters,
   unpackCounters,
 } from './counters.ts'
 import { DAY_MS } from './moments.ts'
@@ -48,7 +47,8 @@ export const countsOf = (
   ip: string,
   linkedId: string | null,
 ): Counts => ({
-  ...{ at, acceptedAt },
+  at,
+  acceptedAt,
   ip: hashSeen(ip),
   ipKey: ipKey(tenant, ip),
   linkedKey: linkedId === null ? 0 : linkedKey(tenant, linkedId),
@@ -61,15 +61,15 @@ export interface Tally {
   readonly places: readonly Place[]
   /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
   finish(place: Place | null): {
-    /** The visitor's counters, packed. */
-    readonly counters: Uint8Array
+    /** The visitor's. */
+    readonly counters: Counters
     /** What it adds to those of others. */
     readonly counted: Counted
   }
 }
 
 function eventsOf(all: readonly Counters[], at: number, windowMs: number): number {
-  let events = 1
+  let events = 0
   for (const counters of all) events += countEvents(counters, at, windowMs)
   return events
 }
@@ -96,26 +96,22 @@ export function tallyEvent(
   const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
   const ofIp = board.of(ipKey)
   const ofAccount = linkedKey === 0 ? null : board.of(linkedKey)
-  const places = [own, ...(ofAccount ?? [])].flatMap(({ place }) => (place === null ? [] : [place]))
+  const places: Place[] = []
+  if (own.place !== null) places.push(own.place)
+  if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places.push(place)
   addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
   const all = [own, ...others]
-  const allEvents = (windowMs: number) => all.reduce((sum, one) => sum + countEvents(one, at, windowMs), 0)
-  const allSeen = (set: number) => {
-    const found = new Set<number>()
-    for (const one of all) collectSeen(one, set, at, found)
-    return found.size
-  }
   return {
     velocity: {
-      'visitor.events.5m': allEvents(FIVE_MINUTES_MS),
-      'visitor.events.1h': allEvents(HOUR_MS),
-      'visitor.events.24h': allEvents(DAY_MS),
-      'visitor.ips.24h': allSeen(IPS),
-      'visitor.countries.24h': allSeen(COUNTRIES),
-      'visitor.linkedIds.24h': allSeen(ACCOUNTS),
-      'ip.events.5m': eventsOf(ofIp, at, FIVE_MINUTES_MS),
-      'ip.events.1h': eventsOf(ofIp, at, HOUR_MS),
-      'ip.events.24h': eventsOf(ofIp, at, DAY_MS),
+      'visitor.events.5m': eventsOf(all, at, FIVE_MINUTES_MS),
+      'visitor.events.1h': eventsOf(all, at, HOUR_MS),
+      'visitor.events.24h': eventsOf(all, at, DAY_MS),
+      'visitor.ips.24h': countSeen(all, IPS, at),
+      'visitor.countries.24h': countSeen(all, COUNTRIES, at),
+      'visitor.linkedIds.24h': countSeen(all, ACCOUNTS, at),
+      'ip.events.5m': 1 + eventsOf(ofIp, at, FIVE_MINUTES_MS),
+      'ip.events.1h': 1 + eventsOf(ofIp, at, HOUR_MS),
+      'ip.events.24h': 1 + eventsOf(ofIp, at, DAY_MS),
       'ip.visitors.24h': board.seen(ipKey, VISITORS, at, visitor),
       'linkedId.visitors.24h': ofAccount === null ? null : board.seen(linkedKey, VISITORS, at, visitor),
       'linkedId.ips.24h': ofAccount === null ? null : board.seen(linkedKey, ITS_IPS, at, ip),
@@ -127,7 +123,7 @@ export function tallyEvent(
       const counted = { at, ipKey, linkedKey, visitor, ip, lat, lng }
       own.traces ??= new Map()
       addTraces(own.traces, counted, acceptedAt)
-      return { counters: packCounters(own), counted }
+      return { counters: own, counted }
     },
   }
 }

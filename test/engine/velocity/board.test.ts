@@ -12,15 +12,16 @@ import {
   noCounters,
   unpackCounters,
 } from '../../../src/engine/velocity/counters.ts'
+import { packDeparture, unpackDeparture } from '../../../src/engine/velocity/departure.ts'
 import {
   type CounterFeed,
   newToldCounters,
-  noteStep,
+  noteTurn,
   openCounterFeed,
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
 import { tallyEvent } from '../../../src/engine/velocity/tally.ts'
-import { addTraces, packDeparture, unpackDeparture } from '../../../src/engine/velocity/traces.ts'
+import { addTraces } from '../../../src/engine/velocity/traces.ts'
 import { type DecidedItem, encodeEventsRecord } from '../../../src/events/record.ts'
 import type { Kv } from '../../../src/kv/kv.ts'
 import { must } from '../../../src/lib/must.ts'
@@ -84,7 +85,7 @@ function openWorld(random: Rng, lossy: boolean) {
     const feed = await openCounterFeed({
       log: log as never,
       kv,
-      clock: { sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
+      clock: { monotonic: () => 0, sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
       bus: {
         publish(_subject, message) {
           for (const receive of receivers) if (!lossy || !random.chance(0.2)) receive(message)
@@ -131,7 +132,7 @@ function openWorld(random: Rng, lossy: boolean) {
     undecided = partition
     tell(owner)
     owner.thread.board.open(partition)
-    noteStep(owner.thread.told, { do: 'open', partition })
+    noteTurn(owner.thread.told, { do: 'open', partition })
     let after = positions[partition] as number
     for (const { seq, bytes } of (logs[partition] as LogRecord[]).filter(({ seq }) => seq > after)) {
       const items = all[partition]?.filter((_, i) => seqOf(partition, i) === seq) ?? []
@@ -187,7 +188,7 @@ function openWorld(random: Rng, lossy: boolean) {
     if (owner) {
       tell(owner)
       owner.thread.board.forget(partition)
-      noteStep(owner.thread.told, { do: 'forget', partition })
+      noteTurn(owner.thread.told, { do: 'forget', partition })
     }
     owners[partition] = null
   }

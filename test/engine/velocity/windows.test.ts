@@ -1,12 +1,13 @@
 // Counting in windows, against lists that forget nothing.
 
+import { unpack } from 'msgpackr'
 import t from 'tap'
 import {
   addDistinct,
   collectDistinct,
   DISTINCT_MAX,
   type Distinct,
-  packDistinct,
+  putDistinct,
   unpackDistinct,
 } from '../../../src/engine/velocity/distinct.ts'
 import {
@@ -16,12 +17,21 @@ import {
   EXACT_MAX,
   KEPT_MS,
   noMoments,
-  packMoments,
+  type PackedMoments,
+  putMoments,
   unpackMoments,
 } from '../../../src/engine/velocity/moments.ts'
+import { beginPacking, takePacked } from '../../../src/lib/packing.ts'
 import { rng } from '../../helpers/rng.ts'
 
 const T0 = Date.UTC(2026, 9, 1)
+
+/** What is read of what was written. */
+function packed(put: () => void): unknown {
+  beginPacking()
+  put()
+  return unpack(takePacked())
+}
 const WINDOWS_MS = [300_000, 3_600_000, DAY_MS]
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
 
@@ -52,7 +62,7 @@ t.test(`counts are exact while a day brings at most ${EXACT_MAX} events, in any 
     let moments = noMoments()
     for (const [i, at] of times.entries()) {
       addMoment(moments, at)
-      if (random.chance(0.1)) moments = unpackMoments(packMoments(moments))
+      if (random.chance(0.1)) moments = unpackMoments(packed(() => putMoments(moments)) as PackedMoments)
       const newest = Math.max(...times.slice(0, i + 1))
       for (const windowMs of WINDOWS_MS) {
         const got = countMoments(moments, newest, windowMs)
@@ -107,7 +117,7 @@ t.test(
       const hash = random.int(300)
       addDistinct(distinct, hash, at)
       lastSeen.set(hash, at)
-      if (random.chance(0.01)) distinct = unpackDistinct(packDistinct(distinct, at), at)
+      if (random.chance(0.01)) distinct = unpackDistinct(packed(() => putDistinct(distinct, at)) as number[], at)
       const right = [...lastSeen.values()].filter((last) => last > at - DAY_MS).length
       const found = new Set<number>()
       collectDistinct(distinct, at, found)
@@ -132,7 +142,9 @@ t.test('an event that comes a little late still sees what was seen a day before 
   const distinct: Distinct = new Map()
   addDistinct(distinct, 7, T0)
   addDistinct(distinct, 7, T0 + DAY_MS + 60_000)
-  for (const held of [distinct, unpackDistinct(packDistinct(distinct, T0 + DAY_MS + 60_000), T0 + DAY_MS + 60_000)]) {
+  const until = T0 + DAY_MS + 60_000
+  const again = unpackDistinct(packed(() => putDistinct(distinct, until)) as number[], until)
+  for (const held of [distinct, again]) {
     const seenAt = (at: number) => {
       const found = new Set<number>()
       collectDistinct(held, at, found)

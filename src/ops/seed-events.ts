@@ -1,38 +1,14 @@
-// The rows of a made-up history: who comes from where, to which page, and what came of it.
+// The events of a made-up history: who comes from where, to which page, and what came of it.
 
 import type { StoredEvent } from '../domain/event.ts'
 import { type Decide, METHODS, type Situation, situationKey } from './seed-outcomes.ts'
-import {
-  CONSTANT,
-  DEVICE,
-  FOUND,
-  HOME,
-  LABEL,
-  NETWORK,
-  OUTCOME,
-  PAGE,
-  type Piece,
-  pieceOf,
-  put,
-  type Rows,
-} from './seed-pieces.ts'
 import { cumulate, openSeedRandom } from './seed-random.ts'
 import type { SeedVisitor } from './seed-visits.ts'
 import { BOT_TYPES, DEVICES, HOMES, NETWORKS, PAGES, VPN_EXITS } from './seed-world.ts'
 
-interface Outcome {
-  readonly piece: Piece
-  readonly event: StoredEvent
-}
-
-export interface RowMaker {
-  /** Adds a visit to its visitor, and its row to `rows`. */
-  make(visitor: SeedVisitor, atMs: number, rows: Rows): void
-  /** Of the last row. */
-  requestId(): string
-  /** The rules that the last row's event matched; the same array for events that ended alike. */
-  matches(): StoredEvent['matchedRules']
-  monitorMatches(): StoredEvent['monitorMatches']
+export interface EventMaker {
+  /** Adds a visit to its visitor and returns its event. Events that ended alike share their outcome. */
+  make(visitor: SeedVisitor, atMs: number): StoredEvent
 }
 
 const OUTCOMES_MAX = 50_000
@@ -44,37 +20,19 @@ const VPN_FROM = HOMES.length
 const TOR_FROM = HOMES.length + VPN_EXITS.length
 const MAILS = ['mail.example', 'post.example', 'inbox.example']
 
-export function openRowMaker(seed: string, decide: Decide): RowMaker {
-  const random = openSeedRandom(`rows ${seed}`)
-  const outcomes = new Map<number, Outcome>()
-  const usual = decide(USUAL, {})
-  const constant = pieceOf(usual, CONSTANT)
-  const devices = DEVICES.map(({ weight: _, ...device }) => {
-    const { language, timezone } = usual.device
-    return pieceOf({ ...usual, device: { ...device, language, timezone } }, DEVICE)
-  })
-  const homes = NETWORKS.map(({ facts, language }) =>
-    pieceOf({ ...usual, device: { ...usual.device, language, timezone: facts.timezone } }, HOME),
-  )
-  const networks = NETWORKS.map(({ facts }) => pieceOf({ ...usual, ip: { ...facts, address: '192.0.2.1' } }, NETWORK))
-  const pages = PAGES.map(({ url, tag }) => pieceOf({ ...usual, url, tag }, PAGE))
-  const known = pieceOf({ ...usual, visitorFound: true }, FOUND)
-  const unknown = pieceOf({ ...usual, visitorFound: false }, FOUND)
-  const labels = {
-    none: pieceOf({ ...usual, label: null }, LABEL),
-    fraud: pieceOf({ ...usual, label: 'fraud' }, LABEL),
-    legitimate: pieceOf({ ...usual, label: 'legitimate' }, LABEL),
-  }
-  let last = usual
-  let requestId = ''
+/** A visitor's device as every event of it has it. */
+const DEVICE_OF = DEVICES.map(({ weight: _, ...device }) => device)
 
-  function outcomeOf(situation: Situation, page: number): Outcome {
+export function openEventMaker(seed: string, decide: Decide): EventMaker {
+  const random = openSeedRandom(`rows ${seed}`)
+  const outcomes = new Map<number, StoredEvent>()
+
+  function outcomeOf(situation: Situation, page: number): StoredEvent {
     const key = situationKey(situation)
     const known = outcomes.get(key)
     if (known !== undefined) return known
     if (outcomes.size >= OUTCOMES_MAX) outcomes.clear()
-    const event = decide(situation, (PAGES[page] as (typeof PAGES)[number]).tag)
-    const outcome = { piece: pieceOf(event, OUTCOME), event }
+    const outcome = decide(situation, (PAGES[page] as (typeof PAGES)[number]).tag)
     outcomes.set(key, outcome)
     return outcome
   }
@@ -108,14 +66,11 @@ export function openRowMaker(seed: string, decide: Decide): RowMaker {
   }
 
   return {
-    requestId: () => requestId,
-    matches: () => last.matchedRules,
-    monitorMatches: () => last.monitorMatches,
-    make(visitor, atMs, rows) {
+    make(visitor, atMs) {
       const { kind, accounts } = visitor
       const isBot = kind === 'bot'
       const page = pageOf(visitor)
-      const { action } = PAGES[page] as (typeof PAGES)[number]
+      const { action, url, tag } = PAGES[page] as (typeof PAGES)[number]
       const way = wayOf(visitor)
       const found = visitor.visits > 0
       // A private window has no storage, so there is no token to come back with.
@@ -148,42 +103,45 @@ export function openRowMaker(seed: string, decide: Decide): RowMaker {
         },
         page,
       )
-      const { event } = outcome
       if (!found) visitor.firstAt = atMs
       visitor.lastAt = atMs
       visitor.visits++
       if (method === 'token') visitor.byToken++
-      visitor.lastVerdict = event.verdict
-      if (event.verdict !== null) visitor.verdicts[event.verdict]++
+      visitor.lastVerdict = outcome.verdict
+      if (outcome.verdict !== null) visitor.verdicts[outcome.verdict]++
       seen(visitor, way.ip, atMs)
-      last = event
-      requestId = random.requestId(atMs)
 
-      put(rows, constant)
-      put(rows, devices[visitor.device] as Piece)
-      put(rows, homes[visitor.home] as Piece)
-      put(rows, networks[way.network] as Piece)
-      put(rows, pages[page] as Piece)
-      put(rows, outcome.piece)
-      put(rows, found ? known : unknown)
-      const { numbers, texts, size: row } = rows
-      numbers.ts[row] = atMs
-      numbers.first_seen_at[row] = visitor.firstAt
-      numbers.last_seen_at[row] = atMs
-      numbers.confidence[row] = CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
-      numbers.total_visits[row] = visitor.visits
-      numbers.linked_accounts[row] = linkedAccounts
-      numbers.log_partition[row] = visitor.partition
+      const requestId = random.requestId(atMs)
+      const confidence = CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
+      const label = labelOf(visitor)
+      const anonymitySet = method === 'token' ? 1 : 1 + random.int(4)
       const number = account < 0 ? 0 : (accounts[account] as number)
       const hasMail = account >= 0 && number % 3 !== 0
-      texts.request_id.add(requestId)
-      texts.visitor_id.add(visitor.id)
-      texts.ip.add(way.ip)
-      texts.linked_id.add(account < 0 ? '' : `user_${number}`)
-      texts.email.add(hasMail ? `user_${number}@${MAILS[number % MAILS.length]}` : '')
-      put(rows, labels[labelOf(visitor) ?? 'none'])
-      numbers.anonymity_set[row] = method === 'token' ? 1 : 1 + random.int(4)
-      rows.size++
+      const home = NETWORKS[visitor.home] as (typeof NETWORKS)[number]
+      const { facts } = NETWORKS[way.network] as (typeof NETWORKS)[number]
+      const device = DEVICE_OF[visitor.device] as (typeof DEVICE_OF)[number]
+      return {
+        ...outcome,
+        requestId,
+        visitorId: visitor.id,
+        confidence: confidence / 10_000,
+        timestamp: atMs,
+        firstSeenAt: visitor.firstAt,
+        lastSeenAt: atMs,
+        device: { ...device, language: home.language, timezone: home.facts.timezone },
+        ip: { ...facts, address: way.ip },
+        linkedId: account < 0 ? null : `user_${number}`,
+        email: hasMail ? `user_${number}@${MAILS[number % MAILS.length]}` : null,
+        tag,
+        url,
+        identity: { ...outcome.identity, anonymitySet },
+        visitor: {
+          totalVisits: visitor.visits,
+          linkedAccounts,
+          ageSeconds: Math.floor((atMs - visitor.firstAt) / 1_000),
+        },
+        label,
+      }
     },
   }
 }
@@ -211,22 +169,4 @@ function bitCount(bits: number): number {
   let count = 0
   for (let rest = bits; rest !== 0; rest &= rest - 1) count++
   return count
-}
-
-const USUAL: Situation = {
-  bot: -1,
-  vpn: -1,
-  tor: false,
-  incognito: false,
-  tampered: false,
-  emulator: false,
-  rooted: false,
-  network: 0,
-  action: 'view',
-  isNight: false,
-  method: 'token',
-  hasAccount: false,
-  isNewForAccount: false,
-  linkedAccounts: 0,
-  isUnsure: false,
 }

@@ -1,0 +1,205 @@
+// A batch of identifications, and of orders between them, decided in order.
+
+import type { StoredEvent } from '../domain/event.ts'
+import { homePartition, makeVisitorId } from '../domain/ids.ts'
+import type { DecidedErasure } from '../events/record.ts'
+import { presentResult } from '../identity/result.ts'
+import { putVisitor } from '../identity/visitor-record.ts'
+import { must } from '../lib/must.ts'
+import type { DecidedAnnotation } from '../records/annotations.ts'
+import type { RuleLog } from '../records/effects.ts'
+import { VELOCITY } from '../records/partitions.ts'
+import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
+import type { CompiledRuleset } from '../rules/snapshot.ts'
+import type { Asking } from './asking.ts'
+import { type Case, visitorIdIn } from './case.ts'
+import type { Dead, Decided, Replay, Reply } from './decided.ts'
+import { failedEvent } from './failed.ts'
+import type { Frame } from './frames.ts'
+import { itemOf, keysBeside, type Outcome } from './items.ts'
+import { type JudgeNeeds, judge } from './judge.ts'
+import { createLookup, isOrder, type Opened } from './lookup.ts'
+import { openFrame } from './open-frame.ts'
+import { joinedBy, scopedId, unsettledBy } from './orders.ts'
+import { createPacker } from './packer.ts'
+import type { Parts } from './parts.ts'
+import type { Wanted } from './state.ts'
+import { keysOf, packCounted } from './velocity/counted.ts'
+import { putCounters } from './velocity/counters.ts'
+import { keysLeft } from './velocity/leaving.ts'
+import { tallyEvent } from './velocity/tally.ts'
+
+/** A visit as it was decided; `dead`: why it could not be. */
+interface Verdict {
+  readonly event: StoredEvent
+  readonly outcome: Outcome
+  readonly effectsSkipped: number
+  readonly dead: string | null
+}
+
+const NO_STATE = new Uint8Array(0)
+const NO_KEYS: readonly string[] = []
+const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
+
+/** `shrinks` says how often the state has made room so far. */
+export function createDeciding(parts: Parts, shrinks: () => number) {
+  const { needs, state, board, orders, kin, nonces, parsers, locate } = parts
+  const { partition, partitions, random } = needs
+  const lookup = createLookup(state, orders, kin)
+
+  function drawId(): string {
+    for (;;) {
+      const id = makeVisitorId(random)
+      if (homePartition(id, partitions) === partition) return id
+    }
+  }
+
+  const judging: JudgeNeeds = {
+    partition,
+    partitions,
+    parsers,
+    drawId,
+    heldOf: (c, id) => state.visitor(visitorIdIn(c, id)) ?? null,
+    relativesOf: (c, id) => kin.of(c, id),
+    tally: (c, visitor, before) => tallyEvent(c.counts, visitor, before, board),
+  }
+
+  /** What is missing besides entries of the state; `asked`: rulesets asked for since the batch came, which are not asked for again. */
+  function wantedBeside(opened: readonly Opened[], asked: Set<string>, wanted: Wanted[]): void {
+    const counters = new Set<number>()
+    for (const one of opened) {
+      // Of all of them each time: other partitions of the thread make room among the counters.
+      const left = 'erasure' in one ? keysLeft(state.visitor(scopedId(one.erasure, one.erasure.visitorId))) : []
+      for (const key of 'meta' in one ? keysOf(one.counts) : left) if (board.missing(key)) counters.add(key)
+      if (!('meta' in one)) continue
+      const { workspace, env } = one.meta
+      if (needs.ruleset(workspace, env) !== null) continue
+      const id = `${workspace}/${env}`
+      if (asked.has(id)) continue
+      asked.add(id)
+      wanted.push({ kind: 'ruleset', id })
+    }
+    for (const key of counters) wanted.push({ kind: VELOCITY, id: String(key) })
+  }
+
+  function* provided(opened: readonly Opened[]): Asking<void> {
+    /** Visitors that the batch erases or splits. */
+    const unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
+    const asked = new Set<string>()
+    kin.begin(new Map(opened.flatMap(joinedBy)))
+    let lacking = opened
+    for (;;) {
+      const askedAt = board.openings()
+      const found = lookup.wanted(lacking, unsettled)
+      wantedBeside(opened, asked, found.wanted)
+      if (found.wanted.length === 0) return
+      const before = shrinks()
+      const loaded = yield found.wanted
+      // Where the state made room meanwhile, what was there may be gone.
+      lacking = shrinks() === before ? found.lacking : opened
+      parts.load(loaded, askedAt)
+    }
+  }
+
+  function decideVisit(c: Case, ruleset: CompiledRuleset | null, isPoisoned: boolean): Verdict {
+    try {
+      if (isPoisoned) throw new Error('given up after repeated failures')
+      const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
+      const { event, visitor, held: before, counters, keys } = judged
+      const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
+      // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
+      const left =
+        earlier.length === 0 ? NO_KEYS : tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
+      const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
+      const { survivor, parted, former } = before ?? NOTHING_BEFORE
+      const more = { survivor, parted, former, earlierKeys }
+      const outcome: Outcome = {
+        visitorId: visitor.id,
+        state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
+        indexed: before === null ? keys : keysBeside(keys, before.keys),
+        left,
+        effects: judged.effects,
+        lesson: judged.lesson,
+        counted: packCounted(judged.counted),
+        lines: judged.logs,
+      }
+      return { event, outcome, effectsSkipped: judged.effectsSkipped, dead: null }
+    } catch (error) {
+      const reason = isPoisoned ? 'repeated_failure' : 'evaluation_failed'
+      const event = failedEvent(c.meta, drawId(), reason)
+      const nothing = { indexed: [], left: [], effects: [], lesson: null, counted: null, lines: [] }
+      return {
+        event,
+        outcome: { visitorId: event.visitorId, state: NO_STATE, ...nothing },
+        effectsSkipped: 0,
+        dead: `${reason}: ${String(error).slice(0, 500)}`,
+      }
+    }
+  }
+
+  /** What the token of a visit says by now: it names another visitor since a split, or counts as none. */
+  function settled(given: Case): Case {
+    const c = lookup.settled(given)
+    return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null }, tokenId: null } : c
+  }
+
+  function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): Decided {
+    const replies: Reply[] = []
+    const replays: Replay[] = []
+    const dead: Dead[] = []
+    const logs: RuleLog[] = []
+    const erased: DecidedErasure[] = []
+    const annotated: DecidedAnnotation[] = []
+    let effectsSkipped = 0
+    const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
+
+    for (const one of opened) {
+      needs.onRecord?.(one.seq)
+      if ('broken' in one) {
+        dead.push({ seq: one.seq, reason: one.broken })
+        continue
+      }
+      if (isOrder(one)) {
+        const decided = orders.decide(one)
+        if (decided !== null) pack.addCommand(one.seq, decided)
+        if (decided?.erasure !== undefined) erased.push(decided.erasure)
+        continue
+      }
+      if ('annotation' in one) {
+        const annotation = orders.recount(one.annotation)
+        annotated.push(annotation)
+        pack.addCommand(one.seq, { annotation })
+        continue
+      }
+      const c = settled(one)
+      const { requestId, replyTo, keyKind, workspace, env, acceptedAt } = c.meta
+      const first = c.nonceHash === 0 ? null : nonces.find(c.nonceHash, acceptedAt)
+      if (first !== null) {
+        const conflict = first.bodyHash !== c.bodyHash
+        replays.push({ requestId, replyTo, keyKind, workspace, env, original: first.requestId, conflict })
+        continue
+      }
+      const ruleset = needs.ruleset(workspace, env)
+      const { event, outcome, ...verdict } = decideVisit(c, ruleset, poisoned.has(c.seq))
+      if (verdict.dead !== null) dead.push({ seq: c.seq, reason: verdict.dead })
+      effectsSkipped += verdict.effectsSkipped
+      const item = itemOf(c, event, pack.addRow(event, partition, c.seq), outcome)
+      for (const line of outcome.lines) logs.push({ requestId, ...line })
+      parts.apply(item)
+      pack.add(item)
+      if (ruleset !== null) replies.push({ requestId, replyTo, body: presentResult(event, ruleset.workspace, keyKind) })
+    }
+    state.rest()
+    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased, annotated }
+  }
+
+  /** Records in `poisoned` are given up on. */
+  return function* decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<Decided> {
+    const opened = frames.map((frame) => {
+      needs.onRecord?.(frame.seq)
+      return openFrame(frame, parsers, locate)
+    })
+    yield* provided(opened)
+    return decideAll(opened, poisoned)
+  }
+}

@@ -1,0 +1,44 @@
+// What the owner of partitions works with, and what it reports.
+
+import type { ThreadKv } from '../kv/remote.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Log, Seq } from '../log/log.ts'
+import type { RuleLog } from '../records/effects.ts'
+import type { Replay, Reply } from './decided.ts'
+import type { Decider } from './decider.ts'
+import type { EffectsNeeds } from './effects.ts'
+import type { Freshness } from './freshness.ts'
+import type { Recent } from './recent.ts'
+import type { CounterFeed } from './velocity/feed.ts'
+
+export interface EngineNeeds {
+  readonly log: Log
+  readonly kv: ThreadKv
+  readonly decider: Decider
+  readonly recent: Recent
+  readonly clock: Clock
+  /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
+  readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
+  /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
+  readonly loadRuleset: (name: string) => Promise<void>
+  /** How side effects reach the lists. */
+  readonly effects: Omit<EffectsNeeds, 'log' | 'clock'>
+  /** Counters of addresses and accounts, which all partitions share. */
+  readonly counters: Omit<CounterFeed, 'news' | 'stop'>
+  readonly partitions: number
+  readonly freshness: Pick<Freshness, 'own'>
+  /** How long decisions may wait for their checkpoint while nobody asks for it, milliseconds. */
+  readonly checkpointMsMax: number
+  /** Records of a partition that ended the thread which decided them: they are given up on. */
+  readonly givenUp?: (partition: number) => readonly Seq[]
+  readonly report: EngineReport
+}
+
+export interface EngineReport {
+  decided(partition: number, events: number, dead: number): void
+  /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
+  lost(partition: number, error: unknown): void
+  ruleLogs(logs: readonly RuleLog[]): void
+  /** Side effects that lacked the value they need. */
+  effectsSkipped(count: number): void
+}

@@ -1,0 +1,92 @@
+// What a partition consists of, and the one way decisions change it.
+
+import type { RandomBytes } from '../domain/ids.ts'
+import type { DecidedItem } from '../events/record.ts'
+import { openParsers, type Parsers } from '../identity/parsers.ts'
+import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
+import { VELOCITY } from '../records/partitions.ts'
+import type { CompiledRuleset } from '../rules/snapshot.ts'
+import { createKin, KIN, type Kin, type StoredKin } from './kin.ts'
+import { createMatchCounts, type MatchCounts } from './match-counts.ts'
+import { createNonces, type Nonces } from './nonces.ts'
+import { createOrders, type Orders } from './orders.ts'
+import { createState, type Loaded, type PartitionState } from './state.ts'
+import { type Board, createBoard, type StoredCounter } from './velocity/board.ts'
+import { unpackCounted } from './velocity/counted.ts'
+import { openLeaving } from './velocity/leaving.ts'
+
+export interface PartitionNeeds {
+  readonly partition: number
+  readonly partitions: number
+  readonly random: RandomBytes
+  /** Milliseconds that never jump. */
+  readonly monotonic: () => number
+  readonly ruleset: (workspace: string, env: string) => CompiledRuleset | null
+  /** Clean visitors kept in memory. */
+  readonly visitorsMax: number
+  /** What is known of a canonical address; nothing by default. */
+  readonly locate?: (ip: string) => AddressFacts
+  /** Counters of addresses and accounts, with this partition open; by default it is alone. */
+  readonly board?: Board
+  /** Told the record that is about to be opened or decided. */
+  readonly onRecord?: (seq: number) => void
+}
+
+export interface Parts {
+  readonly needs: PartitionNeeds
+  readonly state: PartitionState
+  readonly board: Board
+  readonly orders: Orders
+  readonly kin: Kin
+  readonly nonces: Nonces
+  readonly matches: MatchCounts
+  readonly parsers: Parsers
+  readonly locate: (ip: string) => AddressFacts
+  /** Takes in what was asked for when `askedAt` partitions had been opened in the thread. */
+  load(loaded: readonly Loaded[], askedAt: number): void
+  /** Changes the state by a decision, fresh or adopted. */
+  apply(item: DecidedItem): void
+}
+
+const knowNothing = (): AddressFacts => NO_FACTS
+
+export function createParts(needs: PartitionNeeds): Parts {
+  const { partition, partitions } = needs
+  const state = createState(needs.visitorsMax)
+  const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
+  if (needs.board === undefined) board.open(partition)
+  const kin = createKin(state, needs)
+  const nonces = createNonces(needs.monotonic)
+  const matches = createMatchCounts()
+
+  return {
+    needs,
+    state,
+    board,
+    orders: createOrders(state, openLeaving(board, partition)),
+    kin,
+    nonces,
+    matches,
+    parsers: openParsers(),
+    locate: needs.locate ?? knowNothing,
+    load(loaded, askedAt) {
+      state.load(loaded)
+      for (const { kind, id, value } of loaded) {
+        if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [], askedAt)
+        else if (kind === KIN) kin.load(id, value as StoredKin)
+      }
+    },
+    apply(item) {
+      const prefix = `${item.workspace}/${item.env}/`
+      if (item.state.length > 0) {
+        state.putVisitor(prefix + item.visitorId, item.state)
+        for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
+        for (const key of item.left ?? []) state.dropFromIndex(prefix + key, item.visitorId)
+      }
+      if (item.lesson !== undefined) state.teach(item.lesson[0], item.lesson[1])
+      if (item.counted !== undefined) board.add(partition, unpackCounted(item.counted))
+      matches.add(item)
+      if (item.nonceHash !== 0) nonces.add(item)
+    },
+  }
+}

@@ -1,0 +1,293 @@
+// The log as a thread sees it whose partitions another thread writes: what is appended to a partition of its own gets its place at
+// once, everything appended in one turn goes over as one tick through memory that both see, and the writer tells what has become durable.
+
+import type { Clock } from '../lib/clock.ts'
+import { Conflict, Full, Unavailable } from '../lib/failures.ts'
+import type { Line } from '../lib/line.ts'
+import { must } from '../lib/must.ts'
+import { checkLimits, checkRecords } from './checks.ts'
+import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
+import { openReaders, type Readers } from './readers.ts'
+import { openRing, type Placed, segmentOf } from './ring.ts'
+import { openTail, type Tail } from './tail.ts'
+
+/** Where a partition stands. */
+export interface Place {
+  readonly topic: Topic
+  readonly partition: number
+  readonly last: Seq
+}
+
+/** Everything one turn appended. The writer takes all of it or none. */
+export interface Tick {
+  /** Ticks of another generation than the writer's build on what was taken back. */
+  readonly generation: number
+  readonly number: number
+  /** Another tick is about to follow that may share its flush. */
+  readonly patient: boolean
+  /** Of each entry: topic, partition, the seq it follows, where it begins in the ring, bytes. */
+  readonly layout: readonly number[]
+}
+export const LAYOUT_FIELDS = 5
+
+/** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`, or where they were known to be. */
+export interface TakenBack {
+  readonly generation: number
+  readonly places: readonly Place[]
+  readonly failure: { readonly full: boolean; readonly message: string }
+}
+
+/** Names of calls and casts. */
+export const FRONT = {
+  ring: 'log.ring',
+  tick: 'log.tick',
+  durable: 'log.durable',
+  takenBack: 'log.takenBack',
+  append: 'log.append',
+  read: 'log.read',
+  at: 'log.at',
+  last: 'log.last',
+  trim: 'log.trim',
+  usage: 'log.usage',
+} as const
+
+export interface FrontNeeds {
+  readonly line: Line
+  readonly clock: Clock
+  readonly generation: number
+  /** The partitions this thread alone appends to. */
+  readonly own: readonly Place[]
+  /** Acts when nothing more is appended in this turn. */
+  readonly atEndOfTurn?: (act: () => void) => void
+}
+
+interface Own {
+  readonly name: string
+  readonly topic: Topic
+  readonly partition: number
+  last: Seq
+  durable: Seq
+  tail: Tail
+  /** By segment of the ring: the newest record in it. */
+  readonly newest: number[]
+  readonly readers: Readers
+}
+
+interface Append {
+  readonly p: Own
+  readonly after: Seq
+  readonly last: Seq
+  readonly entry: Placed
+  readonly patient: boolean
+  readonly resolve: (last: Seq) => void
+  readonly reject: (error: Error) => void
+}
+
+const kept = ({ seq, bytes }: LogRecord): LogRecord => ({ seq, bytes: Buffer.from(bytes) })
+
+/** What decides reads identifications right behind their append; decisions are read by others, from where they are stored. */
+const TAIL_BYTES_MAX: Partial<Record<Topic, number>> = { identifications: 2 * 1024 * 1024 }
+const tailBytesMax = (topic: Topic): number => TAIL_BYTES_MAX[topic] ?? 0
+
+export function openFrontLog(needs: FrontNeeds): Log {
+  const { line, clock, atEndOfTurn = setImmediate } = needs
+  const owned = new Map<string, Own>()
+  for (const { topic, partition, last } of needs.own) {
+    owned.set(`${topic}/${partition}`, {
+      name: `${topic}/${partition}`,
+      ...{ topic, partition, last, durable: last },
+      ...{ tail: openTail(last, tailBytesMax(topic)), newest: [], readers: openReaders(clock) },
+    })
+  }
+  let { generation } = needs
+  let number = 0
+  let gathered: Append[] = []
+  let submitted: { readonly number: number; readonly appends: readonly Append[] }[] = []
+  const closing = new AbortController()
+  const settled: (() => void)[] = []
+  /** Appends to partitions of others. */
+  const underWay = new Set<Promise<Seq>>()
+  const isClosed = () => closing.signal.aborted
+
+  const ring = openRing((segment) => {
+    for (const p of owned.values()) {
+      const upTo = p.newest[segment]
+      if (upTo !== undefined) p.tail.skip(upTo)
+    }
+  })
+  line.cast(FRONT.ring, ring.memory)
+
+  const find = (topic: Topic, partition: number): Own | undefined => {
+    if (isClosed()) throw new Unavailable('the log is closed')
+    return owned.get(`${topic}/${partition}`)
+  }
+
+  function post(): void {
+    const appends = gathered
+    gathered = []
+    if (appends.length === 0) return
+    number += 1
+    submitted.push({ number, appends })
+    const layout: number[] = []
+    for (const { p, after, entry } of appends) {
+      layout.push(TOPICS.indexOf(p.topic), p.partition, after, entry.at, entry.bytes.length)
+    }
+    const patient = appends.every((append) => append.patient)
+    line.cast(FRONT.tick, { generation, number, patient, layout } satisfies Tick)
+  }
+
+  function append(
+    p: Own,
+    records: readonly Uint8Array[],
+    { expectLast, basis, patient = false, onPlaced, attached = [] }: AppendOptions,
+  ): Promise<Seq> {
+    checkRecords(records)
+    if (basis !== undefined && basis !== generation) throw new Conflict('what this append builds on was taken back')
+    if (expectLast !== undefined && expectLast !== p.last) {
+      throw new Conflict(`${p.name} is at ${p.last}, not at ${expectLast}`)
+    }
+    const entry = ring.pack(records)
+    if (entry === null) throw new Full('too many bytes wait for the disk')
+    const after = p.last
+    p.last += records.length
+    p.newest[segmentOf(entry.at)] = p.last
+    for (const [index, bytes] of entry.records.entries()) {
+      const record = { seq: after + 1 + index, bytes }
+      p.tail.push(attached[index] === undefined ? record : { ...record, attached: attached[index] })
+    }
+    const { last } = p
+    const done = new Promise<Seq>((resolve, reject) => {
+      if (gathered.length === 0) atEndOfTurn(post)
+      gathered.push({ p, after, last, entry, patient, resolve, reject })
+    })
+    onPlaced?.(last)
+    p.readers.wake(true)
+    return done
+  }
+
+  function tellSettled(): void {
+    if (submitted.length === 0) for (const resolve of settled.splice(0)) resolve()
+  }
+
+  line.hear(FRONT.durable, (upTo: number) => {
+    while (submitted[0] !== undefined && submitted[0].number <= upTo) {
+      const { appends } = must(submitted.shift(), 'a tick')
+      for (const { p, last, entry } of appends) {
+        p.durable = last
+        ring.giveBack(entry)
+      }
+      for (const { resolve, last } of appends) resolve(last)
+      for (const { p } of appends) p.readers.wake(false)
+    }
+    tellSettled()
+  })
+
+  line.hear(FRONT.takenBack, ({ generation: next, places, failure }: TakenBack) => {
+    const { message } = failure
+    const error = failure.full ? new Full(message) : new Unavailable(message)
+    const lost = [...submitted.flatMap(({ appends }) => appends), ...gathered]
+    generation = next
+    submitted = []
+    gathered = []
+    ring.reset()
+    const known = new Map(places.map(({ topic, partition, last }) => [`${topic}/${partition}`, last]))
+    for (const p of owned.values()) {
+      const last = known.get(p.name) ?? p.durable
+      Object.assign(p, { last, durable: last, tail: openTail(last, tailBytesMax(p.topic)), newest: [] })
+    }
+    for (const { reject } of lost) reject(error)
+    tellSettled()
+  })
+
+  async function appendFar(
+    topic: Topic,
+    partition: number,
+    records: readonly Uint8Array[],
+    { attached: _, onPlaced: __, ...opts }: AppendOptions,
+  ): Promise<Seq> {
+    const done = line.call(FRONT.append, topic, partition, records, opts) as Promise<Seq>
+    line.flush()
+    underWay.add(done)
+    try {
+      return await done
+    } finally {
+      underWay.delete(done)
+    }
+  }
+
+  async function readOwn(p: Own, after: Seq, limits: ReadLimits, signal?: AbortSignal): Promise<readonly LogRecord[]> {
+    const isSubmitted = limits.submitted === true
+    const deadline = clock.monotonic() + limits.waitMsMax
+    while (!signal?.aborted && !isClosed()) {
+      const upTo = isSubmitted ? p.last : p.durable
+      let isBehind = false
+      if (upTo > after) {
+        if (p.tail.covers(after)) {
+          const found = p.tail.take(after, limits, upTo)
+          // The ring goes on while they are decided; of those with what they were made of nobody looks at the bytes.
+          if (found.length > 0) return found.map((one) => (one.attached === undefined ? kept(one) : one))
+        } else if (p.durable > after) {
+          const found = await readFar(p.topic, p.partition, after, { ...limits, submitted: false, waitMsMax: 0 })
+          if (found.length > 0) return found
+        }
+        // What has left the memory before it was durable can be read when it is.
+        isBehind = true
+      }
+      const waitMs = deadline - clock.monotonic()
+      if (waitMs <= 0) break
+      await p.readers.wait({ submitted: isSubmitted && !isBehind }, waitMs, signal)
+    }
+    return []
+  }
+
+  async function readFar(
+    topic: Topic,
+    partition: number,
+    after: Seq,
+    limits: ReadLimits,
+    signal?: AbortSignal,
+  ): Promise<readonly LogRecord[]> {
+    if (signal?.aborted) return []
+    const asked = line.call(FRONT.read, topic, partition, after, limits) as Promise<readonly LogRecord[]>
+    if (limits.waitMsMax === 0) return asked
+    // The other side waits its time; who asked need not.
+    const over = new AbortController()
+    const ends = [signal, closing.signal].filter((one) => one !== undefined)
+    const given = new Promise<readonly LogRecord[]>((resolve) => {
+      for (const end of ends) end.addEventListener('abort', () => resolve([]), { once: true, signal: over.signal })
+    })
+    try {
+      return await Promise.race([asked, given])
+    } finally {
+      over.abort()
+    }
+  }
+
+  return {
+    pipelined: true,
+    basis: () => generation,
+    async append(topic, partition, records, opts = {}) {
+      const p = find(topic, partition)
+      if (p !== undefined) return append(p, records, opts)
+      return appendFar(topic, partition, records, opts)
+    },
+    async read(topic, partition, after, limits, signal) {
+      checkLimits(after, limits)
+      const p = find(topic, partition)
+      return p === undefined ? readFar(topic, partition, after, limits, signal) : readOwn(p, after, limits, signal)
+    },
+    at: (topic, partition, seq) => line.call(FRONT.at, topic, partition, seq) as Promise<LogRecord | null>,
+    trim: (topic, partition, upTo) => line.call(FRONT.trim, topic, partition, upTo) as Promise<void>,
+    async last(topic, partition) {
+      return find(topic, partition)?.durable ?? ((await line.call(FRONT.last, topic, partition)) as Seq)
+    },
+    usage: () => line.call(FRONT.usage) as ReturnType<Log['usage']>,
+    async close() {
+      closing.abort()
+      for (const p of owned.values()) p.readers.wakeAll()
+      post()
+      if (submitted.length > 0) await new Promise<void>((resolve) => settled.push(resolve))
+      await Promise.allSettled(underWay)
+    },
+  }
+}

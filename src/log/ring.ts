@@ -1,0 +1,56 @@
+// Memory for entries on their way to another thread, which reads them where they are: written round and round in segments, each of
+// which is written over only when all of it was given back.
+
+import { type Entry, entryBytes, packInto } from './slab.ts'
+
+export interface Ring {
+  readonly memory: SharedArrayBuffer
+  /** null: the next segment is still on its way. */
+  pack(records: readonly Uint8Array[]): Placed | null
+  /** The other thread is done with an entry. */
+  giveBack(entry: Placed): void
+  /** Of everything that was not given back. */
+  reset(): void
+}
+
+export interface Placed extends Entry {
+  /** Where it begins in the memory. */
+  readonly at: number
+}
+
+const SEGMENTS = 16
+const SEGMENT_BYTES = 2 * 1024 * 1024
+
+/** `onReuse` is called before a segment is written over: what was packed into it before is no longer to be read. */
+export function openRing(onReuse: (segment: number) => void): Ring {
+  const memory = new SharedArrayBuffer(SEGMENTS * SEGMENT_BYTES)
+  const onTheirWay = new Int32Array(SEGMENTS)
+  let segment = 0
+  let used = 0
+
+  return {
+    memory,
+    pack(records) {
+      const length = entryBytes(records)
+      if (used + length > SEGMENT_BYTES) {
+        const next = (segment + 1) % SEGMENTS
+        if (onTheirWay[next] !== 0) return null
+        segment = next
+        used = 0
+        onReuse(segment)
+      }
+      const at = segment * SEGMENT_BYTES + used
+      used += length
+      onTheirWay[segment] = (onTheirWay[segment] as number) + 1
+      return { at, ...packInto(Buffer.from(memory as unknown as ArrayBuffer, at, length), records) }
+    },
+    giveBack({ at }) {
+      const of = Math.floor(at / SEGMENT_BYTES)
+      onTheirWay[of] = (onTheirWay[of] as number) - 1
+    },
+    reset: () => void onTheirWay.fill(0),
+  }
+}
+
+/** The segment of a place, to be compared with what `onReuse` tells. */
+export const segmentOf = (at: number): number => Math.floor(at / SEGMENT_BYTES)

@@ -1,0 +1,24 @@
+// Memory that all threads of a process share.
+
+import { HOST_CELLS } from '../http/hosts.ts'
+import { newCounts } from '../lib/counts.ts'
+import { newClaims } from '../lib/first-claims.ts'
+import type { Cells, Shared } from './protocol.ts'
+
+/** Nonces of two minutes: of more the oldest may be routed anew, to where the owner of their visitor knows them if the body is the same. */
+const NONCES_MAX = 1_000_000
+
+/** Memory for `count` shards. */
+export function makeCells(count: number, partitions: number): Cells {
+  return {
+    beat: new Int32Array(new SharedArrayBuffer(4 * count)),
+    deciding: new Float64Array(new SharedArrayBuffer(8 * partitions)),
+    nonceRoutes: newClaims(NONCES_MAX),
+  }
+}
+
+export const makeCounts = (): Shared => ({
+  inFlight: newCounts(1),
+  pending: newCounts(1),
+  hosts: newCounts(HOST_CELLS),
+})

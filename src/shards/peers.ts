@@ -1,0 +1,89 @@
+// The lines between the shards of a process: over them goes what arrived at one and belongs to another's partitions, and what engines
+// tell each other and those whose clients wait.
+
+import type { MessagePort } from 'node:worker_threads'
+import type { Bus } from '../bus/bus.ts'
+import { openLocalBus } from '../bus/local.ts'
+import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
+import { type Line, openLine } from '../lib/line.ts'
+import type { Log, Seq } from '../log/log.ts'
+import { replySubject } from '../records/replies.ts'
+
+export interface Peer {
+  readonly index: number
+  readonly port: MessagePort
+}
+
+export interface PeersNeeds {
+  /** Names the shard `index` to engines that reply to it. */
+  readonly ingressIdOf: (index: number) => string
+  /** How many shards the process has. */
+  readonly count: number
+  /** What this shard has of its own, and what goes through the process. */
+  readonly log: Log
+  readonly bus: Bus
+  readonly onError: (error: unknown) => void
+}
+
+export interface Peers {
+  /** The line to a shard, in place of that to its predecessor. */
+  add(peer: Peer): void
+  /** The log whose identifications for partitions of other shards go to them. */
+  readonly log: Log
+  /** The bus on which what only shards say reaches them directly. */
+  readonly bus: Bus
+  close(): void
+}
+
+interface Calls {
+  append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
+  publish(subject: string, message: unknown): void
+}
+
+export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds): Peers {
+  const lines = new Map<number, { readonly line: Line; readonly port: MessagePort }>()
+  /** What other shards said. */
+  const heard = openLocalBus({ onError })
+  const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(ingressIdOf(index)), index]))
+  const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
+
+  const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
+  const tell = (line: Line | undefined, subject: string, message: unknown) =>
+    line?.tell('publish' satisfies keyof Calls, subject, message)
+
+  return {
+    add({ index, port }) {
+      // Whatever a turn of the loop brings for another shard is one message.
+      const line = openLine(port, onError, setImmediate)
+      serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
+      serve(line, 'publish', heard.publish)
+      lines.set(index, { line, port })
+      port.on('close', () => {
+        line.end()
+        if (lines.get(index)?.line === line) lines.delete(index)
+      })
+    },
+    log: {
+      ...log,
+      append(topic, partition, records, opts) {
+        const owner = topic === 'identifications' ? lines.get(partition % count) : undefined
+        // Of one that is started anew just now the process knows when it is there.
+        if (owner === undefined) return log.append(topic, partition, records, opts)
+        return owner.line.call('append' satisfies keyof Calls, partition, records) as Promise<Seq>
+      },
+    },
+    bus: {
+      publish(subject, message) {
+        if (!isBetweenShards(subject)) return bus.publish(subject, message)
+        const to = shardOf.get(subject)
+        if (to !== undefined) return tell(lines.get(to)?.line, subject, message)
+        for (const { line } of lines.values()) tell(line, subject, message)
+      },
+      subscribe: (subject, receive) => (isBetweenShards(subject) ? heard : bus).subscribe(subject, receive),
+      close: () => bus.close(),
+    },
+    close() {
+      for (const { port } of lines.values()) port.close()
+    },
+  }
+}

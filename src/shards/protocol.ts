@@ -1,0 +1,104 @@
+// What a process and its shards say to each other, besides the log, the kv, the bus and requests that are passed on.
+
+import type { MessagePort } from 'node:worker_threads'
+import type { Config } from '../config.ts'
+import type { Env, StoredEvent } from '../domain/event.ts'
+import type { IpData } from '../ipintel/addresses.ts'
+import type { Counts } from '../lib/counts.ts'
+import type { Samples } from '../lib/metrics.ts'
+import type { Place } from '../log/front.ts'
+import type { Seq } from '../log/log.ts'
+import type { Glimpse, Original } from '../records/sighting.ts'
+import type { Peer } from './peers.ts'
+
+/** What a shard is started with. */
+export interface ShardStart {
+  readonly index: number
+  readonly config: Config
+  readonly deployment: string
+  readonly partitions: number
+  /** The place of embedded storage: where the partitions of this shard stand. Empty in a cluster. */
+  readonly own: readonly Place[]
+  readonly generation: number
+  /** Of the process, by which engines know its shards. */
+  readonly processId: string
+  readonly sealsSecrets: boolean
+  readonly ipData: IpData
+  readonly refusal: string | null
+  /** Records that ended a shard again and again, by partition. */
+  readonly givenUp: readonly (readonly [partition: number, seqs: readonly number[]])[]
+  readonly cells: Cells
+  /** With a share of this thread's own. */
+  readonly counts: Shared
+}
+
+/** What the task of a shard's thread is given. */
+export interface ShardTask {
+  readonly start: ShardStart
+  readonly port: MessagePort
+  readonly peers: readonly Peer[]
+}
+
+/** Memory that all threads share. */
+export interface Cells {
+  /** Counted up by the shard as long as its loop turns. */
+  readonly beat: Int32Array
+  /** By partition: the record being decided, 0 for none. */
+  readonly deciding: Float64Array
+  /** The partition of the first with a nonce, as `lib/first-claims.ts` keeps it. */
+  readonly nonceRoutes: Int32Array
+}
+
+/** What is limited for all threads together. */
+export interface Shared {
+  readonly inFlight: Counts
+  readonly pending: Counts
+  /** Requests under way by host, as `http/hosts.ts` counts them. */
+  readonly hosts: Counts
+}
+
+/** What a shard says of itself when it changes. */
+export interface ShardStatus {
+  readonly problem: string | null
+  readonly caughtUp: readonly number[]
+  readonly recent: number
+  readonly pending: number
+}
+
+/** Calls to a shard. */
+export interface ShardCalls {
+  listen(host: string, port: number): Promise<void>
+  stopListening(): void
+  drain(deadlineMs: number): Promise<void>
+  /** Resolves when the kv has what was answered before of a partition of this shard. */
+  freshen(partition: number): Promise<void>
+  /** Reads all keys again. */
+  reloadKeys(): Promise<void>
+  /** Appends identifications to a partition of this shard. */
+  append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
+  /** Owns a partition until `release`. */
+  hold(partition: number): Promise<void>
+  glimpse(scope: string, requestId: string): Omit<Glimpse, 'from'>
+  samples(): Promise<Samples>
+  /** Ends everything; the thread ends behind its answer. */
+  stop(): Promise<void>
+}
+
+/** Calls of a shard. */
+export interface ProcessCalls {
+  findEvent(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
+  fateOf(workspace: string, env: Env, requestId: string): Promise<StoredEvent | Original | null>
+}
+
+/** Names a shard to engines that reply to it. */
+export const ingressIdOf = (processId: string, index: number): string => `${processId}.${index}`
+
+/** Casts to a shard, and its own. */
+export const CASTS = {
+  release: 'release',
+  sunk: 'sunk',
+  refusal: 'refusal',
+  ipData: 'ipData',
+  peer: 'peer',
+  status: 'status',
+} as const

@@ -1,0 +1,229 @@
+// What runs in a shard: a listener of its own on the port that all share, accepting, and the engine of its partitions. What it has no
+// route for goes to the process, and what it stores goes through the process or, in a cluster, to the servers themselves.
+
+import { openListeners } from '../api/listeners.ts'
+import type { Bus } from '../bus/bus.ts'
+import { openLocalBus } from '../bus/local.ts'
+import { openNearBus } from '../bus/near.ts'
+import { openRemoteBus } from '../bus/remote.ts'
+import type { Env } from '../domain/event.ts'
+import { NONCE_WINDOW_MS } from '../domain/identify.ts'
+import { type EngineRole, startEngine } from '../engine/role.ts'
+import { openForward } from '../http/forward.ts'
+import type { OwnHttp } from '../http/server.ts'
+import { openParsers } from '../identity/parsers.ts'
+import { type Ingress, startIngress } from '../ingress/ingress.ts'
+import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
+import { systemClock as clock } from '../lib/clock.ts'
+import { openClaims } from '../lib/first-claims.ts'
+import { createLifetime, type Lifetime } from '../lib/lifetime.ts'
+import { type Line, openLine } from '../lib/line.ts'
+import { type Logger, openLogger } from '../lib/logger.ts'
+import { openMetrics } from '../lib/metrics.ts'
+import { must } from '../lib/must.ts'
+import { openRandom } from '../lib/random.ts'
+import { openSealer, readMasterKey } from '../lib/sealed.ts'
+import type { Limits } from '../limits/limits.ts'
+import { openFrontLog } from '../log/front.ts'
+import type { Log } from '../log/log.ts'
+import { busError } from '../ports.ts'
+import { openAuth } from '../records/auth.ts'
+import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
+import { replySubject } from '../records/replies.ts'
+import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../role-settings.ts'
+import { openPeers, type Peer } from './peers.ts'
+import {
+  CASTS,
+  ingressIdOf,
+  type ProcessCalls,
+  type ShardCalls,
+  type ShardStart,
+  type ShardStatus,
+  type ShardTask,
+} from './protocol.ts'
+
+const BEAT_MS = 500
+/** What changes all the time is told so often; what readiness goes by, at once. */
+const STATUS_MS = 1_000
+/** Readers in other processes do not ask for a checkpoint, and are told that what they see is at most a second old. */
+const CHECKPOINT_MS = { embedded: 5_000, cluster: 500 }
+/** Time for a body to arrive, besides the time its decision may take. */
+const BODY_MS = 12_000
+
+/** Each thread counts from its own start. */
+const nowOfAllThreads = (): number => performance.timeOrigin + performance.now()
+
+interface ShardPorts {
+  readonly log: Log
+  readonly kv: ThreadKv
+  readonly bus: Bus
+  readonly limits: Pick<Limits, 'take'>
+}
+
+/** The ports of a shard whose process has embedded storage. */
+function portsOver(
+  line: Line,
+  start: ShardStart,
+  known: readonly Peer[],
+  lifetime: Lifetime,
+  logger: Logger,
+): ShardPorts {
+  const peers = openPeers({
+    log: openFrontLog({ line, clock, generation: start.generation, own: start.own }),
+    bus: openRemoteBus(line, busError(logger)),
+    ingressIdOf: (index) => ingressIdOf(start.processId, index),
+    count: start.config.shards,
+    onError: busError(logger),
+  })
+  for (const peer of known) peers.add(peer)
+  line.hear(CASTS.peer, peers.add)
+  lifetime.onClose(() => peers.close())
+  return {
+    log: peers.log,
+    kv: openRemoteKv(line),
+    bus: peers.bus,
+    limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
+  }
+}
+
+/** Resolves when the shard has been stopped. */
+export async function runShard({ start, port, peers }: ShardTask): Promise<void> {
+  const { config, partitions, deployment, cells, counts } = start
+  const ingressId = ingressIdOf(start.processId, start.index)
+  const logger = openLogger(config['logging.level'])
+  const lifetime = createLifetime(logger)
+  const random = openRandom()
+  const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
+  const metrics = openMetrics(null)
+  const stopped = new AbortController()
+  let refusal = start.refusal
+  let { ipData } = start
+  let engine: EngineRole | null = null
+  let ingress: Ingress | null = null
+  let http: OwnHttp | null = null
+  let opened: KeyDirectory | null = null
+  const holds = new Map<number, AbortController>()
+
+  // From the beginning on: what is cast while nobody hears it is lost.
+  line.hear(CASTS.refusal, (reason: string | null) => {
+    refusal = reason
+  })
+  line.hear(CASTS.ipData, (fresh: ShardStart['ipData']) => {
+    ipData = fresh
+  })
+
+  const serve = <Name extends keyof ShardCalls>(name: Name, answer: ShardCalls[Name]) => line.serve(name, answer)
+  const call = <Name extends keyof ProcessCalls>(name: Name, ...args: Parameters<ProcessCalls[Name]>) =>
+    line.call(name, ...args) as ReturnType<ProcessCalls[Name]>
+
+  // A thread that ends with a listener open would take the process along.
+  process.on('exit', () => http?.close())
+  const beat = setInterval(() => Atomics.add(cells.beat, start.index, 1), BEAT_MS)
+  lifetime.onClose(() => clearInterval(beat))
+
+  const far = config.isCluster
+    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime)
+    : portsOver(line, start, peers, lifetime, logger)
+  const near = openLocalBus({ onError: busError(logger) })
+  const bus = openNearBus({ far: far.bus, near, own: replySubject(ingressId) })
+  const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
+  const sealer = key === null ? null : openSealer(key, random)
+  const { log, kv, limits } = far
+  const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
+
+  let told = ''
+  function tellStatus(): void {
+    const status: ShardStatus = {
+      problem: engine?.problem() ?? null,
+      caughtUp: engine?.caughtUp() ?? [],
+      recent: engine?.recent.size() ?? 0,
+      pending: ingress?.pendingCount() ?? 0,
+    }
+    const text = JSON.stringify(status)
+    if (text === told) return
+    told = text
+    line.cast(CASTS.status, status)
+  }
+
+  if (config.roles.has('engine')) {
+    const givenUp = new Map(start.givenUp)
+    engine = await startEngine({
+      ...{ ...needs, ...engineSettings(config), deployment },
+      ipData: () => ipData,
+      checkpointMsMax: config.isCluster ? CHECKPOINT_MS.cluster : CHECKPOINT_MS.embedded,
+      onRecord: (partition, seq) => {
+        cells.deciding[partition] = seq
+      },
+      givenUp: (partition) => givenUp.get(partition) ?? [],
+      onStanding: tellStatus,
+    })
+  }
+
+  serve('freshen', async (partition) => engine?.ask(partition))
+  serve('append', (partition, records) => log.append('identifications', partition, records))
+  serve('hold', async (partition) => {
+    const ending = new AbortController()
+    holds.set(partition, ending)
+    try {
+      await must(engine, 'an engine').run(partition, ending.signal)
+    } finally {
+      holds.delete(partition)
+    }
+  })
+  line.hear(CASTS.release, (partition: number) => holds.get(partition)?.abort())
+  line.hear(CASTS.sunk, ([partition, seq]: [number, number]) => engine?.recent.forgetUpTo(partition, seq))
+  serve('glimpse', (scope, requestId) => ({
+    place: engine?.recent.find(requestId) ?? null,
+    pending: ingress?.isPending(scope, requestId) ?? false,
+    original: ingress?.originalOf(scope, requestId) ?? engine?.originalOf(scope, requestId) ?? null,
+    covers: engine?.recent.complete() ?? [],
+  }))
+  serve('samples', () => metrics.samples())
+
+  serve('listen', async (host, wanted) => {
+    const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
+    const directory = opened ?? (await openKeyDirectory({ ...needs, report }))
+    if (opened === null) lifetime.onClose(() => directory.close())
+    opened = directory
+    serve('reloadKeys', directory.reload)
+    const { perHost, ...settings } = httpSettings(config)
+    const { listen, present } = openListeners({
+      ...{ ...settings, clock, random, logger, metrics },
+      ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
+    })
+    http = await listen(host, wanted, true)
+    lifetime.onClose(() => http?.close())
+    // From here on in one turn of the event loop: no request may meet a listener without its routes.
+    ingress = startIngress({
+      ...{ ...needs, http, present, auth: openAuth(directory, clock), parsers: openParsers(), config, ingressId },
+      ...{ pendingMax: config['ingress.pendingMax'], pendingCounts: counts.pending },
+      nonceRoutes: openClaims(cells.nonceRoutes, NONCE_WINDOW_MS, nowOfAllThreads),
+      atEndOfTurn: setImmediate,
+      decisionWaitMs: config['ingress.decisionWaitMs'],
+      deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,
+      retentionDays: (workspace) => eventsDaysOf(config, directory.workspace(workspace)?.settings),
+      trustedProxies: config.trustedProxies,
+      refusal: () => refusal,
+      findEvent: (workspace: string, env: Env, requestId: string) => call('findEvent', workspace, env, requestId),
+      fateOf: (workspace: string, env: Env, requestId: string) => call('fateOf', workspace, env, requestId),
+      workspace: directory.workspace,
+    })
+    http.passOn(openForward(line))
+  })
+  serve('stopListening', () => http?.stopListening())
+  serve('drain', async (deadlineMs) => {
+    await http?.drain(deadlineMs)
+  })
+  serve('stop', async () => {
+    ingress?.stop()
+    await lifetime.end()
+    stopped.abort()
+  })
+
+  const statusTimer = setInterval(tellStatus, STATUS_MS)
+  lifetime.onClose(() => clearInterval(statusTimer))
+
+  line.cast('ready', null)
+  await new Promise<void>((resolve) => stopped.signal.addEventListener('abort', () => setImmediate(resolve)))
+  line.end()
+}

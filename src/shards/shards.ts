@@ -1,0 +1,326 @@
+// The process's side of its shards: starts a thread for each, tells them what they need, ends one that hangs and starts it anew.
+
+import { MessageChannel } from 'node:worker_threads'
+import type { Bus } from '../bus/bus.ts'
+import type { Config } from '../config.ts'
+import type { Serve } from '../http/dispatch.ts'
+import { findPort } from '../http/find-port.ts'
+import type { IpData } from '../ipintel/addresses.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { shareOf, takeOut } from '../lib/counts.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { Line } from '../lib/line.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Samples } from '../lib/metrics.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Log } from '../log/log.ts'
+import type { Glimpse } from '../records/sighting.ts'
+import { openFreshKv } from './fresh-kv.ts'
+import type { Peer } from './peers.ts'
+import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
+import { createSuspects } from './suspects.ts'
+import { startThread, type Thread } from './thread.ts'
+
+export interface ShardsNeeds {
+  readonly config: Config
+  readonly deployment: string
+  readonly partitions: number
+  readonly log: Log
+  readonly kv: Kv
+  readonly bus: Bus
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly processId: string
+  readonly sealsSecrets: boolean
+  /** The object is another one when the data has changed. */
+  readonly ipData: () => IpData
+  /** Why nothing can be accepted now, or null. */
+  readonly refusal: () => string | null
+  readonly cells: Cells
+  /** With the process's own share. */
+  readonly counts: Shared
+  /** What the process answers. */
+  readonly serve: Serve
+  readonly calls: ProcessCalls
+}
+
+export interface Shards {
+  /** The kv in which readers find what was answered before they asked. */
+  readonly freshKv: Kv
+  /** The log whose appends to partitions of shards go through them. */
+  readonly log: Log
+  /** Resolves with the port when every shard listens. Fails with PortBusy. */
+  listen(host: string, port: number): Promise<number>
+  stopListening(): void
+  drain(deadlineMs: number): Promise<void>
+  /** Owns a partition until `signal` aborts, whatever becomes of threads. */
+  run(partition: number, signal: AbortSignal): Promise<void>
+  sunk(partition: number, seq: number): void
+  glimpse(scope: string, requestId: string): Promise<Omit<Glimpse, 'from'>>
+  samples(): Promise<Samples[]>
+  /** Resolves when every shard has read all keys again. */
+  reloadKeys(): Promise<void>
+  status(): readonly ShardStatus[]
+  /** Why partitions that are held cannot be decided, or null. */
+  problem(): string | null
+  /** Some that are held have a backlog of before. */
+  isTakingOver(): boolean
+  /** Nothing is accepted any more. */
+  refuse(reason: string): void
+  close(): Promise<void>
+}
+
+interface Shard {
+  readonly index: number
+  readonly partitions: readonly number[]
+  /** This thread's share of what all count. */
+  readonly counts: Shared
+  /** Resolves when the thread serves; another promise after it was lost. */
+  ready: Promise<Line>
+  thread: Thread | null
+  status: ShardStatus
+  /** Beats seen, and checks since there was a new one. */
+  beats: number
+  missed: number
+  listens: { readonly host: string; readonly port: number } | null
+}
+
+const CHECK_MS = 500
+const RESTART_MS = 200
+const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0 }
+
+export function openShards(needs: ShardsNeeds): Shards {
+  const { config, partitions, log, kv, clock, logger, cells, counts } = needs
+  const count = config.shards
+  const isEmbedded = !config.isCluster
+  const held = new Set<number>()
+  const suspects = createSuspects(cells.deciding)
+  let ipData = needs.ipData()
+  let refusal = needs.refusal()
+  let isRefusing = false
+  let closed = false
+
+  const shards = Array.from({ length: count }, (_, index): Shard => {
+    const all = Array.from({ length: partitions }, (_, partition) => partition)
+    return {
+      index,
+      partitions: all.filter((partition) => partition % count === index),
+      counts: { inFlight: shareOf(counts.inFlight), pending: shareOf(counts.pending), hosts: shareOf(counts.hosts) },
+      ready: Promise.reject(new Unavailable('not started')),
+      ...{ thread: null, status: NO_STATUS, beats: 0, missed: 0, listens: null },
+    }
+  })
+  const shardOf = (partition: number): Shard => shards[partition % count] as Shard
+
+  /** A line of the new shard to each other one that there is; those that come later make theirs. */
+  function meetOthers(index: number): Peer[] {
+    return shards.flatMap(({ index: other, thread }) => {
+      if (other === index || thread === null || thread.isGone()) return []
+      const { port1, port2 } = new MessageChannel()
+      thread.line.cast(CASTS.peer, { index, port: port1 } satisfies Peer, [port1])
+      return [{ index: other, port: port2 }]
+    })
+  }
+
+  async function start(shard: Shard): Promise<Line> {
+    const { index } = shard
+    // The next one begins where the log stands when nothing of the former is being written any more.
+    await shard.thread?.settled()
+    const own = shard.partitions.flatMap((partition) => [
+      { topic: 'identifications', partition } as const,
+      { topic: 'events', partition } as const,
+    ])
+    const thread = startThread(
+      {
+        ...needs,
+        stores: isEmbedded ? { log: routed, kv, own } : null,
+        heapMbMax: config['engine.heapMbMax'],
+        onStatus(status) {
+          shard.status = status
+        },
+        onError: (error) => logger.error({ error, shard: index }, 'a message of a shard failed'),
+      },
+      {
+        ...{ index, config, deployment: needs.deployment, partitions, ipData, refusal, cells, counts: shard.counts },
+        ...{ processId: needs.processId, sealsSecrets: needs.sealsSecrets },
+        givenUp: suspects.givenUp(),
+      },
+      isEmbedded ? meetOthers(index) : [],
+    )
+    Object.assign(shard, { thread, status: NO_STATUS, missed: 0, beats: Atomics.load(cells.beat, index) })
+    void thread.lost.then((error) => {
+      if (!closed) lose(shard, thread, error)
+    })
+    return thread.ready
+  }
+
+  async function restart(shard: Shard): Promise<Line> {
+    await clock.sleep(RESTART_MS)
+    const line = await start(shard)
+    const { thread } = shard
+    while (shard.listens !== null && shard.thread === thread) {
+      try {
+        await line.call('listen', shard.listens.host, shard.listens.port)
+        break
+      } catch (error) {
+        // Its partitions wait for it, so it is tried until it listens or is lost again.
+        logger.warn({ error, shard: shard.index }, 'a shard cannot listen yet')
+        await clock.sleep(RESTART_MS)
+      }
+    }
+    return line
+  }
+
+  function begin(shard: Shard, starting: Promise<Line>): void {
+    shard.ready = starting
+    starting.catch(() => undefined)
+  }
+
+  function lose(shard: Shard, thread: Thread, error: unknown): void {
+    suspects.lost(shard.partitions)
+    for (const one of Object.values(shard.counts)) takeOut(one)
+    logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
+    shard.status = NO_STATUS
+    void thread.end().catch(() => undefined)
+    begin(shard, restart(shard))
+  }
+
+  /** Ends threads that have not turned their loop for too long; counted in checks, so that a process that was stopped blames nobody. */
+  function endHanging(): void {
+    for (const shard of shards) {
+      const { thread, index } = shard
+      const beats = Atomics.load(cells.beat, index)
+      shard.missed = beats === shard.beats ? shard.missed + 1 : 0
+      shard.beats = beats
+      if (shard.missed * CHECK_MS < config['engine.stepMsMax'] || thread === null) continue
+      shard.missed = 0
+      logger.error({ shard: index }, 'a shard hangs and is replaced')
+      thread.endHanging().catch(giveUp)
+    }
+  }
+
+  /** Its partitions would be decided by nobody, and nothing that was accepted is lost with the process. */
+  function giveUp(error: unknown): void {
+    logger.error({ error }, 'a shard hangs and cannot be ended: the process ends itself')
+    process.kill(process.pid, 'SIGKILL')
+  }
+
+  function tellRefusal(reason: string | null): void {
+    if (reason === refusal) return
+    refusal = reason
+    for (const { thread } of shards) thread?.line.cast(CASTS.refusal, reason)
+  }
+
+  function passIpData(): void {
+    const fresh = needs.ipData()
+    if (fresh === ipData) return
+    ipData = fresh
+    for (const { thread } of shards) thread?.line.cast(CASTS.ipData, fresh)
+  }
+
+  const checking = setInterval(() => {
+    endHanging()
+    passIpData()
+    if (!isRefusing) tellRefusal(needs.refusal())
+  }, CHECK_MS)
+
+  /** Waits for the shard of a partition, and calls it. */
+  async function callOwner(partition: number, name: string, ...args: unknown[]): Promise<unknown> {
+    return (await shardOf(partition).ready).call(name, ...args)
+  }
+
+  const routed: Log = {
+    ...log,
+    append(topic, partition, records, opts) {
+      if (!isEmbedded || topic !== 'identifications') return log.append(topic, partition, records, opts)
+      return callOwner(partition, 'append', partition, records) as Promise<number>
+    },
+  }
+
+  /** Again after its thread was lost. */
+  async function hold(partition: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const line = await shardOf(partition).ready.catch(() => null)
+      if (signal.aborted) return
+      if (line === null) {
+        await clock.sleep(RESTART_MS, signal)
+        continue
+      }
+      const release = () => line.cast(CASTS.release, partition)
+      signal.addEventListener('abort', release)
+      try {
+        await line.call('hold' satisfies keyof ShardCalls, partition)
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+        await clock.sleep(RESTART_MS, signal)
+      } finally {
+        signal.removeEventListener('abort', release)
+      }
+    }
+  }
+
+  const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
+    Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
+
+  for (const shard of shards) {
+    shard.ready.catch(() => undefined)
+    begin(shard, start(shard))
+  }
+
+  return {
+    log: routed,
+    freshKv: openFreshKv(kv, (partition) => callOwner(partition, 'freshen', partition)),
+    async listen(host, wanted) {
+      // What was not known when they were started they know before they accept anything.
+      if (!isRefusing) tellRefusal(needs.refusal())
+      const port = await findPort(host, wanted)
+      for (const shard of shards) shard.listens = { host, port }
+      await each('listen', host, port)
+      return port
+    },
+    stopListening: () => void each('stopListening').catch(() => undefined),
+    async drain(deadlineMs) {
+      await each('drain', deadlineMs).catch(() => undefined)
+    },
+    async run(partition, signal) {
+      held.add(partition)
+      try {
+        await hold(partition, signal)
+      } finally {
+        held.delete(partition)
+      }
+    },
+    sunk: (partition, seq) => shardOf(partition).thread?.line.cast(CASTS.sunk, [partition, seq]),
+    async glimpse(scope, requestId) {
+      const all = (await each<Omit<Glimpse, 'from'>>('glimpse', scope, requestId)) as Omit<Glimpse, 'from'>[]
+      return {
+        place: all.find(({ place }) => place !== null)?.place ?? null,
+        pending: all.some(({ pending }) => pending),
+        original: all.find(({ original }) => original !== null)?.original ?? null,
+        covers: all.flatMap(({ covers }) => covers),
+      }
+    },
+    samples: () => each<Samples>('samples'),
+    async reloadKeys() {
+      await each('reloadKeys')
+    },
+    status: () => shards.map(({ status }) => status),
+    problem: () => shards.find(({ status }) => status.problem !== null)?.status.problem ?? null,
+    isTakingOver() {
+      const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
+      return [...held].some((one) => !caughtUp.has(one))
+    },
+    refuse(reason) {
+      isRefusing = true
+      tellRefusal(reason)
+    },
+    async close() {
+      closed = true
+      clearInterval(checking)
+      await each('stop').catch(() => undefined)
+      await Promise.all(shards.map(({ thread }) => thread?.end()))
+    },
+  }
+}

@@ -1,0 +1,40 @@
+// What a process knows of fresh events, from its shards, and whom it asks about others: nobody when it is alone.
+
+import { openAsk } from '../bus/ask.ts'
+import type { Bus } from '../bus/bus.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Lifetime } from '../lib/lifetime.ts'
+import type { Logger } from '../lib/logger.ts'
+import { combine, type Glimpse, openSight, type Sight, serveSight } from '../records/sighting.ts'
+import type { Shards } from './shards.ts'
+
+export interface SightNeeds {
+  readonly shards: Pick<Shards, 'glimpse'> | null
+  readonly processId: string
+  readonly isCluster: boolean
+  readonly partitions: number
+  readonly bus: Bus
+  readonly kv: Kv
+  readonly clock: Clock
+  readonly lifetime: Lifetime
+  readonly logger: Logger
+}
+
+const NOTHING = { place: null, pending: false, original: null, covers: [] }
+
+export function openProcessSight(needs: SightNeeds): Sight {
+  const { shards, processId, partitions, bus, kv, clock, lifetime, logger } = needs
+  const glimpse = async (scope: string, requestId: string): Promise<Glimpse> => ({
+    from: processId,
+    ...((await shards?.glimpse(scope, requestId)) ?? NOTHING),
+  })
+  if (!needs.isCluster) {
+    return async (scope, requestId) => combine(requestId, [await glimpse(scope, requestId)], [], partitions)
+  }
+  const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
+  const ask = openAsk({ bus, clock, id: processId, onError })
+  lifetime.onClose(() => ask.close())
+  serveSight(ask, glimpse)
+  return openSight(ask, kv, partitions)
+}

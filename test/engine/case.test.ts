@@ -1,0 +1,60 @@
+// A case: what is decided is the same whether the engine reads the record's bytes or is given what was parsed of them.
+
+import t from 'tap'
+import type { IdentifyBody, IdentifyMeta } from '../../src/domain/identify.ts'
+import { makeRequestId } from '../../src/domain/ids.ts'
+import { caseOf, openCase } from '../../src/engine/case.ts'
+import { openParsers } from '../../src/identity/parsers.ts'
+import { NO_FACTS } from '../../src/ipintel/addresses.ts'
+import { encodeIdentification } from '../../src/records/identification.ts'
+import { rng } from '../helpers/rng.ts'
+
+const AT_MS = Date.UTC(2026, 10, 20)
+const META: IdentifyMeta = {
+  requestId: makeRequestId(AT_MS, rng(1).bytes),
+  acceptedAt: AT_MS,
+  workspace: 'ws_1',
+  env: 'live',
+  keyKind: 'public',
+  ip: '203.0.113.7',
+  headers: { 'user-agent': 'Mozilla/5.0' },
+  token: null,
+  tokenForged: false,
+  replyTo: 'here',
+}
+
+const BODIES: Readonly<Record<string, string>> = {
+  plain: '{"nonce":"n1","linkedId":"user","tag":{"a":["b",1,null]}}',
+  'half of a pair': '{"nonce":"n1","tag":{"a\\ud800":["\\uDC00b",{"c":"\\udfff"}]}}',
+  'a whole pair': '{"tag":{"a":"\\ud83d\\ude00"}}',
+  'an escaped backslash before': '{"tag":{"a":"\\\\ud800"}}',
+  'other escapes': '{"tag":{"a":"\\n\\u00e9\\""}}',
+  'beyond ASCII': '{"tag":{"é":"😀"}}',
+}
+
+t.test('a body that was parsed already makes the same case as its bytes', async (t) => {
+  for (const [name, text] of Object.entries(BODIES)) {
+    const bytes = new TextEncoder().encode(text)
+    const read = openCase({ seq: 5, bytes: encodeIdentification(META, bytes) }, openParsers(), () => NO_FACTS)
+    const parsed = JSON.parse(text) as IdentifyBody
+    t.same(
+      caseOf(5, META, parsed, bytes, openParsers(), () => NO_FACTS),
+      read,
+      name,
+    )
+  }
+})
+
+t.test('halves of surrogate pairs are replaced before anything reads them', async (t) => {
+  const text = BODIES['half of a pair'] as string
+  const bytes = new TextEncoder().encode(text)
+  const { body } = caseOf(5, META, JSON.parse(text) as IdentifyBody, bytes, openParsers(), () => NO_FACTS)
+  t.same(body.tag, { 'a\ufffd': ['\ufffdb', { c: '\ufffd' }] })
+})
+
+t.test('bytes that are no UTF-8 or no JSON are no case', async (t) => {
+  for (const bytes of [Uint8Array.of(0x7b, 0xff, 0x7d), new TextEncoder().encode('{')]) {
+    const frame = { seq: 5, bytes: encodeIdentification(META, bytes) }
+    t.throws(() => openCase(frame, openParsers(), () => NO_FACTS))
+  }
+})

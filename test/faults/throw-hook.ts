@@ -1,0 +1,19 @@
+// Loaded into a server and its threads before their own code: the first thread that sees the file that is named removes it and throws,
+// as a fault in the code of a shard would.
+
+import { rmSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+
+const LOOK_MS = 20
+const path = process.env.THROW_FILE ?? ''
+
+function look(): void {
+  try {
+    rmSync(path)
+  } catch {
+    return
+  }
+  throw new Error('thrown by a test')
+}
+
+if (!isMainThread) setInterval(look, LOOK_MS).unref()

@@ -1,0 +1,170 @@
+// A shard of a model process: a thread of its own that accepts and decides, with the real front log, its writer and the real
+// line between them. It dies without its process, which writes what it had handed over and starts another one.
+
+import type { Kv } from '../../src/kv/kv.ts'
+import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
+import { type Line, openLine } from '../../src/lib/line.ts'
+import { openFrontLog, type Place } from '../../src/log/front.ts'
+import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
+import type { Log, Seq } from '../../src/log/log.ts'
+import type { Glimpse } from '../../src/records/sighting.ts'
+import { rng } from '../helpers/rng.ts'
+import { type Deciding, type DecidingNeeds, foreseen, startDeciding } from './deciding.ts'
+import type { SimHost } from './host.ts'
+import { joinHosts } from './joint.ts'
+import type { Ports, ProcessNeeds, Role } from './process.ts'
+
+export interface ShardNeeds extends Omit<DecidingNeeds, 'portsOf' | 'stopping' | 'checkpointMsMax'> {
+  readonly ports: Ports
+  readonly raw: Ports
+  /** Makes the host of a thread, and the bus as that thread sees it. */
+  readonly thread: NonNullable<ProcessNeeds['thread']>
+}
+
+export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
+  /** Asks the thread; rejects with Unavailable when it is lost meanwhile. */
+  glimpse(scope: string, requestId: string): Promise<Omit<Glimpse, 'from'>>
+  /** What the thread knows at this very moment. */
+  glimpseNow: Deciding['glimpse']
+  sunk(partition: number, seq: Seq): void
+  /** Appends of the process to partitions of the thread. */
+  readonly append: Log['append']
+  /** The thread that lives now, or null. */
+  host(): SimHost | null
+}
+
+const RESTART_MS = 200
+/** Of embedded storage. */
+const CHECKPOINT_MS = 5_000
+const FIRST_WRITER = { settled: () => Promise.resolve() }
+export const NOTHING_SEEN = { place: null, pending: false, original: null, covers: [] }
+
+interface Thread {
+  readonly host: SimHost
+  /** The process's end. */
+  readonly line: Line
+  readonly deciding: Deciding
+  readonly log: Log
+}
+
+function promised<T>() {
+  let resolve: (value: T) => void = () => undefined
+  let reject: (error: Error) => void = () => undefined
+  const promise = new Promise<T>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
+}
+
+export function startShard(needs: ShardNeeds): Shard {
+  const { host: processHost, ports, raw, tamper, partitions, random, onFailure } = needs
+  const { clock } = processHost
+  const stopping = new AbortController()
+  const own = Array.from({ length: partitions }, (_, partition) => [
+    { topic: 'identifications', partition } as const,
+    { topic: 'events', partition } as const,
+  ]).flat()
+  const ingressId = needs.ingressId()
+  let writer: Pick<FrontWriter, 'settled'> = FIRST_WRITER
+  let thread: Thread | null = null
+  let started = promised<Thread>()
+  let threads = 0
+
+  /** Resolves when the thread is lost. */
+  async function run(): Promise<void> {
+    await writer.settled()
+    const { host, bus } = needs.thread(`${processHost.name}.${threads++}`)
+    const lost = new Promise<void>((resolve) => host.onKill(() => processHost.step(processHost.latency(), resolve)))
+    const ends = joinHosts(processHost, host)
+    const line = openLine(ends.here, (error) => onFailure('line', error))
+    const served = tamper.writer?.({ line, log: { ...ports.log, append } }) ?? { line, log: { ...ports.log, append } }
+    const front = serveFrontLog({ ...served, own })
+    writer = front
+    serveKv(line, ports.kv)
+    line.serve('findEvent', needs.findEvent)
+    line.serve('fateOf', needs.fateOf)
+    try {
+      const places = await front.places()
+      if (stopping.signal.aborted) return
+      thread = startThread(
+        host,
+        bus,
+        line,
+        openLine(ends.there, (error) => onFailure('line', error)),
+        places,
+      )
+      started.resolve(thread)
+      await lost
+    } finally {
+      host.kill(true)
+      thread = null
+      started.reject(new Unavailable('the thread is lost'))
+      started = promised()
+      line.end()
+      ends.part()
+    }
+  }
+
+  function startThread(host: SimHost, bus: Ports['bus'], line: Line, far: Line, places: readonly Place[]): Thread {
+    const log = openFrontLog({
+      ...{ line: far, clock: host.clock, generation: 1, own: places },
+      atEndOfTurn: (act) => host.step(host.latency(), act),
+    })
+    const its: Ports = { log, kv: openRemoteKv(far) as Kv, bus, clickhouse: ports.clickhouse }
+    const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
+    const deciding = startDeciding({
+      ...{ ...needs, host, portsOf, random: rng(random.int(2 ** 31)), ingressId: () => ingressId },
+      ...{ stopping: new AbortController(), checkpointMsMax: CHECKPOINT_MS },
+      findEvent: (...args) => far.call('findEvent', ...args) as never,
+      fateOf: (...args) => far.call('fateOf', ...args) as never,
+    })
+    far.serve('glimpse', deciding.glimpse)
+    far.serve('append', (partition: number, records: readonly Uint8Array[]) =>
+      portsOf('ingress').log.append('identifications', partition, records),
+    )
+    far.hear('sunk', ([partition, seq]: [number, Seq]) => deciding.recent.forgetUpTo(partition, seq))
+    far.serve('stop', async () => {
+      await deciding.stop()
+      await log.close()
+    })
+    return { host, line, deciding, log }
+  }
+
+  async function keepRunning(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await run().catch((error) => {
+        if (!foreseen(error)) onFailure('shard', error)
+      })
+      await clock.sleep(RESTART_MS, stopping.signal)
+    }
+    started.reject(new Unavailable('no thread is started any more'))
+  }
+
+  const append: Log['append'] = async (topic, partition, records, opts) => {
+    if (topic !== 'identifications') return ports.log.append(topic, partition, records, opts)
+    return (await started.promise).line.call('append', partition, records) as Promise<Seq>
+  }
+
+  void keepRunning()
+
+  return {
+    append,
+    ready: () => thread?.host.alive() === true && thread.deciding.ready(),
+    host: () => thread?.host ?? null,
+    identify: (request, answer) => {
+      if (thread?.host.alive()) thread.deciding.identify(request, answer)
+    },
+    glimpse: async (scope, requestId) =>
+      (await started.promise).line.call('glimpse', scope, requestId) as Promise<Omit<Glimpse, 'from'>>,
+    glimpseNow: (scope, requestId) => thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN,
+    sunk: (partition, seq) => thread?.line.cast('sunk', [partition, seq]),
+    async stop() {
+      stopping.abort()
+      if (thread?.host.alive()) await thread.line.call('stop').catch(() => undefined)
+      await writer.settled()
+    },
+  }
+}
