@@ -132,7 +132,7 @@ export const ERASURE_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'erasures',
     what: 'those found at a take-over are announced wherever the sink is',
-    seed: 436,
+    seed: 392,
     from: 300,
     options,
     tamper: unguardedAnnouncements(true),
