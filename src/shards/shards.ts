@@ -319,7 +319,8 @@ export function openShards(needs: ShardsNeeds): Shards {
     async close() {
       closed = true
       clearInterval(checking)
-      await each('stop').catch(() => undefined)
+      // One that is lost at this moment must not end the others before they have stopped.
+      await Promise.allSettled(shards.map(async ({ ready }) => (await ready).call('stop' satisfies keyof ShardCalls)))
       await Promise.all(shards.map(({ thread }) => thread?.end()))
     },
   }
