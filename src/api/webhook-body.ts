@@ -14,7 +14,7 @@ import {
   type WebhookFilters,
   type WebhookShape,
 } from '../domain/webhook.ts'
-import type { WebhookChanges } from '../records/webhook-commands.ts'
+import type { WebhookCommandChanges } from '../records/webhook-commands.ts'
 import type { StoredWebhook } from '../records/webhooks.ts'
 import { oneOf, strict } from './schemas.ts'
 
@@ -104,7 +104,7 @@ export function readRegistration(body: Static<typeof CreateBody>): Registration 
 const filtersOf = (filters: WebhookFilters | null): WebhookFilters | null =>
   filters === null || Object.keys(filters).length === 0 ? null : filters
 
-export function readChanges(body: Static<typeof UpdateBody>, webhook: StoredWebhook): WebhookChanges {
+export function readChanges(body: Static<typeof UpdateBody>, webhook: StoredWebhook): WebhookCommandChanges {
   const { shape } = webhook
   const foreign = (shape === 'A' ? ONLY_B : (['filters'] as const)).find((name) => body[name] !== undefined)
   if (foreign !== undefined) throw invalid(foreign, `This webhook was registered without ${foreign}.`)

@@ -1,7 +1,7 @@
 // What rules decided about lists, applied once however often it is told.
 
 import { foldListName, normaliseEntry, normaliseNewEntry } from '../domain/list.ts'
-import type { Key } from '../kv/kv.ts'
+import type { KvKey } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import type { ListEffect } from '../records/list-commands.ts'
 import { readListsNamed } from '../records/lists.ts'
@@ -16,7 +16,7 @@ const EFFECTS = 'list-effects'
 export async function applyListEffects(command: CommandOf<'list.effects'>, seq: number, read: Read): Promise<Change> {
   const { deployment, partition, effects, entriesMax } = command.data
   const tenant = tenantOf(command)
-  const placeKey: Key = [EFFECTS, `${deployment}/${partition}`]
+  const placeKey: KvKey = [EFFECTS, `${deployment}/${partition}`]
   const [entry] = await read.get<readonly [number, number]>(tenant.scope, [placeKey])
   const [lastSeq, lastPart] = entry?.value ?? [0, 0]
   const place = [command.data.seq, command.data.part] as const

@@ -7,7 +7,7 @@ import { LISTS, type ListsMeta, NO_LISTS } from '../records/list-deltas.ts'
 import { entryKey, listGoneKey, listKey, listNameKey, type NamedList, type StoredList } from '../records/lists.ts'
 import { splitFromKey, splitKey } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
+import { applyForgetting, forgetAlone } from './apply-visitors.ts'
 import { countsOf, growingKey } from './audit-effects.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 import { changed, readStored, tenantOf, written } from './list-changes.ts'
@@ -107,7 +107,7 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
   const at = { workspace, env, atMs: command.at }
   const { put, drop, orders, aliases } = alone
     ? forgetAlone(at, visitorId)
-    : await forgetVisitor(read, at, command.data)
+    : await applyForgetting(read, at, command.data)
   const audited = alone ? await auditKeysOf(read, scope, 'visitor', visitorId) : []
   // Rules may have put its survivors on lists for visits of this one since they were forgotten themselves.
   const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor]), ...former]

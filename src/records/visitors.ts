@@ -143,7 +143,7 @@ export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
 }
 
 /** Every key under which the index has the visitor. */
-export const allKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
+export const allIndexKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
   earlierKeys.length === 0 ? keys : [...keys, ...earlierKeys]
 
 /** What its earlier keys are once it is seen with `keys`, however many. */

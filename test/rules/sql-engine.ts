@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { openEmbeddedClickHouse } from '../../src/clickhouse/embedded.ts'
 import { migrate } from '../../src/clickhouse/migrate.ts'
 import type { StoredEvent } from '../../src/domain/event.ts'
-import type { Group } from '../../src/domain/rule.ts'
+import type { ConditionGroup } from '../../src/domain/rule.ts'
 import { COLUMNS, EVENTS_TABLE, toRow } from '../../src/events/row.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openListSnapshots } from '../../src/reads/list-snapshots.ts'
@@ -20,7 +20,11 @@ export interface SqlEngine {
   /** Events of one workspace; their place in the array is what `matching` calls them. */
   insert(workspace: string, events: readonly StoredEvent[]): Promise<void>
   /** The places of the events that each rule matches, ascending. */
-  matching(workspace: string, rules: readonly Group[], options?: { readonly scores?: boolean }): Promise<number[][]>
+  matching(
+    workspace: string,
+    rules: readonly ConditionGroup[],
+    options?: { readonly scores?: boolean },
+  ): Promise<number[][]>
   close(): Promise<void>
 }
 

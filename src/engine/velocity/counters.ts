@@ -14,7 +14,7 @@ import {
   putMoments,
   unpackMoments,
 } from './moments.ts'
-import { putTraces, type Traces, unpackTraces } from './traces.ts'
+import { type CounterTraces, putTraces, unpackTraces } from './traces.ts'
 
 /** About a day of events. */
 export interface Stretch {
@@ -24,7 +24,7 @@ export interface Stretch {
 }
 
 /** Where somebody was. */
-export interface Place {
+export interface GeoPlace {
   readonly at: number
   readonly lat: number
   readonly lng: number
@@ -35,9 +35,9 @@ export interface Counters {
   /** Of a time before that, only one: a third one takes its place. */
   earlier: Stretch | null
   /** The latest one that could be trusted. */
-  place: Place | null
+  place: GeoPlace | null
   /** Of a visitor: where else its events are counted. null of an address or account. */
-  traces: Traces | null
+  traces: CounterTraces | null
 }
 
 export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null, traces: null })
@@ -94,7 +94,7 @@ export function addEvent(
 }
 
 /** A place counts as the latest by its own time. */
-export function addPlace(counters: Counters, place: Place): void {
+export function addPlace(counters: Counters, place: GeoPlace): void {
   if (counters.place === null || place.at >= counters.place.at) counters.place = place
 }
 

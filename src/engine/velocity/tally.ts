@@ -10,8 +10,8 @@ import {
   type Counters,
   countEvents,
   countSeen,
+  type GeoPlace,
   noCounters,
-  type Place,
   unpackCounters,
 } from './counters.ts'
 import { DAY_MS } from './moments.ts'
@@ -29,7 +29,7 @@ const VISITORS = 0
 const ITS_IPS = 1
 
 /** What is known of an event before anybody knows who it is. */
-export interface Counts {
+export interface EventCountsOf {
   readonly at: number
   /** When it came, by the clock. */
   readonly acceptedAt: number
@@ -41,12 +41,12 @@ export interface Counts {
 }
 
 /** `tenant`: `<workspace>/<env>`. */
-export const countsOf = (
+export const eventCountsOf = (
   tenant: string,
-  { at, acceptedAt }: Pick<Counts, 'at' | 'acceptedAt'>,
+  { at, acceptedAt }: Pick<EventCountsOf, 'at' | 'acceptedAt'>,
   ip: string,
   linkedId: string | null,
-): Counts => ({
+): EventCountsOf => ({
   at,
   acceptedAt,
   ip: hashSeen(ip),
@@ -55,12 +55,12 @@ export const countsOf = (
   account: linkedId === null ? null : hashSeen(linkedId),
 })
 
-export interface Tally {
+export interface EventTally {
   readonly velocity: Velocity
   /** Where the visitor and the account were, by the events known so far. */
-  readonly places: readonly Place[]
+  readonly places: readonly GeoPlace[]
   /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
-  finish(place: Place | null): {
+  finish(place: GeoPlace | null): {
     /** The visitor's. */
     readonly counters: Counters
     /** What it adds to those of others. */
@@ -75,28 +75,28 @@ function eventsOf(all: readonly Counters[], at: number, windowMs: number): numbe
 }
 
 /** A visitor, and where it is now. */
-export interface Placed {
+export interface PlacedEvent {
   readonly visitorId: string
   readonly country: string | null
 }
 
 /** A visitor's counters before an event: those of the record that was recognised, null for a new one, and of all merged with it. */
-export interface Before {
+export interface EventBefore {
   readonly packed: Uint8Array | null
   readonly others: readonly Counters[]
 }
 
 export function tallyEvent(
-  { at, acceptedAt, ip, ipKey, linkedKey, account }: Counts,
-  { visitorId, country }: Placed,
-  { packed, others }: Before,
+  { at, acceptedAt, ip, ipKey, linkedKey, account }: EventCountsOf,
+  { visitorId, country }: PlacedEvent,
+  { packed, others }: EventBefore,
   board: Pick<Board, 'of' | 'seen'>,
-): Tally {
+): EventTally {
   const visitor = hashSeen(visitorId)
   const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
   const ofIp = board.of(ipKey)
   const ofAccount = linkedKey === 0 ? null : board.of(linkedKey)
-  const places: Place[] = []
+  const places: GeoPlace[] = []
   if (own.place !== null) places.push(own.place)
   if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places.push(place)
   addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
