@@ -55,7 +55,7 @@ const SETTLE_MS = 4_000
 
 const NO_IP_DATA: IpData = { images: [], relayIsVpn: false }
 
-export interface Build {
+export interface BuildInfo {
   readonly version: string
   readonly commit: string
 }
@@ -73,7 +73,7 @@ const random = openRandom()
 /** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
 export async function startApp(
   config: Config,
-  build: Build,
+  build: BuildInfo,
   logger: Logger,
   unwanted: AbortSignal,
   acceptLost: boolean,
@@ -92,7 +92,7 @@ export async function startApp(
 
 async function startRoles(
   config: Config,
-  build: Build,
+  build: BuildInfo,
   logger: Logger,
   lifetime: Lifetime,
   ports: Ports,

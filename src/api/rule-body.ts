@@ -9,7 +9,7 @@ const CREATE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'draft']
 const name = Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX })
 const priority = Type.Integer({ minimum: PRIORITY_MIN, maximum: PRIORITY_MAX })
 
-export const CreateBody = Type.Object(
+export const RuleCreateBody = Type.Object(
   {
     name,
     // What is inside is checked by the rule parsers, whose errors name the member.
@@ -21,7 +21,7 @@ export const CreateBody = Type.Object(
   },
   strict,
 )
-export const UpdateBody = Type.Object(
+export const RuleUpdateBody = Type.Object(
   {
     name: Type.Optional(name),
     conditions: Type.Optional(Type.Unknown()),
@@ -32,7 +32,7 @@ export const UpdateBody = Type.Object(
   },
   strict,
 )
-export const ListQuery = Type.Object(
+export const RuleListQuery = Type.Object(
   { status: Type.Optional(oneOf(RULE_STATUSES)), limit: PAGE_LIMIT, offset: OFFSET },
   strict,
 )

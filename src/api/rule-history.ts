@@ -34,7 +34,7 @@ import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
 import { type ApiRoute, keyed } from './routes.ts'
-import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, written } from './rules.ts'
+import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, writtenRule } from './rules.ts'
 import { oneOf, PAGE_CHARS_MAX, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { Written } from './slices.ts'
 
@@ -183,7 +183,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
         const seq = seqs[version - 1] ?? version
         const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq })
         if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
-        const { rule, revision } = written(
+        const { rule, revision } = writtenRule(
           await submit({
             ...commandOf(caller),
             ...(expectVersion === null ? {} : { expectVersion }),

@@ -29,7 +29,7 @@ import { KEEP_ALL } from './idempotency.ts'
 import { openListedRules } from './listed-rules.ts'
 import { PRESENTED_FIELDS, presentRule } from './present-rules.ts'
 import { type ApiRoute, keyed } from './routes.ts'
-import { CreateBody, ListQuery, UpdateBody } from './rule-body.ts'
+import { RuleCreateBody, RuleListQuery, RuleUpdateBody } from './rule-body.ts'
 import { PAGE_LIMIT_DEFAULT } from './schemas.ts'
 
 export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
@@ -58,7 +58,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
       doc: RULE_DOCS.create,
       path: '/v1/rules',
       access: 'rules:write',
-      body: CreateBody,
+      body: RuleCreateBody,
       once: KEEP_ALL,
       async handle({ caller, body, seed }) {
         const startedAt = clock.monotonic()
@@ -68,7 +68,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
           sealer,
           parseAction({ ...context, action: body.action, sideEffects: body.sideEffects }),
         )
-        const { rule, revision } = written(
+        const { rule, revision } = writtenRule(
           await submit({
             ...commandOf(caller),
             type: 'rule.create',
@@ -98,7 +98,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
       doc: RULE_DOCS.list,
       path: '/v1/rules',
       access: 'rules:read',
-      query: ListQuery,
+      query: RuleListQuery,
       async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
         const { workspace, env } = callerPlaceOf(caller)
         const slots = await readRuleSlots(kv, workspace, env)
@@ -135,7 +135,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
       path: '/v1/rules/:ruleId',
       access: 'rules:write',
       headers: ['if-match'],
-      body: UpdateBody,
+      body: RuleUpdateBody,
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
@@ -147,7 +147,7 @@ export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
         const { rule, revision } =
           Object.keys(changes).length === 0
             ? await unchanged(caller, before, expectVersion)
-            : written(
+            : writtenRule(
                 await submit({
                   ...commandOf(caller),
                   ...(expectVersion === null ? {} : { expectVersion }),
@@ -250,7 +250,7 @@ function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleCommandChanges):
   }
 }
 
-function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleCommandChanges {
+function parseChanges(body: Static<typeof RuleUpdateBody>, context: ParseContext): RuleCommandChanges {
   const { action, conditions, sideEffects, ...plain } = body
   const parsed =
     action === undefined && sideEffects === undefined
@@ -266,7 +266,7 @@ function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): R
   }
 }
 
-export function written(outcome: Parameters<typeof accepted>[0]): {
+export function writtenRule(outcome: Parameters<typeof accepted>[0]): {
   readonly rule: RuleHead
   readonly revision: number
 } {

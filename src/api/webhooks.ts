@@ -29,7 +29,7 @@ import type { Keeping } from './routes.ts'
 import { type ApiRoute, keyed, open } from './routes.ts'
 import { etag, ifMatch, refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
-import { CreateBody, readChanges, readRegistration, UpdateBody } from './webhook-body.ts'
+import { readChanges, readRegistration, WebhookCreateBody, WebhookUpdateBody } from './webhook-body.ts'
 import { existingWebhook } from './webhook-callers.ts'
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts'
 import { webhookListenRoutes } from './webhook-listen.ts'
@@ -110,7 +110,7 @@ export function webhookRoutes(needs: WebhooksNeeds): ApiRoute[] {
       path: '/v1/webhooks',
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.create,
-      body: CreateBody,
+      body: WebhookCreateBody,
       once: replays,
       async handle(call) {
         const { caller, body, seed } = call
@@ -170,7 +170,7 @@ export function webhookRoutes(needs: WebhooksNeeds): ApiRoute[] {
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.update,
       headers: ['if-match'],
-      body: UpdateBody,
+      body: WebhookUpdateBody,
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const expectVersion = ifMatch(header('if-match'))

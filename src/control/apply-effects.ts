@@ -7,7 +7,7 @@ import type { ListEffect } from '../records/list-commands.ts'
 import { readListsNamed } from '../records/lists.ts'
 import { auditEffects } from './audit-effects.ts'
 import type { Change, CommandOf, Read } from './change.ts'
-import { readStored, tenantOf, written } from './list-changes.ts'
+import { readStored, tenantOf, writtenEntries } from './list-changes.ts'
 import { type Addition, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs } from './memberships.ts'
 
@@ -56,7 +56,7 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
   const { at, actor } = command
   const audit =
     only === undefined || finished.length > 1 ? [] : await auditEffects(read, tenant.scope, only, { at, actor, seq })
-  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
+  return writtenEntries(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
 }
 
 const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addition => ({

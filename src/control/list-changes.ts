@@ -44,7 +44,7 @@ export async function readStored(read: Read, { scope }: Tenant, id: string): Pro
   return entry?.value ?? null
 }
 
-export function written(
+export function writtenEntries(
   command: ListCommand,
   seq: number,
   read: Read,

@@ -14,7 +14,7 @@ import {
 } from '../records/lists.ts'
 import { scanAll } from '../records/scopes.ts'
 import type { Change, CommandOf, Read } from './change.ts'
-import { tenantOf, written } from './list-changes.ts'
+import { tenantOf, writtenEntries } from './list-changes.ts'
 import { draftEntries, type EntriesWritten } from './list-entries.ts'
 
 export interface OwnedMembership {
@@ -103,5 +103,5 @@ export async function moveMemberships(
     }
     finished.push(draft.finish(seq))
   }
-  return written(command, seq, read, finished)
+  return writtenEntries(command, seq, read, finished)
 }

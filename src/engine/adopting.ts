@@ -6,12 +6,12 @@ import { presentResult } from '../identity/result.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import type { Asking } from './asking.ts'
 import type { DecisionReply } from './decided.ts'
-import type { Parts } from './parts.ts'
+import type { PartitionParts } from './parts.ts'
 import type { Loadable, WantedEntry } from './state.ts'
 import { allCounterKeysOf, flattenRecord, unflatten } from './velocity/counted.ts'
 
 /** What is not in memory of all that the records change. */
-function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: Parts): WantedEntry[] {
+function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: PartitionParts): WantedEntry[] {
   const wanted = new Map<string, WantedEntry>()
   const want = (kind: Loadable, id: string) => {
     if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
@@ -32,7 +32,7 @@ function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: Pa
   return [...wanted.values()]
 }
 
-export function* adoptRecords(parts: Parts, records: readonly Uint8Array[]): Asking<readonly DecisionReply[]> {
+export function* adoptRecords(parts: PartitionParts, records: readonly Uint8Array[]): Asking<readonly DecisionReply[]> {
   const { needs, state, board, orders, apply, load } = parts
   const adopted = records.map(decodeEventsRecord)
   for (;;) {

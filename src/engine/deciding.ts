@@ -20,7 +20,7 @@ import { itemOf, keysBeside, type VisitOutcome } from './items.ts'
 import { createLookup, isOrder, type Opened } from './lookup.ts'
 import { openFrame } from './open-frame.ts'
 import { createPacker } from './packer.ts'
-import type { Parts } from './parts.ts'
+import type { PartitionParts } from './parts.ts'
 import type { WantedEntry } from './state.ts'
 import { counterKeysOf, packCounted } from './velocity/counted.ts'
 import { putCounters } from './velocity/counters.ts'
@@ -42,7 +42,7 @@ const NO_KEYS: readonly string[] = []
 const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
 
 /** `shrinks` says how often the state has made room so far. */
-export function createDeciding(parts: Parts, shrinks: () => number) {
+export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   const { needs, state, board, orders, kin, nonces, parsers, locate } = parts
   const { partition, partitions, random } = needs
   const lookup = createLookup(state, orders, kin)

@@ -7,7 +7,7 @@ import type { Asking } from './asking.ts'
 import type { Checkpoint, DecidedBatch, DecisionReply } from './decided.ts'
 import { createDeciding } from './deciding.ts'
 import type { Frame } from './frames.ts'
-import { createParts, type PartitionNeeds } from './parts.ts'
+import { createPartitionParts, type PartitionNeeds } from './parts.ts'
 import type { Dirty } from './state.ts'
 
 export interface Partition {
@@ -22,7 +22,7 @@ export interface Partition {
 }
 
 export function createPartition(needs: PartitionNeeds): Partition {
-  const parts = createParts(needs)
+  const parts = createPartitionParts(needs)
   const { state, board, matches, nonces } = parts
   const { partition } = needs
   let shrinks = 0

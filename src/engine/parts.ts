@@ -32,7 +32,7 @@ export interface PartitionNeeds {
   readonly onRecord?: (seq: number) => void
 }
 
-export interface Parts {
+export interface PartitionParts {
   readonly needs: PartitionNeeds
   readonly state: PartitionState
   readonly board: Board
@@ -50,7 +50,7 @@ export interface Parts {
 
 const knowNothing = (): AddressFacts => NO_FACTS
 
-export function createParts(needs: PartitionNeeds): Parts {
+export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
   const { partition, partitions } = needs
   const state = createState(needs.visitorsMax)
   const board = needs.board ?? createBoard(partitions, needs.visitorsMax)

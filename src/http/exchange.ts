@@ -8,7 +8,7 @@ import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner } from './framing.ts'
 import { type HostsConfig, openHosts } from './hosts.ts'
 import type { BeforeBody, HttpLog, HttpResponse, Observe } from './message.ts'
-import { type Parts, sendParts } from './parts.ts'
+import { type AnswerParts, sendParts } from './parts.ts'
 import { type Exchange, newExchange, type Route } from './request.ts'
 import { openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
@@ -222,7 +222,7 @@ export function openExchanges(config: ExchangeConfig) {
     sendResponse(raw, response, headers, presenter, method === 'HEAD', closing)
   }
 
-  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): Parts {
+  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): AnswerParts {
     const over = (error: unknown) => {
       if (error !== null) log.error({ err: error, route: x.label }, 'a response could not be made to its end')
       finish(x, status)

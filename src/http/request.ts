@@ -8,7 +8,7 @@ import type { DeadlineQueue, RequestDeadline } from './deadlines.ts'
 import type { Headers, WantedHeaders } from './framing.ts'
 import type { Host } from './hosts.ts'
 import type { BeforeBody, Handler, HttpHeader, HttpRequest, HttpResponse } from './message.ts'
-import type { Parts } from './parts.ts'
+import type { AnswerParts } from './parts.ts'
 import type { OpenStream } from './stream.ts'
 
 export interface Route {
@@ -48,7 +48,7 @@ export interface Exchange extends HttpRequest, RequestDeadline {
   address: string | null
   onAborted: (() => void) | null
   stream: OpenStream | null
-  parts: Parts | null
+  parts: AnswerParts | null
   /** null: not counted among those of its host. */
   host: Host | null
 }

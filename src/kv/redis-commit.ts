@@ -36,7 +36,7 @@ interface Group {
  * Throws RangeError for what no backend takes. The version is drawn at random: one that was counted would come back after
  * the server lost the count, be it to a wipe or to a failover.
  */
-export function prepareCommit(
+export function prepareRedisCommit(
   commit: Commit,
   keysOf: KeysOf,
   unsorted: ReadonlySet<string>,

@@ -15,7 +15,7 @@ import {
 } from '../lib/redis.ts'
 import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
 import type { Commit, KeyRange, Kv, KvEntry, KvKey, Scope } from './kv.ts'
-import { decodeRecord, type PreparedCommit, prepareClearing, prepareCommit } from './redis-commit.ts'
+import { decodeRecord, type PreparedCommit, prepareClearing, prepareRedisCommit } from './redis-commit.ts'
 import { patternOf, redisKeys, type ScopeKeys } from './redis-keys.ts'
 
 export interface RedisKvConfig {
@@ -197,7 +197,7 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     decideAll: (prepared: readonly PreparedCommit[]) => Promise<T>,
   ): Promise<T> {
     refuseClosed()
-    const prepared = commits.map((commit) => prepareCommit(commit, keysOf, unsorted, random))
+    const prepared = commits.map((commit) => prepareRedisCommit(commit, keysOf, unsorted, random))
     const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
     if (queuedBytes + bytes > queuedBytesMax) throw new Full('too many bytes wait for Redis')
     queuedBytes += bytes

@@ -12,7 +12,7 @@ import { Unavailable } from '../lib/failures.ts'
 import { ERASED_ID_SQL, listErasing } from '../records/erasures.ts'
 import { listsNamed } from '../rules/leaves.ts'
 import { conditionSql } from '../rules/to-sql.ts'
-import type { ListTable } from '../rules/to-sql-lists.ts'
+import type { SqlListTable } from '../rules/to-sql-lists.ts'
 import { openSqlParams } from '../rules/to-sql-params.ts'
 import {
   byDay,
@@ -210,7 +210,7 @@ const toGroup = ({ key, events }: CountedRow, firstDay: number): CountedGroup =>
 async function tablesOf(
   snapshots: ListSnapshots,
   { workspace, env, conditions }: BacktestQuestion,
-): Promise<ReadonlyMap<string, ListTable | null>> {
+): Promise<ReadonlyMap<string, SqlListTable | null>> {
   const names = [...listsNamed(conditions)]
   const tables = await Promise.all(names.map((name) => snapshots.table(workspace, env, name)))
   return new Map(names.map((name, i) => [name, tables[i] ?? null]))

@@ -7,7 +7,7 @@ import { type Column, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { addressText } from './to-sql-address.ts'
 import { jsonSql } from './to-sql-json.ts'
-import { addressListSql, type ListTable, textListSql } from './to-sql-lists.ts'
+import { addressListSql, type SqlListTable, textListSql } from './to-sql-lists.ts'
 import type { SqlParams } from './to-sql-params.ts'
 import { among, FALSE, not, numbers, TRUE, wholeBound } from './to-sql-parts.ts'
 
@@ -16,7 +16,7 @@ export interface SqlContext {
   /** False makes every `scores.*` missing (a plan without scores). */
   readonly scores: boolean
   /** Where the entries of a list are, by name in lower case; null when there is no such list. */
-  readonly lists: (name: string) => ListTable | null
+  readonly lists: (name: string) => SqlListTable | null
 }
 
 /** A UInt8 expression, never NULL. `1` and `0` when the events make no difference. */
@@ -204,7 +204,7 @@ function momentSql(
   }
 }
 
-function listedSql(column: Column, table: ListTable, params: SqlParams): string {
+function listedSql(column: Column, table: SqlListTable, params: SqlParams): string {
   switch (column.kind) {
     case 'text':
       return textListSql(column.sql, column.hash, table, params)

@@ -13,7 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { openListSnapshots } from '../../src/reads/list-snapshots.ts'
 import type { ListSource } from '../../src/records/list-source.ts'
 import { conditionSql } from '../../src/rules/to-sql.ts'
-import type { ListTable } from '../../src/rules/to-sql-lists.ts'
+import type { SqlListTable } from '../../src/rules/to-sql-lists.ts'
 import { openSqlParams } from '../../src/rules/to-sql-params.ts'
 
 export interface SqlEngine {
@@ -44,7 +44,7 @@ export async function openSqlEngine(lists: ListSource, listNames: readonly strin
     clock: systemClock,
     random: (n) => new Uint8Array(randomBytes(n)),
   })
-  const tables = new Map<string, ListTable | null>()
+  const tables = new Map<string, SqlListTable | null>()
   for (const name of listNames) tables.set(name, await snapshots.table('ws', 'live', name))
 
   return {

@@ -5,13 +5,13 @@ import { refuseStatement } from '../../src/clickhouse/chdb-guard.ts'
 import type { ConditionGroup, ConditionOperator, Leaf } from '../../src/domain/rule.ts'
 import { FIELDS, OPERATORS_BY_TYPE } from '../../src/events/fields.ts'
 import { conditionSql } from '../../src/rules/to-sql.ts'
-import type { ListTable } from '../../src/rules/to-sql-lists.ts'
+import type { SqlListTable } from '../../src/rules/to-sql-lists.ts'
 import { openSqlParams } from '../../src/rules/to-sql-params.ts'
 import { wholeBound } from '../../src/rules/to-sql-parts.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { HOSTILE, randomEvent, randomRule } from '../helpers/stored-events.ts'
 
-const TABLE: ListTable = {
+const TABLE: SqlListTable = {
   snapshotId: 'MARKER',
   type: 'ip',
   v4: { fromZero: false },

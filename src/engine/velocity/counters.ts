@@ -2,7 +2,7 @@
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
 import { Packr } from 'msgpackr'
-import { beginPacking, putArray, putNull, putNumber, takePacked } from '../../lib/packing.ts'
+import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
 import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
 import {
   addMoment,
@@ -105,7 +105,7 @@ export function countEvents({ latest, earlier }: Counters, at: number, windowMs:
 }
 
 /** How many different things of a set all of them have seen in the day that ends with `at`. */
-export function countSeen(all: readonly Counters[], set: number, at: number): number {
+export function countSeenWith(all: readonly Counters[], set: number, at: number): number {
   const [only] = all
   if (all.length === 1 && only !== undefined && only.earlier === null) {
     const distinct = only.latest?.sets[set]
@@ -141,7 +141,7 @@ function putStretch(stretch: Stretch | null): void {
   }
   const { newest, moments, sets } = stretch
   putArray(2 + sets.length)
-  putNumber(newest)
+  packNumber(newest)
   putMoments(moments)
   for (const set of sets) putDistinct(set, newest)
 }
@@ -159,9 +159,9 @@ export function putCounters({ latest, earlier, place, traces }: Counters): void 
   if (place === null) putNull()
   else {
     putArray(3)
-    putNumber(place.at)
-    putNumber(place.lat)
-    putNumber(place.lng)
+    packNumber(place.at)
+    packNumber(place.lat)
+    packNumber(place.lng)
   }
   if (traces !== null) putTraces(traces)
 }

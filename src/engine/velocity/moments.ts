@@ -1,12 +1,12 @@
 // How many events a key had in a window that ends now: exact while few are kept, by cells that widen with their age beyond.
 
-import { putArray, putNumber } from '../../lib/packing.ts'
+import { DAY_MS } from '../../lib/durations.ts'
+import { packNumber, putArray } from '../../lib/packing.ts'
 
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
 /** So many of the oldest give up their time at once. */
 const FOLDED = 64
-export const DAY_MS = 86_400_000
 /** So late an event may come and still be counted with all that came before it. */
 export const LATE_MS = 600_000
 /** Kept behind the newest event. */
@@ -153,15 +153,15 @@ export type PackedMoments = readonly [newest: number, steps: readonly number[], 
 export function putMoments({ times, cells }: Moments): void {
   const newest = times.at(-1) ?? 0
   putArray(3)
-  putNumber(newest)
+  packNumber(newest)
   const steps = Math.max(0, times.length - 1)
   putArray(steps)
-  for (let i = 0; i < steps; i++) putNumber(newest - (times[i] as number))
+  for (let i = 0; i < steps; i++) packNumber(newest - (times[i] as number))
   putArray(3 * cells.length)
   for (const { from, width, count } of cells) {
-    putNumber(from)
-    putNumber(width)
-    putNumber(count)
+    packNumber(from)
+    packNumber(width)
+    packNumber(count)
   }
 }
 

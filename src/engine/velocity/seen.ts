@@ -1,8 +1,8 @@
 // How many different things were seen with a key in the last day, by all partitions that counted it. Gathered once and kept while
 // events are added: an address with hundreds of visitors is asked for with each of its events.
 
+import { DAY_MS } from '../../lib/durations.ts'
 import { addEvent, type Counters, collectSeen, type Forgotten } from './counters.ts'
-import { DAY_MS } from './moments.ts'
 
 /** What of one set is seen in every day that ends within `[from, until)`: nothing more, and nothing less. */
 interface Gathered {

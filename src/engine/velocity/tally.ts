@@ -2,6 +2,7 @@
 // that others hold.
 
 import type { Velocity } from '../../domain/event.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import type { Board } from './board.ts'
 import { type Counted, hashSeen, ipKey, linkedKey } from './counted.ts'
 import {
@@ -9,12 +10,11 @@ import {
   addPlace,
   type Counters,
   countEvents,
-  countSeen,
+  countSeenWith,
   type GeoPlace,
   noCounters,
   unpackCounters,
 } from './counters.ts'
-import { DAY_MS } from './moments.ts'
 import { addTraces } from './traces.ts'
 
 const FIVE_MINUTES_MS = 300_000
@@ -106,9 +106,9 @@ export function tallyEvent(
       'visitor.events.5m': eventsOf(all, at, FIVE_MINUTES_MS),
       'visitor.events.1h': eventsOf(all, at, HOUR_MS),
       'visitor.events.24h': eventsOf(all, at, DAY_MS),
-      'visitor.ips.24h': countSeen(all, IPS, at),
-      'visitor.countries.24h': countSeen(all, COUNTRIES, at),
-      'visitor.linkedIds.24h': countSeen(all, ACCOUNTS, at),
+      'visitor.ips.24h': countSeenWith(all, IPS, at),
+      'visitor.countries.24h': countSeenWith(all, COUNTRIES, at),
+      'visitor.linkedIds.24h': countSeenWith(all, ACCOUNTS, at),
       'ip.events.5m': 1 + eventsOf(ofIp, at, FIVE_MINUTES_MS),
       'ip.events.1h': 1 + eventsOf(ofIp, at, HOUR_MS),
       'ip.events.24h': 1 + eventsOf(ofIp, at, DAY_MS),

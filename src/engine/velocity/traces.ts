@@ -1,6 +1,6 @@
 // Where the events of a visitor are counted besides its own record: the keys of those counters, which its own keep.
 
-import { putArray, putNumber } from '../../lib/packing.ts'
+import { packNumber, putArray } from '../../lib/packing.ts'
 import { VELOCITY_KEPT_MS } from '../../records/partitions.ts'
 
 const HOUR_MS = 3_600_000
@@ -48,10 +48,10 @@ export function addTraces(traces: CounterTraces, { ipKey, linkedKey, ip }: Place
 export function putTraces(traces: CounterTraces): void {
   putArray(4 * traces.size)
   for (const [key, { ip, hour, events }] of traces) {
-    putNumber(key)
-    putNumber(ip)
-    putNumber(hour)
-    putNumber(events)
+    packNumber(key)
+    packNumber(ip)
+    packNumber(hour)
+    packNumber(events)
   }
 }
 
