@@ -18,7 +18,7 @@ t.test('what a lost thread handed over is adopted where it was written, and was 
 )
 
 t.test('visitors are merged, split and erased whoever dies, a process or its thread', (t) =>
-  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), {
+  holds(t, 1, sized({ quick: 6, usual: 35, long: 60 }), {
     sharded: true,
     merging: true,
     erasing: true,
