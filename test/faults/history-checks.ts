@@ -74,9 +74,9 @@ async function checkMerged(
   t.match(body, { visitorId: survivor, firstSeenAt, totalVisits: totalOf(branch, survivor) }, 'who stands for whom')
 }
 
-async function checkSplit(t: Test, client: Client, branch: Branch, { owner, moved, to }: Split): Promise<void> {
+async function checkSplit(t: Test, client: Client, branch: Branch, { owner, back, moved, to }: Split): Promise<void> {
   for (const [id, visits] of [
-    [owner.event.visitorId, [owner]],
+    [owner.event.visitorId, [owner, back]],
     [to, moved],
   ] as const) {
     const { body } = await counted(client, id, totalOf(branch, id))

@@ -18,6 +18,8 @@ export interface Merged {
 /** Two visitors that were one: the owner, and who went about with its token. */
 export interface Split {
   readonly owner: Visit
+  /** The owner's, after the split: of what it looked like nothing was left when its latest visit was moved. */
+  readonly back: Visit
   readonly moved: readonly Visit[]
   readonly to: string
 }
@@ -100,13 +102,16 @@ export async function makeSplit(client: Client, one: Device, other: Device): Pro
   )
   const { visitorId: to } = await sent(client, 'POST', `/v1/visitors/${id}/split`, { requestIds })
   await Promise.all([counted(client, id, 1), counted(client, to, 2)])
-  return { owner, moved: [copied, again], to }
+  const back = await visitWith(client, one, owner.event.storageToken)
+  await counted(client, id, 2)
+  return { owner, back, moved: [copied, again], to }
 }
 
 export const eventsOfMerged = ({ survivor, visits }: Merged): Event[] =>
   visits.map(({ event }) => ({ ...event, visitorId: survivor }))
-export const eventsOfSplit = ({ owner, moved, to }: Split): Event[] => [
+export const eventsOfSplit = ({ owner, back, moved, to }: Split): Event[] => [
   owner.event,
+  back.event,
   ...moved.map(({ event }) => ({ ...event, visitorId: to })),
 ]
 
