@@ -100,7 +100,7 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
       // What nobody has is not there.
       state.load(wanted.filter(isLoadable).map(({ kind, id }) => ({ kind, id, value: null })))
       const found = lookup.candidates(c)
-      const { exact, totals, learned } = found
+      const { exact, totals, statistics } = found
       const recognition = recognise({
         attributes: c.attributes,
         ip: c.ip,
@@ -110,7 +110,7 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
         exact,
         linked: found.linked,
         totals,
-        learned,
+        statistics,
         incognito: false,
         partitions: 1,
       })

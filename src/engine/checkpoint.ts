@@ -65,7 +65,7 @@ export async function readCounters(
 }
 
 /** Who is one visitor with the survivors of these ids, with what the kv has of those in partitions other than `here`. */
-async function readKin(
+async function readMergedRecords(
   kv: Pick<Kv, 'get'>,
   { partition: here, partitions }: { readonly partition: number; readonly partitions: number },
   ids: readonly string[],
@@ -122,20 +122,20 @@ export function loadFrom(
   return async (wanted) => {
     const entries: Omit<LoadedEntry, 'value'>[] = []
     const counters: string[] = []
-    const kin: string[] = []
+    const mergedRecords: string[] = []
     for (const { kind, id } of wanted) {
       if (kind === 'ruleset') await loadRuleset(id)
       else if (kind === VELOCITY) counters.push(id)
-      else if (kind === MERGED_RECORDS) kin.push(id)
+      else if (kind === MERGED_RECORDS) mergedRecords.push(id)
       else entries.push({ kind, id })
     }
-    if (entries.length === 0 && counters.length === 0 && kin.length === 0) return []
+    if (entries.length === 0 && counters.length === 0 && mergedRecords.length === 0) return []
     const expect = checkpointed()
     // Asked behind the entries, over one connection in this order: had they been gone, it would be gone too, or another one.
     const [loaded, counted, related, position] = await Promise.all([
       entries.length === 0 ? [] : readStateEntries(kv, scope, entries),
       counters.length === 0 ? [] : readCounters(kv, everyPartition, counters),
-      kin.length === 0 ? [] : readKin(kv, { partition, partitions }, kin),
+      mergedRecords.length === 0 ? [] : readMergedRecords(kv, { partition, partitions }, mergedRecords),
       kv.position(scope, ENGINE_POSITION),
     ])
     if (position === null || position < expect) throw new Conflict(`partition ${partition} lost its records in the kv`)

@@ -40,7 +40,7 @@ export interface Candidates {
   readonly native: readonly VisitorState[]
   /** How many visitors were ever seen under each match key, by its letter. */
   readonly totals: Readonly<Record<string, number>>
-  readonly learned: MatchStatistics
+  readonly statistics: MatchStatistics
   /** The visit is also looked at without its token. */
   readonly blind: boolean
 }
@@ -99,7 +99,7 @@ export function decideEvent(
 
   const incognito = detectIncognito(attributes).state === 'detected'
   const { token, tokenForged } = meta
-  const { blind, native, tokenVisitor, exact, linked, totals, learned } = candidates
+  const { blind, native, tokenVisitor, exact, linked, totals, statistics } = candidates
   // Named one by one, here and below: copying the rest of an object costs as much as evaluating the rules.
   const input: RecogniseInput = {
     attributes,
@@ -111,7 +111,7 @@ export function decideEvent(
     exact,
     linked,
     totals,
-    learned,
+    statistics,
     incognito,
     partitions: needs.partitions,
   }

@@ -43,9 +43,9 @@ const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
 
 /** `shrinks` says how often the state has made room so far. */
 export function createDeciding(parts: PartitionParts, shrinks: () => number) {
-  const { needs, state, board, orders, kin, nonces, parsers, locate } = parts
+  const { needs, state, board, orders, mergedRecords, nonces, parsers, locate } = parts
   const { partition, partitions, random } = needs
-  const lookup = createLookup(state, orders, kin)
+  const lookup = createLookup(state, orders, mergedRecords)
 
   function drawId(): string {
     for (;;) {
@@ -54,13 +54,13 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     }
   }
 
-  const judging: DecideEventNeeds = {
+  const decideNeeds: DecideEventNeeds = {
     partition,
     partitions,
     parsers,
     drawId,
     heldOf: (c, id) => state.visitor(visitorIdIn(c, id)) ?? null,
-    relativesOf: (c, id) => kin.of(c, id),
+    relativesOf: (c, id) => mergedRecords.of(c, id),
     tally: (c, visitor, before) => tallyEvent(c.counts, visitor, before, board),
   }
 
@@ -86,7 +86,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     /** Visitors that the batch erases or splits. */
     const unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
     const asked = new Set<string>()
-    kin.begin(new Map(opened.flatMap(joinedBy)))
+    mergedRecords.begin(new Map(opened.flatMap(joinedBy)))
     let lacking = opened
     for (;;) {
       const askedAt = board.openings()
@@ -104,8 +104,8 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   function decideVisit(c: Visit, ruleset: CompiledRuleset | null, isPoisoned: boolean): Verdict {
     try {
       if (isPoisoned) throw new Error('given up after repeated failures')
-      const judged = decideEvent(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
-      const { event, visitor, held: before, counters, keys } = judged
+      const decision = decideEvent(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), decideNeeds)
+      const { event, visitor, held: before, counters, keys } = decision
       const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
       // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
       const left =
@@ -118,12 +118,12 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
         indexed: before === null ? keys : keysBeside(keys, before.keys),
         left,
-        effects: judged.effects,
-        lesson: judged.lesson,
-        counted: packCounted(judged.counted),
-        lines: judged.logs,
+        effects: decision.effects,
+        lesson: decision.lesson,
+        counted: packCounted(decision.counted),
+        lines: decision.logs,
       }
-      return { event, outcome, effectsSkipped: judged.effectsSkipped, dead: null }
+      return { event, outcome, effectsSkipped: decision.effectsSkipped, dead: null }
     } catch (error) {
       const reason = isPoisoned ? 'repeated_failure' : 'evaluation_failed'
       const event = failedEvent(c.meta, drawId(), reason)

@@ -39,10 +39,10 @@ const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
 export async function runPartition(needs: EngineNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  const patience = createPoisonRetry(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
+  const poisonRetry = createPoisonRetry(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
   while (!signal.aborted) {
     try {
-      await own(needs, partition, patience, signal)
+      await own(needs, partition, poisonRetry, signal)
     } catch (error) {
       needs.recent.drop(partition)
       needs.report.lost(partition, error)
@@ -52,10 +52,15 @@ export async function runPartition(needs: EngineNeeds, partition: number, signal
   }
 }
 
-type Patience = ReturnType<typeof createPoisonRetry>
+type PoisonRetry = ReturnType<typeof createPoisonRetry>
 
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
-async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {
+async function own(
+  needs: EngineNeeds,
+  partition: number,
+  poisonRetry: PoisonRetry,
+  signal: AbortSignal,
+): Promise<void> {
   const { log, kv, decider, recent, clock, counters } = needs
   const basis = log.basis()
   const chunks = openNonceChunks(kv, clock, partition)
@@ -98,7 +103,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       partition,
       decidedTo,
       {
-        recordsMax: patience.recordsMax(),
+        recordsMax: poisonRetry.recordsMax(),
         bytesMax: BATCH_BYTES_MAX,
         // R2: decided as soon as they are submitted; their decisions are durable only behind them.
         submitted: true,
@@ -107,7 +112,7 @@ async function own(needs: EngineNeeds, partition: number, patience: Patience, si
       readSignal(),
     )
     if (batch.length === 0) return null
-    const { decided, dirtyCount } = await patience.attempt(batch, (poisoned) =>
+    const { decided, dirtyCount } = await poisonRetry.attempt(batch, (poisoned) =>
       holding(counters, () => decider.decide(partition, batch, poisoned, load)),
     )
     return { decided, dirtyCount, count: batch.length, to: must(batch.at(-1), 'a last record').seq }

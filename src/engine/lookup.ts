@@ -57,16 +57,16 @@ export interface Lookup {
 export function createLookup(
   state: PartitionState,
   orders: VisitorCommands,
-  kin: Pick<MergedRecords, 'wanted'>,
+  mergedRecords: Pick<MergedRecords, 'wanted'>,
 ): Lookup {
   /** Visits with a token whose candidates were asked for: without them a visit is not looked at blindly. */
   const looked = new WeakSet<Visit['body']>()
 
   function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
     if (tokenId === null) return false
-    const learned = state.learned(familyId)
-    const isChosen = (learned?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
-    if (!isChosen || (learned && !mayTeach(learned.sources, sourceOf(ip)))) return false
+    const statistics = state.learned(familyId)
+    const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
+    if (!isChosen || (statistics && !mayTeach(statistics.sources, sourceOf(ip)))) return false
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
     const visitor = state.peek(tokenId)
     return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
@@ -154,7 +154,7 @@ export function createLookup(
     }
     if (wanted.length > 0) return wanted
     const named = tokenId === null ? [] : [tokenId]
-    if (tokenCounts && !isBlind(c)) return kin.wanted(c, named)
+    if (tokenCounts && !isBlind(c)) return mergedRecords.wanted(c, named)
     looked.add(c.body)
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
@@ -163,7 +163,7 @@ export function createLookup(
       want('visitor', id)
       if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id))
     }
-    return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
+    return wanted.length > 0 ? wanted : mergedRecords.wanted(c, [...named, ...found])
   }
 
   function tokenErased(c: Visit): boolean {
@@ -195,12 +195,12 @@ export function createLookup(
     tokenErased,
     candidates(c) {
       const { token } = c.meta
-      const learned = state.learned(c.familyId) ?? newMatchStatistics()
+      const statistics = state.learned(c.familyId) ?? newMatchStatistics()
       // Asked first: what is peeked at is handed out with the next line.
       const blind = looked.has(c.body) && isBlind(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
       if (token !== null && !blind) {
-        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, learned, blind }
+        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, statistics, blind }
       }
       const { ids, visitors, exact, totals } = candidatesOf(c)
       const states = (some: readonly string[]) => some.map(known).filter((v) => v !== null)
@@ -210,7 +210,7 @@ export function createLookup(
         linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
         native: token === null ? states(nativeVisitors(c)) : [],
         totals,
-        learned,
+        statistics,
         blind,
       }
     },

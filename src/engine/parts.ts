@@ -37,7 +37,7 @@ export interface PartitionParts {
   readonly state: PartitionState
   readonly board: Board
   readonly orders: VisitorCommands
-  readonly kin: MergedRecords
+  readonly mergedRecords: MergedRecords
   readonly nonces: Nonces
   readonly matches: MatchCounts
   readonly parsers: Parsers
@@ -55,7 +55,7 @@ export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
   const state = createState(needs.visitorsMax)
   const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
   if (needs.board === undefined) board.open(partition)
-  const kin = createMergedRecords(state, needs)
+  const mergedRecords = createMergedRecords(state, needs)
   const nonces = createNonces(needs.monotonic)
   const matches = createMatchCounts()
 
@@ -64,7 +64,7 @@ export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
     state,
     board,
     orders: createVisitorCommands(state, openLeaving(board, partition)),
-    kin,
+    mergedRecords,
     nonces,
     matches,
     parsers: openParsers(),
@@ -73,7 +73,7 @@ export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
       state.load(loaded)
       for (const { kind, id, value } of loaded) {
         if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [], askedAt)
-        else if (kind === MERGED_RECORDS) kin.load(id, value as StoredMergedRecords)
+        else if (kind === MERGED_RECORDS) mergedRecords.load(id, value as StoredMergedRecords)
       }
     },
     apply(item) {

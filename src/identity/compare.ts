@@ -54,7 +54,7 @@ export interface Visited {
   /** Canonical. */
   readonly ip: string
   readonly isPrivate: boolean
-  readonly learned: MatchStatistics
+  readonly statistics: MatchStatistics
   /** Visitors ever seen under each match key, by its letter; what is missing counts as none. */
   readonly totals: Readonly<Record<string, number>>
   /** Over how many partitions devices of one system and browser are spread. */
@@ -134,26 +134,26 @@ const JOINTS = jointsFor(false)
 const JOINTS_GECKO = jointsFor(true)
 
 export function prepareVisit(visited: Visited): SeenVisit {
-  const { attributes, atMs, ip, isPrivate, learned, totals, partitions } = visited
+  const { attributes, atMs, ip, isPrivate, statistics, totals, partitions } = visited
   const chances = chancesFor(attributes)
   const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
-  const { visitors } = learned
+  const { visitors } = statistics
   // One by one: copying the rest of an object costs more than comparing a visitor.
   return {
     attributes,
     atMs,
     ip,
     isPrivate,
-    learned,
+    statistics,
     totals,
     partitions,
-    returns: returnsOf(learned, isPrivate),
+    returns: returnsOf(statistics, isPrivate),
     line: hash53(lineOf(ip)),
     subnet: hash53(subnetOf(ip)),
     chances,
     weights: [],
     devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
-    lookalikes: lookalikesUnseen(learned, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
+    lookalikes: lookalikesUnseen(statistics, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
     joints: attributes.ua.engine === 'Gecko' ? JOINTS_GECKO : JOINTS,
   }
 }
@@ -161,16 +161,16 @@ export function prepareVisit(visited: Visited): SeenVisit {
 function weightsAt(seen: SeenVisit, age: number): Weights {
   const known = seen.weights[age]
   if (known !== undefined) return known
-  const { chances, learned } = seen
+  const { chances, statistics } = seen
   const same: number[] = []
   const different: number[] = []
   for (let i = 0; i < chances.m.length; i++) {
-    const m = keeping(learned, chances.m[i] as number, i, age)
+    const m = keeping(statistics, chances.m[i] as number, i, age)
     same.push(Math.log(m))
     different.push(Math.log(1 - m) - (chances.unlike[i] as number))
   }
-  const networks = NETWORK_MATCHES.map((match) => Math.log(staying(learned, match, age)))
-  const made = { same, different, networks, versions: versionsAt(learned, age) }
+  const networks = NETWORK_MATCHES.map((match) => Math.log(staying(statistics, match, age)))
+  const made = { same, different, networks, versions: versionsAt(statistics, age) }
   seen.weights[age] = made
   return made
 }

@@ -20,16 +20,16 @@ function trusted(chance: number, assumed: number): number {
 }
 
 /** Chance that a value is equal at the next visit of the same device; between 0 and 1, both excluded. */
-export function keeping(learned: MatchStatistics, prior: number, position: number, age: number): number {
+export function keeping(statistics: MatchStatistics, prior: number, position: number, age: number): number {
   const at = (age * VALUES + position) * 2
-  const equal = (learned.pairs[at] as number) + PRIOR_VISITS * prior
-  return trusted(equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS), prior)
+  const equal = (statistics.pairs[at] as number) + PRIOR_VISITS * prior
+  return trusted(equal / ((statistics.pairs[at + 1] as number) + PRIOR_VISITS), prior)
 }
 
 /** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
-export function staying(learned: MatchStatistics, match: NetworkMatch, age: number): number {
+export function staying(statistics: MatchStatistics, match: NetworkMatch, age: number): number {
   const at = age * 3
-  const { networks } = learned
+  const { networks } = statistics
   const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
   const assumed = NETWORK_PRIOR[match]
   return trusted(((networks[at + match] as number) + PRIOR_VISITS * assumed) / (seen + PRIOR_VISITS), assumed)
@@ -74,9 +74,9 @@ const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
  * hidden tokens show to be recognisable, and as many times more as they show to be missed. Not by links alone: where few are
  * accepted, nobody would seem to return, and fewer would be accepted from then on.
  */
-export function returningOf(learned: MatchStatistics, links: number, fresh: number): number {
-  const { news, blind, blindNews } = learned
-  const told = toldNew(learned)
+export function returningOf(statistics: MatchStatistics, links: number, fresh: number): number {
+  const { news, blind, blindNews } = statistics
+  const told = toldNew(statistics)
   const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told
   const recall = trusted((blind - inBins(blindNews, KNOWN_BINS, BINS) + 4) / (blind + 5), RECALL_ASSUMED)
   return (links + known) / recall

@@ -33,7 +33,7 @@ export interface RecogniseInput {
   /** How many visitors were ever seen under each match key, by its letter. */
   readonly totals?: Readonly<Record<string, number>>
   /** What traffic taught about this system and browser; priors alone without. */
-  readonly learned?: MatchStatistics
+  readonly statistics?: MatchStatistics
   /** Over how many partitions devices of one system and browser are spread; 1 by default. */
   readonly partitions?: number
 }
@@ -107,9 +107,9 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
 const NOTHING_LEARNED = newMatchStatistics()
 
 /** All candidates that could be the device, the likeliest first. */
-function scoresOf(input: RecogniseInput, learned: MatchStatistics): { scored: Compared[]; candidates: number } {
+function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored: Compared[]; candidates: number } {
   const { attributes, atMs, ip, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepareVisit({ attributes, atMs, ip, isPrivate, learned, totals, partitions })
+  const seen = prepareVisit({ attributes, atMs, ip, isPrivate, statistics, totals, partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {
@@ -131,7 +131,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
   const contradiction = contradicts(visitor.profile, input.attributes.profile)
   if (contradiction) evidence.push('token_contradiction')
   if (token.generation < visitor.generation) evidence.push('token_older_storage')
-  const chance = tokenChance(visitor, token, input.atMs, gapMsOf(input.learned ?? NOTHING_LEARNED))
+  const chance = tokenChance(visitor, token, input.atMs, gapMsOf(input.statistics ?? NOTHING_LEARNED))
   const confidence = contradiction ? CONTRADICTED_CONFIDENCE : quantise4(Math.min(chance, TOKEN_CONFIDENCE))
   return {
     visitor,
@@ -185,11 +185,11 @@ function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]
 }
 
 /** Whether a look tells devices apart well enough for a confidence that is called high: there, and of that system and browser. */
-function isTelling({ attributes, totals }: RecogniseInput, best: Compared, learned: MatchStatistics): boolean {
+function isTelling({ attributes, totals }: RecogniseInput, best: Compared, statistics: MatchStatistics): boolean {
   if (!best.nearby || attributes.os === 'iOS') return false
   // An office's machines, or phones behind a carrier's address.
   const isCrowd = (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
-  return !isCrowd && linkPrecision(learned) >= HIGH_PRECISION_MIN
+  return !isCrowd && linkPrecision(statistics) >= HIGH_PRECISION_MIN
 }
 
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
@@ -209,10 +209,10 @@ export function recognise(input: RecogniseInput): MatchResult {
     return asNew(SPARSE_CONFIDENCE, evidence)
   }
 
-  const learned = input.learned ?? NOTHING_LEARNED
-  const { scored, candidates } = scoresOf(input, learned)
+  const statistics = input.statistics ?? NOTHING_LEARNED
+  const { scored, candidates } = scoresOf(input, statistics)
   const best = scored[0]
-  if (best === undefined) return asNew(newConfidence(learned, 1), evidence, { candidates })
+  if (best === undefined) return asNew(newConfidence(statistics, 1), evidence, { candidates })
 
   // Relative to max(best, new) so that no exponent overflows.
   const top = Math.max(best.log, 0)
@@ -233,10 +233,10 @@ export function recognise(input: RecogniseInput): MatchResult {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total
-    const confidence = newConfidence(learned, newChance)
+    const confidence = newConfidence(statistics, newChance)
     return asNew(confidence, evidence, { candidates, scores, newChance, anonymitySet: 1 + plausible })
   }
-  const confidence = isTelling(input, best, learned) ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
+  const confidence = isTelling(input, best, statistics) ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
   return {
     visitor: best.visitor,
     method: best.exact ? 'exact' : 'linked',

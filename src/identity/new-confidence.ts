@@ -10,10 +10,10 @@ const CHANCE_VISITS = 2
  * How likely an answer "new" is right, given the chance the candidates leave for it. Devices that come back and are not found
  * look new as well: as many of them as of the visits whose token was hidden, of all that come back without one.
  */
-export function newConfidence(learned: MatchStatistics, chance: number): number {
-  const { links, blind, blindNews, news } = learned
-  const all = toldNew(learned)
-  const returning = Math.min(links + all, returningOf(learned, links, all))
+export function newConfidence(statistics: MatchStatistics, chance: number): number {
+  const { links, blind, blindNews, news } = statistics
+  const all = toldNew(statistics)
+  const returning = Math.min(links + all, returningOf(statistics, links, all))
   // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
   const right: number[] = []
   const weight: number[] = []

@@ -43,7 +43,7 @@ export function observationOf(
 ): Observation | null {
   const { method, visitor, newChance } = recognition
   const source = sourceOf(input.ip)
-  if (!mayTeach(input.learned?.sources ?? [], source)) return null
+  if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   if (visitor !== null && hasTaught(visitor, input.atMs)) return null
   const isPrivate = input.incognito
   const { profile } = input.attributes

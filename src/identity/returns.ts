@@ -34,32 +34,32 @@ const GAP_HOURS = 10 * 24
 const GAP_VISITS = 20
 
 /** Milliseconds from one visit of a device to its next, on average. */
-export function gapMsOf(learned: MatchStatistics): number {
-  const visits = overSpans((span) => lostIn(learned, span) + otherIn(learned, span)) + GAP_VISITS
-  const hours = overSpans((span) => hoursIn(learned, span)) + GAP_VISITS * GAP_HOURS
+export function gapMsOf(statistics: MatchStatistics): number {
+  const visits = overSpans((span) => lostIn(statistics, span) + otherIn(statistics, span)) + GAP_VISITS
+  const hours = overSpans((span) => hoursIn(statistics, span)) + GAP_VISITS * GAP_HOURS
   return (hours / visits) * HOUR_MS
 }
 
 /** Shares of returning visits: without a token outside private windows, and in private windows. */
-function shares(learned: MatchStatistics): { readonly lost: number; readonly isPrivate: number } {
-  const lost = overSpans((span) => lostIn(learned, span))
-  const all = lost + overSpans((span) => otherIn(learned, span)) + SHARE_VISITS
+function shares(statistics: MatchStatistics): { readonly lost: number; readonly isPrivate: number } {
+  const lost = overSpans((span) => lostIn(statistics, span))
+  const all = lost + overSpans((span) => otherIn(statistics, span)) + SHARE_VISITS
   return {
     lost: (lost + SHARE_VISITS * LOSS_ASSUMED) / all,
-    isPrivate: (learned.privateLinks + SHARE_VISITS * PRIVATE_ASSUMED) / all,
+    isPrivate: (statistics.privateLinks + SHARE_VISITS * PRIVATE_ASSUMED) / all,
   }
 }
 
 /** Of visits without a token (in private windows, or outside them) those of known devices against those of new ones. */
-function returningOdds(learned: MatchStatistics, isPrivate: boolean): number {
-  const { links, privateLinks, privateNews } = learned
-  const told = toldNew(learned)
+function returningOdds(statistics: MatchStatistics, isPrivate: boolean): number {
+  const { links, privateLinks, privateNews } = statistics
+  const told = toldNew(statistics)
   const linked = isPrivate ? privateLinks : links - privateLinks
   const fresh = isPrivate ? privateNews : told - privateNews
   // Newcomers come in private windows as often as others.
-  const firstsOfAll = Math.max(0, links + told - returningOf(learned, links, told))
-  const most = isPrivate ? firstsOfAll * shares(learned).isPrivate : fresh
-  const firsts = Math.min(most, Math.max(0, linked + fresh - returningOf(learned, linked, fresh)))
+  const firstsOfAll = Math.max(0, links + told - returningOf(statistics, links, told))
+  const most = isPrivate ? firstsOfAll * shares(statistics).isPrivate : fresh
+  const firsts = Math.min(most, Math.max(0, linked + fresh - returningOf(statistics, linked, fresh)))
   const returning = linked + fresh - firsts
   return Math.min(ODDS_MAX, Math.max(1 / ODDS_MAX, (returning + ODDS_VISITS) / (firsts + ODDS_VISITS)))
 }
@@ -74,25 +74,25 @@ export interface Returns {
   readonly rates: readonly number[]
 }
 
-export function returnsOf(learned: MatchStatistics, isPrivate: boolean): Returns {
-  const { lost, isPrivate: inPrivate } = shares(learned)
+export function returnsOf(statistics: MatchStatistics, isPrivate: boolean): Returns {
+  const { lost, isPrivate: inPrivate } = shares(statistics)
   return {
     isPrivate,
-    odds: returningOdds(learned, isPrivate),
+    odds: returningOdds(statistics, isPrivate),
     usual: isPrivate ? inPrivate : lost,
-    rates: ratesOf(learned, isPrivate),
+    rates: ratesOf(statistics, isPrivate),
   }
 }
 
-function ratesOf(learned: MatchStatistics, isPrivate: boolean): number[] {
+function ratesOf(statistics: MatchStatistics, isPrivate: boolean): number[] {
   // Who opens a private window does so whatever became of the storage.
-  const countIn = (span: number) => lostIn(learned, span) + (isPrivate ? otherIn(learned, span) : 0)
+  const countIn = (span: number) => lostIn(statistics, span) + (isPrivate ? otherIn(statistics, span) : 0)
   const count = overSpans(countIn)
-  const exposure = overSpans((span) => hoursIn(learned, span))
+  const exposure = overSpans((span) => hoursIn(statistics, span))
   const usual = count === 0 || exposure === 0 ? 0 : count / exposure
   const rates: number[] = []
   for (let span = 0; span < SPANS; span++) {
-    const rate = (countIn(span) + RATE_VISITS) / (hoursIn(learned, span) + RATE_VISITS / usual) / usual
+    const rate = (countIn(span) + RATE_VISITS) / (hoursIn(statistics, span) + RATE_VISITS / usual) / usual
     rates.push(usual === 0 ? 1 : rate)
   }
   return rates

@@ -71,10 +71,10 @@ export async function restoreState(
     if (tombstone !== undefined) await inserts.erase({ ...tombstone, workspace, env, visitorId: to }, partition)
   }
   const annotations: Annotation[] = []
-  const refold = openStateReplay({ kv, clock, partition, partitions, nextNonceKey })
+  const replay = openStateReplay({ kv, clock, partition, partitions, nextNonceKey })
   for await (const { seq, bytes } of readLogRecords(dir, files.events)) {
     const record = decoded(bytes)
-    if (seq > stateAt) await refold.apply([bytes])
+    if (seq > stateAt) await replay.apply([bytes])
     await inserts.events(linesOf(record, erased))
     if (record.erasure !== undefined) await inserts.erase(record.erasure, partition)
     if (record.annotation !== undefined) annotations.push(record.annotation)
@@ -82,10 +82,10 @@ export async function restoreState(
     const named = record.split === undefined ? record.items : [{ ...record.split, visitorId: record.split.to }]
     const gone = named.filter((item) => isErased(erased, item.workspace, item.env, item.visitorId))
     if (gone.length === 0) continue
-    await refold.flush()
+    await replay.flush()
     await kv.commit([{ scope, drop: gone.map((item) => visitorKey(item.workspace, item.env, item.visitorId)) }])
   }
-  await refold.flush()
+  await replay.flush()
   await inserts.annotate(annotations)
 }
 

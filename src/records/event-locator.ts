@@ -70,11 +70,11 @@ export function combineAnswers(
 /** Answers other processes by what this one knows. */
 export function serveEventLocator(
   ask: Ask,
-  glimpse: (scope: string, requestId: string) => Promise<LocatorAnswer>,
+  answerOf: (scope: string, requestId: string) => Promise<LocatorAnswer>,
 ): void {
   ask.answer(SUBJECT, (question) => {
     const { scope, requestId } = question as Question
-    return glimpse(scope, requestId)
+    return answerOf(scope, requestId)
   })
 }
 

@@ -40,7 +40,7 @@ t.test('a visitor teaches once after each kind of absence', async (t) => {
   const attributes = attributesOf(windowsPc())
   const known = { ...newVisitor('pv_1', AT), profile: attributes.profile, totalVisits: 1 }
   const token = { visitorId: 'pv_1', generation: 1, issuedAt: AT }
-  const lesson = (taught: number, atMs: number, learned = newMatchStatistics()) => {
+  const lesson = (taught: number, atMs: number, statistics = newMatchStatistics()) => {
     const tokenVisitor = { ...known, taught }
     const input = {
       attributes,
@@ -51,7 +51,7 @@ t.test('a visitor teaches once after each kind of absence', async (t) => {
       exact: [],
       linked: [],
       incognito: false,
-      learned,
+      statistics,
     }
     return observationOf(input, recognise(input), null)
   }

@@ -19,7 +19,7 @@ export interface CounterDelta {
 /** What a thread has not been told yet. */
 export interface CounterNews {
   /** In the order of each partition's records. */
-  readonly tidings: readonly CounterDelta[]
+  readonly deltas: readonly CounterDelta[]
   /** By partition: whatever is loaded from now on holds everything up to here. */
   readonly storedTo: readonly number[]
   /** Something in between cannot be told any more: counters of elsewhere are to be loaded anew. */
@@ -232,7 +232,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
         for (let partition = 0; partition < partitions; partition++) if (!dirty.has(partition)) drop(partition)
         for (const waiting of pending) waiting.clear()
       }
-      for (const one of news.tidings) follow(one)
+      for (const one of news.deltas) follow(one)
       news.storedTo.forEach((seq, partition) => void settle(partition, seq))
     },
     missing: (key) => entries.get(key)?.isLoaded !== true,

@@ -187,12 +187,12 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     news(told) {
       const floors = everyPartition.map(floorOf)
       const reset = told.next < base
-      const tidings = buffer.slice(Math.max(0, told.next - base)).filter(({ partition }) => !told.own.has(partition))
+      const deltas = buffer.slice(Math.max(0, told.next - base)).filter(({ partition }) => !told.own.has(partition))
       told.next = base + buffer.length
       const isSettled = (floor: Seq, p: number) => told.own.has(p) || floor === told.storedTo[p]
-      if (tidings.length === 0 && !reset && floors.every(isSettled)) return null
+      if (deltas.length === 0 && !reset && floors.every(isSettled)) return null
       told.storedTo = floors
-      return { tidings, storedTo: floors, reset }
+      return { deltas, storedTo: floors, reset }
     },
     stop() {
       stopping.abort()

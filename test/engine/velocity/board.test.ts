@@ -378,11 +378,11 @@ t.test('whoever follows a partition forgets an erased visitor with it, loaded be
   const departure = must(owner.leaving(0, 1, mine))
   t.same(unpackDeparture(packDeparture(departure)), departure)
   owner.remove(0, departure)
-  const tidings = [
+  const deltas = [
     { partition: 0, seq: 1, counted: flattenRecord({ items: events.map((one) => ({ counted: packCounted(one) })) }) },
     { partition: 0, seq: 2, counted: flattenRecord({ items: [], erasure: { counted: packDeparture(departure) } }) },
   ]
-  for (const board of [early, late]) board.take({ tidings, storedTo: [0], reset: false })
+  for (const board of [early, late]) board.take({ deltas, storedTo: [0], reset: false })
   for (const key of [IP, ACCOUNT]) late.load(key, [])
   for (const board of boards) {
     for (const key of [IP, ACCOUNT]) {
