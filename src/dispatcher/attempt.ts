@@ -31,7 +31,12 @@ export interface Attempts {
   /** null: it was cancelled. Throws Unreadable at once when the webhook's secret cannot be opened. */
   deliver(webhook: Webhook, due: DueAttempt, cancel: Cancel): Promise<Attempt | null>
   /** A message for Slack, unsigned: the address is the secret. */
-  tell(url: string, body: Buffer, due: Pick<DueAttempt, 'n' | 'trigger'>, cancel: Cancel): Promise<Attempt | null>
+  deliverToSlack(
+    url: string,
+    body: Buffer,
+    due: Pick<DueAttempt, 'n' | 'trigger'>,
+    cancel: Cancel,
+  ): Promise<Attempt | null>
 }
 
 /** Opened secrets that are kept, so that not every attempt decrypts. */
@@ -85,7 +90,7 @@ export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds)
       const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
       return post(webhook.url, headers, body, due, cancel)
     },
-    tell(address, body, due, cancel) {
+    deliverToSlack(address, body, due, cancel) {
       const url = openAddress(sealer, address)
       if (url === null) return Promise.resolve(unopened(due, clock.now()))
       return post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, due, cancel)
@@ -104,18 +109,18 @@ const unopened = ({ n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>, startedAt: 
 })
 
 /** The attempt that a job of a queue asks for; null: not made, or its outcome does not matter any more. */
-export function attemptAt(courier: Attempts, queue: WebhookQueue, job: Job): Promise<Attempt | null> | null {
+export function attemptAt(attempts: Attempts, queue: WebhookQueue, job: Job): Promise<Attempt | null> | null {
   const { manual, delivery, payload } = job
   const { ending } = queue
   if (ending.isCancelled) return null
   const trigger = manual ? 'manual' : 'auto'
   const n = delivery.attemptsMade + 1
   if (payload.slack !== undefined) {
-    return courier.tell(payload.slack.url, Buffer.from(payload.slack.body), { n, trigger }, ending)
+    return attempts.deliverToSlack(payload.slack.url, Buffer.from(payload.slack.body), { n, trigger }, ending)
   }
   const { webhook } = queue
   if (webhook === null || (!manual && queue.status !== 'active')) return null
   const body = bodyFor(webhook, payload)
   if (body === null) return null
-  return courier.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
+  return attempts.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
 }

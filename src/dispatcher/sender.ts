@@ -28,7 +28,7 @@ export interface SenderNeeds {
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly courier: Attempts
+  readonly attempts: Attempts
   readonly subscriptions: Subscriptions
   /** Attempts of this process under way at once. */
   readonly inFlightMax: number
@@ -78,10 +78,10 @@ const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => (
 })
 
 export function openSender(needs: SenderNeeds): Sender {
-  const { kv, clock, courier, subscriptions, inFlightMax, backlogMax, report } = needs
+  const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs
   const queues = new Map<string, WebhookQueue>()
   /** Those with something ready that may be sent, in turns. */
-  const turns = new Set<WebhookQueue>()
+  const waitingQueues = new Set<WebhookQueue>()
   /** Those with outcomes that are not saved. */
   const unsaved = new Set<WebhookQueue>()
   let saving = false
@@ -102,10 +102,10 @@ export function openSender(needs: SenderNeeds): Sender {
     queues,
     isHeld,
     onReady(queue) {
-      turns.add(queue)
+      waitingQueues.add(queue)
       pump()
     },
-    onGone: (queue) => turns.delete(queue),
+    onGone: (queue) => waitingQueues.delete(queue),
     onOverflow: report.overflowed,
     onFailed: report.failed,
   })
@@ -141,10 +141,10 @@ export function openSender(needs: SenderNeeds): Sender {
   function pump(): void {
     const now = clock.monotonic()
     let refused = 0
-    while (inFlight < inFlightMax && refused < Math.min(turns.size, REFUSED_MAX)) {
-      const [queue] = turns as Set<WebhookQueue>
+    while (inFlight < inFlightMax && refused < Math.min(waitingQueues.size, REFUSED_MAX)) {
+      const [queue] = waitingQueues as Set<WebhookQueue>
       if (queue === undefined) return
-      turns.delete(queue)
+      waitingQueues.delete(queue)
       const slow = isSlow(queue.pace)
       if (queue.ready.length === 0 || roomIn(queue.pace, queue.inFlight, now) <= 0) {
         // It comes back when an attempt ends, or when its breaker lets one through.
@@ -152,15 +152,15 @@ export function openSender(needs: SenderNeeds): Sender {
           queue.wakeAt = Math.min(queue.wakeAt, clock.now() + (queue.pace.openUntil - now))
         continue
       }
-      const mayConnect = queue.webhook === null || courier.hasRoom(queue.webhook.url)
+      const mayConnect = queue.webhook === null || attempts.hasRoom(queue.webhook.url)
       if (!mayConnect || (slow && slowInFlight >= slowMax)) {
-        turns.add(queue)
+        waitingQueues.add(queue)
         refused += 1
         continue
       }
       refused = 0
       const job = queue.ready.shift() as Job
-      if (queue.ready.length > 0) turns.add(queue)
+      if (queue.ready.length > 0) waitingQueues.add(queue)
       void run(queue, job, slow)
     }
   }
@@ -170,7 +170,7 @@ export function openSender(needs: SenderNeeds): Sender {
     queue.inFlight += 1
     if (slow) slowInFlight += 1
     try {
-      const attempt = isHeld(queue.shard) ? await attemptAt(courier, queue, job) : null
+      const attempt = isHeld(queue.shard) ? await attemptAt(attempts, queue, job) : null
       if (attempt === null) release(queue, job)
       else settle(queue, job, attempt)
     } catch (error) {
@@ -183,7 +183,7 @@ export function openSender(needs: SenderNeeds): Sender {
     inFlight -= 1
     queue.inFlight -= 1
     if (slow) slowInFlight -= 1
-    if (queue.ready.length > 0) turns.add(queue)
+    if (queue.ready.length > 0) waitingQueues.add(queue)
     pump()
     if (!queue.complete && !queue.loading) loadMore(queue)
   }
@@ -268,12 +268,12 @@ export function openSender(needs: SenderNeeds): Sender {
         if (isRefresh && queue.inFlight > 0) refreshQueue(subscriptions, queue).catch(report.failed)
         if (queue.wakeAt > now) continue
         queue.wakeAt = Number.POSITIVE_INFINITY
-        if (queue.ready.length > 0) turns.add(queue)
+        if (queue.ready.length > 0) waitingQueues.add(queue)
         void load(queue)
       }
       pump()
       quiet = new AbortController()
-      const isBusy = turns.size + inFlight + unsaved.size + unseen.size > 0
+      const isBusy = waitingQueues.size + inFlight + unsaved.size + unseen.size > 0
       await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
     }
   }
@@ -310,7 +310,7 @@ export function openSender(needs: SenderNeeds): Sender {
         if (queue === undefined) lookSoon(shardOf(one.webhookId))
         else if (queue.status === 'paused') queue.complete = false
         else if (!handOver(queue, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(queue)
-        else turns.add(queue)
+        else waitingQueues.add(queue)
       }
       pump()
     },
@@ -320,7 +320,7 @@ export function openSender(needs: SenderNeeds): Sender {
   async function letGo(shard: number): Promise<void> {
     const mine = [...queues.values()].filter((queue) => queue.shard === shard)
     const until = clock.monotonic() + LET_GO_MS
-    for (const queue of mine) turns.delete(queue)
+    for (const queue of mine) waitingQueues.delete(queue)
     while (mine.some((queue) => queue.inFlight > 0 || queue.outcomes.length > 0) && clock.monotonic() < until)
       await clock.sleep(TICK_MS)
     for (const queue of mine) queue.ending.cancel()

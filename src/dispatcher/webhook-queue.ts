@@ -34,7 +34,7 @@ export interface Job {
   readonly deliveryId: string
   readonly due: KvKey
   readonly manual: boolean
-  /** null: handed over by whoever stored it, and never read. */
+  /** null: a follower of this process handed the delivery over, and the sender never read it. */
   readonly version: Version | null
   readonly delivery: StoredDelivery
   readonly payload: Payload
@@ -45,12 +45,12 @@ export interface AttemptOutcome {
   readonly delivery: StoredDelivery
 }
 
-/** What a queue has read once of what only its sender writes. */
+/** What the sender has read once of the records that only it writes. */
 export interface QueueStanding {
   /** The guarded position that every write of outcomes moves on. */
   fence: number | null
   health: Health
-  /** As it lies in the kv. */
+  /** The health that the kv holds. */
   healthStored: Health
   /** The row that counts what ends just now, as it lies in the kv; null: the next one to be written is a new one. */
   tally: QueueTally | null
@@ -89,7 +89,7 @@ export interface WebhookQueue {
   nextVersion: number
   /** The entry was written anew by this sender, so that no former one can take it away. */
   claimed: boolean
-  /** About to be forgotten. */
+  /** The sender is about to forget this queue. */
   resting: boolean
   loading: boolean
   again: boolean
@@ -138,7 +138,7 @@ export const wantsMore = (queue: WebhookQueue): boolean => queue.ready.length < 
 export interface Unsendable {
   readonly due: KvKey
   readonly deliveryId: string
-  /** null: it is gone. */
+  /** null: the delivery is gone. */
   readonly entry: KvEntry<StoredDelivery> | null
 }
 
@@ -146,7 +146,7 @@ export interface LoadedDue {
   readonly added: number
   /** Deliveries that can never be sent: what was to be sent is gone with the visitor it spoke of. */
   readonly unsendable: readonly Unsendable[]
-  /** Everything due was looked at. */
+  /** The load looked at everything that is due. */
   readonly complete: boolean
   /** Then something more is due, as far as that was seen; null: never. */
   readonly nextAt: number | null
@@ -167,7 +167,7 @@ const keptBy = (queue: WebhookQueue) => (job: Job) => {
   return false
 }
 
-/** It is found again in the kv. */
+/** Gives a job back: the next load finds it again in the kv. */
 export function release(queue: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
   queue.complete = false
   forgetJob(queue, { due, deliveryId })
@@ -272,7 +272,7 @@ async function readJobs(
   return { jobs, unsendable }
 }
 
-/** Whether anything waits, though it may not be sent now. */
+/** Returns whether no delivery waits, not even one that may not be sent now. */
 export async function isEmpty(kv: Pick<Kv, 'scan'>, queue: WebhookQueue): Promise<boolean> {
   const scope = deliveriesScope(queue.id)
   const pages = await Promise.all([DUE, DUE_MANUAL].map((collection) => kv.scan(scope, collection, { limit: 1 })))

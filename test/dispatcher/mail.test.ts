@@ -37,10 +37,10 @@ async function open(t: Test, smtpPort: number) {
     attempts += 1
     return { n, trigger, startedAt: clock.now(), durationMs: 1, statusCode: 500, error: 'http_status' }
   }
-  const courier: Attempts = {
+  const attempts: Attempts = {
     hasRoom: () => true,
     deliver: (_, { n, trigger }) => fail(n, trigger),
-    tell: (_, __, { n, trigger }) => fail(n, trigger),
+    deliverToSlack: (_, __, { n, trigger }) => fail(n, trigger),
   }
   const logged: string[] = []
   const log = (...said: unknown[]) => {
@@ -59,7 +59,16 @@ async function open(t: Test, smtpPort: number) {
     const holds: Promise<void>[] = []
     startDispatcher({
       ...ports,
-      ...{ clock, random, courier, mailer, logger: logger as never, partitions: 0, inFlightMax: 64, backlogMax: 1_000 },
+      ...{
+        clock,
+        random,
+        attempts,
+        mailer,
+        logger: logger as never,
+        partitions: 0,
+        inFlightMax: 64,
+        backlogMax: 1_000,
+      },
       metrics: openMetrics({ version: 'test', ingress: 'fallback' }),
       own(names, hold) {
         for (const name of names) holds.push(hold(name, stopping.signal))
