@@ -32,9 +32,9 @@ async function open(t: Test, smtpPort: number) {
   await submit(createWorkspace('ws_1'))
   let leapMs = 0
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + leapMs }
-  let attempts = 0
+  let made = 0
   const fail = async (n: number, trigger: 'auto' | 'manual' | 'test') => {
-    attempts += 1
+    made += 1
     return { n, trigger, startedAt: clock.now(), durationMs: 1, statusCode: 500, error: 'http_status' }
   }
   const attempts: Attempts = {
@@ -98,13 +98,13 @@ async function open(t: Test, smtpPort: number) {
     }
   }
   const attempted = async (name: string) => {
-    const before = attempts
+    const before = made
     await happen(name)
     await eventually(
-      async () => attempts,
+      async () => made,
       (count) => count > before,
     )
-    t.ok(attempts > before, `${name} was attempted`)
+    t.ok(made > before, `${name} was attempted`)
   }
   const deliveries = async () =>
     (await readDeliveries(ports.kv, ID, { holds: () => true }, 100, null)).deliveries.map(({ delivery }) => delivery)
