@@ -1,4 +1,4 @@
-// What the benchmarks of deliveries share: receivers in a process of their own, a kv on disk, a courier, made-up webhooks and a
+// What the benchmarks of deliveries share: receivers in a process of their own, a kv on disk, what makes attempts, made-up webhooks and a
 // sender for them, which may be of another process than the receivers were started by.
 
 import { execFileSync, fork } from 'node:child_process'
@@ -82,7 +82,7 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
   const kv = await openKv({ backend: 'lmdb', dataDir: dir, clock, durability: 'fsync' })
   const bus = openLocalBus({ onError: (error) => say(String(error)) })
   const sealer = openSealer(Buffer.from(sealingKey, 'hex'), random)
-  const courier = openAttempts({ poster, sealer, clock, userAgent: 'bench' })
+  const attempts = openAttempts({ poster, sealer, clock, userAgent: 'bench' })
 
   function webhook(name: string, n: number, path: string): StoredWebhook {
     const id = `wh_${name}${String(n).padStart(6, '0')}`
@@ -123,7 +123,7 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
         bus,
         clock,
         random,
-        courier,
+        attempts,
         subscriptions,
         inFlightMax: 1_024,
         backlogMax: 1_000_000,

@@ -76,7 +76,7 @@ export interface ApiRoleNeeds {
   readonly submit: Submitter['submit']
   readonly events: EventReads
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
-  readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'courier' | 'sealer' | 'ips'>
+  readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }

@@ -54,7 +54,7 @@ export interface WebhookDeliveriesNeeds {
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly courier: Attempts
+  readonly attempts: Attempts
 }
 
 const time = Type.Optional(Type.String({ minLength: 1, maxLength: 40 }))
@@ -81,7 +81,7 @@ function moment(text: string | undefined, field: string): number | undefined {
   return at
 }
 
-export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: WebhookDeliveriesNeeds): ApiRoute[] {
+export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: WebhookDeliveriesNeeds): ApiRoute[] {
   async function existingDelivery(webhook: StoredWebhook, id = ''): Promise<StoredDelivery> {
     const delivery = /^dlv_[0-9A-Z]{26}$/.test(id) ? await readDelivery(kv, webhook.id, id) : null
     if (delivery === null) throw new ApiError('not_found')
@@ -204,7 +204,7 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
         const leaving = openCancel()
         whenAborted(leaving.cancel)
         const errand = { eventId, type, body: sent, n: 1, trigger: 'test' } as const
-        const attempt = await courier.deliver(webhook, errand, leaving)
+        const attempt = await attempts.deliver(webhook, errand, leaving)
         if (attempt === null) throw new ApiError('unavailable', { retryAfter: 1 })
         const scope = deliveriesScope(webhook.id)
         const deliveryId = deliveryIdOf(at, eventId, webhook.id)

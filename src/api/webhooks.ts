@@ -46,7 +46,7 @@ export interface WebhooksNeeds {
   readonly random: RandomBytes
   readonly sealer: Sealer
   readonly guard: AddressGuard
-  readonly courier: Attempts
+  readonly attempts: Attempts
   readonly webhooksMax?: number
   /** Addresses deliveries come from, as the operator says. */
   readonly ips: {

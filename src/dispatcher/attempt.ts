@@ -29,9 +29,14 @@ export interface Attempts {
   /** Whether an attempt there could begin now: not while as many connections are being opened as may be. */
   hasRoom(url: string): boolean
   /** null: it was cancelled. Throws Unreadable at once when the webhook's secret cannot be opened. */
-  deliver(webhook: Webhook, errand: DueAttempt, cancel: Cancel): Promise<Attempt | null>
+  deliver(webhook: Webhook, due: DueAttempt, cancel: Cancel): Promise<Attempt | null>
   /** A message for Slack, unsigned: the address is the secret. */
-  tell(url: string, body: Buffer, errand: Pick<DueAttempt, 'n' | 'trigger'>, cancel: Cancel): Promise<Attempt | null>
+  deliverToSlack(
+    url: string,
+    body: Buffer,
+    due: Pick<DueAttempt, 'n' | 'trigger'>,
+    cancel: Cancel,
+  ): Promise<Attempt | null>
 }
 
 /** Opened secrets that are kept, so that not every attempt decrypts. */
@@ -73,22 +78,22 @@ export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds)
 
   return {
     hasRoom: (url) => poster.hasRoom(addressOf(url).origin),
-    deliver(webhook, errand, cancel) {
+    deliver(webhook, due, cancel) {
       const nowMs = clock.now()
       const secrets = secretsAt(webhook.secrets, nowMs, (sealed) =>
         sealedBy(sealed) === sealer.keyId ? open(sealed, webhook.id) : null,
       )
       if (secrets === null) {
-        return Promise.resolve(unopened(errand, nowMs))
+        return Promise.resolve(unopened(due, nowMs))
       }
-      const { eventId, type, body } = errand
+      const { eventId, type, body } = due
       const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
-      return post(webhook.url, headers, body, errand, cancel)
+      return post(webhook.url, headers, body, due, cancel)
     },
-    tell(address, body, errand, cancel) {
+    deliverToSlack(address, body, due, cancel) {
       const url = openAddress(sealer, address)
-      if (url === null) return Promise.resolve(unopened(errand, clock.now()))
-      return post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, errand, cancel)
+      if (url === null) return Promise.resolve(unopened(due, clock.now()))
+      return post(url, { 'Content-Type': 'application/json', 'User-Agent': userAgent }, body, due, cancel)
     },
   }
 }
@@ -103,19 +108,19 @@ const unopened = ({ n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>, startedAt: 
   error: 'secret_lost',
 })
 
-/** The attempt that a job of a lane asks for; null: not made, or its outcome does not matter any more. */
-export function attemptAt(courier: Attempts, lane: WebhookQueue, job: Job): Promise<Attempt | null> | null {
+/** The attempt that a job of a queue asks for; null: not made, or its outcome does not matter any more. */
+export function attemptAt(attempts: Attempts, queue: WebhookQueue, job: Job): Promise<Attempt | null> | null {
   const { manual, delivery, payload } = job
-  const { ending } = lane
+  const { ending } = queue
   if (ending.isCancelled) return null
   const trigger = manual ? 'manual' : 'auto'
   const n = delivery.attemptsMade + 1
   if (payload.slack !== undefined) {
-    return courier.tell(payload.slack.url, Buffer.from(payload.slack.body), { n, trigger }, ending)
+    return attempts.deliverToSlack(payload.slack.url, Buffer.from(payload.slack.body), { n, trigger }, ending)
   }
-  const { webhook } = lane
-  if (webhook === null || (!manual && lane.status !== 'active')) return null
+  const { webhook } = queue
+  if (webhook === null || (!manual && queue.status !== 'active')) return null
   const body = bodyFor(webhook, payload)
   if (body === null) return null
-  return courier.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
+  return attempts.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
 }

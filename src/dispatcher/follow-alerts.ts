@@ -54,7 +54,7 @@ async function followTenant(needs: FollowAlertsNeeds, workspace: string, env: En
     for (const { value } of notices) {
       if (tenant === null) break
       const found = occurrenceOf(workspace, env, value)
-      if (listening.isHeard(workspace, env)) listening.tell(tenant, found.occurrence)
+      if (listening.isHeard(workspace, env)) listening.publish(tenant, found.occurrence)
       outboxEntriesOf(news, tenant, found, at)
     }
     await passOn(needs, news, nowMs)

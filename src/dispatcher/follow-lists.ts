@@ -89,7 +89,7 @@ async function followTenant(needs: FollowListsNeeds, workspace: string, env: Env
     const wants = (type: EventType) => isHeard || tenant?.types.has(type) === true
     for (const delta of tenant === null || (tenant.types.size === 0 && !isHeard) ? [] : deltas) {
       for (const found of listOccurrences({ workspace, env }, delta, wants)) {
-        if (isHeard && tenant !== null) listening.tell(tenant, found.occurrence)
+        if (isHeard && tenant !== null) listening.publish(tenant, found.occurrence)
         const visitorId = found.isVisitor ? found.value : null
         const payloadAt = partitionScope(visitorId === null ? 0 : homePartition(visitorId, partitions))
         if (tenant !== null) outboxEntriesOf(news, tenant, found, { payloadAt, nowMs, visitorId })

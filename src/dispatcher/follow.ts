@@ -152,7 +152,7 @@ function tellOfItem(
     wants: (type) => isHeard || tenant.types.has(type) || (type === 'rule.matched' && named.size > 0),
   })
   for (const one of found) {
-    if (isHeard) listening.tell(tenant, one.occurrence)
+    if (isHeard) listening.publish(tenant, one.occurrence)
     const ofRule = one.occurrence.type === 'rule.matched' ? named.get(one.ruleId ?? '') : undefined
     outboxEntriesOf(told, tenant, one, { payloadAt, nowMs, visitorId: item.visitorId }, ofRule)
   }

@@ -15,7 +15,7 @@ const BOTH = new Set(['A', 'B'] as const)
 
 export interface Listening {
   isHeard(workspace: string, env: Env): boolean
-  tell(tenant: Pick<Tenant, 'workspace' | 'env'>, occurrence: Occurrence): void
+  publish(tenant: Pick<Tenant, 'workspace' | 'env'>, occurrence: Occurrence): void
 }
 
 export function openListening(bus: Bus, clock: Clock): Listening {
@@ -27,7 +27,7 @@ export function openListening(bus: Bus, clock: Clock): Listening {
   })
   return {
     isHeard: (workspace, env) => until.size > 0 && (until.get(`${workspace}/${env}`) ?? 0) > clock.monotonic(),
-    tell({ workspace, env }, occurrence) {
+    publish({ workspace, env }, occurrence) {
       const { eventId, type } = occurrence
       const payload = renderPayload(occurrence, workspace.apiVersion, BOTH)
       publishHint(bus, 'webhooks.heard', { workspace: workspace.id, env, eventId, type, payload })

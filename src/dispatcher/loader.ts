@@ -13,10 +13,10 @@ export interface LoaderNeeds {
   readonly subscriptions: Subscriptions
   /** Deliveries that may wait per webhook; the oldest fail when there are more. */
   readonly backlogMax: number
-  readonly lanes: Map<string, WebhookQueue>
+  readonly queues: Map<string, WebhookQueue>
   readonly isHeld: (shard: number) => boolean
-  readonly onReady: (lane: WebhookQueue) => void
-  readonly onGone: (lane: WebhookQueue) => void
+  readonly onReady: (queue: WebhookQueue) => void
+  readonly onGone: (queue: WebhookQueue) => void
   readonly onOverflow: (webhookId: string, count: number) => void
   readonly onFailed: (error: unknown) => void
 }
@@ -24,78 +24,78 @@ export interface LoaderNeeds {
 export interface Loader {
   look(shard: number): Promise<void>
   /** Something is due that is not in memory: read now when there is room for it, else when there is. */
-  loadMore(lane: WebhookQueue): void
+  loadMore(queue: WebhookQueue): void
   /** Reads in any case, also whether the webhook may be called; never rejects. */
-  load(lane: WebhookQueue): Promise<void>
+  load(queue: WebhookQueue): Promise<void>
 }
 
 const RETRY_MS = 500
 const SAVING_MS = 20
 
 export function openLoader(needs: LoaderNeeds): Loader {
-  const { kv, clock, subscriptions, backlogMax, lanes, isHeld } = needs
+  const { kv, clock, subscriptions, backlogMax, queues, isHeld } = needs
 
   async function look(shard: number): Promise<void> {
-    for (const lane of await lookAt(kv, lanes, shard)) if (lane.wakeAt <= clock.now()) loadMore(lane)
+    for (const queue of await lookAt(kv, queues, shard)) if (queue.wakeAt <= clock.now()) loadMore(queue)
   }
 
-  function loadMore(lane: WebhookQueue): void {
-    lane.complete = false
-    if (lane.loading) lane.again = true
-    else if (wantsMore(lane) && lane.pace.openUntil <= clock.monotonic()) void load(lane)
+  function loadMore(queue: WebhookQueue): void {
+    queue.complete = false
+    if (queue.loading) queue.again = true
+    else if (wantsMore(queue) && queue.pace.openUntil <= clock.monotonic()) void load(queue)
   }
 
-  async function load(lane: WebhookQueue): Promise<void> {
-    lane.again = true
-    lane.complete = false
-    if (lane.loading) return
-    lane.loading = true
+  async function load(queue: WebhookQueue): Promise<void> {
+    queue.again = true
+    queue.complete = false
+    if (queue.loading) return
+    queue.loading = true
     try {
-      while (lane.again && isHeld(lane.shard)) {
-        lane.again = false
-        await loadOnce(lane)
+      while (queue.again && isHeld(queue.shard)) {
+        queue.again = false
+        await loadOnce(queue)
       }
     } catch (error) {
       needs.onFailed(error)
-      lane.wakeAt = clock.now() + RETRY_MS
+      queue.wakeAt = clock.now() + RETRY_MS
     } finally {
-      lane.loading = false
+      queue.loading = false
     }
   }
 
-  async function loadOnce(lane: WebhookQueue): Promise<void> {
-    await refreshQueue(subscriptions, lane)
-    if (lane.status === 'gone') return remove(lane)
-    lane.standing ??= await readStandingOf(kv, lane)
-    if (lane.status === 'disabled') {
-      for (let ended = 1; ended > 0; ) ended = await failPending(kv, lane, 'endpoint_disabled', clock.now())
+  async function loadOnce(queue: WebhookQueue): Promise<void> {
+    await refreshQueue(subscriptions, queue)
+    if (queue.status === 'gone') return remove(queue)
+    queue.standing ??= await readStandingOf(kv, queue)
+    if (queue.status === 'disabled') {
+      for (let ended = 1; ended > 0; ) ended = await failPending(kv, queue, 'endpoint_disabled', clock.now())
     }
-    if (!wantsMore(lane)) return
-    await overflow(lane)
-    const { unsendable, complete, nextAt } = await loadQueue(kv, lane, clock.now())
-    await dropUnsendable(kv, lane, unsendable)
-    if (lane.ready.length > 0) needs.onReady(lane)
+    if (!wantsMore(queue)) return
+    await overflow(queue)
+    const { unsendable, complete, nextAt } = await loadQueue(kv, queue, clock.now())
+    await dropUnsendable(kv, queue, unsendable)
+    if (queue.ready.length > 0) needs.onReady(queue)
     if (!complete) return
-    lane.complete = !lane.again
-    await rest({ kv, clock, lanes }, lane, nextAt)
+    queue.complete = !queue.again
+    await rest({ kv, clock, queues }, queue, nextAt)
   }
 
-  async function overflow(lane: WebhookQueue): Promise<void> {
+  async function overflow(queue: WebhookQueue): Promise<void> {
     for (;;) {
-      const excess = (await pendingOf(kv, lane.id)) - backlogMax
+      const excess = (await pendingOf(kv, queue.id)) - backlogMax
       if (excess <= 0) return
-      const count = await failPending(kv, lane, 'backlog_overflow', clock.now(), excess)
+      const count = await failPending(kv, queue, 'backlog_overflow', clock.now(), excess)
       if (count === 0) return
-      needs.onOverflow(lane.id, count)
+      needs.onOverflow(queue.id, count)
     }
   }
 
-  async function remove(lane: WebhookQueue): Promise<void> {
-    while (lane.saving) await clock.sleep(SAVING_MS)
-    lane.outcomes.length = 0
-    await purgeQueue(kv, lane)
-    lanes.delete(lane.id)
-    needs.onGone(lane)
+  async function remove(queue: WebhookQueue): Promise<void> {
+    while (queue.saving) await clock.sleep(SAVING_MS)
+    queue.outcomes.length = 0
+    await purgeQueue(kv, queue)
+    queues.delete(queue.id)
+    needs.onGone(queue)
   }
 
   return { look, loadMore, load }

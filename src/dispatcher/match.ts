@@ -48,12 +48,12 @@ function passes(filters: WebhookFilters | null, { verdict, ruleId, botDetected }
   return filters.botDetected === undefined || filters.botDetected === botDetected
 }
 
-const isTold = ({ webhook, types }: Subscription, found: Matchable): boolean =>
+const isSubscribed = ({ webhook, types }: Subscription, found: Matchable): boolean =>
   webhook.status !== 'disabled' && types.has(found.occurrence.type) && passes(webhook.filters, found)
 
 /** `named`: webhooks that are told whatever they subscribed to. */
 export function outboxEntriesOf(
-  told: OutboxEntries,
+  outbox: OutboxEntries,
   tenant: Tenant,
   found: Matchable,
   at: { readonly payloadAt: Scope; readonly nowMs: number; readonly visitorId: string | null },
@@ -65,7 +65,7 @@ export function outboxEntriesOf(
   for (const subscription of tenant.subscriptions.values()) {
     const { webhook } = subscription
     const isNamed = named.has(webhook.id) && webhook.status !== 'disabled'
-    if (isNamed || isTold(subscription, found)) mine.push(webhook)
+    if (isNamed || isSubscribed(subscription, found)) mine.push(webhook)
   }
   if (mine.length === 0) return
   // While somebody's is paused it may be long until it is sent.
@@ -74,11 +74,11 @@ export function outboxEntriesOf(
   const delivery = newDelivery(found, { at: at.payloadAt, id: payloadId, keptMs }, at.nowMs)
   for (const webhook of mine) {
     const id = deliveryIdOf(createdAt, eventId, webhook.id)
-    told.deliveries.push({ workspace: workspace.id, env, webhookId: webhook.id, id, delivery, webhook })
+    outbox.deliveries.push({ workspace: workspace.id, env, webhookId: webhook.id, id, delivery, webhook })
   }
   const payload = renderPayload(found.occurrence, workspace.apiVersion, new Set(mine.map(({ shape }) => shape)))
   const about = at.visitorId === null ? null : { workspace: workspace.id, env, visitorId: at.visitorId }
-  told.payloads.push({ scope: at.payloadAt, id: payloadId, payload, keptMs, about })
+  outbox.payloads.push({ scope: at.payloadAt, id: payloadId, payload, keptMs, about })
 }
 
 export const newDelivery = (

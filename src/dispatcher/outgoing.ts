@@ -28,7 +28,7 @@ export interface OutgoingNeeds {
 
 export interface Outgoing {
   readonly guard: AddressGuard
-  readonly courier: Attempts
+  readonly attempts: Attempts
   readonly sealer: Sealer
   /** null: nobody is written to. */
   readonly mailer: Mailer | null
@@ -46,7 +46,7 @@ export function openOutgoing(needs: OutgoingNeeds): Outgoing {
     guard,
     sealer,
     mailer,
-    courier: openAttempts({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
+    attempts: openAttempts({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
   }
 }
 

@@ -28,7 +28,7 @@ export interface DispatcherRoleNeeds {
   readonly random: RandomBytes
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly courier: Attempts
+  readonly attempts: Attempts
   /** null: nobody is written to. */
   readonly mailer: Mailer | null
   readonly partitions: number

@@ -37,23 +37,23 @@ const SAVED_AT_ONCE = 256
 const TIMES_EVERY_MS = 1_000
 
 interface Part {
-  readonly lane: WebhookQueue
+  readonly queue: WebhookQueue
   readonly standing: QueueStanding
   readonly some: readonly AttemptOutcome[]
 }
 
-/** Saves some outcomes of each lane and takes them from it. Rejects with Unavailable, and then nothing is taken. */
+/** Saves some outcomes of each queue and takes them from it. Rejects with Unavailable, and then nothing is taken. */
 export async function saveOutcomes(
   kv: Pick<Kv, 'get' | 'commit' | 'position'>,
-  lanes: readonly WebhookQueue[],
+  queues: readonly WebhookQueue[],
   nowMs: number,
 ): Promise<void> {
   const parts: Part[] = []
-  for (const lane of lanes) {
-    lane.standing ??= await readStandingOf(kv, lane)
-    parts.push({ lane, standing: lane.standing, some: lane.outcomes.slice(0, SAVED_AT_ONCE) })
+  for (const queue of queues) {
+    queue.standing ??= await readStandingOf(kv, queue)
+    parts.push({ queue, standing: queue.standing, some: queue.outcomes.slice(0, SAVED_AT_ONCE) })
   }
-  await keepPayloads(kv, parts, nowMs)
+  await extendPayloads(kv, parts, nowMs)
   const health = parts.map(healthToStore)
   const written = parts.map((part, i) => writeOf(part, part.some, health[i] ?? null, nowMs))
   // Until it is known what became of it, its row is not to be written over.
@@ -62,9 +62,9 @@ export async function saveOutcomes(
   for (const [i, part] of parts.entries()) {
     if (done[i] !== true) await saveAgain(kv, part, nowMs)
     else moved(part.standing, health[i] ?? null, written[i]?.tally ?? null)
-    const { lane, some } = part
-    lane.outcomes.splice(0, some.length)
-    for (const { job } of some) forgetJob(lane, job)
+    const { queue, some } = part
+    queue.outcomes.splice(0, some.length)
+    for (const { job } of some) forgetJob(queue, job)
   }
 }
 
@@ -95,7 +95,7 @@ function tallyWith(standing: QueueStanding, { delivered, failed }: Ended, nowMs:
 }
 
 function writeOf(
-  { lane, standing }: Part,
+  { queue, standing }: Part,
   outcomes: readonly AttemptOutcome[],
   health: QueueStanding['health'] | null,
   nowMs: number,
@@ -127,7 +127,7 @@ function writeOf(
   // Once in a while is enough for what nobody counts any more.
   const old = health === null ? [] : statuses.map((status) => statKey(day - STAT_DAYS - 1, status))
   const commit = {
-    scope: deliveriesScope(lane.id),
+    scope: deliveriesScope(queue.id),
     guard: { source: SENDER_FENCE, expect: standing.fence, next: nextFence(standing) },
     check,
     put,
@@ -142,9 +142,9 @@ function writeOf(
 
 /** Somebody else wrote for this webhook, or one of the deliveries: each is compared with what is there, and written by itself. */
 async function saveAgain(kv: Pick<Kv, 'get' | 'commit' | 'position'>, part: Part, nowMs: number): Promise<void> {
-  const { lane, standing, some } = part
-  const scope = deliveriesScope(lane.id)
-  standing.fence = (await readStandingOf(kv, lane)).fence
+  const { queue, standing, some } = part
+  const scope = deliveriesScope(queue.id)
+  standing.fence = (await readStandingOf(kv, queue)).fence
   const found = await kv.get<StoredDelivery>(
     scope,
     some.map(({ job }) => deliveryKey(job.deliveryId)),
@@ -162,7 +162,7 @@ async function saveAgain(kv: Pick<Kv, 'get' | 'commit' | 'position'>, part: Part
         moved(standing, standing.health, tally)
         continue
       }
-      standing.fence = (await readStandingOf(kv, lane)).fence
+      standing.fence = (await readStandingOf(kv, queue)).fence
     }
     // What is there is the truth, and says itself when it is due.
     if (entry?.value.nextAttemptAt !== job.delivery.nextAttemptAt || job.manual) {
@@ -172,7 +172,7 @@ async function saveAgain(kv: Pick<Kv, 'get' | 'commit' | 'position'>, part: Part
 }
 
 /** What failed may be asked for again much later, so its body stays as long as it does. */
-async function keepPayloads(kv: Pick<Kv, 'get' | 'commit'>, parts: readonly Part[], nowMs: number): Promise<void> {
+async function extendPayloads(kv: Pick<Kv, 'get' | 'commit'>, parts: readonly Part[], nowMs: number): Promise<void> {
   const wanted = new Map<string, Set<string>>()
   for (const { some } of parts) {
     for (const { delivery, job } of some) {

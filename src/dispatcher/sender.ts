@@ -28,7 +28,7 @@ export interface SenderNeeds {
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly courier: Attempts
+  readonly attempts: Attempts
   readonly subscriptions: Subscriptions
   /** Attempts of this process under way at once. */
   readonly inFlightMax: number
@@ -57,13 +57,13 @@ const TICK_MS = 20
 const QUIET_MS = 250
 const POLL_MS = 1_000
 const RETRY_MS = 500
-/** Outcomes are gathered for so long: of what a burst brings each lane has one commit, and the sending of the rest comes first. */
+/** Outcomes are gathered for so long: of what a burst brings each queue has one commit, and the sending of the rest comes first. */
 const SAVE_AFTER_MS = 50
 /** What is known of a webhook is read again so often even when nobody says that it changed. */
 const REFRESH_MS = 1_000
 const SPOILED_MS = 30_000
 /** Not while everything starts. */
-const KEEP_FIRST_MS = 600_000
+const EXTEND_FIRST_MS = 600_000
 const LET_GO_MS = 2_000
 /** Those that cannot go now are not all asked each time; they come round. */
 const REFUSED_MAX = 64
@@ -78,10 +78,10 @@ const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => (
 })
 
 export function openSender(needs: SenderNeeds): Sender {
-  const { kv, clock, courier, subscriptions, inFlightMax, backlogMax, report } = needs
-  const lanes = new Map<string, WebhookQueue>()
+  const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs
+  const queues = new Map<string, WebhookQueue>()
   /** Those with something ready that may be sent, in turns. */
-  const turns = new Set<WebhookQueue>()
+  const waitingQueues = new Set<WebhookQueue>()
   /** Those with outcomes that are not saved. */
   const unsaved = new Set<WebhookQueue>()
   let saving = false
@@ -99,13 +99,13 @@ export function openSender(needs: SenderNeeds): Sender {
     clock,
     subscriptions,
     backlogMax,
-    lanes,
+    queues,
     isHeld,
-    onReady(lane) {
-      turns.add(lane)
+    onReady(queue) {
+      waitingQueues.add(queue)
       pump()
     },
-    onGone: (lane) => turns.delete(lane),
+    onGone: (queue) => waitingQueues.delete(queue),
     onOverflow: report.overflowed,
     onFailed: report.failed,
   })
@@ -113,21 +113,21 @@ export function openSender(needs: SenderNeeds): Sender {
   onHint(needs.bus, 'deliveries.due', ({ shard, webhookIds }) => {
     if (!held.has(shard)) return
     for (const id of webhookIds) {
-      const lane = lanes.get(id)
-      if (lane === undefined) lookSoon(shard)
-      else loadMore(lane)
+      const queue = queues.get(id)
+      if (queue === undefined) lookSoon(shard)
+      else loadMore(queue)
     }
   })
   onHint(needs.bus, 'webhooks.changed', ({ id, status, workspace, env }) => {
     const shard = shardOf(id)
     if (!held.has(shard)) return
-    const lane = lanes.get(id) ?? openWebhookQueue(id, shard, workspace, env)
+    const queue = queues.get(id) ?? openWebhookQueue(id, shard, workspace, env)
     // At once: what comes after this is not sent any more.
-    lane.status = status
-    if (status === 'gone') lane.ending.cancel()
-    if (status === 'active') closeCircuit(lane.pace)
-    lanes.set(id, lane)
-    void load(lane)
+    queue.status = status
+    if (status === 'gone') queue.ending.cancel()
+    if (status === 'active') closeCircuit(queue.pace)
+    queues.set(id, queue)
+    void load(queue)
   })
 
   const slowMax = Math.max(1, Math.floor(inFlightMax * SLOW_SHARE))
@@ -137,83 +137,84 @@ export function openSender(needs: SenderNeeds): Sender {
     quiet.abort()
   }
 
-  /** Begins attempts, one of each lane in turn, while there is room. */
+  /** Begins attempts, one of each queue in turn, while there is room. */
   function pump(): void {
     const now = clock.monotonic()
     let refused = 0
-    while (inFlight < inFlightMax && refused < Math.min(turns.size, REFUSED_MAX)) {
-      const [lane] = turns as Set<WebhookQueue>
-      if (lane === undefined) return
-      turns.delete(lane)
-      const slow = isSlow(lane.pace)
-      if (lane.ready.length === 0 || roomIn(lane.pace, lane.inFlight, now) <= 0) {
+    while (inFlight < inFlightMax && refused < Math.min(waitingQueues.size, REFUSED_MAX)) {
+      const [queue] = waitingQueues as Set<WebhookQueue>
+      if (queue === undefined) return
+      waitingQueues.delete(queue)
+      const slow = isSlow(queue.pace)
+      if (queue.ready.length === 0 || roomIn(queue.pace, queue.inFlight, now) <= 0) {
         // It comes back when an attempt ends, or when its breaker lets one through.
-        if (lane.pace.openUntil > now) lane.wakeAt = Math.min(lane.wakeAt, clock.now() + (lane.pace.openUntil - now))
+        if (queue.pace.openUntil > now)
+          queue.wakeAt = Math.min(queue.wakeAt, clock.now() + (queue.pace.openUntil - now))
         continue
       }
-      const mayConnect = lane.webhook === null || courier.hasRoom(lane.webhook.url)
+      const mayConnect = queue.webhook === null || attempts.hasRoom(queue.webhook.url)
       if (!mayConnect || (slow && slowInFlight >= slowMax)) {
-        turns.add(lane)
+        waitingQueues.add(queue)
         refused += 1
         continue
       }
       refused = 0
-      const job = lane.ready.shift() as Job
-      if (lane.ready.length > 0) turns.add(lane)
-      void run(lane, job, slow)
+      const job = queue.ready.shift() as Job
+      if (queue.ready.length > 0) waitingQueues.add(queue)
+      void run(queue, job, slow)
     }
   }
 
-  async function run(lane: WebhookQueue, job: Job, slow: boolean): Promise<void> {
+  async function run(queue: WebhookQueue, job: Job, slow: boolean): Promise<void> {
     inFlight += 1
-    lane.inFlight += 1
+    queue.inFlight += 1
     if (slow) slowInFlight += 1
     try {
-      const attempt = isHeld(lane.shard) ? await attemptAt(courier, lane, job) : null
-      if (attempt === null) release(lane, job)
-      else settle(lane, job, attempt)
+      const attempt = isHeld(queue.shard) ? await attemptAt(attempts, queue, job) : null
+      if (attempt === null) release(queue, job)
+      else settle(queue, job, attempt)
     } catch (error) {
       report.failed(error)
-      release(lane, job)
+      release(queue, job)
       // Nothing that the receiver could help: not before somebody may have done something about it.
-      lane.pace.openUntil = clock.monotonic() + SPOILED_MS
-      lane.wakeAt = clock.now() + SPOILED_MS
+      queue.pace.openUntil = clock.monotonic() + SPOILED_MS
+      queue.wakeAt = clock.now() + SPOILED_MS
     }
     inFlight -= 1
-    lane.inFlight -= 1
+    queue.inFlight -= 1
     if (slow) slowInFlight -= 1
-    if (lane.ready.length > 0) turns.add(lane)
+    if (queue.ready.length > 0) waitingQueues.add(queue)
     pump()
-    if (!lane.complete && !lane.loading) loadMore(lane)
+    if (!queue.complete && !queue.loading) loadMore(queue)
   }
 
-  function settle(lane: WebhookQueue, job: Job, attempt: Attempt): void {
+  function settle(queue: WebhookQueue, job: Job, attempt: Attempt): void {
     const { error, statusCode, durationMs, trigger } = attempt
-    const after = afterAttempt(job.deliveryId, job.delivery, lane.webhook?.shape ?? 'B', attempt)
+    const after = afterAttempt(job.deliveryId, job.delivery, queue.webhook?.shape ?? 'B', attempt)
     const delivery = error === null ? after : { ...after, payloadUntil: clock.now() + FAILED_KEPT_MS }
     const outage = error !== null && isOutage(error as FailureCode, statusCode)
-    recordAttempt(lane.pace, { ok: error === null, outage, durationMs, now: clock.monotonic() })
-    if (lane.pace.openUntil > clock.monotonic()) for (const waiting of lane.ready.splice(0)) release(lane, waiting)
-    const { health, turn } = healthAfter(lane.standing?.health ?? NO_HEALTH, attempt, lane.webhook?.enabledAt ?? 0)
-    if (lane.standing !== null) lane.standing.health = health
+    recordAttempt(queue.pace, { ok: error === null, outage, durationMs, now: clock.monotonic() })
+    if (queue.pace.openUntil > clock.monotonic()) for (const waiting of queue.ready.splice(0)) release(queue, waiting)
+    const { health, turn } = healthAfter(queue.standing?.health ?? NO_HEALTH, attempt, queue.webhook?.enabledAt ?? 0)
+    if (queue.standing !== null) queue.standing.health = health
     report.attempted(trigger, error)
     if (delivery.status !== 'pending' && job.delivery.status === 'pending') report.ended(delivery.status)
-    if (turn === 'warn' && !isSlackQueue(lane.id)) report.failing(lane.id, 'warned', failingOf(lane))
-    if (turn === 'disable' && !isSlackQueue(lane.id)) disable(lane)
-    if (delivery.nextAttemptAt !== null) lane.wakeAt = Math.min(lane.wakeAt, delivery.nextAttemptAt)
-    lane.outcomes.push({ job, delivery })
-    unsaved.add(lane)
+    if (turn === 'warn' && !isSlackQueue(queue.id)) report.failing(queue.id, 'warned', failingOf(queue))
+    if (turn === 'disable' && !isSlackQueue(queue.id)) disable(queue)
+    if (delivery.nextAttemptAt !== null) queue.wakeAt = Math.min(queue.wakeAt, delivery.nextAttemptAt)
+    queue.outcomes.push({ job, delivery })
+    unsaved.add(queue)
     if (!saving) void save()
   }
 
-  function disable(lane: WebhookQueue): void {
-    if (lane.disabling) return
-    lane.disabling = true
-    const failing = failingOf(lane)
+  function disable(queue: WebhookQueue): void {
+    if (queue.disabling) return
+    queue.disabling = true
+    const failing = failingOf(queue)
     disableWebhook(needs, failing)
-      .then(() => report.failing(lane.id, 'disabled', failing), report.failed)
+      .then(() => report.failing(queue.id, 'disabled', failing), report.failed)
       .finally(() => {
-        lane.disabling = false
+        queue.disabling = false
       })
   }
 
@@ -224,30 +225,30 @@ export function openSender(needs: SenderNeeds): Sender {
       await clock.sleep(SAVE_AFTER_MS)
       const some = [...unsaved].filter(({ status }) => status !== 'gone')
       unsaved.clear()
-      for (const lane of some) lane.saving = true
+      for (const queue of some) queue.saving = true
       try {
         await saveOutcomes(kv, some, clock.now())
       } catch (error) {
         report.failed(error)
         if (held.size > 0) await clock.sleep(RETRY_MS)
       }
-      for (const lane of some) {
-        lane.saving = false
-        if (lane.outcomes.length > 0 && held.has(lane.shard)) unsaved.add(lane)
-        else if (!lane.complete) loadMore(lane)
+      for (const queue of some) {
+        queue.saving = false
+        if (queue.outcomes.length > 0 && held.has(queue.shard)) unsaved.add(queue)
+        else if (!queue.complete) loadMore(queue)
       }
     }
     saving = false
   }
 
-  async function keepAll(): Promise<void> {
-    for (const { id, shard } of [...lanes.values()]) if (isHeld(shard)) await extendPayloadTtls(kv, id, clock.now())
+  async function extendAllPayloadTtls(): Promise<void> {
+    for (const { id, shard } of [...queues.values()]) if (isHeld(shard)) await extendPayloadTtls(kv, id, clock.now())
   }
 
   /** One for all shards, so that an idle process is not woken for each. */
   async function tick(): Promise<void> {
     let refreshAt = 0
-    let keepAt = clock.now() + KEEP_FIRST_MS
+    let extendAt = clock.now() + EXTEND_FIRST_MS
     while (held.size > 0) {
       const now = clock.now()
       report.inFlight(inFlight)
@@ -257,22 +258,22 @@ export function openSender(needs: SenderNeeds): Sender {
         unseen.delete(shard)
         look(shard).catch(report.failed)
       }
-      if (now >= keepAt) {
-        keepAt = now + EXTEND_EVERY_MS
-        keepAll().catch(report.failed)
+      if (now >= extendAt) {
+        extendAt = now + EXTEND_EVERY_MS
+        extendAllPayloadTtls().catch(report.failed)
       }
       const isRefresh = clock.monotonic() >= refreshAt
       if (isRefresh) refreshAt = clock.monotonic() + REFRESH_MS
-      for (const lane of lanes.values()) {
-        if (isRefresh && lane.inFlight > 0) refreshQueue(subscriptions, lane).catch(report.failed)
-        if (lane.wakeAt > now) continue
-        lane.wakeAt = Number.POSITIVE_INFINITY
-        if (lane.ready.length > 0) turns.add(lane)
-        void load(lane)
+      for (const queue of queues.values()) {
+        if (isRefresh && queue.inFlight > 0) refreshQueue(subscriptions, queue).catch(report.failed)
+        if (queue.wakeAt > now) continue
+        queue.wakeAt = Number.POSITIVE_INFINITY
+        if (queue.ready.length > 0) waitingQueues.add(queue)
+        void load(queue)
       }
       pump()
       quiet = new AbortController()
-      const isBusy = turns.size + inFlight + unsaved.size + unseen.size > 0
+      const isBusy = waitingQueues.size + inFlight + unsaved.size + unseen.size > 0
       await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
     }
   }
@@ -291,25 +292,25 @@ export function openSender(needs: SenderNeeds): Sender {
     reserve(webhookIds) {
       const mine = new Map<string, WebhookQueue>()
       for (const id of webhookIds) {
-        const lane = lanes.get(id)
-        if (lane !== undefined && isHeld(lane.shard) && isAwake(lane)) mine.set(id, lane)
+        const queue = queues.get(id)
+        if (queue !== undefined && isHeld(queue.shard) && isAwake(queue)) mine.set(id, queue)
       }
-      for (const lane of mine.values()) lane.reserved += 1
+      for (const queue of mine.values()) queue.reserved += 1
       return {
         isAwake: (id) => mine.has(id),
         done() {
-          for (const lane of mine.values()) lane.reserved -= 1
+          for (const queue of mine.values()) queue.reserved -= 1
         },
       }
     },
 
     offer(fresh, payloads) {
       for (const one of fresh) {
-        const lane = lanes.get(one.webhookId)
-        if (lane === undefined) lookSoon(shardOf(one.webhookId))
-        else if (lane.status === 'paused') lane.complete = false
-        else if (!handOver(lane, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(lane)
-        else turns.add(lane)
+        const queue = queues.get(one.webhookId)
+        if (queue === undefined) lookSoon(shardOf(one.webhookId))
+        else if (queue.status === 'paused') queue.complete = false
+        else if (!handOver(queue, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(queue)
+        else waitingQueues.add(queue)
       }
       pump()
     },
@@ -317,13 +318,13 @@ export function openSender(needs: SenderNeeds): Sender {
 
   /** What is under way is finished and saved, as far as that goes quickly; nothing new is begun. */
   async function letGo(shard: number): Promise<void> {
-    const mine = [...lanes.values()].filter((lane) => lane.shard === shard)
+    const mine = [...queues.values()].filter((queue) => queue.shard === shard)
     const until = clock.monotonic() + LET_GO_MS
-    for (const lane of mine) turns.delete(lane)
-    while (mine.some((lane) => lane.inFlight > 0 || lane.outcomes.length > 0) && clock.monotonic() < until)
+    for (const queue of mine) waitingQueues.delete(queue)
+    while (mine.some((queue) => queue.inFlight > 0 || queue.outcomes.length > 0) && clock.monotonic() < until)
       await clock.sleep(TICK_MS)
-    for (const lane of mine) lane.ending.cancel()
+    for (const queue of mine) queue.ending.cancel()
     held.delete(shard)
-    for (const lane of mine) lanes.delete(lane.id)
+    for (const queue of mine) queues.delete(queue.id)
   }
 }

@@ -14,7 +14,7 @@ export const slackQueueOf = (workspace: string, env: string, url: string): strin
   PREFIX + createHash('sha256').update(`${workspace}/${env}/${url}`).digest('hex').slice(0, 32)
 
 export function slackNotices(
-  told: OutboxEntries,
+  outbox: OutboxEntries,
   { workspace, env, requestId, visitorId, acceptedAt, effects = [] }: DecidedItem,
   { payloadAt, nowMs }: { readonly payloadAt: Scope; readonly nowMs: number },
 ): void {
@@ -27,14 +27,14 @@ export function slackNotices(
     const slack = { url: effect.url, body: JSON.stringify({ text: effect.message }) }
     const payloadId = payloadIdOf(workspace, env, visitorId, eventId)
     const kept = { at: payloadAt, id: payloadId, keptMs: PAYLOAD_KEPT_MS }
-    told.payloads.push({
+    outbox.payloads.push({
       scope: payloadAt,
       id: payloadId,
       payload: { slack },
       keptMs: kept.keptMs,
       about: { workspace, env, visitorId },
     })
-    told.deliveries.push({
+    outbox.deliveries.push({
       workspace,
       env,
       webhookId,

@@ -32,16 +32,16 @@ type SweepKv = Pick<Kv, 'get' | 'scan' | 'commit'>
 /** Ends what waits longest, `countMax` at the most and as many as go at once: how many, 0 when nothing waits. */
 export async function failPending(
   kv: SweepKv,
-  lane: Pick<WebhookQueue, 'id' | 'busy'>,
+  queue: Pick<WebhookQueue, 'id' | 'busy'>,
   reason: string,
   nowMs: number,
   countMax = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  const scope = deliveriesScope(lane.id)
-  const page = await kv.scan(scope, DUE, { limit: Math.min(SWEPT_AT_ONCE, countMax) + lane.busy.size })
+  const scope = deliveriesScope(queue.id)
+  const page = await kv.scan(scope, DUE, { limit: Math.min(SWEPT_AT_ONCE, countMax) + queue.busy.size })
   const due = page
     .map(({ key }) => ({ key, id: readDueDeliveryId(key[1]).deliveryId }))
-    .filter(({ id }) => !lane.busy.has(id))
+    .filter(({ id }) => !queue.busy.has(id))
   if (due.length === 0) return 0
   const found = await kv.get<StoredDelivery>(
     scope,
@@ -62,11 +62,11 @@ export async function failPending(
 /** Nothing can be sent: the visitor it spoke of was erased. Nobody is to see it waiting. */
 export async function dropUnsendable(
   kv: SweepKv,
-  lane: Pick<WebhookQueue, 'id'>,
+  queue: Pick<WebhookQueue, 'id'>,
   some: readonly Unsendable[],
 ): Promise<void> {
   if (some.length === 0) return
-  const scope = deliveriesScope(lane.id)
+  const scope = deliveriesScope(queue.id)
   await kv.commit(
     some.map(({ due, deliveryId, entry }) => {
       if (entry === null || entry.value.status !== 'pending' || due[0] !== DUE) return { scope, drop: [due] }
@@ -85,9 +85,9 @@ export async function pendingOf(kv: Pick<Kv, 'get'>, webhookId: string): Promise
 /** Removes all that is kept of a webhook that was deleted. */
 export async function purgeQueue(
   kv: Pick<Kv, 'scan' | 'commit'>,
-  lane: Pick<WebhookQueue, 'id' | 'shard'>,
+  queue: Pick<WebhookQueue, 'id' | 'shard'>,
 ): Promise<void> {
-  const scope = deliveriesScope(lane.id)
+  const scope = deliveriesScope(queue.id)
   for (const collection of [DUE, DUE_MANUAL, DELIVERY, STAT, TALLY]) {
     for (;;) {
       const page = await kv.scan(scope, collection, { limit: SWEPT_AT_ONCE })
@@ -97,6 +97,6 @@ export async function purgeQueue(
   }
   await kv.commit([
     { scope, drop: [HEALTH, PENDING_DELIVERIES] },
-    { scope: shardScope(lane.shard), drop: [nextKey(lane.id)] },
+    { scope: shardScope(queue.shard), drop: [nextKey(queue.id)] },
   ])
 }

@@ -34,7 +34,7 @@ export interface Job {
   readonly deliveryId: string
   readonly due: KvKey
   readonly manual: boolean
-  /** null: handed over by whoever stored it, and never read. */
+  /** null: a follower of this process handed the delivery over, and the sender never read it. */
   readonly version: Version | null
   readonly delivery: StoredDelivery
   readonly payload: Payload
@@ -45,12 +45,12 @@ export interface AttemptOutcome {
   readonly delivery: StoredDelivery
 }
 
-/** What a lane has read once of what only its sender writes. */
+/** What the sender has read once of the records that only it writes. */
 export interface QueueStanding {
   /** The guarded position that every write of outcomes moves on. */
   fence: number | null
   health: Health
-  /** As it lies in the kv. */
+  /** The health that the kv holds. */
   healthStored: Health
   /** The row that counts what ends just now, as it lies in the kv; null: the next one to be written is a new one. */
   tally: QueueTally | null
@@ -89,7 +89,7 @@ export interface WebhookQueue {
   nextVersion: number
   /** The entry was written anew by this sender, so that no former one can take it away. */
   claimed: boolean
-  /** About to be forgotten. */
+  /** The sender is about to forget this queue. */
   resting: boolean
   loading: boolean
   again: boolean
@@ -133,12 +133,12 @@ export function openWebhookQueue(id: string, shard: number, workspace: string, e
 const WINDOW = 64
 const JOBS_BEFORE_MORE = 16
 const HANDED_MAX = 256
-export const wantsMore = (lane: WebhookQueue): boolean => lane.ready.length < JOBS_BEFORE_MORE
+export const wantsMore = (queue: WebhookQueue): boolean => queue.ready.length < JOBS_BEFORE_MORE
 
 export interface Unsendable {
   readonly due: KvKey
   readonly deliveryId: string
-  /** null: it is gone. */
+  /** null: the delivery is gone. */
   readonly entry: KvEntry<StoredDelivery> | null
 }
 
@@ -146,66 +146,66 @@ export interface LoadedDue {
   readonly added: number
   /** Deliveries that can never be sent: what was to be sent is gone with the visitor it spoke of. */
   readonly unsendable: readonly Unsendable[]
-  /** Everything due was looked at. */
+  /** The load looked at everything that is due. */
   readonly complete: boolean
   /** Then something more is due, as far as that was seen; null: never. */
   readonly nextAt: number | null
 }
 
 /** Finds out whether the webhook may be called at all. */
-export async function refreshQueue(subscriptions: Subscriptions, lane: WebhookQueue): Promise<void> {
-  if (isSlackQueue(lane.id)) return
-  const tenant = await subscriptions.tenant(lane.workspace, lane.env)
-  lane.webhook = tenant?.subscriptions.get(lane.id)?.webhook ?? null
-  lane.status = lane.webhook?.status ?? 'gone'
-  if (lane.status !== 'active') lane.ready.splice(0, lane.ready.length, ...lane.ready.filter(keptBy(lane)))
+export async function refreshQueue(subscriptions: Subscriptions, queue: WebhookQueue): Promise<void> {
+  if (isSlackQueue(queue.id)) return
+  const tenant = await subscriptions.tenant(queue.workspace, queue.env)
+  queue.webhook = tenant?.subscriptions.get(queue.id)?.webhook ?? null
+  queue.status = queue.webhook?.status ?? 'gone'
+  if (queue.status !== 'active') queue.ready.splice(0, queue.ready.length, ...queue.ready.filter(keptBy(queue)))
 }
 
-const keptBy = (lane: WebhookQueue) => (job: Job) => {
-  if (job.manual && lane.status !== 'gone') return true
-  release(lane, job)
+const keptBy = (queue: WebhookQueue) => (job: Job) => {
+  if (job.manual && queue.status !== 'gone') return true
+  release(queue, job)
   return false
 }
 
-/** It is found again in the kv. */
-export function release(lane: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
-  lane.complete = false
-  forgetJob(lane, { due, deliveryId })
+/** Gives a job back: the next load finds it again in the kv. */
+export function release(queue: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+  queue.complete = false
+  forgetJob(queue, { due, deliveryId })
 }
 
-export function forgetJob(lane: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
-  lane.known.delete(dueName(due))
-  lane.busy.delete(deliveryId)
+export function forgetJob(queue: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+  queue.known.delete(dueName(due))
+  queue.busy.delete(deliveryId)
 }
 
 const dueName = ([collection, id]: KvKey): string => `${collection}/${id}`
 
-export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, lane: WebhookQueue): Promise<QueueStanding> {
-  const scope = deliveriesScope(lane.id)
+export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, queue: WebhookQueue): Promise<QueueStanding> {
+  const scope = deliveriesScope(queue.id)
   const [[stored], fence] = await Promise.all([kv.get<Health>(scope, [HEALTH]), kv.position(scope, SENDER_FENCE)])
   const health = stored?.value ?? NO_HEALTH
   return { fence, health, healthStored: health, tally: null }
 }
 
 /** Takes what was stored a moment ago without reading it; false when it has to wait its turn in the kv. */
-export function handOver(lane: WebhookQueue, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
+export function handOver(queue: WebhookQueue, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
   const mayTake =
-    lane.complete && lane.standing !== null && lane.status === 'active' && lane.pace.openUntil === 0 && !lane.again
-  if (!mayTake || lane.ready.length >= HANDED_MAX || lane.busy.has(id)) return false
-  if (webhook !== null && (lane.webhook === null || webhook.version > lane.webhook.version)) lane.webhook = webhook
+    queue.complete && queue.standing !== null && queue.status === 'active' && queue.pace.openUntil === 0 && !queue.again
+  if (!mayTake || queue.ready.length >= HANDED_MAX || queue.busy.has(id)) return false
+  if (webhook !== null && (queue.webhook === null || webhook.version > queue.webhook.version)) queue.webhook = webhook
   const due: KvKey = [DUE, dueId(delivery.nextAttemptAt ?? 0, id)]
-  lane.known.add(dueName(due))
-  lane.busy.add(id)
-  lane.ready.push({ deliveryId: id, due, manual: false, version: null, delivery, payload })
+  queue.known.add(dueName(due))
+  queue.busy.add(id)
+  queue.ready.push({ deliveryId: id, due, manual: false, version: null, delivery, payload })
   return true
 }
 
 /** Reads what is due up to `nowMs` and not known yet, a window at a time. */
-export async function loadQueue(kv: Pick<Kv, 'get' | 'scan'>, lane: WebhookQueue, nowMs: number): Promise<LoadedDue> {
-  const scope = deliveriesScope(lane.id)
-  const limit = WINDOW + lane.known.size
+export async function loadQueue(kv: Pick<Kv, 'get' | 'scan'>, queue: WebhookQueue, nowMs: number): Promise<LoadedDue> {
+  const scope = deliveriesScope(queue.id)
+  const limit = WINDOW + queue.known.size
   const until = dueUntil(nowMs)
-  const isActive = lane.status === 'active'
+  const isActive = queue.status === 'active'
   const manual = await kv.scan(scope, DUE_MANUAL, { upTo: until, limit })
   const scheduled = isActive ? await kv.scan(scope, DUE, { upTo: until, limit }) : []
   // Very much may be due later: of that only the first matters.
@@ -215,37 +215,37 @@ export async function loadQueue(kv: Pick<Kv, 'get' | 'scan'>, lane: WebhookQueue
   const fresh: { readonly due: KvKey; readonly deliveryId: string }[] = []
   for (const { key } of [...manual, ...scheduled]) {
     const { deliveryId } = readDueDeliveryId(key[1])
-    if (lane.known.has(dueName(key))) continue
+    if (queue.known.has(dueName(key))) continue
     // One attempt at a time for one delivery: what is left out here is found again when that is over.
-    if (lane.busy.has(deliveryId) || fresh.length === WINDOW) {
+    if (queue.busy.has(deliveryId) || fresh.length === WINDOW) {
       complete = false
       continue
     }
-    lane.busy.add(deliveryId)
-    lane.known.add(dueName(key))
+    queue.busy.add(deliveryId)
+    queue.known.add(dueName(key))
     fresh.push({ due: key, deliveryId })
   }
   try {
-    const { jobs, unsendable } = await readJobs(kv, lane, fresh)
-    for (const one of unsendable) forgetJob(lane, one)
-    lane.ready.push(...jobs)
+    const { jobs, unsendable } = await readJobs(kv, queue, fresh)
+    for (const one of unsendable) forgetJob(queue, one)
+    queue.ready.push(...jobs)
     return { added: jobs.length, unsendable, complete: complete && fresh.length < WINDOW, nextAt }
   } catch (error) {
-    for (const one of fresh) forgetJob(lane, one)
+    for (const one of fresh) forgetJob(queue, one)
     throw error
   }
 }
 
 async function readJobs(
   kv: Pick<Kv, 'get'>,
-  lane: WebhookQueue,
+  queue: WebhookQueue,
   fresh: readonly { readonly due: KvKey; readonly deliveryId: string }[],
 ): Promise<{ readonly jobs: Job[]; readonly unsendable: Unsendable[] }> {
   const jobs: Job[] = []
   const unsendable: Unsendable[] = []
   if (fresh.length === 0) return { jobs, unsendable }
   const keys = fresh.map(({ deliveryId }) => deliveryKey(deliveryId))
-  const found = await kv.get<StoredDelivery>(deliveriesScope(lane.id), keys)
+  const found = await kv.get<StoredDelivery>(deliveriesScope(queue.id), keys)
   const byScope = new Map<string, Set<string>>()
   for (const entry of found) {
     if (entry === null) continue
@@ -262,7 +262,7 @@ async function readJobs(
     const entry = found[i] ?? null
     const payload = payloads.get(entry?.value.payloadId ?? '')
     const manual = due[0] === DUE_MANUAL
-    const isSendable = payload !== undefined && (lane.webhook === null || hasBodyFor(lane.webhook, payload))
+    const isSendable = payload !== undefined && (queue.webhook === null || hasBodyFor(queue.webhook, payload))
     if (entry === null || !isSendable || (!manual && entry.value.status !== 'pending')) {
       unsendable.push({ due, deliveryId, entry })
     } else {
@@ -272,9 +272,9 @@ async function readJobs(
   return { jobs, unsendable }
 }
 
-/** Whether anything waits, though it may not be sent now. */
-export async function isEmpty(kv: Pick<Kv, 'scan'>, lane: WebhookQueue): Promise<boolean> {
-  const scope = deliveriesScope(lane.id)
+/** Returns whether no delivery waits, not even one that may not be sent now. */
+export async function isEmpty(kv: Pick<Kv, 'scan'>, queue: WebhookQueue): Promise<boolean> {
+  const scope = deliveriesScope(queue.id)
   const pages = await Promise.all([DUE, DUE_MANUAL].map((collection) => kv.scan(scope, collection, { limit: 1 })))
   return pages.every((page) => page.length === 0)
 }

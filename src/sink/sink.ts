@@ -1,4 +1,4 @@
-// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). What a process sinks goes in
+// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once. What a process sinks goes in
 // one insert where the kv can mark several partitions at once. The ranges are marked before the insert and the mark is what a successor
 // repeats; the token makes the repetition harmless, and rows that are missing in spite of it are looked for.
 
@@ -157,7 +157,7 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
   const commit: Commit = {
     scope: partitionScope(partition),
     guard: { source: SINK_POSITION, expect: after, next: upTo },
-    // R7: only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
+    // Only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
     check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
     put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
     drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(said)],

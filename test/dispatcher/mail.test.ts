@@ -32,15 +32,15 @@ async function open(t: Test, smtpPort: number) {
   await submit(createWorkspace('ws_1'))
   let leapMs = 0
   const clock: Clock = { ...systemClock, now: () => systemClock.now() + leapMs }
-  let attempts = 0
+  let made = 0
   const fail = async (n: number, trigger: 'auto' | 'manual' | 'test') => {
-    attempts += 1
+    made += 1
     return { n, trigger, startedAt: clock.now(), durationMs: 1, statusCode: 500, error: 'http_status' }
   }
-  const courier: Attempts = {
+  const attempts: Attempts = {
     hasRoom: () => true,
     deliver: (_, { n, trigger }) => fail(n, trigger),
-    tell: (_, __, { n, trigger }) => fail(n, trigger),
+    deliverToSlack: (_, __, { n, trigger }) => fail(n, trigger),
   }
   const logged: string[] = []
   const log = (...said: unknown[]) => {
@@ -59,7 +59,16 @@ async function open(t: Test, smtpPort: number) {
     const holds: Promise<void>[] = []
     startDispatcher({
       ...ports,
-      ...{ clock, random, courier, mailer, logger: logger as never, partitions: 0, inFlightMax: 64, backlogMax: 1_000 },
+      ...{
+        clock,
+        random,
+        attempts,
+        mailer,
+        logger: logger as never,
+        partitions: 0,
+        inFlightMax: 64,
+        backlogMax: 1_000,
+      },
       metrics: openMetrics({ version: 'test', ingress: 'fallback' }),
       own(names, hold) {
         for (const name of names) holds.push(hold(name, stopping.signal))
@@ -89,13 +98,13 @@ async function open(t: Test, smtpPort: number) {
     }
   }
   const attempted = async (name: string) => {
-    const before = attempts
+    const before = made
     await happen(name)
     await eventually(
-      async () => attempts,
+      async () => made,
       (count) => count > before,
     )
-    t.ok(attempts > before, `${name} was attempted`)
+    t.ok(made > before, `${name} was attempted`)
   }
   const deliveries = async () =>
     (await readDeliveries(ports.kv, ID, { holds: () => true }, 100, null)).deliveries.map(({ delivery }) => delivery)

@@ -50,10 +50,10 @@ async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
     const error = statusCode < 300 ? null : 'http_status'
     return { n, trigger, startedAt, durationMs: 1, statusCode, error }
   }
-  const courier: Attempts = {
+  const attempts: Attempts = {
     hasRoom: () => true,
     deliver: (webhook, { body, trigger, n }, cancel) => attempt(webhook.id, body, trigger, n, cancel),
-    tell: (url, body, { trigger, n }, cancel) => attempt(url, body, trigger, n, cancel),
+    deliverToSlack: (url, body, { trigger, n }, cancel) => attempt(url, body, trigger, n, cancel),
   }
   const subscriptions = openSubscriptions(ports.kv)
   const failing: string[] = []
@@ -72,7 +72,7 @@ async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
       ...ports,
       clock,
       random,
-      courier,
+      attempts,
       subscriptions,
       inFlightMax: 64,
       backlogMax: BACKLOG_MAX,

@@ -68,14 +68,14 @@ export interface Send {
 const NO_IPS = { ips: { ipv4: [], ipv6: [], updatedAt: null } }
 
 /** Of an empty deployment, so that nothing leaves the machine. */
-function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'courier'> {
+function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'attempts'> {
   const resolve = async () => []
   const nobody = async () =>
     ({ n: 1, trigger: 'test', startedAt: 0, durationMs: 1, statusCode: 200, error: null }) as const
   return {
     sealer: openSealer(random(32), random),
     guard: openGuard([], resolve),
-    courier: { hasRoom: () => true, deliver: nobody, tell: nobody },
+    attempts: { hasRoom: () => true, deliver: nobody, deliverToSlack: nobody },
   }
 }
 
