@@ -82,7 +82,6 @@ export function openSender(needs: SenderNeeds): Sender {
   const queues = new Map<string, WebhookQueue>()
   /** Those with something ready that may be sent, in turns. */
   const waitingQueues = new Set<WebhookQueue>()
-  /** Those with outcomes that are not saved. */
   const unsaved = new Set<WebhookQueue>()
   let saving = false
   const held = new Map<number, AbortSignal>()
