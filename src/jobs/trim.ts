@@ -1,4 +1,4 @@
-// Keeps the log a bridge and not an archive (architecture §4, R4): identifications go when their decisions are checkpointed,
+// Keeps the log a bridge and not an archive (src/README.md, The protocol, 4): identifications go when their decisions are checkpointed,
 // events when checkpoint, sink and dispatcher are past them, and never within `keepMs` of having been written.
 
 import type { Kv } from '../kv/kv.ts'

@@ -1,4 +1,4 @@
-// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (architecture §4, R7). What a process sinks goes in
+// The sink: decided events → ClickHouse, in contiguous ranges, each exactly once (src/README.md, The protocol, 7). What a process sinks goes in
 // one insert where the kv can mark several partitions at once. The ranges are marked before the insert and the mark is what a successor
 // repeats; the token makes the repetition harmless, and rows that are missing in spite of it are looked for.
 
