@@ -1,4 +1,4 @@
-// Every failure a client can see: one table of codes with status and message (contract Errors; decisions §8).
+// Every failure a client can see: one table of codes with status and message (src/docs/contract.md, Errors).
 
 export const ERRORS = {
   validation_error: [400, 'The request is not valid.'],

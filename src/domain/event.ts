@@ -146,7 +146,7 @@ export interface Explanation {
 }
 
 /**
- * How often and how varied, this event included (decisions §5). The order is that of the row, so a name is added at the end
+ * How often and how varied, this event included (src/docs/contract.md, Visitors). The order is that of the row, so a name is added at the end
  * and never taken away.
  */
 export const VELOCITY_NAMES = [

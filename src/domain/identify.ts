@@ -1,4 +1,4 @@
-// The identify request (decisions §2): its schema, its limits, and the record the ingress makes of an accepted one.
+// The identify request (src/docs/contract.md, Identification): its schema, its limits, and the record the ingress makes of an accepted one.
 
 import type { Env } from './event.ts'
 import { NativeSchema } from './native.ts'

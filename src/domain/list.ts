@@ -1,4 +1,4 @@
-// Lists as the contract has them (List; decisions §5): their nouns, their limits, and the one spelling of each entry.
+// Lists as the contract has them (src/docs/contract.md, Lists): their nouns, their limits, and the one spelling of each entry.
 
 import { isVisitorId } from './ids.ts'
 import { formatCidr, parseCidr } from './ip.ts'

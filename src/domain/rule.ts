@@ -1,4 +1,4 @@
-// Rules as the contract has them (Rule; decisions §4): conditions, actions, states.
+// Rules as the contract has them (src/docs/contract.md, Rules): conditions, actions, states.
 
 import type { ChallengeType, Verdict } from './event.ts'
 

@@ -1,4 +1,4 @@
-// Tenancy: workspaces, their settings and their keys (decisions §1).
+// Tenancy: workspaces, their settings and their keys (src/docs/contract.md, Tenancy and keys).
 
 import type { Env } from './event.ts'
 

@@ -1,4 +1,4 @@
-// The event of an identification that could not be decided (architecture §4, R4): it exists, carries no verdict and says so.
+// The event of an identification that could not be decided (src/README.md, The protocol, 4): it exists, carries no verdict and says so.
 
 import type { Signal, StoredEvent } from '../domain/event.ts'
 import type { IdentifyMeta } from '../domain/identify.ts'

@@ -1,4 +1,4 @@
-// The nonces a partition has decided in the last two minutes (architecture §4, R6), in flat arrays: at full load there are
+// The nonces a partition has decided in the last two minutes (src/README.md, The protocol, 6), in flat arrays: at full load there are
 // more than a million of them. Both clocks must agree that the time is over: the machine's may jump.
 
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'

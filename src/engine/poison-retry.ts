@@ -1,4 +1,4 @@
-// How often a batch may fail before one of its records is given up on (architecture §4, R4): attempts are counted here, and
+// How often a batch may fail before one of its records is given up on (src/README.md, The protocol, 4): attempts are counted here, and
 // a failing batch is halved until the record at fault stands alone.
 
 import { Conflict, Unavailable } from '../lib/failures.ts'

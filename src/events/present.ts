@@ -1,4 +1,4 @@
-// What the outside sees of an event: the contract's Event with its additions (decisions §3), masked, plan-aware.
+// What the outside sees of an event: the contract's Event with its additions (src/docs/contract.md, Events), masked, plan-aware.
 
 import type { Signal, StoredEvent, Velocity } from '../domain/event.ts'
 import { SIGNAL_NAMES, VELOCITY_NAMES } from '../domain/event.ts'

@@ -1,5 +1,5 @@
 // A record of the `events` topic: decisions of one contiguous range of identifications, with all that is needed to apply
-// them to state again (architecture §4, R1) and, behind the header, the rows as ClickHouse will read them.
+// them to state again (src/README.md, The protocol, 1) and, behind the header, the rows as ClickHouse will read them.
 
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
 import type { Env } from '../domain/event.ts'

@@ -1,4 +1,4 @@
-// What the caller of identify gets for an event (decisions §2): ids for a public key, the whole Event for a secret one.
+// What the caller of identify gets for an event (src/docs/contract.md, Identification): ids for a public key, the whole Event for a secret one.
 // A pure function of the event, so that a replayed nonce and an adopted decision answer with the same bytes.
 
 import type { StoredEvent } from '../domain/event.ts'

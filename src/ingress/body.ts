@@ -1,5 +1,5 @@
 // From bytes to an identify request that may be accepted: parsing, the schema, and the checks a schema cannot say.
-// The order of refusals is the contract's (decisions §8).
+// The order of refusals is the contract's (src/docs/contract.md, Errors).
 
 import { ApiError, invalid } from '../domain/errors.ts'
 import { type IdentifyBody, IdentifySchema, type Mock, TAG_BYTES_MAX, TAG_DEPTH_MAX } from '../domain/identify.ts'

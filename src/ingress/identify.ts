@@ -1,4 +1,4 @@
-// POST /v1/identify on the wire (decisions §2): who calls, in which form, and every answer it can get.
+// POST /v1/identify on the wire (src/docs/contract.md, Identification): who calls, in which form, and every answer it can get.
 
 import { ApiError, invalid } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'

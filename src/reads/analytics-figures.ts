@@ -30,7 +30,7 @@ const CHANGE_MIN = 0.1
 const RATE_MIN = 0.001
 const EVENTS_MIN = 100
 
-/** Two-proportion z-test with the pooled share; a change that is sure but small is none (decisions.md §7). */
+/** Two-proportion z-test with the pooled share; a change that is sure but small is none (src/docs/contract.md, Analytics and alerts). */
 export function trendOf(now: FigureShare, then: FigureShare): 'up' | 'stable' | 'down' {
   if (now.whole < EVENTS_MIN || then.whole < EVENTS_MIN) return 'stable'
   const [rate, previous] = [now.part / now.whole, then.part / then.whole]

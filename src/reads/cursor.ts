@@ -1,4 +1,4 @@
-// Cursors: opaque, versioned, signed, and good only for the question they were given for (decisions §3).
+// Cursors: opaque, versioned, signed, and good only for the question they were given for (src/docs/contract.md, Events).
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { invalid } from '../domain/errors.ts'
