@@ -60,7 +60,7 @@ async function open(t: Test, smtpPort: number) {
     startDispatcher({
       ...ports,
       ...{ clock, random, courier, mailer, logger: logger as never, partitions: 0, inFlightMax: 64, backlogMax: 1_000 },
-      metrics: openMetrics({ version: 'test', ingress: 'fallback' }),
+      metrics: openMetrics({ version: 'test', driver: 'node' }),
       own(names, hold) {
         for (const name of names) holds.push(hold(name, stopping.signal))
       },
