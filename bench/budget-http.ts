@@ -1,13 +1,13 @@
 // A request of `bench budget` without a socket: what our own code spends between the server's callbacks and its handler, and on the
 // answer. The stand-ins do nothing, so the server's own part is not in the figure.
 
-import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import { callHeaders } from '../src/api/present.ts'
 import { EVIDENCE_HEADERS } from '../src/domain/identify.ts'
 import { lineOf } from '../src/domain/ip.ts'
 import { openExchanges } from '../src/http/exchange.ts'
 import { wantedHeaders } from '../src/http/framing.ts'
 import type { Answer } from '../src/http/message.ts'
+import type { RawRequest, RawResponse } from '../src/http/port.ts'
 import type { Route } from '../src/http/request.ts'
 import { openPresenter } from '../src/http/write.ts'
 import { systemClock } from '../src/lib/clock.ts'
@@ -28,7 +28,7 @@ export function openRequests(): (visit: BudgetVisit, body: string) => void {
     clock: systemClock,
     log,
     presenter: openPresenter(() => ({ status: 500 }), callHeaders(systemClock, openRandom()), log),
-    observe: openMetrics({ version: 'bench', ingress: 'bench' }).observeRequest,
+    observe: openMetrics({ version: 'bench', driver: 'bench' }).observeRequest,
     headersBytesMax: 16_384,
     inFlightCounts: newCounts(1),
     inFlightMax: 1_000,

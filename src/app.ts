@@ -13,7 +13,7 @@ import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
 import { makeObjectId } from './domain/ids.ts'
-import { isNative } from './http/server.ts'
+import { driverOf } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
 import type { IpData } from './ipintel/addresses.ts'
 
@@ -101,7 +101,8 @@ async function startRoles(
   const { kv, bus, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
-  const metrics = openMetrics({ version: build.version, ingress: isNative() ? 'native' : 'fallback' })
+  const driver = driverOf(config['http.driver'])
+  const metrics = openMetrics({ version: build.version, driver })
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
@@ -265,6 +266,7 @@ async function startRoles(
       retentionDays,
       partitions,
       build,
+      driver,
       config,
     })
   }
@@ -282,7 +284,8 @@ async function startRoles(
       roles: [...roles],
       durability: ports.durability,
       partitions,
-      native: isNative(),
+      native: driver === 'uws',
+      driver,
       version: build.version,
       ...(ip === null ? {} : { ipSources: ip.state() }),
     }),

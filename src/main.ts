@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { type BuildInfo, startApp } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
-import { isNative } from './http/server.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { Told, Unavailable } from './lib/failures.ts'
@@ -75,8 +74,6 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
 const beSecretive = () => void process.umask(0o077)
 
 async function start(roleList: string | undefined, acceptLost: boolean): Promise<void> {
-  if (!isNative())
-    throw new BadSetting(`this build serves HTTP on Node.js 20 for x64 with glibc only, not on ${process.version}`)
   beSecretive()
   const config = readConfig(process.env, roleList)
   const log = openLogger(config['logging.level'])

@@ -7,6 +7,7 @@ import type { MailSettings } from './dispatcher/mail.ts'
 import { inCidrs, lineOf } from './domain/ip.ts'
 import type { Workspace, WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
+import { driverOf } from './http/server.ts'
 import { sourcePlaces } from './ipintel/sources.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { descriptorsMax } from './lib/descriptors.ts'
@@ -26,6 +27,7 @@ export function httpSettings(config: Config) {
   const max = config['http.perIpConnectionsMax'] || Math.min(1_000, Math.max(1, Math.floor(descriptorsMax() / 4)))
   return {
     ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),
+    driver: driverOf(config['http.driver']),
     inFlightMax: config['http.inFlightMax'],
     // Whoever has an IPv6 address has the other ones of its /64.
     perHost: { max, hostOf: (address: string) => (inCidrs(address, trustedProxies) ? null : lineOf(address)) },

@@ -29,7 +29,8 @@ export async function drainAll(
   await Promise.all(listeners.map((http) => http.drain(DRAIN_MS)))
 }
 
-export interface ListenersNeeds extends Pick<HttpConfig, 'tls' | 'inFlightMax' | 'inFlightCounts' | 'perHost'> {
+export interface ListenersNeeds
+  extends Pick<HttpConfig, 'driver' | 'tls' | 'inFlightMax' | 'inFlightCounts' | 'perHost'> {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly logger: Logger

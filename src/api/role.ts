@@ -10,7 +10,7 @@ import { homePartition, type RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
 import type { Routes } from '../http/dispatch.ts'
 import type { HttpRequest } from '../http/message.ts'
-import { isNative } from '../http/server.ts'
+import type { Driver } from '../http/server.ts'
 import { openAnnotate } from '../ingress/annotate.ts'
 import { clientAddress } from '../ingress/client-address.ts'
 import { openErase } from '../ingress/erase.ts'
@@ -80,6 +80,7 @@ export interface ApiRoleNeeds {
   readonly retentionDays: (workspace: string) => number
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
+  readonly driver: Driver
   readonly config: {
     readonly 'operator.token': string
     readonly 'lists.max': number
@@ -106,6 +107,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     events,
     partitions,
     build,
+    driver,
     config,
     clickhouse,
   } = needs
@@ -173,7 +175,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     }),
     ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),
     ...alertRoutes({ kv, submit, random }),
-    ...metaRoutes({ ...build, native: isNative() }),
+    ...metaRoutes({ ...build, native: driver === 'uws', driver }),
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),

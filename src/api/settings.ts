@@ -12,6 +12,13 @@ export const HTTP_SETTINGS = [
     sentence: 'Port to listen on; 0 takes a free one.',
   },
   {
+    name: 'http.driver',
+    kind: 'text',
+    standard: 'auto',
+    oneOf: ['auto', 'uws', 'node'],
+    sentence: 'uws: the native HTTP server. node: the one of Node.js. auto: uws where its binary loads, else node.',
+  },
+  {
     name: 'http.publicUrl',
     kind: 'text',
     standard: '',

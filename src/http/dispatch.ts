@@ -1,7 +1,6 @@
 // What answers requests wherever they come from: routes, refusals for what has none, and the exchanges that serve them. A listener
-// hands it requests as the native server makes them.
+// hands it requests as its driver makes them.
 
-import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
 import { newCounts, type SharedCounts } from '../lib/counts.ts'
 import { assert, must } from '../lib/must.ts'
@@ -19,6 +18,7 @@ import type {
   Present,
   RouteOptions,
 } from './message.ts'
+import type { RawRequest, RawResponse } from './port.ts'
 import type { Route } from './request.ts'
 import { openRouter, type Resource } from './router.ts'
 import { headersFault, openPresenter } from './write.ts'
@@ -55,11 +55,13 @@ export interface Routes {
   drain(deadlineMs: number): Promise<void>
 }
 
-/** A request as the native server makes it, valid within the call. */
+/** A request as the driver makes it, valid within the call. */
 export type Serve = (raw: RawResponse, rawRequest: RawRequest) => void
 
 export interface Dispatch extends Routes {
   readonly serve: Serve
+  /** Answers what is no request at all. */
+  refuse(raw: RawResponse, fault: Error): void
   /** Takes over what has no route here, from the next request on. */
   passOn(elsewhere: Serve): void
   close(): void
@@ -133,6 +135,8 @@ export function openDispatch(config: DispatchConfig): Dispatch {
       const route = resource.methods.get(verb) ?? must(refused.get(resource), 'a route for other methods')
       exchanges.serve(raw, rawRequest, route, method, path, params)
     },
+
+    refuse: (raw, fault) => exchanges.refuse(raw, unknown, fault),
 
     passOn(serve) {
       elsewhere = serve

@@ -1,5 +1,5 @@
 // One request from its headers to its single answer: guard, deadline, refusals, body, handler. Every route runs in here.
-import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
+
 import type { Clock } from '../lib/clock.ts'
 import { addCount, type SharedCounts } from '../lib/counts.ts'
 import { openBody, openBodyCopier } from './body.ts'
@@ -9,6 +9,7 @@ import { openHeaderScanner } from './framing.ts'
 import { type HostsConfig, openHosts } from './hosts.ts'
 import type { BeforeBody, HttpLog, HttpResponse, Observe } from './message.ts'
 import { type AnswerParts, sendParts } from './parts.ts'
+import type { RawRequest, RawResponse } from './port.ts'
 import { type Exchange, newExchange, type Route } from './request.ts'
 import { openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
@@ -60,6 +61,7 @@ export function openExchanges(config: ExchangeConfig) {
     method: string,
     path: string,
     params: Readonly<Record<string, string>>,
+    fault: Error | null = null,
   ): void {
     const startedMs = clock.monotonic()
     const scanned = scanner.scan(rawRequest, route.wanted)
@@ -67,7 +69,8 @@ export function openExchanges(config: ExchangeConfig) {
     inFlight++
     const inFlightOfAll = addCount(inFlightCounts, 0, 1) + 1
     raw.onAborted(() => leave(x))
-    if (scanned.fault !== null) refuseUnread(x, '(framing)', scanned.fault)
+    const unread = fault ?? scanned.fault
+    if (unread !== null) refuseUnread(x, '(framing)', unread)
     else if (inFlightOfAll > inFlightMax)
       refuseUnread(x, '(overload)', new TooManyInFlight('too many requests at once'))
     else {
@@ -76,6 +79,12 @@ export function openExchanges(config: ExchangeConfig) {
       else begin(x)
     }
     x.corked = false
+  }
+
+  /** Answers what is no request with the reason. */
+  function refuse(raw: RawResponse, route: Route, fault: Error): void {
+    const none: RawRequest = { getMethod: () => '', getUrl: () => '', getQuery: () => undefined, forEach: () => {} }
+    serve(raw, none, route, 'OTHER', '', {}, fault)
   }
 
   function begin(x: Exchange): void {
@@ -264,6 +273,7 @@ export function openExchanges(config: ExchangeConfig) {
 
   return {
     serve,
+    refuse,
     deadlines,
     inFlight: () => inFlight,
     /** No deadline is kept any more. */

@@ -1,9 +1,9 @@
 // Requests that arrive in a thread which has no route for them: they go over a line to the thread that has, whose answer is written
 // to the socket they came from.
 
-import type { HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Line } from '../lib/line.ts'
 import type { Serve } from './dispatch.ts'
+import type { RawResponse } from './port.ts'
 
 /** Names of casts. */
 export const FORWARD = {

@@ -1,10 +1,10 @@
 // The other side of forward.ts: requests that arrived in other threads, served by a dispatch of this one as if they had come over a
 // socket of its own.
 
-import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Line } from '../lib/line.ts'
 import type { Serve } from './dispatch.ts'
 import { type AnswerStep, FORWARD, type ForwardedData, type ForwardedRequest } from './forward.ts'
+import type { RawRequest, RawResponse } from './port.ts'
 
 /** Bytes on their way to a socket above which it counts as full. */
 const UNTAKEN_BYTES_MAX = 65_536

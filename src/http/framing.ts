@@ -1,7 +1,8 @@
 // One pass over a request's headers: refuses what two machines could read differently, and keeps what the route wants.
-import type { HttpRequest as RawRequest } from 'uWebSockets.js'
+
 import { BadFraming, HeadersTooLarge } from './errors.ts'
 import type { HttpHeader } from './message.ts'
+import type { RawRequest } from './port.ts'
 
 /** Which headers a route keeps, and in which slot. */
 export interface WantedHeaders {

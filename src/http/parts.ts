@@ -1,7 +1,7 @@
 // The rest of an answer that is made while it leaves: a part is asked for when the one before has been taken by the socket.
 
-import type { HttpResponse as RawResponse } from 'uWebSockets.js'
 import { type DeadlineQueue, emptyDeadline, removeDeadline } from './deadlines.ts'
+import type { RawResponse } from './port.ts'
 
 export interface AnswerParts {
   /** The server says that the connection is gone. */

@@ -1,7 +1,6 @@
 // A request while it is served: what handlers see of it, and beside that what the exchange keeps. One record whose functions all
 // requests share; a closure for each of them per request would cost more than everything they do.
 
-import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import { addressOfBytes } from './address.ts'
 import type { BodyReader } from './body.ts'
 import type { DeadlineQueue, RequestDeadline } from './deadlines.ts'
@@ -9,6 +8,7 @@ import type { Headers, WantedHeaders } from './framing.ts'
 import type { Host } from './hosts.ts'
 import type { BeforeBody, Handler, HttpHeader, HttpRequest, HttpResponse } from './message.ts'
 import type { AnswerParts } from './parts.ts'
+import type { RawRequest, RawResponse } from './port.ts'
 import type { OpenStream } from './stream.ts'
 
 export interface Route {

@@ -1,6 +1,6 @@
 // An answer without an end: what is written goes out at once, until either side closes. Whoever reads too slowly is cut off.
 
-import type { HttpResponse as RawResponse } from 'uWebSockets.js'
+import type { RawResponse } from './port.ts'
 
 export interface HttpStream {
   /** False when it is over, or ends now because the client does not keep up. */

@@ -1,9 +1,9 @@
 // From an outcome to bytes on the wire. All is checked before the first byte leaves, so an unsafe response can be replaced.
 
-import type { HttpResponse as RawResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { DeadlineExceeded, MethodNotAllowed, TooManyInFlight } from './errors.ts'
 import type { HttpHeader, HttpLog, HttpResponse, Present } from './message.ts'
+import type { RawResponse } from './port.ts'
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]))
 const JSON_TYPE = 'application/json'

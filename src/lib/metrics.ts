@@ -6,7 +6,7 @@ import { openRequestMetrics } from './request-metrics.ts'
 export interface BuildInfo {
   readonly version: string
   /** native | fallback */
-  readonly ingress: string
+  readonly driver: string
 }
 
 export type Metrics = ReturnType<typeof openMetrics>
@@ -25,7 +25,7 @@ export function openMetrics(build: BuildInfo | null) {
     new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
 
   if (build !== null) {
-    gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'ingress']).set({ ...build }, 1)
+    gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'driver']).set({ ...build }, 1)
   }
   const observeRequest = openRequestMetrics(registry)
   const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [

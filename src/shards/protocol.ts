@@ -67,7 +67,8 @@ export interface ShardStatus {
 
 /** Calls to a shard. */
 export interface ShardCalls {
-  listen(host: string, port: number): Promise<void>
+  /** `listens`: false where another shard listens for all. */
+  listen(host: string, port: number, listens: boolean): Promise<void>
   stopListening(): void
   drain(deadlineMs: number): Promise<void>
   /** Resolves when the kv has what was answered before of a partition of this shard. */

@@ -9,6 +9,7 @@ import { openRemoteBus } from '../bus/remote.ts'
 import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { type EngineRole, startEngine } from '../engine/role.ts'
+import type { Dispatch } from '../http/dispatch.ts'
 import { openForward } from '../http/forward.ts'
 import type { OwnHttp } from '../http/server.ts'
 import { openParsers } from '../identity/parsers.ts'
@@ -100,7 +101,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   let { ipData } = start
   let engine: EngineRole | null = null
   let ingress: Ingress | null = null
-  let http: OwnHttp | null = null
+  let http: Dispatch | OwnHttp | null = null
   let opened: KeyDirectory | null = null
   const holds = new Map<number, AbortController>()
 
@@ -180,18 +181,18 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   }))
   serve('samples', () => metrics.samples())
 
-  serve('listen', async (host, wanted) => {
+  serve('listen', async (host, wanted, listens) => {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const directory = opened ?? (await openKeyDirectory({ ...needs, report }))
     if (opened === null) lifetime.onClose(() => directory.close())
     opened = directory
     serve('reloadKeys', directory.reload)
     const { perHost, ...settings } = httpSettings(config)
-    const { listen, present } = openListeners({
+    const { listen, dispatch, present } = openListeners({
       ...{ ...settings, clock, random, logger, metrics },
       ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
     })
-    http = await listen(host, wanted, true)
+    http = listens ? await listen(host, wanted, true) : dispatch()
     lifetime.onClose(() => http?.close())
     // From here on in one turn of the event loop: no request may meet a listener without its routes.
     ingress = startIngress({
@@ -210,7 +211,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     })
     http.passOn(openForward(line))
   })
-  serve('stopListening', () => http?.stopListening())
+  serve('stopListening', () => {
+    if (http !== null && 'stopListening' in http) http.stopListening()
+  })
   serve('drain', async (deadlineMs) => {
     await http?.drain(deadlineMs)
   })

@@ -5,6 +5,8 @@ import type { Bus } from '../bus/bus.ts'
 import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
 import { findPort } from '../http/find-port.ts'
+import { driverOf } from '../http/server.ts'
+import { canSharePort } from '../http/shared-port.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -82,7 +84,7 @@ interface Shard {
   ready: Promise<Line>
   thread: Thread | null
   status: ShardStatus
-  listens: { readonly host: string; readonly port: number } | null
+  listens: { readonly host: string; readonly port: number; readonly itself: boolean } | null
 }
 
 const CHECK_MS = 500
@@ -166,7 +168,8 @@ export function openShards(needs: ShardsNeeds): Shards {
     const { thread } = shard
     while (shard.listens !== null && shard.thread === thread) {
       try {
-        await line.call('listen', shard.listens.host, shard.listens.port)
+        const { host, port, itself } = shard.listens
+        await line.call('listen', host, port, itself)
         break
       } catch (error) {
         // Its partitions wait for it, so it is tried until it listens or is lost again.
@@ -260,8 +263,13 @@ export function openShards(needs: ShardsNeeds): Shards {
       // What was not known when they were started they know before they accept anything.
       if (!isRefusing) tellRefusal(needs.refusal())
       const port = await findPort(host, wanted)
-      for (const shard of shards) shard.listens = { host, port }
-      await each('listen', host, port)
+      const isShared = await canSharePort(driverOf(config['http.driver']))
+      await Promise.all(
+        shards.map(async (shard) => {
+          shard.listens = { host, port, itself: isShared || shard.index === 0 }
+          await (await shard.ready).call('listen', host, port, shard.listens.itself)
+        }),
+      )
       return port
     },
     stopListening: () => void each('stopListening').catch(() => undefined),

@@ -14,7 +14,8 @@ import {
 import { openForward } from '../../src/http/forward.ts'
 import { serveForwarded } from '../../src/http/forwarded.ts'
 import type { HttpResponse } from '../../src/http/message.ts'
-import { type HttpConfig, type OwnHttp, openHttp } from '../../src/http/server.ts'
+import { type Driver, type HttpConfig, type OwnHttp, openHttp } from '../../src/http/server.ts'
+import { isNativePresent } from '../../src/http/uws.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openLine } from '../../src/lib/line.ts'
 
@@ -70,10 +71,13 @@ export async function openTestServer(config: Partial<HttpConfig> = {}): Promise<
   return { ...(await openHttp(configOf(noted, config))), ...noted }
 }
 
+/** Those that this Node.js has. */
+export const DRIVERS: readonly Driver[] = isNativePresent() ? ['uws', 'node'] : ['node']
+
 /** A server without a route, and the routes at the other end of a line that it passes everything on to. */
 export async function openForwardedServer(config: Partial<HttpConfig> = {}): Promise<TestServer> {
   const noted: Noted = { observed: [], warnings: [], errors: [] }
-  const listener = await openTestServer()
+  const listener = await openTestServer(config.driver === undefined ? {} : { driver: config.driver })
   const dispatch = openDispatch(configOf(noted, config))
   const { port1, port2 } = new MessageChannel()
   const tell = (error: unknown) => noted.errors.push(String(error))
