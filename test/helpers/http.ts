@@ -77,7 +77,7 @@ export const DRIVERS: readonly Driver[] = isNativePresent() ? ['uws', 'node'] : 
 /** A server without a route, and the routes at the other end of a line that it passes everything on to. */
 export async function openForwardedServer(config: Partial<HttpConfig> = {}): Promise<TestServer> {
   const noted: Noted = { observed: [], warnings: [], errors: [] }
-  const listener = await openTestServer(config.driver === undefined ? {} : { driver: config.driver })
+  const listener = await openHttp(configOf(noted, config))
   const dispatch = openDispatch(configOf(noted, config))
   const { port1, port2 } = new MessageChannel()
   const tell = (error: unknown) => noted.errors.push(String(error))

@@ -1,14 +1,14 @@
-import t from 'tap'
 import type { HttpResponse } from '../../src/http/message.ts'
-import { bodyOf, exchange, openTestServer, pause, talk } from '../helpers/http.ts'
+import { bodyOf, exchange, pause, talk } from '../helpers/http.ts'
+import { overDrivers } from '../helpers/http-drivers.ts'
 
 const get = (path: string, ...headers: string[]) =>
   `GET ${path} HTTP/1.1\r\n${['Host: a', ...headers].join('\r\n')}\r\n\r\n`
 const post = (path: string, body: string, ...headers: string[]) =>
   `POST ${path} HTTP/1.1\r\n${['Host: a', `Content-Length: ${body.length}`, ...headers].join('\r\n')}\r\n\r\n${body}`
 
-t.test('a handler sees the request as it was sent', async (t) => {
-  const server = await openTestServer()
+overDrivers('a handler sees the request as it was sent', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   server.route(
     'POST',
@@ -52,8 +52,8 @@ t.test('a handler sees the request as it was sent', async (t) => {
   ])
 })
 
-t.test('a body survives the callback it came in, in one piece or many', async (t) => {
-  const server = await openTestServer()
+overDrivers('a body survives the callback it came in, in one piece or many', async (t, { open, driver }) => {
+  const server = await open()
   t.teardown(server.close)
   server.route(
     'POST',
@@ -71,7 +71,7 @@ t.test('a body survives the callback it came in, in one piece or many', async (t
   for (let i = 0; i < 3_000 && bodyOf(conversation.text()).length < large.length; i++) await pause(10)
   conversation.socket.destroy()
   t.ok(bodyOf(conversation.text()) === large, 'the large body came back')
-  const borrowed = await openTestServer()
+  const borrowed = await open()
   t.teardown(borrowed.close)
   let lent: Uint8Array | null = null
   const parse = (body: Uint8Array): string => {
@@ -80,11 +80,12 @@ t.test('a body survives the callback it came in, in one piece or many', async (t
   }
   borrowed.route('POST', '/', (request) => ({ status: 200, body: parse(request.body) }), { borrowBody: true })
   t.equal(bodyOf((await exchange(borrowed.port, '200', post('/', 'abc'))).text()), 'abc')
-  t.equal((lent as Uint8Array | null)?.length, 0, 'a borrowed body is given back')
+  // That of Node.js is a copy of its own.
+  t.equal((lent as Uint8Array | null)?.length, driver === 'uws' ? 0 : 3, 'a borrowed body is given back')
 })
 
-t.test('every way to fail is one 500 on a connection that goes on', async (t) => {
-  const server = await openTestServer()
+overDrivers('every way to fail is one 500 on a connection that goes on', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   const boom = () => {
     throw new Error('boom')
@@ -132,11 +133,11 @@ t.test('every way to fail is one 500 on a connection that goes on', async (t) =>
   t.equal(server.inFlight(), 0)
 })
 
-t.test('a presenter or an observer that fails does not take the server with it', async (t) => {
+overDrivers('a presenter or an observer that fails does not take the server with it', async (t, { open }) => {
   const boom = () => {
     throw new Error('boom')
   }
-  const server = await openTestServer({ present: boom, observe: boom, responseHeaders: boom })
+  const server = await open({ present: boom, observe: boom, responseHeaders: boom })
   t.teardown(server.close)
   server.route('GET', '/', boom)
   t.equal((await exchange(server.port, '500', get('/'))).outcome(), '500')
@@ -144,8 +145,8 @@ t.test('a presenter or an observer that fails does not take the server with it',
   t.ok(server.errors.length >= 4)
 })
 
-t.test('the first answer counts, and one given to nobody is harmless', async (t) => {
-  const server = await openTestServer()
+overDrivers('the first answer counts, and one given to nobody is harmless', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   const gone: boolean[] = []
   server.route('GET', '/twice', (_, answer) => {
@@ -173,8 +174,8 @@ t.test('the first answer counts, and one given to nobody is harmless', async (t)
   t.equal(server.errors.length, 0)
 })
 
-t.test('the deadline answers for handlers, gates and bodies that take too long', async (t) => {
-  const server = await openTestServer()
+overDrivers('the deadline answers for handlers, gates and bodies that take too long', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   const never = () => new Promise<never>(() => {})
   const options = { deadlineMs: 150 }
@@ -216,22 +217,33 @@ t.test('the deadline answers for handlers, gates and bodies that take too long',
   t.same(server.warnings, [])
 })
 
-t.test('a second request behind an unanswered one is never executed twice nor out of order', async (t) => {
-  const server = await openTestServer()
-  t.teardown(server.close)
-  let runs = 0
-  server.route('GET', '/slow', async () => {
-    runs++
-    await pause(50)
-    return { status: 200 }
-  })
-  const { outcome } = await exchange(server.port, 'closed', get('/slow') + get('/slow'))
-  t.equal(outcome(), 'closed')
-  t.equal(runs, 1)
-})
+overDrivers(
+  'a second request behind an unanswered one is never executed twice nor out of order',
+  async (t, { open, driver }) => {
+    const server = await open()
+    t.teardown(server.close)
+    let runs = 0
+    let atOnce = 0
+    let atOnceMax = 0
+    server.route('GET', '/slow', async () => {
+      runs++
+      atOnce++
+      atOnceMax = Math.max(atOnceMax, atOnce)
+      await pause(50)
+      atOnce--
+      return { status: 200 }
+    })
+    // The native server cuts off who does not wait, node:http lets the second wait.
+    const wanted = driver === 'uws' ? 'closed' : '200 200'
+    const { outcome } = await exchange(server.port, wanted, get('/slow') + get('/slow'))
+    t.equal(outcome(), wanted)
+    t.equal(runs, driver === 'uws' ? 1 : 2)
+    t.equal(atOnceMax, 1)
+  },
+)
 
-t.test('refusals from the headers come before the body, in the order of the contract', async (t) => {
-  const server = await openTestServer()
+overDrivers('refusals from the headers come before the body, in the order of the contract', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   let runs = 0
   const run = (): HttpResponse => {
@@ -272,8 +284,8 @@ t.test('refusals from the headers come before the body, in the order of the cont
   kept.socket.destroy()
 })
 
-t.test('what before learned reaches the handler', async (t) => {
-  const server = await openTestServer()
+overDrivers('what before learned reaches the handler', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   server.route('GET', '/', (request) => ({ status: 200, body: String(request.context) }), {
     before: (request) => {
@@ -284,8 +296,8 @@ t.test('what before learned reaches the handler', async (t) => {
   t.equal(bodyOf((await exchange(server.port, '200', get('/'))).text()), 'who')
 })
 
-t.test('HEAD has the headers of GET and no body', async (t) => {
-  const server = await openTestServer()
+overDrivers('HEAD has the headers of GET and no body', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   server.route('GET', '/a', () => ({ status: 200, body: 'h\u00e9llo', contentType: 'text/plain' }))
   server.route('GET', '/later', async () => ({ status: 404, body: 'none' }))
@@ -301,27 +313,30 @@ t.test('HEAD has the headers of GET and no body', async (t) => {
   conversation.socket.destroy()
 })
 
-t.test('405 names the methods there are, every answer carries the common headers, 204 has no length', async (t) => {
-  let calls = 0
-  const server = await openTestServer({ responseHeaders: () => [['X-Request-Id', `call_${++calls}`]] })
-  t.teardown(server.close)
-  server.route('GET', '/a', () => ({ status: 204 }))
-  server.route('POST', '/a', () => new Promise<never>(() => {}), { deadlineMs: 50 })
-  const text = async (wanted: string, request: string) => (await exchange(server.port, wanted, request)).text()
-  t.match(
-    await text('405', 'DELETE /a HTTP/1.1\r\nHost: a\r\n\r\n'),
-    /Allow: GET, HEAD, POST\r\n(.*\r\n)*X-Request-Id: call_1\r\n/,
-  )
-  t.match(await text('404', get('/b')), /X-Request-Id: call_2\r\n/)
-  t.match(await text('400 closed', get('/a', 'Host: b')), /X-Request-Id: call_3\r\n/)
-  t.match(await text('503', post('/a', 'x')), /X-Request-Id: call_4\r\n/)
-  const empty = await text('204', get('/a'))
-  t.match(empty, /X-Request-Id: call_5\r\n/)
-  t.notMatch(empty, /Content-Length/i)
-  server.notFound((request) => ({ status: 404, body: request.path }))
-  t.equal(bodyOf(await text('404', get('/c'))), '/c')
-  t.same(
-    server.observed.map(({ pattern, method, status }) => `${pattern} ${method} ${status}`),
-    ['/a DELETE 405', '(unknown) GET 404', '(framing) GET 400', '/a POST 503', '/a GET 204', '(unknown) GET 404'],
-  )
-})
+overDrivers(
+  '405 names the methods there are, every answer carries the common headers, 204 has no length',
+  async (t, { open }) => {
+    let calls = 0
+    const server = await open({ responseHeaders: () => [['X-Request-Id', `call_${++calls}`]] })
+    t.teardown(server.close)
+    server.route('GET', '/a', () => ({ status: 204 }))
+    server.route('POST', '/a', () => new Promise<never>(() => {}), { deadlineMs: 50 })
+    const text = async (wanted: string, request: string) => (await exchange(server.port, wanted, request)).text()
+    t.match(
+      await text('405', 'DELETE /a HTTP/1.1\r\nHost: a\r\n\r\n'),
+      /Allow: GET, HEAD, POST\r\n(.*\r\n)*X-Request-Id: call_1\r\n/,
+    )
+    t.match(await text('404', get('/b')), /X-Request-Id: call_2\r\n/)
+    t.match(await text('400 closed', get('/a', 'Host: b')), /X-Request-Id: call_3\r\n/)
+    t.match(await text('503', post('/a', 'x')), /X-Request-Id: call_4\r\n/)
+    const empty = await text('204', get('/a'))
+    t.match(empty, /X-Request-Id: call_5\r\n/)
+    t.notMatch(empty, /Content-Length/i)
+    server.notFound((request) => ({ status: 404, body: request.path }))
+    t.equal(bodyOf(await text('404', get('/c'))), '/c')
+    t.same(
+      server.observed.map(({ pattern, method, status }) => `${pattern} ${method} ${status}`),
+      ['/a DELETE 405', '(unknown) GET 404', '(framing) GET 400', '/a POST 503', '/a GET 204', '(unknown) GET 404'],
+    )
+  },
+)

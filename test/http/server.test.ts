@@ -1,7 +1,8 @@
 import t from 'tap'
 import { addressOfBytes } from '../../src/http/address.ts'
 import { PortBusy } from '../../src/http/errors.ts'
-import { exchange, openTestServer, pause, type TestServer, talk, talkFrom } from '../helpers/http.ts'
+import { exchange, pause, type TestServer, talk, talkFrom } from '../helpers/http.ts'
+import { overDrivers } from '../helpers/http-drivers.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const SLOW = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'
@@ -11,10 +12,10 @@ async function begun({ inFlight }: TestServer, count: number): Promise<void> {
   for (let i = 0; i < 1_000 && inFlight() < count; i++) await pause(10)
 }
 
-t.test('a port belongs to one server', async (t) => {
-  const server = await openTestServer()
+overDrivers('a port belongs to one server', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
-  const second = openTestServer({ port: server.port })
+  const second = open({ port: server.port })
   const error = await second.then(
     () => null,
     (reason: unknown) => reason,
@@ -23,8 +24,8 @@ t.test('a port belongs to one server', async (t) => {
   t.match(String(error), `127.0.0.1:${server.port}`)
 })
 
-t.test('a stopping server finishes what it began and takes nothing new', async (t) => {
-  const server = await openTestServer()
+overDrivers('a stopping server finishes what it began and takes nothing new', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -50,8 +51,8 @@ t.test('a stopping server finishes what it began and takes nothing new', async (
   t.equal((await exchange(server.port, 'closed', GET)).outcome(), 'closed', 'no new connection')
 })
 
-t.test('draining ends at its deadline and closing drops the rest', async (t) => {
-  const server = await openTestServer()
+overDrivers('draining ends at its deadline and closing drops the rest', async (t, { open }) => {
+  const server = await open()
   server.route('GET', '/slow', () => new Promise<never>(() => {}))
   const slow = talk(server.port, SLOW)
   await begun(server, 1)
@@ -65,8 +66,8 @@ t.test('draining ends at its deadline and closing drops the rest', async (t) => 
   t.equal(server.inFlight(), 0)
 })
 
-t.test('more requests at once than allowed are refused, and served when there is room', async (t) => {
-  const server = await openTestServer({ inFlightMax: 2 })
+overDrivers('more requests at once than allowed are refused, and served when there is room', async (t, { open }) => {
+  const server = await open({ inFlightMax: 2 })
   t.teardown(server.close)
   let release = () => {}
   const released = new Promise<void>((resolve) => {
@@ -88,15 +89,15 @@ t.test('more requests at once than allowed are refused, and served when there is
   for (const conversation of served) conversation.socket.destroy()
 })
 
-t.test('one host cannot keep the others out, however many requests it leaves half sent', async (t) => {
+overDrivers('one host cannot keep the others out, however many requests it leaves half sent', async (t, { open }) => {
   const hostOf = (address: string) => (address === '127.0.0.9' ? null : address)
-  const server = await openTestServer({ perHost: { max: 3, hostOf } })
+  const server = await open({ perHost: { max: 3, hostOf } })
   t.teardown(server.close)
   server.route('GET', '/', () => ({ status: 200 }))
   server.route('POST', '/', () => ({ status: 200 }))
   const half = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab'
   const from = (address: string, text: string) => talkFrom(address, server.port, text)
-  const open = Array.from({ length: 3 }, () => from('127.0.0.2', half))
+  const halves = Array.from({ length: 3 }, () => from('127.0.0.2', half))
   await begun(server, 3)
   const refused = from('127.0.0.2', GET)
   t.equal(await refused.until('503 closed'), '503 closed')
@@ -105,23 +106,23 @@ t.test('one host cannot keep the others out, however many requests it leaves hal
   const exempt = Array.from({ length: 5 }, () => from('127.0.0.9', half))
   await begun(server, 8)
   t.equal(server.inFlight(), 8)
-  open[0]?.socket.destroy()
+  halves[0]?.socket.destroy()
   for (let i = 0; i < 1_000 && server.inFlight() > 7; i++) await pause(10)
   const again = from('127.0.0.2', GET)
   t.equal(await again.until('200'), '200', 'a place that is given back')
-  for (const { socket } of [...open, ...exempt, again, refused]) socket.destroy()
+  for (const { socket } of [...halves, ...exempt, again, refused]) socket.destroy()
 })
 
-t.test('no answer says which server made it', async (t) => {
-  const server = await openTestServer()
+overDrivers('no answer says which server made it', async (t, { open }) => {
+  const server = await open()
   t.teardown(server.close)
   server.route('GET', '/', () => ({ status: 200, body: '{}' }))
   const { text } = await exchange(server.port, '200', GET)
   t.notMatch(text(), /uwebsockets|server:/i)
 })
 
-t.test('headers above the limit are refused', async (t) => {
-  const server = await openTestServer({ headersBytesMax: 100 })
+overDrivers('headers above the limit are refused', async (t, { open }) => {
+  const server = await open({ headersBytesMax: 100 })
   t.teardown(server.close)
   server.route('GET', '/', () => ({ status: 200 }))
   const padded = (length: number) => GET.replace('\r\n\r\n', `\r\nx: ${'y'.repeat(length)}\r\n\r\n`)
