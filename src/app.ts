@@ -276,8 +276,7 @@ async function startRoles(
       log: roles.has('ingress') ? watched.log() : null,
       kv: roles.has('ingress') ? watched.kv() : null,
       keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
-      // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
-      engine: shards?.problem() ?? (!isCluster && shards?.isTakingOver() ? 'partitions are being taken over' : null),
+      engine: shards?.problem() ?? null,
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({

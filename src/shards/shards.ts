@@ -68,8 +68,6 @@ export interface Shards {
   status(): readonly ShardStatus[]
   /** Why partitions that are held cannot be decided, or null. */
   problem(): string | null
-  /** Some that are held have a backlog of before. */
-  isTakingOver(): boolean
   /** Nothing is accepted any more. */
   refuse(reason: string): void
   close(): Promise<void>
@@ -302,10 +300,12 @@ export function openShards(needs: ShardsNeeds): Shards {
       await each('reloadKeys')
     },
     status: () => shards.map(({ status }) => status),
-    problem: () => shards.find(({ status }) => status.problem !== null)?.status.problem ?? null,
-    isTakingOver() {
+    problem() {
+      const found = shards.find(({ status }) => status.problem !== null)?.status.problem
+      if (found !== undefined) return found
+      // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
       const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
-      return [...held].some((one) => !caughtUp.has(one))
+      return isEmbedded && [...held].some((one) => !caughtUp.has(one)) ? 'partitions are being taken over' : null
     },
     refuse(reason) {
       isRefusing = true
