@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openEmbeddedClickHouse } from '../src/clickhouse/embedded.ts'
 import { migrate } from '../src/clickhouse/migrate.ts'
-import type { Group, Leaf } from '../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../src/domain/rule.ts'
 import { EVENTS_TABLE } from '../src/events/row.ts'
 import { systemClock } from '../src/lib/clock.ts'
 import { type BacktestNeeds, backtest } from '../src/reads/backtest.ts'
@@ -37,7 +37,7 @@ const DAYS = 30
 const DAY_MS = 86_400_000
 
 const leaf = (field: string, operator: Leaf['operator'], value: Leaf['value']): Leaf => ({ field, operator, value })
-const RULES: readonly { readonly name: string; readonly columns: string; readonly conditions: Group }[] = [
+const RULES: readonly { readonly name: string; readonly columns: string; readonly conditions: ConditionGroup }[] = [
   {
     name: 'one condition',
     columns: 'score_suspect',

@@ -2,7 +2,7 @@
 // engines of npm, each checked against the others on the way. Every rule is asked for every event, as when nothing matches.
 
 import type { Facts } from '../src/domain/event.ts'
-import type { Group, Leaf } from '../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../src/domain/rule.ts'
 import { openEventMaker } from '../src/ops/seed-events.ts'
 import { openOutcomes } from '../src/ops/seed-outcomes.ts'
 import { openVisits } from '../src/ops/seed-visits.ts'
@@ -48,7 +48,7 @@ const AMOUNTS: readonly (readonly [string, number])[] = [
 ]
 
 /** The mix of a working ruleset: thresholds, flags, countries, texts. */
-function usual(seed: number, count: number): Group[] {
+function usual(seed: number, count: number): ConditionGroup[] {
   const r = rng(seed)
   const leaf = (): Leaf => {
     const kind = r.int(10)
@@ -120,7 +120,7 @@ const WORKSPACE = { id: 'ws', plan: 'pro', settings: { clientResult: 'id' }, tok
 type Ask = (facts: Facts) => number
 
 /** Each form in a function of its own, as a process has only one of them. */
-function openGenerated(rules: readonly Group[]) {
+function openGenerated(rules: readonly ConditionGroup[]) {
   const layout = createLayout({ scores: true })
   const match = compileRules(rules, { layout, mode: 'generated' })
   const values: FieldVector = []
@@ -132,7 +132,7 @@ function openGenerated(rules: readonly Group[]) {
   return { ask, hits, fill: (facts: Facts) => layout.fill(facts, values) }
 }
 
-function openClosures(rules: readonly Group[]) {
+function openClosures(rules: readonly ConditionGroup[]) {
   const layout = createLayout({ scores: true })
   const match = compileRules(rules, { layout, mode: 'closures' })
   const values: FieldVector = []
@@ -148,7 +148,7 @@ type Opened = ReturnType<typeof openClosures>
 const asked = ({ ask, hits }: Opened, facts: Facts): number[] => Array.from(hits.subarray(0, ask(facts)))
 
 /** Milliseconds of CPU from a snapshot to its first decision. */
-function compileMs(rules: readonly Group[]): number {
+function compileMs(rules: readonly ConditionGroup[]): number {
   const live = rules.map((conditions, i) => makeRule(`rul_${i}`, conditions))
   const figures = Array.from({ length: COMPILATIONS }, (_, revision) => {
     const snapshot = encodeSnapshot({ workspace: WORKSPACE, env: 'live', revision, rules: live })

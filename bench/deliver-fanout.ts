@@ -1,6 +1,6 @@
 // One event for a thousand webhooks over warm connections.
 
-import { type Told, tell } from '../src/dispatcher/match.ts'
+import { type OutboxEntries, outboxEntriesOf } from '../src/dispatcher/match.ts'
 import { passOn } from '../src/dispatcher/pass-on.ts'
 import { sampleOf } from '../src/dispatcher/samples.ts'
 import { systemClock as clock } from '../src/lib/clock.ts'
@@ -19,10 +19,10 @@ export async function benchFanOut(bench: DeliverBench): Promise<void> {
   const cpu = process.cpuUsage()
   await bench.received()
   for (let round = 0; round < ROUNDS; round++) {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const occurrence = sampleOf('identification.complete', Date.now(), `fan/${round}`)
     const found = { occurrence, verdict: null, ruleId: null, botDetected: null }
-    tell(told, tenant, found, { payloadAt: 'p/0', nowMs: Date.now(), visitorId: 'pv_00000000000000000000' })
+    outboxEntriesOf(told, tenant, found, { payloadAt: 'p/0', nowMs: Date.now(), visitorId: 'pv_00000000000000000000' })
     await passOn({ kv: bench.kv, bus: bench.bus, handover: sender }, told, Date.now())
     let hits = 0
     let last = 0

@@ -14,7 +14,7 @@ import {
   deliveryKey,
   dueId,
   nextKey,
-  PENDING,
+  PENDING_DELIVERIES,
   payloadIdOf,
   payloadKey,
   type StoredDelivery,
@@ -69,7 +69,7 @@ export async function storeRetries({ kv, webhook }: DeliverBench, count: number,
     commits.push({ scope: 'p/0', put: bodies })
     for (const [i, id] of ids.entries()) {
       const next = { workspace: 'ws_bench', env: 'live', at: startedAt }
-      commits.push({ scope: deliveriesScope(id), put: puts[i] ?? [], add: [[PENDING, each]] })
+      commits.push({ scope: deliveriesScope(id), put: puts[i] ?? [], add: [[PENDING_DELIVERIES, each]] })
       commits.push({ scope: shardScope(shardOf(id)), put: [{ key: nextKey(id), value: next }] })
     }
     if (commits.length < STORED_AT_ONCE) continue

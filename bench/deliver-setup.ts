@@ -8,7 +8,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openLocalBus } from '../src/bus/local.ts'
-import { openCourier } from '../src/dispatcher/courier.ts'
+import { openAttempts } from '../src/dispatcher/attempt.ts'
 import { openGuard } from '../src/dispatcher/guard.ts'
 import { openPoster } from '../src/dispatcher/post.ts'
 import { openSender, type Sender } from '../src/dispatcher/sender.ts'
@@ -82,7 +82,7 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
   const kv = await openKv({ backend: 'lmdb', dataDir: dir, clock, durability: 'fsync' })
   const bus = openLocalBus({ onError: (error) => say(String(error)) })
   const sealer = openSealer(Buffer.from(sealingKey, 'hex'), random)
-  const courier = openCourier({ poster, sealer, clock, userAgent: 'bench' })
+  const courier = openAttempts({ poster, sealer, clock, userAgent: 'bench' })
 
   function webhook(name: string, n: number, path: string): StoredWebhook {
     const id = `wh_${name}${String(n).padStart(6, '0')}`

@@ -4,7 +4,7 @@
 
 import { Agent } from 'undici'
 import { deliveryHeaders } from '../src/dispatcher/envelope.ts'
-import { type Told, tell } from '../src/dispatcher/match.ts'
+import { type OutboxEntries, outboxEntriesOf } from '../src/dispatcher/match.ts'
 import { passOn } from '../src/dispatcher/pass-on.ts'
 import { sampleOf } from '../src/dispatcher/samples.ts'
 import { openCancel } from '../src/lib/cancel.ts'
@@ -98,13 +98,13 @@ async function run(
   const startedAt = performance.now()
   const cpu = process.cpuUsage()
   for (let n = 0; n < events; ) {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const due = Math.min(events, ((performance.now() - startedAt) / 1_000) * perSecondMax, n + BATCH)
     for (; n < due; n++) {
       const occurrence = sampleOf('identification.complete', Date.now(), `${tag}/${n}`)
       const found = { occurrence, verdict: null, ruleId: null, botDetected: null }
       const at = { payloadAt: 'p/0', nowMs: Date.now(), visitorId: 'pv_00000000000000000000' }
-      tell(told, tenants[n % WEBHOOKS] ?? bench.tenantOf([]), found, at)
+      outboxEntriesOf(told, tenants[n % WEBHOOKS] ?? bench.tenantOf([]), found, at)
     }
     await passOn({ kv: bench.kv, bus: bench.bus, handover: sender }, told, Date.now())
     if (perSecondMax < Number.POSITIVE_INFINITY) await clock.sleep(2)

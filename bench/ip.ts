@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util'
 import { canonicalIp } from '../src/domain/ip.ts'
 import { createAddresses } from '../src/ipintel/addresses.ts'
 import { compileTable } from '../src/ipintel/compile.ts'
-import { SOURCES, type SourceName } from '../src/ipintel/sources.ts'
+import { IP_SOURCES, type SourceName } from '../src/ipintel/sources.ts'
 import { loadTable, storeTable, tablePath } from '../src/ipintel/store.ts'
 import { rng } from '../test/helpers/rng.ts'
 
@@ -62,7 +62,7 @@ function madeUp(source: SourceName): string {
 }
 
 async function makeTables(): Promise<void> {
-  for (const source of SOURCES) {
+  for (const source of IP_SOURCES) {
     const content = Buffer.from(madeUp(source))
     const at = cpuUs()
     const image = compileTable(
@@ -104,7 +104,7 @@ function measure(lookup: (ip: string) => unknown, addresses: readonly string[]):
 
 if (values.dir === undefined) await makeTables()
 const images: SharedArrayBuffer[] = []
-for (const source of SOURCES) {
+for (const source of IP_SOURCES) {
   const at = performance.now()
   const table = await loadTable(tablePath(dir, source), source)
   if (table === null) continue

@@ -2,12 +2,12 @@
 // with the workspace. Usage: npm run bench -- match [--visitors 1000000] [--than 10000] [--visits 20000] [--seed 1]
 
 import { parseArgs } from 'node:util'
-import { createKin } from '../src/engine/kin.ts'
 import { createLookup } from '../src/engine/lookup.ts'
+import { createMergedRecords } from '../src/engine/merged-records.ts'
 import { openFrame } from '../src/engine/open-frame.ts'
-import { createOrders } from '../src/engine/orders.ts'
 import { createPartition } from '../src/engine/partition.ts'
 import { createState, type Loadable, type PartitionState } from '../src/engine/state.ts'
+import { createVisitorCommands } from '../src/engine/visitor-commands.ts'
 import { recognise } from '../src/identity/matcher.ts'
 import { openParsers } from '../src/identity/parsers.ts'
 import { NO_FACTS } from '../src/ipintel/addresses.ts'
@@ -82,8 +82,8 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
   const parsers = openParsers()
   const lookup = createLookup(
     state,
-    createOrders(state, { leaving: () => null, remove: () => undefined }),
-    createKin(state, { partition: 0, partitions: 1 }),
+    createVisitorCommands(state, { leaving: () => null, remove: () => undefined }),
+    createMergedRecords(state, { partition: 0, partitions: 1 }),
   )
   const micros: number[] = []
   let linked = 0

@@ -5,7 +5,7 @@ import { ZenEngine } from '@gorules/zen-engine'
 import jsonLogic from 'json-logic-js'
 import { Engine, type RuleProperties } from 'json-rules-engine'
 import type { Facts } from '../src/domain/event.ts'
-import type { Group, Leaf } from '../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../src/domain/rule.ts'
 import { type FieldValue, field } from '../src/events/fields.ts'
 
 export interface RuleEngine {
@@ -16,7 +16,7 @@ export interface RuleEngine {
   run(prepared: unknown): number[] | Promise<number[]>
 }
 
-const leavesOf = (group: Group): readonly Leaf[] => group.rules as readonly Leaf[]
+const leavesOf = (group: ConditionGroup): readonly Leaf[] => group.rules as readonly Leaf[]
 
 /** Members by path, missing ones as null. */
 function nested(paths: readonly string[], facts: Facts): Record<string, unknown> {
@@ -34,11 +34,11 @@ function nested(paths: readonly string[], facts: Facts): Record<string, unknown>
 }
 
 const read = (path: string, facts: Facts): FieldValue => field(path)?.read(facts) ?? null
-const pathsOf = (rules: readonly Group[]): string[] => [
+const pathsOf = (rules: readonly ConditionGroup[]): string[] => [
   ...new Set(rules.flatMap((rule) => leavesOf(rule).map((leaf) => leaf.field))),
 ]
 
-export function jsonLogicEngine(rules: readonly Group[]): RuleEngine {
+export function jsonLogicEngine(rules: readonly ConditionGroup[]): RuleEngine {
   const paths = pathsOf(rules)
   const logic = rules.map((rule) => ({ and: leavesOf(rule).flatMap(inJsonLogic) }))
   return {
@@ -77,7 +77,7 @@ const JSON_RULES: Readonly<Record<string, string>> = {
   contains: 'textContains',
 }
 
-export function jsonRulesEngine(rules: readonly Group[]): RuleEngine {
+export function jsonRulesEngine(rules: readonly ConditionGroup[]): RuleEngine {
   const paths = pathsOf(rules)
   const engine = new Engine([], { allowUndefinedFacts: true })
   engine.addOperator('presentNotIn', (a: unknown, b: unknown[]) => a !== null && !b.includes(a))
@@ -101,7 +101,7 @@ export function jsonRulesEngine(rules: readonly Group[]): RuleEngine {
 }
 
 /** All rules as one node of expressions, compiled once. */
-export function zenEngine(rules: readonly Group[]): RuleEngine {
+export function zenEngine(rules: readonly ConditionGroup[]): RuleEngine {
   const paths = pathsOf(rules)
   const expressions = rules.map((rule, i) => ({
     id: `e${i}`,

@@ -14,6 +14,8 @@ const NAMES = [
   'read',
   'start',
   'hot',
+  'load',
+  'load-picture',
   'worker',
   'idle',
 ]

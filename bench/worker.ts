@@ -6,8 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { hash32, homePartition, makeRequestId } from '../src/domain/ids.ts'
 import type { Load } from '../src/engine/asking.ts'
-import { createDecider, createPlace } from '../src/engine/decider.ts'
-import type { Loaded } from '../src/engine/state.ts'
+import { createDecider, createPartitionHost } from '../src/engine/decider.ts'
+import type { LoadedEntry } from '../src/engine/state.ts'
 import { openParsers } from '../src/identity/parsers.ts'
 import { hardwareKey } from '../src/identity/routing.ts'
 import { verifyToken } from '../src/identity/token.ts'
@@ -57,11 +57,11 @@ const snapshot = encodeSnapshot({ workspace: WORKSPACE, env: ENV, revision: 1, r
 
 const stored = new Map<string, unknown>()
 const load: Load = async (wanted) =>
-  wanted.flatMap(({ kind, id }): Loaded[] =>
+  wanted.flatMap(({ kind, id }): LoadedEntry[] =>
     kind === 'ruleset' ? [] : [{ kind, id, value: stored.get(`${kind} ${id}`) ?? null }],
   )
 
-const place = createPlace({
+const place = createPartitionHost({
   partitions: PARTITIONS,
   random: randomBytes,
   monotonic: () => performance.now(),

@@ -25,16 +25,16 @@ import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
-import { together } from './lib/together.ts'
+import { runGroup } from './lib/run-group.ts'
 import { openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
+import { INGRESS_GROUP } from './records/event-locator.ts'
 import { type KeyDirectory, openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
-import { INGRESS_GROUP } from './records/sighting.ts'
 import {
   eventsDaysOf,
   httpSettings,
@@ -45,17 +45,17 @@ import {
   outgoingSettings,
   webhookIps,
 } from './role-settings.ts'
+import { openProcessLocator } from './shards/event-locator.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
 import { openShards, type Shards } from './shards/shards.ts'
-import { openProcessSight } from './shards/sight.ts'
 import { openSinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
 
 const NO_IP_DATA: IpData = { images: [], relayIsVpn: false }
 
-export interface Build {
+export interface BuildInfo {
   readonly version: string
   readonly commit: string
 }
@@ -73,7 +73,7 @@ const random = openRandom()
 /** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
 export async function startApp(
   config: Config,
-  build: Build,
+  build: BuildInfo,
   logger: Logger,
   unwanted: AbortSignal,
   acceptLost: boolean,
@@ -92,7 +92,7 @@ export async function startApp(
 
 async function startRoles(
   config: Config,
-  build: Build,
+  build: BuildInfo,
   logger: Logger,
   lifetime: Lifetime,
   ports: Ports,
@@ -196,7 +196,7 @@ async function startRoles(
     // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
     const works = [shards.run, runSink]
     own('engine', partitionNames, (name, signal) =>
-      together(
+      runGroup(
         signal,
         works.map((work) => (ending) => work(Number(name), ending)),
       ),
@@ -233,7 +233,7 @@ async function startRoles(
   capacity = watched
   lifetime.onClose(() => watched.stop())
 
-  const sight = openProcessSight({ ...needs, shards, processId, isCluster, partitions })
+  const sight = openProcessLocator({ ...needs, shards, processId, isCluster, partitions })
   if (isCluster && roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
 
   async function reloadKeys(directory: KeyDirectory): Promise<void> {

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type Build, startApp } from './app.ts'
+import { type BuildInfo, startApp } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { isNative } from './http/server.ts'
 import { systemClock } from './lib/clock.ts'
@@ -45,8 +45,8 @@ Settings come from the environment, or from the JSON file FINGERPOST_CONFIG name
 /** Of a start that is no longer wanted. */
 const OPENING_MS_MAX = 4_000
 
-function readBuild(): Build {
-  const info = JSON.parse(readFileSync(new URL('../build-info.json', import.meta.url), 'utf8')) as Partial<Build>
+function readBuild(): BuildInfo {
+  const info = JSON.parse(readFileSync(new URL('../build-info.json', import.meta.url), 'utf8')) as Partial<BuildInfo>
   return { version: info.version ?? 'unknown', commit: info.commit ?? 'unknown' }
 }
 

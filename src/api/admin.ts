@@ -24,7 +24,7 @@ import { parseDatetime } from '../lib/datetime.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { LIMIT_MAX, SLIDING_LIMIT_MAX } from '../limits/limits.ts'
-import type { NewKey } from '../records/commands.ts'
+import type { KeyToMake } from '../records/commands.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { listKeys } from '../records/keys.ts'
 import { sealToken } from '../records/secrets.ts'
@@ -34,7 +34,7 @@ import { newId } from './callers.ts'
 import { orNull } from './describe.ts'
 import { KEEP_ALL } from './idempotency.ts'
 import { presentKey, presentWorkspace, withoutText } from './present-admin.ts'
-import { operated, type Route } from './routes.ts'
+import { type ApiRoute, operated } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface AdminNeeds {
@@ -116,7 +116,7 @@ const CreateKeyBody = Type.Object(
 )
 const RotateBody = Type.Object(keyBody, strict)
 
-export function adminRoutes(needs: AdminNeeds): Route[] {
+export function adminRoutes(needs: AdminNeeds): ApiRoute[] {
   const { kv, submit, directory, clock, random, sealer, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
   const replays = withoutText(needs)
 
@@ -275,7 +275,7 @@ export function adminRoutes(needs: AdminNeeds): Route[] {
 
 const OBJECT_ID = /^[A-Za-z0-9_]{1,64}$/
 
-type KeyAbout = Pick<NewKey, 'kind' | 'label' | 'scopes' | 'origins' | 'expiresAt'>
+type KeyAbout = Pick<KeyToMake, 'kind' | 'label' | 'scopes' | 'origins' | 'expiresAt'>
 
 function keyAbout(body: Static<typeof CreateKeyBody>, nowMs: number): KeyAbout {
   const { kind, label = null, scopes = null, origins = null } = body

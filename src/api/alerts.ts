@@ -23,9 +23,9 @@ import { readLast, writeCursor } from '../reads/cursor.ts'
 import { readAlert, readAlerts, readIncidents, type StoredAlert } from '../records/alerts.ts'
 import type { Caller } from '../records/auth.ts'
 import { ALERT_DOCS } from './answers/alerts.ts'
-import { commandOf, newId, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf, newId } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
@@ -96,9 +96,9 @@ function check(alert: AlertFields): void {
   if (metric.endsWith('_rate') && threshold > 1) throw invalid('threshold', 'A rate is from 0 to 1.')
 }
 
-export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: AlertRoutesNeeds): Route[] {
+export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: AlertRoutesNeeds): ApiRoute[] {
   async function existing(caller: Caller, id = ''): Promise<StoredAlert> {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const alert = /^alr_[0-9A-Za-z]{20}$/.test(id) ? await readAlert(kv, workspace, env, id) : null
     if (alert === null) throw new ApiError('not_found')
     return alert
@@ -129,7 +129,7 @@ export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: Aler
       doc: ALERT_DOCS.list,
       query: ListQuery,
       async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const all = (await readAlerts(kv, workspace, env)).filter(
           (one) => status === undefined || one.status === status,
         )
@@ -184,7 +184,7 @@ export function alertRoutes({ kv, submit, random, alertsMax = ALERTS_MAX }: Aler
       doc: ALERT_DOCS.incidents,
       query: IncidentQuery,
       async handle({ caller, params, query: { limit = PAGE_LIMIT_DEFAULT, cursor } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const secret = caller.workspace.tokenSecret
         const question = JSON.stringify([workspace, env, 'incidents', params.alertId])
         const before = cursor === undefined ? null : Number(readLast(secret, question, cursor))

@@ -4,10 +4,10 @@ import { invalid } from '../domain/errors.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../domain/event.ts'
 import { Type } from '../domain/schema.ts'
 import { isoTime } from '../events/present.ts'
-import { type Analytics, EVENT_GROUPS, type EventGroup, type Range, SIGNAL_GROUPS } from '../reads/analytics.ts'
+import { type Analytics, EVENT_GROUPS, type EventGroup, SIGNAL_GROUPS, type TimeRange } from '../reads/analytics.ts'
 import { ANALYTICS_DOCS } from './answers/analytics.ts'
-import { moment } from './query.ts'
-import { type KeyedCall, keyed, type Route } from './routes.ts'
+import { readMoment } from './query.ts'
+import { type ApiRoute, type KeyedCall, keyed } from './routes.ts'
 import { oneOf, strict } from './schemas.ts'
 
 export interface AnalyticsRoutesNeeds {
@@ -27,8 +27,8 @@ const SignalsQuery = Type.Object(
 )
 
 /** Throws ApiError validation_error naming `from` or `to`. The work ends when nobody waits for the answer. */
-function rangeOf({ caller, query, whenAborted }: KeyedCall<unknown, { from: string; to: string }>): Range {
-  const [from, to] = [moment(query.from, 'from'), moment(query.to, 'to')]
+function rangeOf({ caller, query, whenAborted }: KeyedCall<unknown, { from: string; to: string }>): TimeRange {
+  const [from, to] = [readMoment(query.from, 'from'), readMoment(query.to, 'to')]
   if (from >= to) throw invalid('to', 'Must be later than from.')
   if (to - from > DAYS_MAX * DAY_MS) throw invalid('to', `Must be at most ${DAYS_MAX} days after from.`)
   const left = new AbortController()
@@ -43,7 +43,7 @@ function label(by: EventGroup, key: string | number): string {
   return by === 'hour' ? `${time.slice(0, 19)}Z` : time.slice(0, 10)
 }
 
-export function analyticsRoutes({ analytics }: AnalyticsRoutesNeeds): Route[] {
+export function analyticsRoutes({ analytics }: AnalyticsRoutesNeeds): ApiRoute[] {
   return [
     keyed({
       method: 'GET',

@@ -12,11 +12,11 @@ import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
 import { tenantScope } from '../records/scopes.ts'
 import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { Operator } from './operator.ts'
+import type { PacedSteps } from './paced-steps.ts'
 import { presentReply, presentStream } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
-import { type AddressOf, type KeyedCall, mayLackBody, type Route } from './routes.ts'
-import type { Turns } from './turns.ts'
+import { type AddressOf, type ApiRoute, type KeyedCall, mayLackBody } from './routes.ts'
 
 const BODY_BYTES_MAX = 262_144
 /** Where no body is expected one is read and ignored, as long as it is small. */
@@ -35,7 +35,7 @@ export interface ApiNeeds {
   readonly takeRate: TakeRate | null
   readonly idempotency: Idempotency
   /** For what is long to write. */
-  readonly turns: Turns
+  readonly turns: PacedSteps
   /** Who the client is; the socket's peer by default. */
   readonly addressOf?: AddressOf
   /** Headers `addressOf` reads, lower case. */
@@ -43,7 +43,7 @@ export interface ApiNeeds {
 }
 
 /** Adds the rows to the server, in the tick in which it was opened. */
-export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route[], needs: ApiNeeds): void {
+export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly ApiRoute[], needs: ApiNeeds): void {
   for (const route of routes) {
     if (route.access === 'operator' && needs.operator === null) continue
     const { before, handler } = serve(route, needs)
@@ -63,7 +63,7 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly Route
 
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
-function serve(route: Route, needs: ApiNeeds) {
+function serve(route: ApiRoute, needs: ApiNeeds) {
   const { auth, operator, takeRate, idempotency, turns, addressOf = peerAddress } = needs
   const { access, handle, once } = route
   const rateClass = rateClassOf(route.path)
@@ -148,7 +148,7 @@ const hasBody = (request: HttpRequest): boolean => {
 }
 
 /** Parsing comes before the validation of anything, so it is done at once and validation is returned for later. */
-function bodyReader(route: Route): (bytes: Uint8Array, isCsv: boolean) => () => unknown {
+function bodyReader(route: ApiRoute): (bytes: Uint8Array, isCsv: boolean) => () => unknown {
   const { body: schema, csv } = route
   if (schema === undefined) return () => () => undefined
   const check: (data: unknown) => void = validator(schema)

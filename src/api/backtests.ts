@@ -2,7 +2,7 @@
 
 import { ApiError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/event.ts'
-import type { Group } from '../domain/rule.ts'
+import type { ConditionGroup } from '../domain/rule.ts'
 import { type Static, Type } from '../domain/schema.ts'
 import { isoTime, scoresVisible } from '../events/present.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -19,7 +19,7 @@ import { type BacktestQueueConfig, openBacktestQueue, WorkspaceBusy } from '../r
 import { parseConditions } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_TRIAL_DOCS } from './answers/rule-trial.ts'
-import { type KeyedCall, keyed, type Reply, type Route } from './routes.ts'
+import { type ApiRoute, type KeyedCall, keyed, type RouteReply } from './routes.ts'
 import { existingRule, parseContext } from './rules.ts'
 import { strict } from './schemas.ts'
 
@@ -46,17 +46,17 @@ const UnsavedBody = Type.Object({ ...RANGE, conditions: Type.Unknown(), action: 
 
 interface Asked {
   readonly ruleId: string | null
-  readonly conditions: Group
+  readonly conditions: ConditionGroup
   readonly verdict: Verdict | null
 }
 type Range = Static<typeof SavedBody>
 
-export function backtestRoutes(needs: BacktestRoutesNeeds): Route[] {
+export function backtestRoutes(needs: BacktestRoutesNeeds): ApiRoute[] {
   const { kv, clock } = needs
   const queue = openBacktestQueue({ clock, waitMsMax: WAIT_MS_MAX, runMsMax: BACKTEST_MS_MAX, ...needs.queue })
   const deadlineMs = WAIT_MS_MAX + BACKTEST_MS_MAX + ANSWER_MS
 
-  async function answer(call: KeyedCall<Range>, { ruleId, conditions, verdict }: Asked): Promise<Reply> {
+  async function answer(call: KeyedCall<Range>, { ruleId, conditions, verdict }: Asked): Promise<RouteReply> {
     const { workspace, env } = call.caller
     const { days = DAYS_DEFAULT, sampleSize = SAMPLE_DEFAULT } = call.body
     const scores = scoresVisible(workspace.plan)

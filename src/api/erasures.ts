@@ -4,9 +4,9 @@ import { ApiError } from '../domain/errors.ts'
 import { isoTime } from '../events/present.ts'
 import type { ReadErasure } from '../reads/erasures.ts'
 import { ERASURE_DOCS } from './answers/erasures.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 
-export function erasureRoutes(erasure: ReadErasure): Route[] {
+export function erasureRoutes(erasure: ReadErasure): ApiRoute[] {
   return [
     keyed({
       method: 'GET',

@@ -10,17 +10,17 @@ import { isoTime, presentEvent } from '../events/present.ts'
 import type { Annotate } from '../ingress/annotate.ts'
 import { checkTag } from '../ingress/body.ts'
 import { readCursor, writeCursor } from '../reads/cursor.ts'
-import type { EventFilter, EventReads, EventSummary } from '../reads/events.ts'
+import type { EventReads, ReadFilter, ReadSummary } from '../reads/events.ts'
 import type { IdentityReads } from '../reads/identity.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
-import type { EventChanges } from '../records/annotations.ts'
+import type { AnnotatedChanges } from '../records/annotations.ts'
 import type { Caller } from '../records/auth.ts'
 import { EVENT_DOCS } from './answers/events.ts'
 import { commandOf } from './callers.ts'
 import { orNull } from './describe.ts'
-import { moment } from './query.ts'
+import { readMoment } from './query.ts'
 import type { Relink } from './relink.ts'
-import { keyed, type Reply, type Route } from './routes.ts'
+import { type ApiRoute, keyed, type RouteReply } from './routes.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface EventsNeeds {
@@ -64,7 +64,7 @@ const PatchBody = Type.Object(
 
 type PageQuery = Static<typeof VisitorListQuery>
 
-type Filter = Omit<EventFilter, 'visitorIds'> & { readonly visitorId?: string }
+type Filter = Omit<ReadFilter, 'visitorIds'> & { readonly visitorId?: string }
 
 /** Filters as the client means them; absent ones are left out. */
 function filterOf(query: Static<typeof ListQuery>): Filter {
@@ -74,12 +74,12 @@ function filterOf(query: Static<typeof ListQuery>): Filter {
     throw invalid('ruleId', 'This is no rule id.')
   return {
     ...rest,
-    ...(after === undefined ? {} : { after: moment(after, 'after') }),
-    ...(before === undefined ? {} : { before: moment(before, 'before') }),
+    ...(after === undefined ? {} : { after: readMoment(after, 'after') }),
+    ...(before === undefined ? {} : { before: readMoment(before, 'before') }),
   }
 }
 
-const presentSummary = (event: EventSummary) => ({
+const presentSummary = (event: ReadSummary) => ({
   requestId: event.requestId,
   visitorId: event.visitorId,
   confidence: event.confidence,
@@ -87,20 +87,20 @@ const presentSummary = (event: EventSummary) => ({
   timestamp: isoTime(event.timestamp),
 })
 
-const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: EventSummary) => ({
+const presentVisit = ({ requestId, timestamp, verdict, bot, vpn }: ReadSummary) => ({
   requestId,
   timestamp: isoTime(timestamp),
   verdict,
   signals: { bot, vpn },
 })
 
-export function eventRoutes({ events, visitors, identity, annotate, relink, submit }: EventsNeeds): Route[] {
+export function eventRoutes({ events, visitors, identity, annotate, relink, submit }: EventsNeeds): ApiRoute[] {
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<T>(
     caller: Caller,
     filter: Filter,
     query: PageQuery,
-    present: (e: EventSummary) => T,
+    present: (e: ReadSummary) => T,
     check: () => Promise<void> = async () => {},
   ) {
     const { workspace, env } = caller
@@ -109,7 +109,7 @@ export function eventRoutes({ events, visitors, identity, annotate, relink, subm
     await check()
     const { visitorId, ...rest } = filter
     const visitorIds = visitorId === undefined ? undefined : await visitors.idsOf(workspace.id, env, visitorId)
-    const asked: EventFilter = { ...rest, ...(visitorIds === undefined ? {} : { visitorIds }) }
+    const asked: ReadFilter = { ...rest, ...(visitorIds === undefined ? {} : { visitorIds }) }
     const found = await events.page(workspace.id, env, asked, query.limit ?? PAGE_LIMIT_DEFAULT, from)
     const last = found.events.at(-1)
     return {
@@ -124,7 +124,7 @@ export function eventRoutes({ events, visitors, identity, annotate, relink, subm
     caller: Caller,
     requestId: string,
     show: (event: StoredEvent) => unknown = (event) => presentEvent(event, caller.workspace.plan),
-  ): Promise<Reply> {
+  ): Promise<RouteReply> {
     const { workspace, env } = caller
     const event = await events.byId(workspace.id, env as Env, requestId)
     if (event === null) throw new ApiError('not_found')
@@ -150,7 +150,7 @@ export function eventRoutes({ events, visitors, identity, annotate, relink, subm
       body: PatchBody,
       async handle({ caller, params, body }) {
         const { tag, ...named } = body
-        const changes: EventChanges = tag === undefined ? named : { ...named, tag: tag ?? {} }
+        const changes: AnnotatedChanges = tag === undefined ? named : { ...named, tag: tag ?? {} }
         checkTag(changes.tag)
         const { workspace, env } = caller
         const requestId = params.requestId ?? ''

@@ -3,14 +3,14 @@
 
 import { createHash, createHmac } from 'node:crypto'
 import { ApiError, invalid } from '../domain/errors.ts'
-import type { Header } from '../http/message.ts'
-import type { Entry, Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { HttpHeader } from '../http/message.ts'
+import type { Kv, KvEntry, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Limits } from '../limits/limits.ts'
 import { idempotencyKey, type Kept, putKept } from '../records/idempotency.ts'
 import { rateLimited } from './rate-limits.ts'
-import type { Keeping, Reply } from './routes.ts'
+import type { Keeping, RouteReply } from './routes.ts'
 
 const DAY_MS = 86_400_000
 /** After this a process that had begun is taken for dead. */
@@ -21,7 +21,7 @@ const KEPT_CHARS_MAX = 65_536
 /** New keys of an environment within a day. */
 const KEYS_PER_DAY_MAX = 100_000
 const KEY = /^[\x20-\x7e]{1,255}$/
-const REPLAYED: Header = ['Idempotent-Replayed', 'true']
+const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
 const RETRY_AFTER_SECONDS = 1
 
 export interface IdempotencyNeeds {
@@ -57,8 +57,8 @@ export interface Idempotency {
     request: KeyedRequest,
     keep: Keeping['keep'],
     show: (kept: unknown, seed: string) => Promise<unknown> | unknown,
-    create: (seed: string) => Promise<Reply>,
-  ): Promise<Reply>
+    create: (seed: string) => Promise<RouteReply>,
+  ): Promise<RouteReply>
 }
 
 export const KEEP_ALL: Keeping = { keep: (body) => body, show: (kept) => kept }
@@ -95,13 +95,13 @@ export function openIdempotency({ kv, limits, clock }: IdempotencyNeeds): Idempo
       }
 
       const putOf = (record: Kept): Put => putKept(name, record, clock.now())
-      async function put(record: Kept, before: Entry | null): Promise<boolean> {
+      async function put(record: Kept, before: KvEntry | null): Promise<boolean> {
         const check = [[name, before?.version ?? null]] as const
         const [done] = await kv.commit([{ scope, check, put: [putOf(record)] }])
         return done === true
       }
       /** The answer stands whether this is stored or not: a repetition would come to the same. */
-      async function note(commit: { readonly put?: readonly Put[]; readonly drop?: readonly Key[] }): Promise<void> {
+      async function note(commit: { readonly put?: readonly Put[]; readonly drop?: readonly KvKey[] }): Promise<void> {
         try {
           await kv.commit([{ scope, ...commit }])
         } catch (error) {

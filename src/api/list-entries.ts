@@ -22,7 +22,7 @@ import {
   isListed,
   LIST_ENTRY,
   type PackedEntry,
-  readEntries,
+  readListEntries,
   type StoredEntry,
   type StoredList,
   unpackEntry,
@@ -30,11 +30,11 @@ import {
 import { tenantScope } from '../records/scopes.ts'
 import { boundedText, members } from '../rules/parse.ts'
 import { LIST_DOCS } from './answers/lists.ts'
-import { commandOf, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf } from './callers.ts'
 import { existingList } from './list-callers.ts'
 import { readEntriesCsv } from './list-csv.ts'
 import { presentEntry } from './present-lists.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export interface ListEntriesNeeds {
@@ -68,7 +68,7 @@ const EntriesQuery = Type.Object(
 )
 const CheckBody = Type.Object({ values: Type.Array(Type.Unknown(), { minItems: 1, maxItems: CHECKED_MAX }) }, strict)
 
-export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNeeds): Route[] {
+export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNeeds): ApiRoute[] {
   return [
     keyed({
       method: 'PATCH',
@@ -134,7 +134,7 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
         const list = await existingList(kv, caller, params.listId)
         const values = body.values.map((value, i) => entryText(list, value, `values[${i}]`))
         const data = []
-        const place = { ...placeOf(caller), id: list.id, type: list.type }
+        const place = { ...callerPlaceOf(caller), id: list.id, type: list.type }
         for (const value of values) {
           const { workspace, env, type } = place
           const listed = type === 'visitor' ? (await groupOf(kv, workspace, env, value))[0] : value
@@ -153,12 +153,12 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
     after: string | null,
     limit: number,
   ): Promise<{ readonly value: string; readonly entry: StoredEntry }[]> {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const nowMs = clock.now()
     const idOf = (value: string) => `${list.id}/${value}`
     const found: { readonly value: string; readonly entry: StoredEntry }[] = []
     if (after === null && prefix !== '') {
-      const [exact] = await readEntries(kv, { workspace, env, id: list.id }, [prefix], nowMs)
+      const [exact] = await readListEntries(kv, { workspace, env, id: list.id }, [prefix], nowMs)
       if (exact) found.push({ value: prefix, entry: exact })
     }
     let from = idOf(after ?? prefix)

@@ -2,7 +2,7 @@
 
 import type { Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
-import { evictUnused } from '../lib/second-chance.ts'
+import { evictByClock } from '../lib/clock-eviction.ts'
 import { type RuleSlot, readRules } from '../records/rules.ts'
 import { presentListedRule } from './present-rules.ts'
 
@@ -32,7 +32,7 @@ export function openListedRules(kv: Pick<Kv, 'get'>): ListRules {
       shown.set(rule.id, line)
       kept.set(keyOf(rule.id), { version: rule.version, shown: line, used: false })
     }
-    evictUnused(kept, KEPT_MAX, () => false)
+    evictByClock(kept, KEPT_MAX, () => false)
     return slots.flatMap(({ id }) => shown.get(id) ?? [])
   }
 }

@@ -18,12 +18,12 @@ import type { Caller } from '../records/auth.ts'
 import { readLists, type StoredList } from '../records/lists.ts'
 import { readRuleset } from '../records/rules.ts'
 import { LIST_DOCS } from './answers/lists.ts'
-import { commandOf, newId, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf, newId } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
 import { existingList } from './list-callers.ts'
 import { listEntryRoutes } from './list-entries.ts'
 import { presentList, presentListedList, rulesNaming } from './present-lists.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 
 export const LIST_MAXIMA = { listsMax: 1_000, entriesMax: 10_000_000 }
@@ -50,7 +50,7 @@ const CreateBody = Type.Object(
 const UpdateBody = Type.Object({ description: Type.Optional(description), ttl: Type.Optional(ttl) }, strict)
 const ListQuery = Type.Object({ type: Type.Optional(oneOf(LIST_TYPES)), limit: PAGE_LIMIT, offset: OFFSET }, strict)
 
-export function listRoutes(needs: ListsNeeds): Route[] {
+export function listRoutes(needs: ListsNeeds): ApiRoute[] {
   const { kv, submit, random, maxima = LIST_MAXIMA } = needs
 
   return [
@@ -77,7 +77,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
       access: 'lists:read',
       query: ListQuery,
       async handle({ caller, query: { type, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const lists = (await readLists(kv, workspace, env)).filter((list) => type === undefined || list.type === type)
         return { body: { data: lists.slice(offset, offset + limit).map(presentListedList), total: lists.length } }
       },
@@ -126,7 +126,7 @@ export function listRoutes(needs: ListsNeeds): Route[] {
   ]
 
   async function rulesWith(caller: Caller, list: StoredList): Promise<string[]> {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const ruleset = await readRuleset(kv, workspace, env)
     return ruleset === null ? [] : rulesNaming(ruleset.rules, list)
   }

@@ -2,7 +2,7 @@
 
 import { API_VERSIONS } from '../domain/workspace.ts'
 import { META_DOC } from './answers/admin.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 
 export interface Build {
   readonly version: string
@@ -10,7 +10,7 @@ export interface Build {
   readonly [name: string]: string | boolean
 }
 
-export const metaRoutes = (build: Build): Route[] => [
+export const metaRoutes = (build: Build): ApiRoute[] => [
   keyed({
     method: 'GET',
     doc: META_DOC,

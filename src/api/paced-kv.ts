@@ -1,14 +1,14 @@
 // The kv for answers: embedded, it decodes what is read on the thread that accepts, and a hundred long records take as long as a
 // hundred visits. Many keys are read in steps, and what turns out to be long takes turns with whatever else is.
 
-import type { Entry, Key, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvEntry, KvKey, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { SHORT_MS, type Turns } from './turns.ts'
+import { type PacedSteps, SHORT_MS } from './paced-steps.ts'
 
 const KEYS_FIRST = 4
 
 /** Up to four keys are read together as ever; of more, some may be newer than others. */
-export function openPacedKv(kv: Kv, turns: Turns, clock: Pick<Clock, 'monotonic'>): Kv {
+export function openPacedKv(kv: Kv, turns: PacedSteps, clock: Pick<Clock, 'monotonic'>): Kv {
   /** Collections whose records took long when they were last read: whoever reads them next waits for a turn. */
   const long = new Set<string>()
 
@@ -30,10 +30,10 @@ export function openPacedKv(kv: Kv, turns: Turns, clock: Pick<Clock, 'monotonic'
 
   return {
     ...kv,
-    async get<T>(scope: Scope, keys: readonly Key[]): Promise<(Entry<T> | null)[]> {
+    async get<T>(scope: Scope, keys: readonly KvKey[]): Promise<(KvEntry<T> | null)[]> {
       const [first] = keys
       if (first === undefined) return []
-      const all: (Entry<T> | null)[] = []
+      const all: (KvEntry<T> | null)[] = []
       for (let at = 0, atOnce = KEYS_FIRST; at < keys.length; ) {
         const some = keys.slice(at, at + atOnce)
         const { found, isShort } = await inTurn(first[0], () => kv.get<T>(scope, some))

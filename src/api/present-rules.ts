@@ -1,6 +1,6 @@
 // Rules and the fields of their conditions as the contract shows them.
 
-import type { Group, RuleAction } from '../domain/rule.ts'
+import type { ConditionGroup, RuleAction } from '../domain/rule.ts'
 import { FIELDS, OPERATORS_BY_TYPE } from '../events/fields.ts'
 import { isoTime } from '../events/present.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
@@ -11,7 +11,7 @@ import { maskSideEffect } from '../rules/parse-effects.ts'
 export const presentAction = (action: RuleAction): RuleAction =>
   action.sideEffects === undefined ? action : { ...action, sideEffects: action.sideEffects.map(maskSideEffect) }
 
-const countLeaves = (group: Group): number =>
+const countLeaves = (group: ConditionGroup): number =>
   group.rules.reduce((sum, item) => sum + ('rules' in item ? countLeaves(item) : 1), 0)
 
 export const presentListedRule = (rule: StoredRule) => ({

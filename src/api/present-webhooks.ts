@@ -12,12 +12,12 @@ const timeOrNull = (ms: number | null) => (ms === null ? null : isoTime(ms))
 const ownMembers = ({ shape, status, description, filters }: WebhookHead) =>
   shape === 'A' ? { filters: filters ?? {} } : { description, enabled: status === 'active' }
 
-export interface Standing {
+export interface PresentedStanding {
   readonly health: Health
   readonly successRate: number
 }
 
-export const presentListedWebhook = (webhook: WebhookHead, { health, successRate }: Standing) => ({
+export const presentListedWebhook = (webhook: WebhookHead, { health, successRate }: PresentedStanding) => ({
   id: webhook.id,
   url: webhook.url,
   events: webhook.events,
@@ -28,7 +28,7 @@ export const presentListedWebhook = (webhook: WebhookHead, { health, successRate
   successRate,
 })
 
-export const presentWebhook = (webhook: WebhookHead, standing: Standing, graceEndsAt: number | null) => ({
+export const presentWebhook = (webhook: WebhookHead, standing: PresentedStanding, graceEndsAt: number | null) => ({
   ...presentListedWebhook(webhook, standing),
   disabledReason: webhook.disabledReason,
   failingSince: timeOrNull(standing.health.failingSince),

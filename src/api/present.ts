@@ -11,16 +11,16 @@ import {
   RouteUnknown,
   TooManyInFlight,
 } from '../http/errors.ts'
-import type { Header, HttpResponse, Present } from '../http/message.ts'
+import type { HttpHeader, HttpResponse, Present } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Caller } from '../records/auth.ts'
+import type { PacedSteps } from './paced-steps.ts'
 import { inSlices } from './slices.ts'
-import type { Turns } from './turns.ts'
 
 const CALL_ID = 'X-Request-Id'
-const NO_STORE: Header = ['Cache-Control', 'no-store']
+const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
 const RETRY_AFTER_SECONDS = 2
 
 /** What is logged of a failure, so that whoever quotes the call can be helped. */
@@ -50,18 +50,23 @@ function workspaceOf(context: unknown): string | null {
 }
 
 /** For `HttpConfig.responseHeaders`: a call id on every answer, refusals included. */
-export function callHeaders(clock: Clock, random: RandomBytes): () => readonly Header[] {
+export function callHeaders(clock: Clock, random: RandomBytes): () => readonly HttpHeader[] {
   return () => [[CALL_ID, makeCallId(clock.now(), random)]]
 }
 
 export function presentError(error: ApiError): HttpResponse {
-  const headers: Header[] = [NO_STORE]
+  const headers: HttpHeader[] = [NO_STORE]
   if (error.status === 401) headers.push(['WWW-Authenticate', 'Bearer'])
   if (error.detail.retryAfter !== undefined) headers.push(['Retry-After', String(error.detail.retryAfter)])
   return { status: error.status, headers, body: errorBody(error) }
 }
 
-export function presentReply(status: number, body: unknown, headers: readonly Header[], turns: Turns): HttpResponse {
+export function presentReply(
+  status: number,
+  body: unknown,
+  headers: readonly HttpHeader[],
+  turns: PacedSteps,
+): HttpResponse {
   return { status, headers: [NO_STORE, ...headers], ...inSlices(body, turns) }
 }
 

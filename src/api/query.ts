@@ -11,7 +11,7 @@ const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/
 const NAME_CHARS_SHOWN = 64
 
 /** Milliseconds. Throws ApiError validation_error naming the parameter. */
-export function moment(text: string, field: string): number {
+export function readMoment(text: string, field: string): number {
   const at = parseDatetime(text)
   if (at === null) throw invalid(field, 'This is no RFC 3339 time.')
   return at

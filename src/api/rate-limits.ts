@@ -2,8 +2,8 @@
 
 import { ApiError } from '../domain/errors.ts'
 import { type RateLimits, rateLimitsOf } from '../domain/workspace.ts'
-import type { Header } from '../http/message.ts'
-import type { Limits, Rule, Taken } from '../limits/limits.ts'
+import type { HttpHeader } from '../http/message.ts'
+import type { Limits, RateRule, Taken } from '../limits/limits.ts'
 import type { Caller } from '../records/auth.ts'
 
 export type RateClass = 'server' | 'mgmt'
@@ -19,7 +19,7 @@ export const rateClassOf = (path: string): RateClass | null =>
 
 export interface Permission {
   /** Of the class, for every answer to this request. */
-  readonly headers: readonly Header[]
+  readonly headers: readonly HttpHeader[]
   readonly refusal: ApiError | null
 }
 
@@ -34,22 +34,22 @@ export function openRates(limits: Pick<Limits, 'take'>): TakeRate {
   }
 }
 
-function rulesOf({ serverPerMinute, mgmtPerMinute, burstPerSecond }: RateLimits, rateClass: RateClass): Rule[] {
+function rulesOf({ serverPerMinute, mgmtPerMinute, burstPerSecond }: RateLimits, rateClass: RateClass): RateRule[] {
   const perMinute = rateClass === 'server' ? serverPerMinute : mgmtPerMinute
   return [
     ...(perMinute === null
       ? []
-      : [{ name: rateClass, kind: 'fixed', limit: perMinute, windowMs: MINUTE_MS } satisfies Rule]),
+      : [{ name: rateClass, kind: 'fixed', limit: perMinute, windowMs: MINUTE_MS } satisfies RateRule]),
     ...(burstPerSecond === null
       ? []
-      : [{ name: 'burst', kind: 'sliding', limit: burstPerSecond, windowMs: SECOND_MS } satisfies Rule]),
+      : [{ name: 'burst', kind: 'sliding', limit: burstPerSecond, windowMs: SECOND_MS } satisfies RateRule]),
   ]
 }
 
-function permissionOf({ allowed, retryAfterMs, windows }: Taken, rules: readonly Rule[]): Permission {
+function permissionOf({ allowed, retryAfterMs, windows }: Taken, rules: readonly RateRule[]): Permission {
   const at = rules.findIndex(({ kind }) => kind === 'fixed')
   const window = windows[at]
-  const headers: Header[] =
+  const headers: HttpHeader[] =
     window === undefined
       ? []
       : [

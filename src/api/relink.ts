@@ -3,14 +3,14 @@
 import type { StoredEvent } from '../domain/event.ts'
 import type { Annotate } from '../ingress/annotate.ts'
 import { type AccountUseNeeds, readAccountUse } from '../reads/account-use.ts'
-import type { Placed } from '../reads/events.ts'
+import type { PlacedRow } from '../reads/events.ts'
 
 export interface RelinkNeeds extends AccountUseNeeds {
   readonly annotate: Annotate
 }
 
 /** `found`: as it was before. To be called when every read shows the new account. */
-export type Relink = (found: Placed, linkedId: StoredEvent['linkedId']) => Promise<void>
+export type Relink = (found: PlacedRow, linkedId: StoredEvent['linkedId']) => Promise<void>
 
 export function openRelink({ annotate, ...needs }: RelinkNeeds): Relink {
   return async ({ event, partition }, linkedId) => {

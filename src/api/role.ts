@@ -47,15 +47,15 @@ import { listRoutes } from './lists.ts'
 import { metaRoutes } from './meta.ts'
 import { openOperator } from './operator.ts'
 import { openPacedKv } from './paced-kv.ts'
+import { openPacedSteps } from './paced-steps.ts'
 import { openRates } from './rate-limits.ts'
 import { serveReference } from './reference/serve.ts'
 import { openRelink } from './relink.ts'
-import type { Route } from './routes.ts'
+import type { ApiRoute } from './routes.ts'
 import { ruleHistoryRoutes } from './rule-history.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rule-trial.ts'
 import { ruleRoutes } from './rules.ts'
 import { splitRoutes } from './split.ts'
-import { openTurns } from './turns.ts'
 import { visitorExportRoutes } from './visitor-export.ts'
 import { visitorRoutes } from './visitors.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks.ts'
@@ -115,7 +115,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
   const annotate = openAnnotate({ log, kv, clock, random })
-  const turns = openTurns(clock)
+  const turns = openPacedSteps(clock)
   const pacedKv = openPacedKv(kv, turns, clock)
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
@@ -201,7 +201,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     addressOf: (request: HttpRequest) =>
       clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), trustedProxies),
   }
-  const ofOperator = ({ access }: Route) => access === 'operator'
+  const ofOperator = ({ access }: ApiRoute) => access === 'operator'
   registerRoutes(
     http,
     routes.filter((route) => !ofOperator(route)),

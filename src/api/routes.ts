@@ -16,7 +16,7 @@
 
 import type { Static, TSchema } from '../domain/schema.ts'
 import type { KeyScope } from '../domain/workspace.ts'
-import type { Header, HttpRequest } from '../http/message.ts'
+import type { HttpHeader, HttpRequest } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RouteDoc } from './describe.ts'
@@ -24,16 +24,16 @@ import type { RouteDoc } from './describe.ts'
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Access = KeyScope | 'any-key' | 'operator' | 'none'
 
-export interface Reply {
+export interface RouteReply {
   /** Default 200. */
   readonly status?: number
-  readonly headers?: readonly Header[]
+  readonly headers?: readonly HttpHeader[]
   readonly body: unknown
   /** Instead of a body: server-sent events, for as long as both sides like. */
   readonly stream?: (stream: HttpStream) => void
 }
 
-export interface Call<Body = unknown, Query = unknown> {
+export interface RouteCall<Body = unknown, Query = unknown> {
   readonly params: Readonly<Record<string, string>>
   readonly query: Query
   readonly body: Body
@@ -46,7 +46,7 @@ export interface Call<Body = unknown, Query = unknown> {
   /** Of a request with an Idempotency-Key what ids are derived from, the same in every repetition; else null. */
   readonly seed: string | null
 }
-export interface KeyedCall<Body = unknown, Query = unknown> extends Call<Body, Query> {
+export interface KeyedCall<Body = unknown, Query = unknown> extends RouteCall<Body, Query> {
   readonly caller: Caller
 }
 
@@ -79,31 +79,31 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
    * the answer must hold no secret. Default: the header is ignored.
    */
   readonly once?: Keeping
-  readonly handle: (call: C) => Reply | Promise<Reply>
+  readonly handle: (call: C) => RouteReply | Promise<RouteReply>
 }
 
 /** Whether a body of no bytes counts as `{}`. */
-export const mayLackBody = ({ method, bodyMayBeEmpty = false }: Pick<Route, 'method' | 'bodyMayBeEmpty'>): boolean =>
+export const mayLackBody = ({ method, bodyMayBeEmpty = false }: Pick<ApiRoute, 'method' | 'bodyMayBeEmpty'>): boolean =>
   method === 'POST' || bodyMayBeEmpty
 
-export type Route = RowOf<TSchema, TSchema, Access, KeyedCall>
+export type ApiRoute = RowOf<TSchema, TSchema, Access, KeyedCall>
 
 export function keyed<B extends TSchema, Q extends TSchema>(
   row: RowOf<B, Q, KeyScope | 'any-key', KeyedCall<Static<B>, Static<Q>>>,
-): Route {
-  return row as unknown as Route
+): ApiRoute {
+  return row as unknown as ApiRoute
 }
 
 export function operated<B extends TSchema, Q extends TSchema>(
-  row: Omit<RowOf<B, Q, 'operator', Call<Static<B>, Static<Q>>>, 'access'>,
-): Route {
-  return { ...row, access: 'operator' } as unknown as Route
+  row: Omit<RowOf<B, Q, 'operator', RouteCall<Static<B>, Static<Q>>>, 'access'>,
+): ApiRoute {
+  return { ...row, access: 'operator' } as unknown as ApiRoute
 }
 
 export function open<B extends TSchema, Q extends TSchema>(
-  row: Omit<RowOf<B, Q, 'none', Call<Static<B>, Static<Q>>>, 'access'>,
-): Route {
-  return { ...row, access: 'none' } as unknown as Route
+  row: Omit<RowOf<B, Q, 'none', RouteCall<Static<B>, Static<Q>>>, 'access'>,
+): ApiRoute {
+  return { ...row, access: 'none' } as unknown as ApiRoute
 }
 
 /** Which part of a request identifies the client; the socket's peer unless proxies are trusted. */

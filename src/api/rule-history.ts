@@ -12,11 +12,11 @@ import { readLast, writeCursor } from '../reads/cursor.ts'
 import type { StoredAlert } from '../records/alerts.ts'
 import {
   AUDITED,
-  type AuditEntry,
   type AuditFilter,
   readAudit,
   readAuditEntry,
   readAuditSeqs,
+  type StoredAuditEntry,
 } from '../records/audit.ts'
 import type { Caller } from '../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../records/commands.ts'
@@ -27,23 +27,23 @@ import { SYSTEM } from '../records/scopes.ts'
 import { presentAlert } from './alerts.ts'
 import type { AuditEntry as AuditEntryShown } from './answers/rule-trial.ts'
 import { RULE_DOCS } from './answers/rules.ts'
-import { commandOf, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf } from './callers.ts'
+import type { PacedSteps } from './paced-steps.ts'
 import { presentAuditedKey, presentWorkspace } from './present-admin.ts'
 import { presentList } from './present-lists.ts'
 import { presentDefinition } from './present-rules.ts'
 import { presentAuditedWebhook } from './present-webhooks.ts'
-import { keyed, type Route } from './routes.ts'
-import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, written } from './rules.ts'
+import { type ApiRoute, keyed } from './routes.ts'
+import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, writtenRule } from './rules.ts'
 import { oneOf, PAGE_CHARS_MAX, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { Written } from './slices.ts'
-import type { Turns } from './turns.ts'
 
 export interface RuleHistoryNeeds {
   readonly kv: Kv
   readonly submit: Submitter['submit']
   readonly awaitPropagation: Propagation['awaitPropagation']
   readonly clock: Clock
-  readonly turns: Turns
+  readonly turns: PacedSteps
   readonly maxima?: RuleMaxima
 }
 
@@ -59,7 +59,7 @@ const AuditQuery = Type.Object(
 )
 const RollbackBody = Type.Object({ version: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }, strict)
 
-export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
+export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
   const { kv, submit, awaitPropagation, clock, turns, maxima = RULE_MAXIMA } = needs
 
   /** Of entries before `end`; it ends with the entry that makes it long enough. */
@@ -67,10 +67,10 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
     caller: Caller,
     filter: AuditFilter,
     query: Static<typeof PageQuery>,
-    show: (entry: AuditEntry, actor: Actor) => unknown,
+    show: (entry: StoredAuditEntry, actor: Actor) => unknown,
     end: number | null = null,
   ) {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const { tokenSecret } = caller.workspace
     const question = JSON.stringify(['audit', workspace, env, filter])
     const before = query.cursor === undefined ? end : Number(readLast(tokenSecret, question, query.cursor))
@@ -148,11 +148,11 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
       query: PageQuery,
       async handle({ caller, params, query }) {
         const { ruleId: id = '' } = params
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         // Of a rule that is gone they are what is left.
         const seqs = RULE_ID.test(id) ? await readAuditSeqs(kv, workspace, env, 'rule', id) : []
         if (seqs.length === 0) throw new ApiError('not_found')
-        const show = (entry: AuditEntry, { actor }: Actor) => ({
+        const show = (entry: StoredAuditEntry, { actor }: Actor) => ({
           version: seqs.indexOf(entry.seq) + 1,
           etag: etag({ version: entry.seq })[1],
           at: isoTime(entry.at),
@@ -177,13 +177,13 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
         const startedAt = clock.monotonic()
         const expectVersion = ifMatch(header('if-match'))
         const { id } = await existingRule(kv, caller, params.ruleId)
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const seqs = await readAuditSeqs(kv, workspace, env, 'rule', id)
         // Versions were once numbered by their place in the log of changes, and still go by that where no version has the number.
         const seq = seqs[version - 1] ?? version
         const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq })
         if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
-        const { rule, revision } = written(
+        const { rule, revision } = writtenRule(
           await submit({
             ...commandOf(caller),
             ...(expectVersion === null ? {} : { expectVersion }),
@@ -191,7 +191,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): Route[] {
             data: { id, version: seq, maxima },
           }),
         )
-        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const reached = await awaitPropagation({ ...callerPlaceOf(caller), revision, startedAt })
         const { name, status, priority, updatedAt } = rule
         return {
           headers: [etag(rule)],
@@ -207,7 +207,7 @@ type Actor = Pick<Static<typeof AuditEntryShown>, 'actor' | 'by'>
 const PARTS: Readonly<Record<string, Actor['by']['type']>> = { operator: 'operator', rules: 'rule' }
 const typeOf = (actor: string): Actor['by']['type'] => (actor.startsWith('key_') ? 'key' : (PARTS[actor] ?? 'system'))
 
-function shown(object: unknown, { resource, action }: AuditEntry) {
+function shown(object: unknown, { resource, action }: StoredAuditEntry) {
   if (object === null || (resource === 'list' && action === 'entries')) return object
   if (resource === 'workspace') return presentWorkspace(object as Workspace)
   if (resource === 'key') return presentAuditedKey(object as ApiKey)

@@ -3,7 +3,7 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env, RuleMatch, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
-import type { Group, Rule } from '../domain/rule.ts'
+import type { ConditionGroup, Rule } from '../domain/rule.ts'
 import { Type } from '../domain/schema.ts'
 import { type FieldValue, field } from '../events/fields.ts'
 import { GivenEvent, readGiven } from '../events/given.ts'
@@ -14,11 +14,11 @@ import type { ReadMonitor } from '../reads/monitor.ts'
 import type { Caller } from '../records/auth.ts'
 import { type Ruleset, readRuleset, readRulesetRevision } from '../records/rules.ts'
 import { parseConditions } from '../rules/parse.ts'
-import { type Membership, noLists } from '../rules/predicate.ts'
+import { type ListMember, noLists } from '../rules/predicate.ts'
 import { type Asked, askedLists, openTrial, type TraceItem } from '../rules/trial.ts'
 import { RULE_TRIAL_DOCS } from './answers/rule-trial.ts'
-import { placeOf } from './callers.ts'
-import { keyed, type Route } from './routes.ts'
+import { callerPlaceOf } from './callers.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { existingRule, parseContext, RULE_ID } from './rules.ts'
 import { strict } from './schemas.ts'
 
@@ -27,7 +27,7 @@ export interface RuleTrialNeeds {
   readonly events: Pick<EventReads, 'byId'>
   readonly monitor: ReadMonitor
   /** Looks values up in lists as they are now; without it there are no lists. */
-  readonly lookUp?: (workspace: string, env: Env, asked: readonly Asked[]) => Promise<Membership>
+  readonly lookUp?: (workspace: string, env: Env, asked: readonly Asked[]) => Promise<ListMember>
 }
 
 const MONITOR_DAYS = 7
@@ -54,7 +54,7 @@ const MonitorQuery = Type.Object(
 
 type Read = (path: string) => FieldValue
 
-export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds): Route[] {
+export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds): ApiRoute[] {
   const held = new Map<string, Ruleset>()
 
   /** null: accepted, but not decided yet. */
@@ -66,7 +66,7 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
   }
 
   async function rulesetOf(caller: Caller): Promise<Ruleset> {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const name = `${workspace}/${env}`
     const known = held.get(name)
     if (known !== undefined && known.revision === (await readRulesetRevision(kv, workspace, env))) return known
@@ -78,9 +78,9 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
     return ruleset
   }
 
-  async function memberOf(caller: Caller, groups: readonly Group[], read: Read): Promise<Membership> {
+  async function memberOf(caller: Caller, groups: readonly ConditionGroup[], read: Read): Promise<ListMember> {
     if (lookUp === undefined) return noLists
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     return lookUp(
       workspace,
       env,
@@ -139,7 +139,7 @@ export function ruleTrialRoutes({ kv, events, monitor, lookUp }: RuleTrialNeeds)
       access: 'rules:read',
       query: MonitorQuery,
       async handle({ caller, params, query: { days = MONITOR_DAYS } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const rule = await existingRule(kv, caller, params.ruleId)
         const { since, ...report } = await monitor(workspace, env, rule, days)
         return { body: { ...report, since: isoTime(since) } }
@@ -160,7 +160,7 @@ interface Decided {
 }
 
 /** As a decision does it: the first live rule that matches decides, all of them are asked. `rules` are in their order. */
-function decide(rules: readonly Rule[], holds: (group: Group) => boolean): Decided {
+function decide(rules: readonly Rule[], holds: (group: ConditionGroup) => boolean): Decided {
   const matchedRules: RuleMatch[] = []
   const monitorMatches: RuleMatch[] = []
   let liveCount = 0

@@ -6,37 +6,31 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { foldListName } from '../domain/list.ts'
-import { type Group, RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleAction, type RuleStatus } from '../domain/rule.ts'
-import { type Static, Type } from '../domain/schema.ts'
+import type { ConditionGroup, RuleAction } from '../domain/rule.ts'
+import type { Static } from '../domain/schema.ts'
 import { isoTime } from '../events/present.ts'
-import type { Header } from '../http/message.ts'
+import type { HttpHeader } from '../http/message.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { RuleStats } from '../reads/rule-stats.ts'
 import type { Caller } from '../records/auth.ts'
-import type { RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
+import type { RuleCommandChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
 import { readListsNamed } from '../records/lists.ts'
-import {
-  PRIORITY_MAX,
-  PRIORITY_MIN,
-  readRule,
-  readRuleSlots,
-  readRulesetRevision,
-  type StoredRule,
-} from '../records/rules.ts'
+import { readRule, readRuleSlots, readRulesetRevision, type StoredRule } from '../records/rules.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { sealAction, sealAddresses } from '../records/slack-addresses.ts'
 import { webhookKey } from '../records/webhooks.ts'
 import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../rules/parse.ts'
 import { parseAction } from '../rules/parse-action.ts'
 import { RULE_DOCS } from './answers/rules.ts'
-import { commandOf, newId, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf, newId } from './callers.ts'
 import { KEEP_ALL } from './idempotency.ts'
 import { openListedRules } from './listed-rules.ts'
 import { PRESENTED_FIELDS, presentRule } from './present-rules.ts'
-import { keyed, type Route } from './routes.ts'
-import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
+import { type ApiRoute, keyed } from './routes.ts'
+import { RuleCreateBody, RuleListQuery, RuleUpdateBody } from './rule-body.ts'
+import { PAGE_LIMIT_DEFAULT } from './schemas.ts'
 
 export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
 
@@ -52,41 +46,9 @@ export interface RulesNeeds {
   readonly maxima?: RuleMaxima
 }
 
-const CREATE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'draft']
-const name = Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX })
-const priority = Type.Integer({ minimum: PRIORITY_MIN, maximum: PRIORITY_MAX })
-
-const CreateBody = Type.Object(
-  {
-    name,
-    // What is inside is checked by the rule parsers, whose errors name the member.
-    conditions: Type.Unknown(),
-    action: Type.Unknown(),
-    sideEffects: Type.Optional(Type.Unknown()),
-    priority: Type.Optional(priority),
-    status: Type.Optional(oneOf(CREATE_STATUSES)),
-  },
-  strict,
-)
-const UpdateBody = Type.Object(
-  {
-    name: Type.Optional(name),
-    conditions: Type.Optional(Type.Unknown()),
-    action: Type.Optional(Type.Unknown()),
-    sideEffects: Type.Optional(Type.Unknown()),
-    priority: Type.Optional(priority),
-    status: Type.Optional(oneOf(RULE_STATUSES)),
-  },
-  strict,
-)
-const ListQuery = Type.Object(
-  { status: Type.Optional(oneOf(RULE_STATUSES)), limit: PAGE_LIMIT, offset: OFFSET },
-  strict,
-)
-
 const NO_SIDE_EFFECTS: RuleAction = { verdict: 'allow' }
 
-export function ruleRoutes(needs: RulesNeeds): Route[] {
+export function ruleRoutes(needs: RulesNeeds): ApiRoute[] {
   const { kv, submit, awaitPropagation, clock, random, sealer, ruleStats, maxima = RULE_MAXIMA } = needs
   const listed = openListedRules(kv)
 
@@ -96,7 +58,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       doc: RULE_DOCS.create,
       path: '/v1/rules',
       access: 'rules:write',
-      body: CreateBody,
+      body: RuleCreateBody,
       once: KEEP_ALL,
       async handle({ caller, body, seed }) {
         const startedAt = clock.monotonic()
@@ -106,7 +68,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
           sealer,
           parseAction({ ...context, action: body.action, sideEffects: body.sideEffects }),
         )
-        const { rule, revision } = written(
+        const { rule, revision } = writtenRule(
           await submit({
             ...commandOf(caller),
             type: 'rule.create',
@@ -121,7 +83,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
             },
           }),
         )
-        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const reached = await awaitPropagation({ ...callerPlaceOf(caller), revision, startedAt })
         const { id, priority, status, createdAt } = rule
         return {
           status: 201,
@@ -136,9 +98,9 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       doc: RULE_DOCS.list,
       path: '/v1/rules',
       access: 'rules:read',
-      query: ListQuery,
+      query: RuleListQuery,
       async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const slots = await readRuleSlots(kv, workspace, env)
         const found = status === undefined ? slots : slots.filter((slot) => slot.status === status)
         const data = await listed(workspace, env, found.slice(offset, offset + limit))
@@ -160,7 +122,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       path: '/v1/rules/:ruleId',
       access: 'rules:read',
       async handle({ caller, params }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const rule = await existingRule(kv, caller, params.ruleId)
         const stats = await ruleStats(workspace, env, rule.id)
         return { headers: [etag(rule)], body: presentRule(rule, stats) }
@@ -173,7 +135,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
       path: '/v1/rules/:ruleId',
       access: 'rules:write',
       headers: ['if-match'],
-      body: UpdateBody,
+      body: RuleUpdateBody,
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
@@ -185,7 +147,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
         const { rule, revision } =
           Object.keys(changes).length === 0
             ? await unchanged(caller, before, expectVersion)
-            : written(
+            : writtenRule(
                 await submit({
                   ...commandOf(caller),
                   ...(expectVersion === null ? {} : { expectVersion }),
@@ -193,7 +155,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
                   data: { id: before.id, changes, maxima },
                 }),
               )
-        const reached = await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        const reached = await awaitPropagation({ ...callerPlaceOf(caller), revision, startedAt })
         const { id, status, priority, updatedAt } = rule
         return {
           headers: [etag(rule)],
@@ -221,7 +183,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
           }),
         )
         // The answer promises that the rule is out of force, so it waits like the other writes do.
-        await awaitPropagation({ ...placeOf(caller), revision, startedAt })
+        await awaitPropagation({ ...callerPlaceOf(caller), revision, startedAt })
         return { body: { deleted: true, ruleId: id } }
       },
     }),
@@ -229,7 +191,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
 
   /** The texts that a rule compares with now; none where there is no such rule. */
   async function literalsOf(caller: Caller, ruleId = ''): Promise<string[]> {
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
     return rule === null ? [] : textsIn(rule.conditions)
   }
@@ -238,7 +200,7 @@ export function ruleRoutes(needs: RulesNeeds): Route[] {
     if (expectVersion !== null && expectVersion !== rule.version) {
       throw new ApiError('conflict', { message: 'The rule has changed since it was read.' })
     }
-    const { workspace, env } = placeOf(caller)
+    const { workspace, env } = callerPlaceOf(caller)
     return { rule, revision: (await readRulesetRevision(kv, workspace, env)) ?? 0 }
   }
 }
@@ -248,13 +210,13 @@ export const RULE_ID = /^rul_[0-9A-Za-z]{20}$/
 /** Throws validation_error naming `at`: one and the same for an id that is unknown, of a rule deleted, or another environment's. */
 export async function refuseUnknownRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId: string | undefined, at: string) {
   if (ruleId === undefined) return
-  const { workspace, env } = placeOf(caller)
+  const { workspace, env } = callerPlaceOf(caller)
   if ((await readRule(kv, workspace, env, ruleId)) === null) throw invalid(at, 'No such rule.')
 }
 
 /** Throws ApiError not_found. */
 export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId = ''): Promise<StoredRule> {
-  const { workspace, env } = placeOf(caller)
+  const { workspace, env } = callerPlaceOf(caller)
   const rule = RULE_ID.test(ruleId) ? await readRule(kv, workspace, env, ruleId) : null
   if (rule === null) throw new ApiError('not_found')
   return rule
@@ -262,7 +224,7 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
 
 /** What the conditions and effects of a body are checked against: the plan, and the lists that it names. */
 export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
-  const { workspace, env } = placeOf(caller)
+  const { workspace, env } = callerPlaceOf(caller)
   const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
   const ids = webhookIdsIn(body)
   const found = ids.length === 0 ? [] : await kv.get(tenantScope(workspace, env), ids.map(webhookKey))
@@ -274,12 +236,12 @@ export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: un
   }
 }
 
-const textsIn = (group: Group): string[] =>
+const textsIn = (group: ConditionGroup): string[] =>
   group.rules.flatMap((one) =>
     'rules' in one ? textsIn(one) : [one.value].flat().filter((value) => typeof value === 'string'),
   )
 
-function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleChanges): RuleChanges {
+function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleCommandChanges): RuleCommandChanges {
   const { action, sideEffects } = changes
   return {
     ...changes,
@@ -288,7 +250,7 @@ function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleChanges): RuleCh
   }
 }
 
-function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): RuleChanges {
+function parseChanges(body: Static<typeof RuleUpdateBody>, context: ParseContext): RuleCommandChanges {
   const { action, conditions, sideEffects, ...plain } = body
   const parsed =
     action === undefined && sideEffects === undefined
@@ -304,7 +266,7 @@ function parseChanges(body: Static<typeof UpdateBody>, context: ParseContext): R
   }
 }
 
-export function written(outcome: Parameters<typeof accepted>[0]): {
+export function writtenRule(outcome: Parameters<typeof accepted>[0]): {
   readonly rule: RuleHead
   readonly revision: number
 } {
@@ -313,7 +275,7 @@ export function written(outcome: Parameters<typeof accepted>[0]): {
   return { rule, revision }
 }
 
-export const etag = ({ version }: Pick<RuleHead, 'version'>): Header => ['ETag', `"${version}"`]
+export const etag = ({ version }: Pick<RuleHead, 'version'>): HttpHeader => ['ETag', `"${version}"`]
 
 const ETAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 /** No object ever has it: what asks for it meets a conflict. */

@@ -1,7 +1,7 @@
 // JSON in slices: what is long is written step by step, and the first bytes leave before the last ones are made.
 
 import type { HttpResponse } from '../http/message.ts'
-import type { Turns } from './turns.ts'
+import type { PacedSteps } from './paced-steps.ts'
 
 const SLICE_CHARS = 65_536
 
@@ -65,13 +65,13 @@ function sliceOf(parts: Iterator<string, unknown>): { readonly text: string; rea
 }
 
 /** The whole text as `body` when that is short, else its first slice, and those that follow as `parts`. */
-export function inSlices(value: unknown, turns: Turns): Pick<HttpResponse, 'body' | 'parts'> {
+export function inSlices(value: unknown, turns: PacedSteps): Pick<HttpResponse, 'body' | 'parts'> {
   const parts = cut(partsOf(value))
   const { text, isOver } = turns.atOnce(() => sliceOf(parts))
   return isOver ? { body: text } : { body: text, parts: restOf(parts, turns) }
 }
 
-async function* restOf(parts: Iterator<string, unknown>, turns: Turns): AsyncGenerator<string, void> {
+async function* restOf(parts: Iterator<string, unknown>, turns: PacedSteps): AsyncGenerator<string, void> {
   for (;;) {
     const { text, isOver } = await turns.take(() => sliceOf(parts))
     yield text

@@ -15,7 +15,7 @@ import { tenantScope } from '../records/scopes.ts'
 import { byTime, PARTING_TTL_MS, partingKey, repeatedSplit, SPLIT_EVENTS_MAX } from '../records/splits.ts'
 import { VISITOR_DOCS } from './answers/visitors.ts'
 import { commandOf } from './callers.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { strict } from './schemas.ts'
 
 export interface SplitNeeds extends Omit<PartingNeeds, 'visitors'>, Omit<SplitProgressNeeds, 'visitors'> {
@@ -48,7 +48,7 @@ const NO_VISIT = 'This event could not be decided, so it is no visit: it can onl
 
 type Ids = Awaited<ReturnType<VisitorReads['idsOf']>>
 
-export function splitRoutes(needs: SplitNeeds): Route[] {
+export function splitRoutes(needs: SplitNeeds): ApiRoute[] {
   const { kv, events, visitors, submit, random, partitions } = needs
 
   async function eventsOf({ workspace, env }: Caller, ids: Ids, requestIds: readonly string[]): Promise<StoredEvent[]> {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
-import type { Header } from '../http/message.ts'
+import type { HttpHeader } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -17,7 +17,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Sites load the SDK from their own pages.
-const FOR_OTHER_SITES: readonly Header[] = [
+const FOR_OTHER_SITES: readonly HttpHeader[] = [
   ['Access-Control-Allow-Origin', '*'],
   ['Cross-Origin-Resource-Policy', 'cross-origin'],
 ]
@@ -35,7 +35,7 @@ export interface StaticFile {
   readonly paths: readonly string[]
   readonly contentType: string
   readonly etag: string
-  readonly headers: readonly Header[]
+  readonly headers: readonly HttpHeader[]
   readonly body: Uint8Array
 }
 
@@ -48,7 +48,7 @@ export function readFiles(dir: string): StaticFile[] {
     const body = readFileSync(file)
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
     const path = `/${relative(dir, file)}`
-    const headers: Header[] = [
+    const headers: HttpHeader[] = [
       ['ETag', etag],
       ['Cache-Control', contentType.startsWith('text/html') ? 'no-cache' : 'public, max-age=300'],
       ['X-Content-Type-Options', 'nosniff'],

@@ -8,16 +8,16 @@ import { Type } from '../domain/schema.ts'
 import { isoTime, maskEmail, presentEvent } from '../events/present.ts'
 import { readCursor, writeCursor } from '../reads/cursor.ts'
 import type { EventReads } from '../reads/events.ts'
-import type { PersonalData, ReadPersonal, Said } from '../reads/personal.ts'
+import type { PersonalData, PersonalSaid, ReadPersonal } from '../reads/personal.ts'
 import type { VisitorReads } from '../reads/visitors.ts'
 import type { Caller } from '../records/auth.ts'
-import type { Membership } from '../records/lists.ts'
+import type { ListMembership } from '../records/lists.ts'
 import { ERASURE_DOCS } from './answers/erasures.ts'
 import { commandOf } from './callers.ts'
-import { keyed, type Route } from './routes.ts'
+import type { PacedSteps } from './paced-steps.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { PAGE_CHARS_MAX, strict } from './schemas.ts'
 import { Written } from './slices.ts'
-import type { Turns } from './turns.ts'
 import { presentVisitor } from './visitors.ts'
 
 export interface VisitorExportNeeds {
@@ -26,8 +26,8 @@ export interface VisitorExportNeeds {
   readonly submit: Submitter['submit']
   readonly personal: ReadPersonal
   /** Entries of lists that are the visitor. */
-  readonly memberships: (workspace: string, env: Env, visitorId: string) => Promise<readonly Membership[]>
-  readonly turns: Turns
+  readonly memberships: (workspace: string, env: Env, visitorId: string) => Promise<readonly ListMembership[]>
+  readonly turns: PacedSteps
 }
 
 const EVENTS_MAX = 500
@@ -45,7 +45,7 @@ const ExportQuery = Type.Object(
   strict,
 )
 
-export function visitorExportRoutes(needs: VisitorExportNeeds): Route[] {
+export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
   const { events, visitors, personal, submit, memberships, turns } = needs
 
   /** It ends with the event that makes it long enough. */
@@ -142,13 +142,13 @@ const presentHeld = (held: PersonalData, masked: boolean) => ({
 
 const asItIs = (text: string): string => text
 
-const presentSaid = ({ value, firstAt, lastAt, events }: Said) => ({
+const presentSaid = ({ value, firstAt, lastAt, events }: PersonalSaid) => ({
   ...{ value, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt), events },
 })
 
 /** What is the same under its mask is told once. */
-function distinct(all: readonly Said[], mask: (text: string) => string): Said[] {
-  const known = new Map<string, Said>()
+function distinct(all: readonly PersonalSaid[], mask: (text: string) => string): PersonalSaid[] {
+  const known = new Map<string, PersonalSaid>()
   for (const one of all) {
     const value = mask(one.value)
     const { firstAt = one.firstAt, lastAt = one.lastAt, events = 0 } = known.get(value) ?? {}

@@ -13,7 +13,7 @@ import type { VisitorReads } from '../reads/visitors.ts'
 import type { Caller } from '../records/auth.ts'
 import { VISITOR_DOCS } from './answers/visitors.ts'
 import { commandOf } from './callers.ts'
-import { keyed, type Reply, type Route } from './routes.ts'
+import { type ApiRoute, keyed, type RouteReply } from './routes.ts'
 import { strict } from './schemas.ts'
 
 export function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
@@ -43,14 +43,14 @@ export interface VisitorsNeeds {
 
 const MergeBody = Type.Object({ visitorId: Type.String({ pattern: '^pv_[0-9A-Za-z]{20}$', maxLength: 23 }) }, strict)
 
-export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax, listsOf }: VisitorsNeeds): Route[] {
+export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax, listsOf }: VisitorsNeeds): ApiRoute[] {
   async function existing({ workspace, env }: Caller, visitorId: string, field?: string): Promise<VisitorState> {
     const visitor = await visitors.byId(workspace.id, env, visitorId)
     if (visitor === null) throw new ApiError('not_found', field === undefined ? {} : { field })
     return visitor
   }
 
-  async function show(caller: Caller, visitorId: string): Promise<Reply> {
+  async function show(caller: Caller, visitorId: string): Promise<RouteReply> {
     const visitor = await existing(caller, visitorId)
     return { body: presentVisitor(visitor, await listsOf(caller.workspace.id, caller.env, visitor.id)) }
   }

@@ -14,7 +14,7 @@ import {
   type WebhookFilters,
   type WebhookShape,
 } from '../domain/webhook.ts'
-import type { WebhookChanges } from '../records/webhook-commands.ts'
+import type { WebhookCommandChanges } from '../records/webhook-commands.ts'
 import type { StoredWebhook } from '../records/webhooks.ts'
 import { oneOf, strict } from './schemas.ts'
 
@@ -30,7 +30,7 @@ const filters = Type.Object(
   strict,
 )
 
-export const CreateBody = Type.Object(
+export const WebhookCreateBody = Type.Object(
   {
     url,
     events: Type.Optional(events),
@@ -41,7 +41,7 @@ export const CreateBody = Type.Object(
   },
   strict,
 )
-export const UpdateBody = Type.Object(
+export const WebhookUpdateBody = Type.Object(
   {
     url: Type.Optional(url),
     events: Type.Optional(events),
@@ -81,7 +81,7 @@ export interface Registration {
   readonly status: 'active' | 'paused'
 }
 
-export function readRegistration(body: Static<typeof CreateBody>): Registration {
+export function readRegistration(body: Static<typeof WebhookCreateBody>): Registration {
   const a = ONLY_A.find((name) => body[name] !== undefined)
   const b = ONLY_B.find((name) => body[name] !== undefined)
   if (a !== undefined && b !== undefined) throw invalid(b, BOTH)
@@ -104,7 +104,7 @@ export function readRegistration(body: Static<typeof CreateBody>): Registration 
 const filtersOf = (filters: WebhookFilters | null): WebhookFilters | null =>
   filters === null || Object.keys(filters).length === 0 ? null : filters
 
-export function readChanges(body: Static<typeof UpdateBody>, webhook: StoredWebhook): WebhookChanges {
+export function readChanges(body: Static<typeof WebhookUpdateBody>, webhook: StoredWebhook): WebhookCommandChanges {
   const { shape } = webhook
   const foreign = (shape === 'A' ? ONLY_B : (['filters'] as const)).find((name) => body[name] !== undefined)
   if (foreign !== undefined) throw invalid(foreign, `This webhook was registered without ${foreign}.`)

@@ -1,7 +1,7 @@
 // Below /v1/webhooks/{id}: what was delivered and what was not, sending it again, and trying a receiver out.
 
 import type { Bus } from '../bus/bus.ts'
-import type { Courier } from '../dispatcher/courier.ts'
+import type { Attempts } from '../dispatcher/attempt.ts'
 import { bodyFor, renderPayload, shownType } from '../dispatcher/envelope.ts'
 import { sampleOf } from '../dispatcher/samples.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
@@ -39,9 +39,9 @@ import {
 import { publishHint } from '../records/hints.ts'
 import type { StoredWebhook } from '../records/webhooks.ts'
 import { DELIVERY_DOCS } from './answers/deliveries.ts'
-import { placeOf } from './callers.ts'
+import { callerPlaceOf } from './callers.ts'
 import { presentAttempt, presentDelivery } from './present-webhooks.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
 import { existingWebhook } from './webhook-callers.ts'
 
@@ -54,7 +54,7 @@ export interface WebhookDeliveriesNeeds {
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly courier: Courier
+  readonly courier: Attempts
 }
 
 const time = Type.Optional(Type.String({ minLength: 1, maxLength: 40 }))
@@ -81,14 +81,14 @@ function moment(text: string | undefined, field: string): number | undefined {
   return at
 }
 
-export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: WebhookDeliveriesNeeds): Route[] {
+export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: WebhookDeliveriesNeeds): ApiRoute[] {
   async function existingDelivery(webhook: StoredWebhook, id = ''): Promise<StoredDelivery> {
     const delivery = /^dlv_[0-9A-Z]{26}$/.test(id) ? await readDelivery(kv, webhook.id, id) : null
     if (delivery === null) throw new ApiError('not_found')
     return delivery
   }
 
-  async function again(webhook: StoredWebhook, place: ReturnType<typeof placeOf>, ids: readonly string[]) {
+  async function again(webhook: StoredWebhook, place: ReturnType<typeof callerPlaceOf>, ids: readonly string[]) {
     if (ids.length === 0) return
     await askAgain(kv, { ...place, webhookId: webhook.id }, ids, clock.now())
     publishHint(bus, 'deliveries.due', { shard: shardOf(webhook.id), webhookIds: [webhook.id] })
@@ -152,7 +152,7 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
         const webhook = await existingWebhook(kv, caller, params.webhookId)
         const delivery = await existingDelivery(webhook, params.deliveryId)
         const deliveryId = must(params.deliveryId)
-        await again(webhook, placeOf(caller), [deliveryId])
+        await again(webhook, callerPlaceOf(caller), [deliveryId])
         return { status: 202, body: { deliveryId, webhookId: webhook.id, eventId: delivery.eventId, queued: 1 } }
       },
     }),
@@ -181,7 +181,7 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, courier }: Webho
           if (last === null) break
         }
         // Oldest first, as they would have gone.
-        await again(webhook, placeOf(caller), ids.reverse())
+        await again(webhook, callerPlaceOf(caller), ids.reverse())
         return { status: 202, body: { queued: ids.length } }
       },
     }),

@@ -11,9 +11,9 @@ import type { HttpStream } from '../http/stream.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Payload } from '../records/deliveries.ts'
 import { onHint, publishHint } from '../records/hints.ts'
-import { placeOf } from './callers.ts'
+import { callerPlaceOf } from './callers.ts'
 import type { RouteDoc } from './describe.ts'
-import { keyed, type Route } from './routes.ts'
+import { type ApiRoute, keyed } from './routes.ts'
 
 /** Per process: each costs the rendering of all that happens in its environment. */
 export const LISTENERS_MAX = 50
@@ -37,7 +37,7 @@ export interface WebhookListenNeeds {
   readonly clock: Clock
 }
 
-export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): Route[] {
+export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): ApiRoute[] {
   let listeners = 0
   const ofWorkspace = new Map<string, number>()
   const count = (workspace: string, by: number): void => {
@@ -47,7 +47,7 @@ export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): Route[]
     else ofWorkspace.set(workspace, left)
   }
 
-  function listen(place: ReturnType<typeof placeOf>, stream: HttpStream): void {
+  function listen(place: ReturnType<typeof callerPlaceOf>, stream: HttpStream): void {
     count(place.workspace, 1)
     const closed = new AbortController()
     const stop = onHint(bus, 'webhooks.heard', ({ workspace, env, eventId, type, payload }) => {
@@ -76,7 +76,7 @@ export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): Route[]
       access: 'webhooks:read',
       doc: LISTEN_DOC,
       handle({ caller }) {
-        const place = placeOf(caller)
+        const place = callerPlaceOf(caller)
         if (place.env !== 'test') {
           throw new ApiError('insufficient_permissions', { message: 'Listening takes a key of the test environment.' })
         }

@@ -3,8 +3,8 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { accepted, type Submitter } from '../control/submit.ts'
-import type { Courier } from '../dispatcher/courier.ts'
-import type { Guard } from '../dispatcher/guard.ts'
+import type { Attempts } from '../dispatcher/attempt.ts'
+import type { AddressGuard } from '../dispatcher/guard.ts'
 import { ApiError, invalid } from '../domain/errors.ts'
 import { makeObjectId, type RandomBytes, seededBytes } from '../domain/ids.ts'
 import { Type } from '../domain/schema.ts'
@@ -18,7 +18,7 @@ import type { WebhookHead } from '../records/commands.ts'
 import { readStanding } from '../records/deliveries.ts'
 import { readWebhook, readWebhooks } from '../records/webhooks.ts'
 import { WEBHOOK_DOCS } from './answers/webhooks.ts'
-import { commandOf, placeOf } from './callers.ts'
+import { callerPlaceOf, commandOf } from './callers.ts'
 import {
   presentChangedWebhook,
   presentCreatedWebhook,
@@ -26,10 +26,10 @@ import {
   presentWebhook,
 } from './present-webhooks.ts'
 import type { Keeping } from './routes.ts'
-import { keyed, open, type Route } from './routes.ts'
+import { type ApiRoute, keyed, open } from './routes.ts'
 import { etag, ifMatch, refuseUnknownRule } from './rules.ts'
 import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from './schemas.ts'
-import { CreateBody, readChanges, readRegistration, UpdateBody } from './webhook-body.ts'
+import { readChanges, readRegistration, WebhookCreateBody, WebhookUpdateBody } from './webhook-body.ts'
 import { existingWebhook } from './webhook-callers.ts'
 import { webhookDeliveryRoutes } from './webhook-deliveries.ts'
 import { webhookListenRoutes } from './webhook-listen.ts'
@@ -45,8 +45,8 @@ export interface WebhooksNeeds {
   readonly clock: Clock
   readonly random: RandomBytes
   readonly sealer: Sealer
-  readonly guard: Guard
-  readonly courier: Courier
+  readonly guard: AddressGuard
+  readonly courier: Attempts
   readonly webhooksMax?: number
   /** Addresses deliveries come from, as the operator says. */
   readonly ips: {
@@ -80,7 +80,7 @@ const sealedIn = ({ sealer, kv, clock }: Pick<WebhooksNeeds, 'sealer' | 'kv' | '
   return {
     keep: (body) => onSecrets(body, sealer.seal),
     async show(kept, { caller }) {
-      const { workspace, env } = placeOf(caller)
+      const { workspace, env } = callerPlaceOf(caller)
       const webhook = await readWebhook(kv, workspace, env, (kept as { readonly id: string }).id)
       const now = clock.now()
       const signing = (webhook?.secrets ?? []).filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
@@ -93,7 +93,7 @@ const sealedIn = ({ sealer, kv, clock }: Pick<WebhooksNeeds, 'sealer' | 'kv' | '
   }
 }
 
-export function webhookRoutes(needs: WebhooksNeeds): Route[] {
+export function webhookRoutes(needs: WebhooksNeeds): ApiRoute[] {
   const { kv, submit, clock, random, sealer, guard, webhooksMax = WEBHOOKS_MAX, ips } = needs
   const replays = sealedIn(needs)
   const makeSecret = (draw: RandomBytes) => `whsec_${Buffer.from(draw(SECRET_BYTES)).toString('base64')}`
@@ -110,7 +110,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       path: '/v1/webhooks',
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.create,
-      body: CreateBody,
+      body: WebhookCreateBody,
       once: replays,
       async handle(call) {
         const { caller, body, seed } = call
@@ -138,7 +138,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       doc: WEBHOOK_DOCS.list,
       query: ListQuery,
       async handle({ caller, query: { status, limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
-        const { workspace, env } = placeOf(caller)
+        const { workspace, env } = callerPlaceOf(caller)
         const webhooks = await readWebhooks(kv, workspace, env)
         const found = webhooks.filter((webhook) => status === undefined || webhook.status === status)
         const now = clock.now()
@@ -170,7 +170,7 @@ export function webhookRoutes(needs: WebhooksNeeds): Route[] {
       access: 'webhooks:write',
       doc: WEBHOOK_DOCS.update,
       headers: ['if-match'],
-      body: UpdateBody,
+      body: WebhookUpdateBody,
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const expectVersion = ifMatch(header('if-match'))

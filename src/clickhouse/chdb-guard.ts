@@ -1,7 +1,7 @@
 // What the embedded engine's front refuses to run. A library has no users and no grants: unlike a server it would read
 // and write this machine's files for whoever may send SQL, so the front only lets through the plain statements we write.
 
-export interface Refusal {
+export interface ChdbRefusal {
   readonly code: number
   readonly type: string
   readonly message: string
@@ -17,7 +17,7 @@ const HIDING = /["`]\s*\(|--|\/\*|#|\$/
 const INSERT = /^INSERT INTO ([A-Za-z_][\w.]*) \(([\w, ]+)\) FORMAT JSONCompactEachRow$/
 
 /** Null when the statement may run. `readonly` is what the request asked for. */
-export function refuse(sql: string, readonly: boolean): Refusal | null {
+export function refuseStatement(sql: string, readonly: boolean): ChdbRefusal | null {
   if (sql.includes(';')) return { code: 62, type: 'SYNTAX_ERROR', message: 'Multi-statements are not allowed' }
   if (!readonly) return null
   if (!/^[\s(]*(?:select|with)\b/i.test(sql)) return readonlyRefusal('only SELECT is allowed')
@@ -26,7 +26,7 @@ export function refuse(sql: string, readonly: boolean): Refusal | null {
   return null
 }
 
-const readonlyRefusal = (why: string): Refusal => ({
+const readonlyRefusal = (why: string): ChdbRefusal => ({
   code: 164,
   type: 'READONLY',
   message: `Cannot execute query in readonly mode: ${why}`,

@@ -67,7 +67,7 @@ function quoteName(name: string): string {
   return `\`${name}\``
 }
 
-export interface Lane {
+export interface SessionLane {
   /** Runs at most `runningMax` at once; throws LaneFull when too many wait already. */
   run<T>(work: () => Promise<T>): Promise<T>
 }
@@ -77,7 +77,7 @@ export class LaneFull extends Error {
 }
 
 /** One lane per kind of work, so that slow queries never stand in front of inserts. */
-export function openLane(runningMax: number, waitingMax: number): Lane {
+export function openSessionLane(runningMax: number, waitingMax: number): SessionLane {
   const waiting: (() => void)[] = []
   let running = 0
   return {

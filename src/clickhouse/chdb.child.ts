@@ -8,8 +8,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Session } from 'chdb'
-import { assignment, literal, parseInsert, refuse } from './chdb-guard.ts'
-import { LaneFull, openLane, openSessionPool, type SessionPool } from './chdb-sessions.ts'
+import { assignment, literal, parseInsert, refuseStatement } from './chdb-guard.ts'
+import { LaneFull, openSessionLane, openSessionPool, type SessionPool } from './chdb-sessions.ts'
 
 /**
  * From the parent: `[folder, lockWaitMsMax]` as arguments, then `stop` as a message. Port and secret are drawn afresh unless
@@ -104,11 +104,11 @@ function serve(control: Session, pool: SessionPool): void {
   const token = FRONT_TOKEN ?? randomBytes(32).toString('base64url')
   // The token, or as the password of the user every server has.
   const credentials = [`Bearer ${token}`, `Basic ${Buffer.from(`default:${token}`).toString('base64')}`].map(digest)
-  const reads = openLane(READS_MAX, WAITING_MAX)
-  const background = openLane(BACKGROUND_MAX, WAITING_MAX)
-  const inserts = openLane(INSERTS_MAX, WAITING_MAX)
-  const commands = openLane(COMMANDS_MAX, WAITING_MAX)
-  const kills = openLane(1, WAITING_MAX)
+  const reads = openSessionLane(READS_MAX, WAITING_MAX)
+  const background = openSessionLane(BACKGROUND_MAX, WAITING_MAX)
+  const inserts = openSessionLane(INSERTS_MAX, WAITING_MAX)
+  const commands = openSessionLane(COMMANDS_MAX, WAITING_MAX)
+  const kills = openSessionLane(1, WAITING_MAX)
   let spooled = 0
   let busy = 0
 
@@ -153,7 +153,7 @@ function serve(control: Session, pool: SessionPool): void {
 
     const sql = query ?? Buffer.concat(await readBody(request, SQL_BYTES_MAX)).toString('utf8')
     const readonly = settings.get('readonly') === '1'
-    const refusal = refuse(sql, readonly)
+    const refusal = refuseStatement(sql, readonly)
     if (refusal) throw new Rejected(400, refusal.code, refusal.type, refusal.message)
     const lane = !readonly ? commands : settings.has('priority') ? background : reads
     return lane.run(() => run(database, settings, sql, params, readonly ? response : null))

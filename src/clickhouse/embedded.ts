@@ -11,7 +11,7 @@ import type { ChildMessage } from './chdb.child.ts'
 import type { ClickHouse } from './clickhouse.ts'
 import { type HttpClickHouseConfig, openHttpClickHouse } from './client.ts'
 
-export interface Logger {
+export interface EmbeddedLogger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
@@ -21,7 +21,7 @@ export interface EmbeddedConfig extends Pick<HttpClickHouseConfig, 'queryBytesMa
   readonly dataDir: string
   readonly database: string
   readonly clock: Clock
-  readonly log: Logger
+  readonly log: EmbeddedLogger
   /** How long to wait for a folder that a dying predecessor still holds; default 10 000. */
   readonly lockWaitMsMax?: number
   /** How long a call waits for an engine that is being restarted; default 5 000. */

@@ -49,7 +49,7 @@ export function refuseOld(version: string): void {
 }
 
 /** Of the tables of the port's database; `migrate` has made them. */
-export async function readFacts(clickhouse: Pick<ClickHouse, 'query'>): Promise<ClickHouseFacts> {
+export async function readClickHouseFacts(clickhouse: Pick<ClickHouse, 'query'>): Promise<ClickHouseFacts> {
   const tables = await clickhouse.query<{ name: string; engine: string; engine_full: string }>(
     'SELECT name, engine, engine_full FROM system.tables WHERE database = currentDatabase() AND name IN {names:Array(String)} ORDER BY name',
     { names: DEDUPLICATED },
@@ -77,7 +77,7 @@ export async function readFacts(clickhouse: Pick<ClickHouse, 'query'>): Promise<
 }
 
 /** Throws UnsafeClickHouse when repeating an insert could double rows. */
-export function refuseUnsafe({ deduplicateInsert, tables }: ClickHouseFacts): void {
+export function refuseUnsafeClickHouse({ deduplicateInsert, tables }: ClickHouseFacts): void {
   if (deduplicateInsert === 'disable') {
     throw new UnsafeClickHouse(
       'ClickHouse has deduplicate_insert = disable for this user: repeated inserts would double rows',

@@ -3,8 +3,8 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ClickHouse } from './clickhouse.ts'
 import { engineCode } from './client.ts'
-import type { Logger } from './embedded.ts'
-import { readFacts, readVersion, refuseOld, refuseUnsafe } from './facts.ts'
+import type { EmbeddedLogger } from './embedded.ts'
+import { readClickHouseFacts, readVersion, refuseOld, refuseUnsafeClickHouse } from './facts.ts'
 import { createDatabase, migrate, UNKNOWN_DATABASE } from './migrate.ts'
 import { DATABASE, openClickHouse } from './open.ts'
 
@@ -30,7 +30,7 @@ export type HistoryConfig = HistoryPlace & { readonly retentionDays: number }
  */
 export async function openHistory(
   config: HistoryConfig,
-  deps: { readonly clock: Clock; readonly log: Logger },
+  deps: { readonly clock: Clock; readonly log: EmbeddedLogger },
 ): Promise<ClickHouse> {
   const { retentionDays } = config
   if ('dataDir' in config) {
@@ -44,7 +44,7 @@ export async function openHistory(
     const schema = { database: config.database, cluster: config.cluster ?? '', retentionDays, clock: deps.clock }
     refuseOld(await versionOf(clickhouse, () => createDatabase(clickhouse, schema)))
     await migrate(clickhouse, schema)
-    refuseUnsafe(await readFacts(clickhouse))
+    refuseUnsafeClickHouse(await readClickHouseFacts(clickhouse))
   })
 }
 

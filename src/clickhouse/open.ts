@@ -3,7 +3,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { ClickHouse } from './clickhouse.ts'
 import { openHttpClickHouse } from './client.ts'
-import { type Logger, openEmbeddedClickHouse } from './embedded.ts'
+import { type EmbeddedLogger, openEmbeddedClickHouse } from './embedded.ts'
 
 export type ClickHouseConfig =
   | { readonly mode: 'embedded'; readonly dataDir: string; readonly database?: string }
@@ -23,7 +23,7 @@ export const DATABASE = 'fingerpost'
 /** The port without a schema: run `migrate` before the first insert. */
 export async function openClickHouse(
   config: ClickHouseConfig,
-  deps: { readonly clock: Clock; readonly log: Logger },
+  deps: { readonly clock: Clock; readonly log: EmbeddedLogger },
 ): Promise<ClickHouse> {
   const database = config.database ?? DATABASE
   return config.mode === 'embedded'

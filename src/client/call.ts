@@ -59,14 +59,14 @@ interface ErrorDetail {
   readonly cause?: unknown
 }
 
-export interface Answer<T> {
+export interface ClientAnswer<T> {
   readonly status: number
   readonly headers: Headers
   readonly body: T
 }
 
 /** Fails with FingerpostError. `path` begins with a slash, its ids encoded. */
-export type Call = <T>(method: string, path: string, options?: CallOptions) => Promise<Answer<T>>
+export type ClientCall = <T>(method: string, path: string, options?: CallOptions) => Promise<ClientAnswer<T>>
 
 const RETRIES_MAX = 3
 const WAIT_MS_MAX = 30_000
@@ -76,12 +76,12 @@ const BODY_CHARS_SHOWN = 200
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-export function openCall(options: ClientOptions): Call {
+export function openCall(options: ClientOptions): ClientCall {
   const { baseUrl, key, retriesMax = RETRIES_MAX, waitMsMax = WAIT_MS_MAX, timeoutMs = TIMEOUT_MS } = options
   const { fetch: send = fetch, sleep = pause, random = Math.random } = options
   const base = baseUrl.replace(/\/+$/, '')
 
-  async function once<T>(method: string, path: string, call: CallOptions): Promise<Answer<T>> {
+  async function once<T>(method: string, path: string, call: CallOptions): Promise<ClientAnswer<T>> {
     const { query = {}, body, idempotencyKey, ifMatch } = call
     const response = await answerOf(() =>
       send(base + path + queryText(query), {

@@ -1,13 +1,13 @@
 // What rules decided about lists, applied once however often it is told.
 
 import { foldListName, normaliseEntry, normaliseNewEntry } from '../domain/list.ts'
-import type { Key } from '../kv/kv.ts'
+import type { KvKey } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import type { ListEffect } from '../records/list-commands.ts'
 import { readListsNamed } from '../records/lists.ts'
 import { auditEffects } from './audit-effects.ts'
 import type { Change, CommandOf, Read } from './change.ts'
-import { readStored, tenantOf, written } from './list-changes.ts'
+import { readStored, tenantOf, writtenEntries } from './list-changes.ts'
 import { type Addition, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs } from './memberships.ts'
 
@@ -16,7 +16,7 @@ const EFFECTS = 'list-effects'
 export async function applyListEffects(command: CommandOf<'list.effects'>, seq: number, read: Read): Promise<Change> {
   const { deployment, partition, effects, entriesMax } = command.data
   const tenant = tenantOf(command)
-  const placeKey: Key = [EFFECTS, `${deployment}/${partition}`]
+  const placeKey: KvKey = [EFFECTS, `${deployment}/${partition}`]
   const [entry] = await read.get<readonly [number, number]>(tenant.scope, [placeKey])
   const [lastSeq, lastPart] = entry?.value ?? [0, 0]
   const place = [command.data.seq, command.data.part] as const
@@ -56,7 +56,7 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
   const { at, actor } = command
   const audit =
     only === undefined || finished.length > 1 ? [] : await auditEffects(read, tenant.scope, only, { at, actor, seq })
-  return written(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
+  return writtenEntries(command, seq, read, finished, { skipped, put: [{ key: placeKey, value: place }, ...audit] })
 }
 
 const additionOf = ({ value, ttl, reason, ruleId, requestId }: ListEffect): Addition => ({

@@ -5,7 +5,7 @@ import type { ApiKey } from '../domain/workspace.ts'
 import type { Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import type { AuditDraft } from '../records/audit.ts'
-import type { Command, NewKey } from '../records/commands.ts'
+import type { Command, KeyToMake } from '../records/commands.ts'
 import { isLive, KEY_DIGEST, KEYS_VERSION, keyKey, listKeys } from '../records/keys.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
@@ -72,7 +72,7 @@ async function addKey(
 /** Without what it is found by. */
 const shownOf = ({ digest: _, workspace: __, ...shown }: ApiKey) => shown
 
-const complete = (key: NewKey, workspace: string, env: Env, at: number): ApiKey => ({
+const complete = (key: KeyToMake, workspace: string, env: Env, at: number): ApiKey => ({
   ...key,
   workspace,
   env,

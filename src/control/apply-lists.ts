@@ -7,10 +7,10 @@ import { LISTS, type ListsMeta, NO_LISTS } from '../records/list-deltas.ts'
 import { entryKey, listGoneKey, listKey, listNameKey, type NamedList, type StoredList } from '../records/lists.ts'
 import { splitFromKey, splitKey } from '../records/splits.ts'
 import { readWorkspace } from '../records/workspaces.ts'
-import { forgetAlone, forgetVisitor } from './apply-visitors.ts'
+import { applyForgetting, forgetAlone } from './apply-visitors.ts'
 import { countsOf, growingKey } from './audit-effects.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
-import { changed, readStored, tenantOf, written } from './list-changes.ts'
+import { changed, readStored, tenantOf, writtenEntries } from './list-changes.ts'
 import { changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
 import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
 
@@ -78,7 +78,7 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
   const finished = draft.finish(seq)
   const { added, removed } = finished
   const audit = countsOf(id, { id, added, removed, source })
-  return { ...(await written(command, seq, read, [finished])), ...(added + removed === 0 ? {} : { audit }) }
+  return { ...(await writtenEntries(command, seq, read, [finished])), ...(added + removed === 0 ? {} : { audit }) }
 }
 
 export async function applyListExpire(command: CommandOf<'list.expire'>, seq: number, read: Read): Promise<Change> {
@@ -88,7 +88,7 @@ export async function applyListExpire(command: CommandOf<'list.expire'>, seq: nu
   if (list === null) return refuse(seq, 'not_found')
   const values = entries.map(({ value }) => value)
   const draft = await draftEntries(read, tenant.scope, list, values, { atMs: command.at, entriesMax: 0 })
-  return written(command, seq, read, [draft.finish(seq)])
+  return writtenEntries(command, seq, read, [draft.finish(seq)])
 }
 
 export async function applyListForget(command: CommandOf<'list.forget'>, seq: number, read: Read): Promise<Change> {
@@ -107,7 +107,7 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
   const at = { workspace, env, atMs: command.at }
   const { put, drop, orders, aliases } = alone
     ? forgetAlone(at, visitorId)
-    : await forgetVisitor(read, at, command.data)
+    : await applyForgetting(read, at, command.data)
   const audited = alone ? await auditKeysOf(read, scope, 'visitor', visitorId) : []
   // Rules may have put its survivors on lists for visits of this one since they were forgotten themselves.
   const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor]), ...former]
@@ -121,7 +121,7 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
     for (const id of ids) draft.remove(id)
     finished.push(draft.finish(seq))
   }
-  return { ...(await written(command, seq, read, finished, { put, drop: [...drop, ...audited] })), orders }
+  return { ...(await writtenEntries(command, seq, read, finished, { put, drop: [...drop, ...audited] })), orders }
 }
 
 function auditOf(before: StoredList | null, after: StoredList | null): AuditDraft {

@@ -2,10 +2,10 @@
 
 import type { Env } from '../domain/event.ts'
 import type { RuleAction, RuleStatus } from '../domain/rule.ts'
-import type { Key, Put } from '../kv/kv.ts'
+import type { KvKey, Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { readAuditEntry } from '../records/audit.ts'
-import type { Command, RuleChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
+import type { Command, RuleCommandChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
 import {
   PRIORITY_MAX,
   RULE_ORDER,
@@ -147,7 +147,7 @@ async function nextPriority({ workspace, env }: Before, read: Read): Promise<num
   return (last?.value.priority ?? 0) + DEFAULT_PRIORITY_STEP
 }
 
-function mergeAction(old: RuleAction, { action, sideEffects }: RuleChanges): RuleAction {
+function mergeAction(old: RuleAction, { action, sideEffects }: RuleCommandChanges): RuleAction {
   const kept = sideEffects ?? action?.sideEffects ?? old.sideEffects
   const { sideEffects: _, ...rest } = action ?? old
   return kept === undefined ? rest : { ...rest, sideEffects: kept }
@@ -157,7 +157,7 @@ function mergeAction(old: RuleAction, { action, sideEffects }: RuleChanges): Rul
 function changed(before: Before, after: StoredRule | null, { at, type }: RuleCommand, seq: number): Change {
   const { workspace, env, meta, rule: old } = before
   const put: Put[] = []
-  const drop: Key[] = []
+  const drop: KvKey[] = []
   if (after !== null) {
     const { id, priority, status, version } = after
     const slot: RuleSlot = { id, priority, status, version }

@@ -3,7 +3,7 @@
 
 import type { Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
-import type { Key, Put } from '../kv/kv.ts'
+import type { KvKey, Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKey, type Correction, groupOf, mergedKey } from '../records/aliases.ts'
 import { encodeSplitting } from '../records/identification.ts'
@@ -103,7 +103,7 @@ export async function applyVisitorSplit(command: CommandOf<'visitor.split'>, seq
 
 interface Unsplit {
   readonly put: Put[]
-  readonly drop: Key[]
+  readonly drop: KvKey[]
   /** Records that name one of them. */
   readonly named: { readonly visitorId: string; readonly erased: string }[]
 }
@@ -116,7 +116,7 @@ export async function forgetSplits(
 ): Promise<Unsplit> {
   const scope = tenantScope(workspace, env)
   const put: Put[] = []
-  const drop: Key[] = []
+  const drop: KvKey[] = []
   const named: { visitorId: string; erased: string }[] = []
   const others = (some: readonly string[] | undefined) => (some ?? []).filter((id) => !ids.includes(id))
   for (const id of ids) {

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
-import type { Key, Put } from '../kv/kv.ts'
+import type { KvKey, Put } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import {
   ALIASES_MAX,
@@ -22,7 +22,7 @@ import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { forgetSplits } from './apply-splits.ts'
 import { type Change, type CommandOf, type Order, type Read, refuse } from './change.ts'
-import { addCorrection, forgottenKey, isForgotten, keysOf } from './corrections.ts'
+import { addCorrection, correctionKeysOf, forgottenKey, isForgotten } from './corrections.ts'
 import { moveMemberships } from './memberships.ts'
 
 export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq: number, read: Read): Promise<Change> {
@@ -73,7 +73,7 @@ export async function applyVisitorMerge(command: CommandOf<'visitor.merge'>, seq
 
 interface Forgotten {
   readonly put: readonly Put[]
-  readonly drop: readonly Key[]
+  readonly drop: readonly KvKey[]
   readonly orders: readonly Order[]
   readonly aliases: readonly string[]
 }
@@ -93,7 +93,7 @@ export const forgetAlone = ({ workspace, env }: Place, visitorId: string): Forgo
 })
 
 /** What is left of a visitor besides its memberships, and the orders to erase whoever is one with it. Twice equals once. */
-export async function forgetVisitor(
+export async function applyForgetting(
   read: Read,
   at: Place,
   { visitorId, partitions, survivor: erasedWith }: CommandOf<'list.forget'>['data'],
@@ -102,7 +102,7 @@ export async function forgetVisitor(
   const scope = tenantScope(workspace, env)
   const [survivor, ...others] = await groupOf(read, workspace, env, visitorId)
   const put: Put[] = [{ key: forgottenKey(workspace, env, visitorId), value: true }]
-  const drop: Key[] = []
+  const drop: KvKey[] = []
   const isAlias = survivor !== visitorId
   if (isAlias) {
     drop.push(aliasKey(visitorId))
@@ -126,7 +126,7 @@ export async function forgetVisitor(
   }
   if (corrections.size > 0) {
     const [entry] = await read.get<number>(scope, [CORRECTIONS])
-    for (const correction of corrections.values()) drop.push(...keysOf(correction))
+    for (const correction of corrections.values()) drop.push(...correctionKeysOf(correction))
     put.push({ key: CORRECTIONS, value: Math.max(0, (entry?.value ?? 0) - corrections.size) })
   }
   const homeOf = (id: string) => homePartition(id, must(partitions, 'the number of partitions'))

@@ -4,7 +4,7 @@
 import type { Env } from '../domain/event.ts'
 import type { Put } from '../kv/kv.ts'
 import { auditPuts } from '../records/audit.ts'
-import { type Command, homeScope, OUTCOME, OUTCOME_TTL_MS, type Outcome } from '../records/commands.ts'
+import { COMMAND_OUTCOME, type Command, type CommandOutcome, homeScope, OUTCOME_TTL_MS } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { applyAlertCreate, applyAlertDelete, applyAlertUpdate } from './apply-alerts.ts'
 import { applyListEffects } from './apply-effects.ts'
@@ -32,7 +32,7 @@ import { applyWorkspaceCreate, applyWorkspaceToken, applyWorkspaceUpdate } from 
 import type { Change, Effect, Order, Read, WebhookChange } from './change.ts'
 
 export interface Applied {
-  readonly outcome: Outcome
+  readonly outcome: CommandOutcome
   /**
    * In the order they must be committed. The last one is in the command's home scope and holds the outcome: while it
    * is missing the command counts as not applied, and repeating it finds the earlier scopes done.
@@ -49,7 +49,7 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
   const change = withAudit(await changeOf(command, seq, read), command, seq)
   const home = homeScope(command)
   const own = change.effects.find((effect) => effect.scope === home)
-  const outcome: Put = { key: [OUTCOME, command.id], value: change.outcome, ttlMs: OUTCOME_TTL_MS }
+  const outcome: Put = { key: [COMMAND_OUTCOME, command.id], value: change.outcome, ttlMs: OUTCOME_TTL_MS }
   const others = change.effects.filter((effect) => effect.scope !== home)
   return {
     outcome: change.outcome,

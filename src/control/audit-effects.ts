@@ -1,7 +1,7 @@
 // What rules did to a list, in the audit log: one entry per list and hour, whose counts grow, so that an attack that a rule answers with
 // an entry per event does not fill a log that is kept for good.
 
-import type { Key, Put, Scope } from '../kv/kv.ts'
+import type { KvKey, Put, Scope } from '../kv/kv.ts'
 import { type AuditDraft, auditPuts } from '../records/audit.ts'
 import type { Read } from './change.ts'
 import type { EntriesWritten } from './list-entries.ts'
@@ -13,7 +13,7 @@ export const countsOf = (id: string, after: object): AuditDraft => ({ ...ENTRIES
 /** Of a list, the entry that still grows. */
 const GROWING = 'list-effects-audit'
 const GROWS_MS = 3_600_000
-export const growingKey = (listId: string): Key => [GROWING, listId]
+export const growingKey = (listId: string): KvKey => [GROWING, listId]
 
 interface Growing {
   readonly seq: number

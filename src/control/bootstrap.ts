@@ -6,13 +6,13 @@ import type { Env } from '../domain/event.ts'
 import { base62, makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import { keyForm, last4, makeKey } from '../domain/keys.ts'
 import { API_VERSIONS, type KeyKind, type Workspace } from '../domain/workspace.ts'
-import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 import { Told } from '../lib/failures.ts'
 import type { Logger } from '../lib/logger.ts'
 import { must } from '../lib/must.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { type Log, TOPICS } from '../log/log.ts'
-import type { CommandDraft, NewKey } from '../records/commands.ts'
+import type { CommandDraft, KeyToMake } from '../records/commands.ts'
 import { KEY_DIGEST, keyDigest } from '../records/keys.ts'
 import { partitionScope } from '../records/partitions.ts'
 import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from '../records/scopes.ts'
@@ -30,9 +30,9 @@ const ACTOR = 'bootstrap'
 const PROGRESS = 'bootstrap'
 const BEGUN = 0
 const FINISHED = 1
-const DEPLOYMENT: Key = ['meta', 'deployment']
+const DEPLOYMENT: KvKey = ['meta', 'deployment']
 
-export interface Deployment {
+export interface DeploymentStores {
   /** Fixed for the life of the deployment. */
   readonly partitions: number
 }
@@ -54,7 +54,7 @@ export interface DeploymentNeeds {
  * Makes an empty deployment ready, and does nothing to one that is. Call it before any role starts.
  * Throws NeedsRebuild when the log holds records but the positions are gone, WrongPartitions when the number differs.
  */
-export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<Deployment> {
+export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<DeploymentStores> {
   if ((await kv.position(SYSTEM, PROGRESS)) === null) {
     // Another process may have made it ready, and even used it, since the position was asked for.
     if (!(await isEmpty(log, partitions)) && (await kv.position(SYSTEM, PROGRESS)) === null) {
@@ -64,10 +64,10 @@ export async function prepareDeployment({ log, kv, partitions, sources }: Deploy
     await writeFirst(kv, SYSTEM, CHANGES_SOURCE)
     await writeFirst(kv, SYSTEM, CHANGES_READER)
     // Last, since everything is allowed to be missing as long as this is.
-    const put = [{ key: DEPLOYMENT, value: { partitions } satisfies Deployment }]
+    const put = [{ key: DEPLOYMENT, value: { partitions } satisfies DeploymentStores }]
     await kv.commit([{ scope: SYSTEM, guard: { source: PROGRESS, expect: null, next: BEGUN }, put }])
   }
-  const [entry] = await kv.get<Deployment>(SYSTEM, [DEPLOYMENT])
+  const [entry] = await kv.get<DeploymentStores>(SYSTEM, [DEPLOYMENT])
   const deployment = must(entry, 'the record of the deployment').value
   if (deployment.partitions !== partitions) {
     throw new WrongPartitions(`created with ${deployment.partitions} partitions, started with ${partitions}`)
@@ -211,8 +211,8 @@ export const makeTokenSecret = (random: RandomBytes): string => base62(TOKEN_SEC
 export const newKey = (
   text: string,
   random: RandomBytes,
-  about: Pick<NewKey, 'kind'> & Partial<Pick<NewKey, 'label' | 'scopes' | 'origins' | 'expiresAt'>>,
-): NewKey => ({
+  about: Pick<KeyToMake, 'kind'> & Partial<Pick<KeyToMake, 'label' | 'scopes' | 'origins' | 'expiresAt'>>,
+): KeyToMake => ({
   id: makeObjectId('key', random),
   digest: keyDigest(text),
   last4: last4(text),

@@ -3,9 +3,9 @@
 import type { ErrorCode } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import type { WebhookStatus } from '../domain/webhook.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { AuditDraft } from '../records/audit.ts'
-import type { Command, Outcome } from '../records/commands.ts'
+import type { Command, CommandOutcome } from '../records/commands.ts'
 
 export type Read = Pick<Kv, 'get' | 'scan'>
 export type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
@@ -13,7 +13,7 @@ export type CommandOf<T extends Command['type']> = Extract<Command, { readonly t
 export interface Effect {
   readonly scope: Scope
   readonly put?: readonly Put[]
-  readonly drop?: readonly Key[]
+  readonly drop?: readonly KvKey[]
 }
 
 /** What a command asks of the owner of a partition: a record for `identifications`. */
@@ -24,7 +24,7 @@ export interface Order {
 
 /** What a command changes, before its outcome is added. */
 export interface Change {
-  readonly outcome: Outcome
+  readonly outcome: CommandOutcome
   /** At most one per scope. */
   readonly effects: readonly Effect[]
   readonly keysChanged?: boolean

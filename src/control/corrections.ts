@@ -1,7 +1,7 @@
 // What commands about visitors share: pairs that somebody labelled, and who is forgotten for good.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Put, Scope } from '../kv/kv.ts'
+import type { KvKey, Put, Scope } from '../kv/kv.ts'
 import {
   CORRECTION,
   CORRECTIONS,
@@ -19,7 +19,7 @@ export async function addCorrection(
   read: Read,
   scope: Scope,
   correction: Correction,
-): Promise<{ put: Put[]; drop: Key[] }> {
+): Promise<{ put: Put[]; drop: KvKey[] }> {
   const [entry] = await read.get<number>(scope, [CORRECTIONS])
   const count = entry?.value ?? 0
   const full = count >= CORRECTIONS_MAX
@@ -30,18 +30,18 @@ export async function addCorrection(
       ...correction.visitors.map((id) => ({ key: correctionOfKey(id, correction.seq), value: true })),
       { key: CORRECTIONS, value: full ? count : count + 1 },
     ],
-    drop: oldest === undefined ? [] : keysOf(oldest.value),
+    drop: oldest === undefined ? [] : correctionKeysOf(oldest.value),
   }
 }
 
 /** Where a correction lies. */
-export const keysOf = ({ seq, visitors }: Correction): Key[] => [
+export const correctionKeysOf = ({ seq, visitors }: Correction): KvKey[] => [
   correctionKey(seq),
   ...visitors.map((id) => correctionOfKey(id, seq)),
 ]
 
 /** Nobody is merged with, or split from, a visitor that is gone, however late the command comes. */
-export const forgottenKey = (workspace: string, env: Env, visitorId: string): Key => [
+export const forgottenKey = (workspace: string, env: Env, visitorId: string): KvKey => [
   'forgotten',
   erasedId(workspace, env, visitorId),
 ]

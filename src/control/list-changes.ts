@@ -1,7 +1,7 @@
 // What every command about lists writes: the lists with their counts, and a delta for whoever follows.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Put, Scope } from '../kv/kv.ts'
+import type { KvKey, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import type { AuditDraft } from '../records/audit.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
@@ -44,7 +44,7 @@ export async function readStored(read: Read, { scope }: Tenant, id: string): Pro
   return entry?.value ?? null
 }
 
-export function written(
+export function writtenEntries(
   command: ListCommand,
   seq: number,
   read: Read,
@@ -53,7 +53,7 @@ export function written(
     skipped = 0,
     put = [],
     drop = [],
-  }: { readonly skipped?: number; readonly put?: readonly Put[]; readonly drop?: readonly Key[] } = {},
+  }: { readonly skipped?: number; readonly put?: readonly Put[]; readonly drop?: readonly KvKey[] } = {},
 ): Promise<Change> {
   const [only] = finished
   const sum = (of: (one: EntriesWritten) => number) => finished.reduce((total, one) => total + of(one), 0)
@@ -73,7 +73,7 @@ export function written(
 interface Written {
   readonly lists: readonly StoredList[]
   readonly put?: readonly Put[]
-  readonly drop?: readonly Key[]
+  readonly drop?: readonly KvKey[]
   /** Empty: followers need not know. */
   readonly changes: readonly ListChange[]
   /** How many lists there are more. */
@@ -86,7 +86,7 @@ interface Written {
 export async function changed(command: ListCommand, seq: number, read: Read, what: Written): Promise<Change> {
   const { workspace, env, scope } = tenantOf(command)
   const put: Put[] = [...(what.put ?? []), ...what.lists.map((list) => ({ key: listKey(list.id), value: list }))]
-  const drop: Key[] = [...(what.drop ?? [])]
+  const drop: KvKey[] = [...(what.drop ?? [])]
   if (what.changes.length > 0) {
     const [entry] = await read.get<ListsMeta>(scope, [LISTS])
     const meta = entry?.value ?? NO_LISTS
@@ -108,7 +108,7 @@ export async function changed(command: ListCommand, seq: number, read: Read, wha
   }
 }
 
-async function oldDeltas(read: Read, scope: Scope, { deltas }: ListsMeta): Promise<Key[]> {
+async function oldDeltas(read: Read, scope: Scope, { deltas }: ListsMeta): Promise<KvKey[]> {
   if (deltas < DELTAS_KEPT + DELTAS_DROPPED) return []
   const oldest = await read.scan<ListDelta>(scope, LIST_DELTA, { limit: DELTAS_DROPPED })
   const [told] = await read.get<number>(scope, [LISTS_TOLD])

@@ -1,7 +1,7 @@
 // Changes to the entries of one list, worked out one after the other over what is stored, then written as the difference.
 
 import type { List } from '../domain/list.ts'
-import type { Key, Put } from '../kv/kv.ts'
+import type { KvKey, Put } from '../kv/kv.ts'
 import type { AddedEntry, ExpiredEntry, ListChange } from '../records/list-deltas.ts'
 import {
   dueKey,
@@ -34,7 +34,7 @@ export interface EntriesDraft {
 export interface EntriesWritten {
   readonly list: StoredList
   readonly put: readonly Put[]
-  readonly drop: readonly Key[]
+  readonly drop: readonly KvKey[]
   readonly change: ListChange
   readonly added: number
   readonly removed: number
@@ -98,7 +98,7 @@ export async function draftEntries(
     },
     finish(seq) {
       const put: Put[] = []
-      const drop: Key[] = []
+      const drop: KvKey[] = []
       const added: AddedEntry[] = []
       const removed: string[] = []
       for (const [value, { stored, now, added: addition, wasThere }] of places) {

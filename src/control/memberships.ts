@@ -14,10 +14,10 @@ import {
 } from '../records/lists.ts'
 import { scanAll } from '../records/scopes.ts'
 import type { Change, CommandOf, Read } from './change.ts'
-import { tenantOf, written } from './list-changes.ts'
+import { tenantOf, writtenEntries } from './list-changes.ts'
 import { draftEntries, type EntriesWritten } from './list-entries.ts'
 
-export interface Membership {
+export interface OwnedMembership {
   readonly list: StoredList
   readonly entries: readonly (StoredEntry | null)[]
 }
@@ -58,8 +58,8 @@ export async function membershipsOf(
   scope: Scope,
   lists: readonly StoredList[],
   ids: readonly string[],
-): Promise<Membership[]> {
-  const found: Membership[] = []
+): Promise<OwnedMembership[]> {
+  const found: OwnedMembership[] = []
   const listsPerGet = Math.max(1, Math.floor(KEYS_PER_GET / ids.length))
   for (let from = 0; from < lists.length; from += listsPerGet) {
     const some = lists.slice(from, from + listsPerGet)
@@ -103,5 +103,5 @@ export async function moveMemberships(
     }
     finished.push(draft.finish(seq))
   }
-  return written(command, seq, read, finished)
+  return writtenEntries(command, seq, read, finished)
 }

@@ -10,12 +10,12 @@ import { pollUntil, whenAvailable } from '../lib/poll.ts'
 import type { Log } from '../log/log.ts'
 import {
   COMMAND_BYTES_MAX,
+  COMMAND_OUTCOME,
   type Command,
   type CommandDraft,
+  type CommandOutcome,
   encodeCommand,
   homeScope,
-  OUTCOME,
-  type Outcome,
 } from '../records/commands.ts'
 import { onHint } from '../records/hints.ts'
 
@@ -39,14 +39,14 @@ export interface Submitter {
    * Throws ApiError unavailable when that is not known within 5 s (it may still be applied), payload_too_large when the
    * command does not fit a record.
    */
-  submit(draft: CommandDraft): Promise<Outcome>
+  submit(draft: CommandDraft): Promise<CommandOutcome>
   close(): void
 }
 
-export type Accepted = Extract<Outcome, { readonly ok: true }>
+export type AcceptedCommand = Extract<CommandOutcome, { readonly ok: true }>
 
 /** The outcome of a command that was applied. Throws the ApiError a refusal stands for. */
-export function accepted(outcome: Outcome): Accepted {
+export function accepted(outcome: CommandOutcome): AcceptedCommand {
   if (outcome.ok) return outcome
   const { code, message, field } = outcome
   throw new ApiError(code, {
@@ -56,7 +56,7 @@ export function accepted(outcome: Outcome): Accepted {
 }
 
 export function openSubmit({ log, kv, bus, clock, random }: SubmitNeeds): Submitter {
-  const waiting = new Map<string, (outcome: Outcome) => void>()
+  const waiting = new Map<string, (outcome: CommandOutcome) => void>()
   const unsubscribe = onHint(bus, 'control.applied', ({ commandId, outcome }) => waiting.get(commandId)?.(outcome))
 
   async function append(command: Command): Promise<void> {
@@ -70,9 +70,9 @@ export function openSubmit({ log, kv, bus, clock, random }: SubmitNeeds): Submit
   }
 
   /** Resolves with null when the time is over. */
-  function poll(command: Command, signal: AbortSignal): Promise<Outcome | null> {
+  function poll(command: Command, signal: AbortSignal): Promise<CommandOutcome | null> {
     const ask = whenAvailable(async () => {
-      const [stored] = await kv.get<Outcome>(homeScope(command), [[OUTCOME, command.id]])
+      const [stored] = await kv.get<CommandOutcome>(homeScope(command), [[COMMAND_OUTCOME, command.id]])
       return stored?.value ?? null
     })
     return pollUntil(clock, { forMs: WAIT_MS_MAX, everyMs: POLL_MS, pauseFirst: true }, ask, signal)
@@ -84,7 +84,7 @@ export function openSubmit({ log, kv, bus, clock, random }: SubmitNeeds): Submit
       const at = clock.now()
       const command = { ...draft, id: `cmd_${ulid(at, random)}`, at } as Command
       const settled = new AbortController()
-      const hinted = new Promise<Outcome>((resolve) => waiting.set(command.id, resolve))
+      const hinted = new Promise<CommandOutcome>((resolve) => waiting.set(command.id, resolve))
       try {
         await append(command)
         const outcome = await Promise.race([hinted, poll(command, settled.signal)])

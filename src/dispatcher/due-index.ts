@@ -5,7 +5,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { NEXT, type Next, nextKey, shardScope } from '../records/deliveries.ts'
 import { scanAll } from '../records/scopes.ts'
-import { isEmpty, type Lane, openLane } from './lane.ts'
+import { isEmpty, openWebhookQueue, type WebhookQueue } from './webhook-queue.ts'
 
 /** A lane that has nothing is kept for a while: there may be more soon. */
 const IDLE_MS = 30_000
@@ -13,14 +13,14 @@ const IDLE_MS = 30_000
 /** The lanes of a shard that something may be due for, made where they are missing. */
 export async function lookAt(
   kv: Pick<Kv, 'scan' | 'commit'>,
-  lanes: Map<string, Lane>,
+  lanes: Map<string, WebhookQueue>,
   shard: number,
-): Promise<readonly Lane[]> {
-  const news: Lane[] = []
+): Promise<readonly WebhookQueue[]> {
+  const news: WebhookQueue[] = []
   const scope = shardScope(shard)
-  const unclaimed: { readonly lane: Lane; readonly value: Next; readonly version: number }[] = []
+  const unclaimed: { readonly lane: WebhookQueue; readonly value: Next; readonly version: number }[] = []
   for await (const { key, value, version } of scanAll<Next>(kv, scope, NEXT)) {
-    const lane = lanes.get(key[1]) ?? openLane(key[1], shard, value.workspace, value.env)
+    const lane = lanes.get(key[1]) ?? openWebhookQueue(key[1], shard, value.workspace, value.env)
     lanes.set(lane.id, lane)
     if (lane.nextVersion === version) continue
     lane.nextVersion = version
@@ -43,13 +43,13 @@ export async function lookAt(
 }
 
 /** Whoever stores something for it need not write to the index, because its entry is there and stays. */
-export const isAwake = (lane: Lane): boolean =>
+export const isAwake = (lane: WebhookQueue): boolean =>
   lane.claimed && lane.nextVersion !== 0 && !lane.resting && lane.status !== 'gone'
 
 /** Everything due is known: when is the next time? */
 export async function rest(
-  needs: { readonly kv: Pick<Kv, 'scan' | 'commit'>; readonly clock: Clock; readonly lanes: Map<string, Lane> },
-  lane: Lane,
+  needs: { readonly kv: Pick<Kv, 'scan' | 'commit'>; readonly clock: Clock; readonly lanes: Map<string, WebhookQueue> },
+  lane: WebhookQueue,
   at: number | null,
 ): Promise<void> {
   const { kv, clock, lanes } = needs

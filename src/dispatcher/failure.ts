@@ -42,8 +42,8 @@ const RESETS: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTE
 const UNTRUSTED =
   /^(?:UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|CERT_|CRL_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME_MISMATCH|ERROR_IN_)/
 
-export function failureOf(error: unknown): FailureCode {
-  if (error instanceof AggregateError) return failureOf(error.errors[0])
+export function attemptFailureOf(error: unknown): FailureCode {
+  if (error instanceof AggregateError) return attemptFailureOf(error.errors[0])
   if (error instanceof BlockedAddress) return 'blocked_address'
   if (error instanceof UnknownHost) return 'dns'
   if (error instanceof HandshakeCut) return 'tls_handshake'

@@ -9,7 +9,7 @@ import { derivedUlid } from '../records/deliveries.ts'
 import { partitionScope } from '../records/partitions.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import type { Listening } from './listening.ts'
-import { type Told, tell } from './match.ts'
+import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import type { Matchable } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -49,13 +49,13 @@ async function followTenant(needs: FollowAlertsNeeds, workspace: string, env: En
     if (notices.length === 0 || signal.aborted) return
     const tenant = await subscriptions.tenant(workspace, env)
     const nowMs = clock.now()
-    const news: Told = { payloads: [], deliveries: [] }
+    const news: OutboxEntries = { payloads: [], deliveries: [] }
     const at = { payloadAt: partitionScope(0), nowMs, visitorId: null }
     for (const { value } of notices) {
       if (tenant === null) break
       const found = occurrenceOf(workspace, env, value)
       if (listening.isHeard(workspace, env)) listening.tell(tenant, found.occurrence)
-      tell(news, tenant, found, at)
+      outboxEntriesOf(news, tenant, found, at)
     }
     await passOn(needs, news, nowMs)
     await dropNotices(kv, workspace, env, notices)

@@ -14,7 +14,7 @@ import { tenantScope } from '../records/scopes.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { listOccurrences } from './list-occurrences.ts'
 import type { Listening } from './listening.ts'
-import { type Told, tell } from './match.ts'
+import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -84,7 +84,7 @@ async function followTenant(needs: FollowListsNeeds, workspace: string, env: Env
     const tenant = await subscriptions.tenant(workspace, env)
     const upTo = deltas.at(-1)?.seq ?? last
     const nowMs = clock.now()
-    const news: Told = { payloads: [], deliveries: [] }
+    const news: OutboxEntries = { payloads: [], deliveries: [] }
     const isHeard = listening.isHeard(workspace, env)
     const wants = (type: EventType) => isHeard || tenant?.types.has(type) === true
     for (const delta of tenant === null || (tenant.types.size === 0 && !isHeard) ? [] : deltas) {
@@ -92,7 +92,7 @@ async function followTenant(needs: FollowListsNeeds, workspace: string, env: Env
         if (isHeard && tenant !== null) listening.tell(tenant, found.occurrence)
         const visitorId = found.isVisitor ? found.value : null
         const payloadAt = partitionScope(visitorId === null ? 0 : homePartition(visitorId, partitions))
-        if (tenant !== null) tell(news, tenant, found, { payloadAt, nowMs, visitorId })
+        if (tenant !== null) outboxEntriesOf(news, tenant, found, { payloadAt, nowMs, visitorId })
       }
     }
     await passOn(needs, news, nowMs)

@@ -3,7 +3,7 @@
 
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
-import { type Cell, fromRow } from '../events/row.ts'
+import { fromRow, type RowCell } from '../events/row.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -14,7 +14,7 @@ import { DISPATCHER_POSITION, ENGINE_POSITION, partitionScope } from '../records
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
 import type { Listening } from './listening.ts'
-import { type Told, tell } from './match.ts'
+import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import { occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import { slackNotices } from './slack.ts'
@@ -66,7 +66,7 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
   while (!signal.aborted) {
     const waitMsMax = position === stored ? IDLE_MS : POSITION_MS_MAX
     const records = await log.read('events', partition, position, { ...BATCH, waitMsMax }, signal)
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
     for (const record of decoded) await tellOf(needs, partition, record, told)
     const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
@@ -98,7 +98,7 @@ async function firstPosition({ kv, log }: FollowNeeds, partition: number): Promi
   return next
 }
 
-async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecord, told: Told): Promise<void> {
+async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecord, told: OutboxEntries): Promise<void> {
   const tenants = new Map<string, Tenant | null>()
   async function tenantOf(workspace: string, env: Env): Promise<Tenant | null> {
     const name = `${workspace}/${env}`
@@ -131,7 +131,7 @@ function tellOfItem(
   item: DecidedItem,
   row: Uint8Array,
   tenant: Tenant,
-  told: Told,
+  told: OutboxEntries,
 ): void {
   const { effects = [] } = item
   const named = new Map<string, Set<string>>()
@@ -144,7 +144,7 @@ function tellOfItem(
   slackNotices(told, item, { payloadAt, nowMs })
   const isHeard = listening.isHeard(item.workspace, item.env)
   if (tenant.types.size === 0 && named.size === 0 && !isHeard) return
-  const event = fromRow(JSON.parse(utf8.decode(row)) as Cell[])
+  const event = fromRow(JSON.parse(utf8.decode(row)) as RowCell[])
   const found = occurrencesOf(event, {
     at: item.acceptedAt,
     plan: tenant.workspace.plan,
@@ -154,7 +154,7 @@ function tellOfItem(
   for (const one of found) {
     if (isHeard) listening.tell(tenant, one.occurrence)
     const ofRule = one.occurrence.type === 'rule.matched' ? named.get(one.ruleId ?? '') : undefined
-    tell(told, tenant, one, { payloadAt, nowMs, visitorId: item.visitorId }, ofRule)
+    outboxEntriesOf(told, tenant, one, { payloadAt, nowMs, visitorId: item.visitorId }, ofRule)
   }
 }
 
@@ -169,7 +169,7 @@ function previousVerdicts({ state }: DecidedItem, { verdict }: StoredEvent): Rea
 }
 
 /** What was accepted before a visitor was erased is told nobody any more. */
-async function withoutErased(kv: Pick<Kv, 'get'>, partition: number, told: Told): Promise<Told> {
+async function withoutErased(kv: Pick<Kv, 'get'>, partition: number, told: OutboxEntries): Promise<OutboxEntries> {
   const abouts = told.payloads.flatMap(({ about }) => (about === null ? [] : [about]))
   const ids = [...new Set(abouts.map(({ workspace, env, visitorId }) => erasedId(workspace, env, visitorId)))]
   if (ids.length === 0) return told

@@ -1,7 +1,7 @@
 // What was to be told about a visitor who is erased: the bodies, and the deliveries that still wait for their turn.
 
 import type { Env } from '../domain/event.ts'
-import type { Commit, Key, Kv, Scope } from '../kv/kv.ts'
+import type { Commit, Kv, KvKey, Scope } from '../kv/kv.ts'
 import {
   DUE,
   deliveriesScope,
@@ -10,7 +10,7 @@ import {
   dueId,
   PAYLOAD,
   type Payload,
-  PENDING,
+  PENDING_DELIVERIES,
   readUlidTime,
   type StoredDelivery,
 } from '../records/deliveries.ts'
@@ -21,7 +21,7 @@ import { slackQueueOf } from './slack.ts'
 const AT_ONCE = 250
 
 interface Gone {
-  readonly key: Key
+  readonly key: KvKey
   readonly eventId: string
   readonly payload: Payload
 }
@@ -56,8 +56,8 @@ async function dropPending(kv: Pick<Kv, 'get' | 'commit'>, webhookId: string, go
   const found = await kv.get<StoredDelivery>(scope, ids.map(deliveryKey))
   const commits = found.flatMap((entry, i): Commit[] => {
     if (entry?.value.status !== 'pending') return []
-    const due: Key = [DUE, dueId(entry.value.nextAttemptAt ?? 0, ids[i] ?? '')]
-    return [{ scope, check: [[entry.key, entry.version]], drop: [entry.key, due], add: [[PENDING, -1]] }]
+    const due: KvKey = [DUE, dueId(entry.value.nextAttemptAt ?? 0, ids[i] ?? '')]
+    return [{ scope, check: [[entry.key, entry.version]], drop: [entry.key, due], add: [[PENDING_DELIVERIES, -1]] }]
   })
   // One that was changed meanwhile has no body any more and goes when its turn comes.
   if (commits.length > 0) await kv.commit(commits)

@@ -19,7 +19,7 @@ export class UnknownHost extends Error {
 /** All addresses of a name. Rejects, or is empty, when there are none. */
 export type Resolve = (host: string, kind: HostKind) => Promise<readonly string[]>
 
-export interface Guard {
+export interface AddressGuard {
   isAllowed(address: string): boolean
   /** Canonical, at least one, all allowed. Throws BlockedAddress, UnknownHost. */
   addressesOf(host: string): Promise<readonly string[]>
@@ -43,7 +43,7 @@ export function openResolve(): Resolve {
   }
 }
 
-export function openGuard(allowed: readonly Cidr[], resolve: Resolve): Guard {
+export function openGuard(allowed: readonly Cidr[], resolve: Resolve): AddressGuard {
   const isAllowed = (address: string): boolean => isPublicAddress(address) || isPrivateAllowed(address)
 
   function isPrivateAllowed(address: string): boolean {

@@ -3,9 +3,9 @@
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { lookAt, rest } from './due-index.ts'
-import { type Lane, loadLane, readStandingOf, refreshLane, wantsMore } from './lane.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import { dropUnsendable, failPending, pendingOf, purgeLane } from './sweep.ts'
+import { dropUnsendable, failPending, pendingOf, purgeQueue } from './sweep.ts'
+import { loadQueue, readStandingOf, refreshQueue, type WebhookQueue, wantsMore } from './webhook-queue.ts'
 
 export interface LoaderNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'commit' | 'position'>
@@ -13,10 +13,10 @@ export interface LoaderNeeds {
   readonly subscriptions: Subscriptions
   /** Deliveries that may wait per webhook; the oldest fail when there are more. */
   readonly backlogMax: number
-  readonly lanes: Map<string, Lane>
+  readonly lanes: Map<string, WebhookQueue>
   readonly isHeld: (shard: number) => boolean
-  readonly onReady: (lane: Lane) => void
-  readonly onGone: (lane: Lane) => void
+  readonly onReady: (lane: WebhookQueue) => void
+  readonly onGone: (lane: WebhookQueue) => void
   readonly onOverflow: (webhookId: string, count: number) => void
   readonly onFailed: (error: unknown) => void
 }
@@ -24,9 +24,9 @@ export interface LoaderNeeds {
 export interface Loader {
   look(shard: number): Promise<void>
   /** Something is due that is not in memory: read now when there is room for it, else when there is. */
-  loadMore(lane: Lane): void
+  loadMore(lane: WebhookQueue): void
   /** Reads in any case, also whether the webhook may be called; never rejects. */
-  load(lane: Lane): Promise<void>
+  load(lane: WebhookQueue): Promise<void>
 }
 
 const RETRY_MS = 500
@@ -39,13 +39,13 @@ export function openLoader(needs: LoaderNeeds): Loader {
     for (const lane of await lookAt(kv, lanes, shard)) if (lane.wakeAt <= clock.now()) loadMore(lane)
   }
 
-  function loadMore(lane: Lane): void {
+  function loadMore(lane: WebhookQueue): void {
     lane.complete = false
     if (lane.loading) lane.again = true
     else if (wantsMore(lane) && lane.pace.openUntil <= clock.monotonic()) void load(lane)
   }
 
-  async function load(lane: Lane): Promise<void> {
+  async function load(lane: WebhookQueue): Promise<void> {
     lane.again = true
     lane.complete = false
     if (lane.loading) return
@@ -63,8 +63,8 @@ export function openLoader(needs: LoaderNeeds): Loader {
     }
   }
 
-  async function loadOnce(lane: Lane): Promise<void> {
-    await refreshLane(subscriptions, lane)
+  async function loadOnce(lane: WebhookQueue): Promise<void> {
+    await refreshQueue(subscriptions, lane)
     if (lane.status === 'gone') return remove(lane)
     lane.standing ??= await readStandingOf(kv, lane)
     if (lane.status === 'disabled') {
@@ -72,7 +72,7 @@ export function openLoader(needs: LoaderNeeds): Loader {
     }
     if (!wantsMore(lane)) return
     await overflow(lane)
-    const { unsendable, complete, nextAt } = await loadLane(kv, lane, clock.now())
+    const { unsendable, complete, nextAt } = await loadQueue(kv, lane, clock.now())
     await dropUnsendable(kv, lane, unsendable)
     if (lane.ready.length > 0) needs.onReady(lane)
     if (!complete) return
@@ -80,7 +80,7 @@ export function openLoader(needs: LoaderNeeds): Loader {
     await rest({ kv, clock, lanes }, lane, nextAt)
   }
 
-  async function overflow(lane: Lane): Promise<void> {
+  async function overflow(lane: WebhookQueue): Promise<void> {
     for (;;) {
       const excess = (await pendingOf(kv, lane.id)) - backlogMax
       if (excess <= 0) return
@@ -90,10 +90,10 @@ export function openLoader(needs: LoaderNeeds): Loader {
     }
   }
 
-  async function remove(lane: Lane): Promise<void> {
+  async function remove(lane: WebhookQueue): Promise<void> {
     while (lane.saving) await clock.sleep(SAVING_MS)
     lane.outcomes.length = 0
-    await purgeLane(kv, lane)
+    await purgeQueue(kv, lane)
     lanes.delete(lane.id)
     needs.onGone(lane)
   }

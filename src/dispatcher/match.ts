@@ -35,7 +35,7 @@ export interface NewDelivery {
   readonly webhook: StoredWebhook | null
 }
 
-export interface Told {
+export interface OutboxEntries {
   readonly payloads: NewPayload[]
   readonly deliveries: NewDelivery[]
 }
@@ -52,8 +52,8 @@ const isTold = ({ webhook, types }: Subscription, found: Matchable): boolean =>
   webhook.status !== 'disabled' && types.has(found.occurrence.type) && passes(webhook.filters, found)
 
 /** `named`: webhooks that are told whatever they subscribed to. */
-export function tell(
-  told: Told,
+export function outboxEntriesOf(
+  told: OutboxEntries,
   tenant: Tenant,
   found: Matchable,
   at: { readonly payloadAt: Scope; readonly nowMs: number; readonly visitorId: string | null },

@@ -6,8 +6,8 @@ import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Sealer } from '../lib/sealed.ts'
-import { type Courier, openCourier } from './courier.ts'
-import { type Guard, openGuard, openResolve } from './guard.ts'
+import { type Attempts, openAttempts } from './attempt.ts'
+import { type AddressGuard, openGuard, openResolve } from './guard.ts'
 import { type Mailer, type MailSettings, openMailer } from './mail.ts'
 import { openPoster } from './post.ts'
 
@@ -27,8 +27,8 @@ export interface OutgoingNeeds {
 }
 
 export interface Outgoing {
-  readonly guard: Guard
-  readonly courier: Courier
+  readonly guard: AddressGuard
+  readonly courier: Attempts
   readonly sealer: Sealer
   /** null: nobody is written to. */
   readonly mailer: Mailer | null
@@ -46,7 +46,7 @@ export function openOutgoing(needs: OutgoingNeeds): Outgoing {
     guard,
     sealer,
     mailer,
-    courier: openCourier({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
+    courier: openAttempts({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
   }
 }
 

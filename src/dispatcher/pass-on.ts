@@ -6,8 +6,8 @@ import type { Kv } from '../kv/kv.ts'
 import type { Payload } from '../records/deliveries.ts'
 import { publishHint } from '../records/hints.ts'
 import type { Handover } from './handover.ts'
-import type { Told } from './match.ts'
-import { storeTold } from './store.ts'
+import type { OutboxEntries } from './match.ts'
+import { storeOutbox } from './outbox.ts'
 
 export interface PassOnNeeds {
   readonly kv: Pick<Kv, 'get' | 'commit'>
@@ -18,14 +18,14 @@ export interface PassOnNeeds {
 /** Resolves when all of it is durable. `mayHandOver`: whether every payload may still be sent as it was rendered. */
 export async function passOn(
   { kv, bus, handover }: PassOnNeeds,
-  told: Told,
+  told: OutboxEntries,
   nowMs: number,
   mayHandOver = true,
 ): Promise<void> {
   if (told.deliveries.length === 0) return
   const reserved = handover.reserve(new Set(told.deliveries.map(({ webhookId }) => webhookId)))
   try {
-    const { woken, fresh } = await storeTold(kv, told, nowMs, reserved.isAwake)
+    const { woken, fresh } = await storeOutbox(kv, told, nowMs, reserved.isAwake)
     const handed = mayHandOver ? fresh.filter(({ webhookId }) => reserved.isAwake(webhookId)) : []
     if (handed.length > 0) {
       handover.offer(handed, new Map(told.payloads.map(({ id, payload }): [string, Payload] => [id, payload])))

@@ -10,11 +10,11 @@ import type { Cancel } from '../lib/cancel.ts'
 import type { Clock } from '../lib/clock.ts'
 import { openDeadline } from '../lib/deadline.ts'
 import { openConnections } from './connections.ts'
-import { AttemptTimeout, type FailureCode, failureOf, HandshakeCut } from './failure.ts'
-import { BlockedAddress, type Guard } from './guard.ts'
+import { AttemptTimeout, attemptFailureOf, type FailureCode, HandshakeCut } from './failure.ts'
+import { type AddressGuard, BlockedAddress } from './guard.ts'
 
 export interface PosterConfig {
-  readonly guard: Guard
+  readonly guard: AddressGuard
   readonly clock: Clock
   /** PEM certificates trusted besides the public authorities; '' for none. */
   readonly extraCa: string
@@ -147,7 +147,7 @@ export function openPoster({ guard, clock, extraCa, deadlineMs = DEADLINE_MS }: 
       undoDeadline()
       stopWaiting()
       if (posted === null && !(thrown instanceof Cancelled)) {
-        posted = { statusCode: null, error: failureOf(thrown), durationMs: clock.monotonic() - startedAt }
+        posted = { statusCode: null, error: attemptFailureOf(thrown), durationMs: clock.monotonic() - startedAt }
       }
       done(posted, connection.connectedAt < startedAt)
     }

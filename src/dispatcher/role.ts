@@ -9,7 +9,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Log } from '../log/log.ts'
 import { SHARDS } from '../records/deliveries.ts'
 import { addFailingNotice, type FailingNotice } from '../records/failing-notices.ts'
-import type { Courier } from './courier.ts'
+import type { Attempts } from './attempt.ts'
 import type { Failing } from './disable.ts'
 import { followEvents } from './follow.ts'
 import { followAlerts } from './follow-alerts.ts'
@@ -28,7 +28,7 @@ export interface DispatcherRoleNeeds {
   readonly random: RandomBytes
   readonly logger: Logger
   readonly metrics: Metrics
-  readonly courier: Courier
+  readonly courier: Attempts
   /** null: nobody is written to. */
   readonly mailer: Mailer | null
   readonly partitions: number

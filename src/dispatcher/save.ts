@@ -1,7 +1,7 @@
 // Writes what became of attempts: the delivery, what of it is due next, the standing of the webhook and its counts. The outcomes of
 // many webhooks share one round trip, one commit for each, and hold only while no other sender writes for that webhook.
 
-import type { Commit, Key, Kv, Put } from '../kv/kv.ts'
+import type { Commit, Kv, KvKey, Put } from '../kv/kv.ts'
 import { DAY_MS } from '../lib/durations.ts'
 import {
   DUE,
@@ -13,7 +13,7 @@ import {
   FAILED_KEPT_MS,
   HEALTH,
   type Payload,
-  PENDING,
+  PENDING_DELIVERIES,
   payloadKey,
   putDelivery,
   putTally,
@@ -23,22 +23,29 @@ import {
   statKey,
   tallyId,
 } from '../records/deliveries.ts'
-import { forgetJob, type Lane, type Outcome, readStandingOf, type Standing, type Tally } from './lane.ts'
+import {
+  type AttemptOutcome,
+  forgetJob,
+  type QueueStanding,
+  type QueueTally,
+  readStandingOf,
+  type WebhookQueue,
+} from './webhook-queue.ts'
 
 const SAVED_AT_ONCE = 256
 /** Times of success are shown and decide nothing: they need not be written with every one of them. */
 const TIMES_EVERY_MS = 1_000
 
 interface Part {
-  readonly lane: Lane
-  readonly standing: Standing
-  readonly some: readonly Outcome[]
+  readonly lane: WebhookQueue
+  readonly standing: QueueStanding
+  readonly some: readonly AttemptOutcome[]
 }
 
 /** Saves some outcomes of each lane and takes them from it. Rejects with Unavailable, and then nothing is taken. */
 export async function saveOutcomes(
   kv: Pick<Kv, 'get' | 'commit' | 'position'>,
-  lanes: readonly Lane[],
+  lanes: readonly WebhookQueue[],
   nowMs: number,
 ): Promise<void> {
   const parts: Part[] = []
@@ -61,13 +68,13 @@ export async function saveOutcomes(
   }
 }
 
-function moved(standing: Standing, stored: Standing['health'] | null, tally: Tally | null): void {
+function moved(standing: QueueStanding, stored: QueueStanding['health'] | null, tally: QueueTally | null): void {
   standing.fence = nextFence(standing)
   standing.tally = tally
   if (stored !== null) standing.healthStored = stored
 }
 
-const nextFence = ({ fence }: Standing): number => (fence ?? 0) + 1
+const nextFence = ({ fence }: QueueStanding): number => (fence ?? 0) + 1
 
 function healthToStore({ standing: { health, healthStored } }: Part) {
   const isNews =
@@ -79,7 +86,7 @@ function healthToStore({ standing: { health, healthStored } }: Part) {
 }
 
 /** Named by the fence it is written under: nobody else can write under the same. */
-function tallyWith(standing: Standing, { delivered, failed }: Ended, nowMs: number): Tally | null {
+function tallyWith(standing: QueueStanding, { delivered, failed }: Ended, nowMs: number): QueueTally | null {
   const { tally } = standing
   if (delivered + failed === 0) return tally
   if (!tally?.id.startsWith(tallyId(nowMs, '')))
@@ -89,13 +96,13 @@ function tallyWith(standing: Standing, { delivered, failed }: Ended, nowMs: numb
 
 function writeOf(
   { lane, standing }: Part,
-  outcomes: readonly Outcome[],
-  health: Standing['health'] | null,
+  outcomes: readonly AttemptOutcome[],
+  health: QueueStanding['health'] | null,
   nowMs: number,
-): { readonly commit: Commit; readonly tally: Tally | null } {
+): { readonly commit: Commit; readonly tally: QueueTally | null } {
   const put: Put[] = []
-  const drop: Key[] = []
-  const check: [Key, number][] = []
+  const drop: KvKey[] = []
+  const check: [KvKey, number][] = []
   const counts = { delivered: 0, failed: 0 }
   for (const { job, delivery } of outcomes) {
     put.push(putDelivery(job.deliveryId, delivery))
@@ -127,7 +134,7 @@ function writeOf(
     drop: [...drop, ...old],
     add: [
       ...statuses.map((status) => [statKey(day, status), counts[status]] as const),
-      ...(ended === 0 ? [] : [[PENDING, -ended] as const]),
+      ...(ended === 0 ? [] : [[PENDING_DELIVERIES, -ended] as const]),
     ],
   }
   return { commit, tally }

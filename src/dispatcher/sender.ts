@@ -8,19 +8,19 @@ import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
-import { attemptAt, type Courier } from './courier.ts'
+import { type Attempts, attemptAt } from './attempt.ts'
+import { closeCircuit, isSlow, recordAttempt, roomIn } from './circuit-breaker.ts'
 import { disableWebhook, type Failing } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
 import type { Handover } from './handover.ts'
-import { KEEP_EVERY_MS, keepWaiting } from './keep.ts'
-import { handOver, type Job, type Lane, openLane, refreshLane, release } from './lane.ts'
 import { openLoader } from './loader.ts'
-import { closeBreaker, isSlow, recordAttempt, roomIn } from './pace.ts'
+import { EXTEND_EVERY_MS, extendPayloadTtls } from './payload-ttl.ts'
 import { saveOutcomes } from './save.ts'
 import { afterAttempt, healthAfter } from './schedule.ts'
 import { isSlackQueue } from './slack.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { handOver, type Job, openWebhookQueue, refreshQueue, release, type WebhookQueue } from './webhook-queue.ts'
 
 export interface SenderNeeds {
   readonly log: Pick<Log, 'append'>
@@ -28,7 +28,7 @@ export interface SenderNeeds {
   readonly bus: Bus
   readonly clock: Clock
   readonly random: RandomBytes
-  readonly courier: Courier
+  readonly courier: Attempts
   readonly subscriptions: Subscriptions
   /** Attempts of this process under way at once. */
   readonly inFlightMax: number
@@ -70,7 +70,7 @@ const REFUSED_MAX = 64
 /** Of all places, those that slow receivers and such that are down may take together. */
 const SLOW_SHARE = 0.2
 
-const failingOf = ({ id, workspace, env, standing }: Lane): Failing => ({
+const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => ({
   id,
   workspace,
   env,
@@ -79,11 +79,11 @@ const failingOf = ({ id, workspace, env, standing }: Lane): Failing => ({
 
 export function openSender(needs: SenderNeeds): Sender {
   const { kv, clock, courier, subscriptions, inFlightMax, backlogMax, report } = needs
-  const lanes = new Map<string, Lane>()
+  const lanes = new Map<string, WebhookQueue>()
   /** Those with something ready that may be sent, in turns. */
-  const turns = new Set<Lane>()
+  const turns = new Set<WebhookQueue>()
   /** Those with outcomes that are not saved. */
-  const unsaved = new Set<Lane>()
+  const unsaved = new Set<WebhookQueue>()
   let saving = false
   const held = new Map<number, AbortSignal>()
   const polledAt = new Map<number, number>()
@@ -121,11 +121,11 @@ export function openSender(needs: SenderNeeds): Sender {
   onHint(needs.bus, 'webhooks.changed', ({ id, status, workspace, env }) => {
     const shard = shardOf(id)
     if (!held.has(shard)) return
-    const lane = lanes.get(id) ?? openLane(id, shard, workspace, env)
+    const lane = lanes.get(id) ?? openWebhookQueue(id, shard, workspace, env)
     // At once: what comes after this is not sent any more.
     lane.status = status
     if (status === 'gone') lane.ending.cancel()
-    if (status === 'active') closeBreaker(lane.pace)
+    if (status === 'active') closeCircuit(lane.pace)
     lanes.set(id, lane)
     void load(lane)
   })
@@ -142,7 +142,7 @@ export function openSender(needs: SenderNeeds): Sender {
     const now = clock.monotonic()
     let refused = 0
     while (inFlight < inFlightMax && refused < Math.min(turns.size, REFUSED_MAX)) {
-      const [lane] = turns as Set<Lane>
+      const [lane] = turns as Set<WebhookQueue>
       if (lane === undefined) return
       turns.delete(lane)
       const slow = isSlow(lane.pace)
@@ -164,7 +164,7 @@ export function openSender(needs: SenderNeeds): Sender {
     }
   }
 
-  async function run(lane: Lane, job: Job, slow: boolean): Promise<void> {
+  async function run(lane: WebhookQueue, job: Job, slow: boolean): Promise<void> {
     inFlight += 1
     lane.inFlight += 1
     if (slow) slowInFlight += 1
@@ -187,7 +187,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (!lane.complete && !lane.loading) loadMore(lane)
   }
 
-  function settle(lane: Lane, job: Job, attempt: Attempt): void {
+  function settle(lane: WebhookQueue, job: Job, attempt: Attempt): void {
     const { error, statusCode, durationMs, trigger } = attempt
     const after = afterAttempt(job.deliveryId, job.delivery, lane.webhook?.shape ?? 'B', attempt)
     const delivery = error === null ? after : { ...after, payloadUntil: clock.now() + FAILED_KEPT_MS }
@@ -206,7 +206,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (!saving) void save()
   }
 
-  function disable(lane: Lane): void {
+  function disable(lane: WebhookQueue): void {
     if (lane.disabling) return
     lane.disabling = true
     const failing = failingOf(lane)
@@ -241,7 +241,7 @@ export function openSender(needs: SenderNeeds): Sender {
   }
 
   async function keepAll(): Promise<void> {
-    for (const { id, shard } of [...lanes.values()]) if (isHeld(shard)) await keepWaiting(kv, id, clock.now())
+    for (const { id, shard } of [...lanes.values()]) if (isHeld(shard)) await extendPayloadTtls(kv, id, clock.now())
   }
 
   /** One for all shards, so that an idle process is not woken for each. */
@@ -258,13 +258,13 @@ export function openSender(needs: SenderNeeds): Sender {
         look(shard).catch(report.failed)
       }
       if (now >= keepAt) {
-        keepAt = now + KEEP_EVERY_MS
+        keepAt = now + EXTEND_EVERY_MS
         keepAll().catch(report.failed)
       }
       const isRefresh = clock.monotonic() >= refreshAt
       if (isRefresh) refreshAt = clock.monotonic() + REFRESH_MS
       for (const lane of lanes.values()) {
-        if (isRefresh && lane.inFlight > 0) refreshLane(subscriptions, lane).catch(report.failed)
+        if (isRefresh && lane.inFlight > 0) refreshQueue(subscriptions, lane).catch(report.failed)
         if (lane.wakeAt > now) continue
         lane.wakeAt = Number.POSITIVE_INFINITY
         if (lane.ready.length > 0) turns.add(lane)
@@ -289,7 +289,7 @@ export function openSender(needs: SenderNeeds): Sender {
     },
 
     reserve(webhookIds) {
-      const mine = new Map<string, Lane>()
+      const mine = new Map<string, WebhookQueue>()
       for (const id of webhookIds) {
         const lane = lanes.get(id)
         if (lane !== undefined && isHeld(lane.shard) && isAwake(lane)) mine.set(id, lane)

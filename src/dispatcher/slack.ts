@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import type { DecidedItem } from '../events/record.ts'
 import type { Scope } from '../kv/kv.ts'
 import { deliveryIdOf, derivedUlid, PAYLOAD_KEPT_MS, payloadIdOf } from '../records/deliveries.ts'
-import { newDelivery, type Told } from './match.ts'
+import { newDelivery, type OutboxEntries } from './match.ts'
 
 const PREFIX = 'slk_'
 export const isSlackQueue = (webhookId: string): boolean => webhookId.startsWith(PREFIX)
@@ -14,7 +14,7 @@ export const slackQueueOf = (workspace: string, env: string, url: string): strin
   PREFIX + createHash('sha256').update(`${workspace}/${env}/${url}`).digest('hex').slice(0, 32)
 
 export function slackNotices(
-  told: Told,
+  told: OutboxEntries,
   { workspace, env, requestId, visitorId, acceptedAt, effects = [] }: DecidedItem,
   { payloadAt, nowMs }: { readonly payloadAt: Scope; readonly nowMs: number },
 ): void {

@@ -1,7 +1,7 @@
 // What happens to many deliveries of a webhook at once: they fail together, give way to newer ones, lose what they were to send, or
 // go with the webhook.
 
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import {
   DELIVERY,
   DUE,
@@ -11,10 +11,10 @@ import {
   deliveryKey,
   HEALTH,
   nextKey,
-  PENDING,
+  PENDING_DELIVERIES,
   putDelivery,
   putTally,
-  readDueId,
+  readDueDeliveryId,
   STAT,
   type StoredDelivery,
   shardScope,
@@ -22,8 +22,8 @@ import {
   TALLY,
   tallyId,
 } from '../records/deliveries.ts'
-import type { Lane, Unsendable } from './lane.ts'
 import { endedBy } from './schedule.ts'
+import type { Unsendable, WebhookQueue } from './webhook-queue.ts'
 
 const SWEPT_AT_ONCE = 500
 
@@ -32,14 +32,16 @@ type SweepKv = Pick<Kv, 'get' | 'scan' | 'commit'>
 /** Ends what waits longest, `countMax` at the most and as many as go at once: how many, 0 when nothing waits. */
 export async function failPending(
   kv: SweepKv,
-  lane: Pick<Lane, 'id' | 'busy'>,
+  lane: Pick<WebhookQueue, 'id' | 'busy'>,
   reason: string,
   nowMs: number,
   countMax = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   const scope = deliveriesScope(lane.id)
   const page = await kv.scan(scope, DUE, { limit: Math.min(SWEPT_AT_ONCE, countMax) + lane.busy.size })
-  const due = page.map(({ key }) => ({ key, id: readDueId(key[1]).deliveryId })).filter(({ id }) => !lane.busy.has(id))
+  const due = page
+    .map(({ key }) => ({ key, id: readDueDeliveryId(key[1]).deliveryId }))
+    .filter(({ id }) => !lane.busy.has(id))
   if (due.length === 0) return 0
   const found = await kv.get<StoredDelivery>(
     scope,
@@ -50,7 +52,7 @@ export async function failPending(
     if (entry?.value.status === 'pending') put.push(putDelivery(due[i]?.id ?? '', endedBy(entry.value, reason)))
   }
   const check = found.map((entry, i) => [deliveryKey(due[i]?.id ?? ''), entry?.version ?? null] as const)
-  const counts = [[statKey(dayOf(nowMs), 'failed'), put.length] as const, [PENDING, -put.length] as const]
+  const counts = [[statKey(dayOf(nowMs), 'failed'), put.length] as const, [PENDING_DELIVERIES, -put.length] as const]
   if (put.length > 0) put.push(putTally(tallyId(nowMs, due[0]?.id ?? ''), { delivered: 0, failed: put.length }))
   const drop = due.map(({ key }) => key)
   await kv.commit([{ scope, check, put, drop, add: put.length === 0 ? [] : counts }])
@@ -58,36 +60,43 @@ export async function failPending(
 }
 
 /** Nothing can be sent: the visitor it spoke of was erased. Nobody is to see it waiting. */
-export async function dropUnsendable(kv: SweepKv, lane: Pick<Lane, 'id'>, some: readonly Unsendable[]): Promise<void> {
+export async function dropUnsendable(
+  kv: SweepKv,
+  lane: Pick<WebhookQueue, 'id'>,
+  some: readonly Unsendable[],
+): Promise<void> {
   if (some.length === 0) return
   const scope = deliveriesScope(lane.id)
   await kv.commit(
     some.map(({ due, deliveryId, entry }) => {
       if (entry === null || entry.value.status !== 'pending' || due[0] !== DUE) return { scope, drop: [due] }
       const check = [[deliveryKey(deliveryId), entry.version] as const]
-      return { scope, check, drop: [due, deliveryKey(deliveryId)], add: [[PENDING, -1] as const] }
+      return { scope, check, drop: [due, deliveryKey(deliveryId)], add: [[PENDING_DELIVERIES, -1] as const] }
     }),
   )
 }
 
 /** Deliveries of a webhook that wait. */
 export async function pendingOf(kv: Pick<Kv, 'get'>, webhookId: string): Promise<number> {
-  const [entry] = await kv.get<number>(deliveriesScope(webhookId), [PENDING])
+  const [entry] = await kv.get<number>(deliveriesScope(webhookId), [PENDING_DELIVERIES])
   return entry?.value ?? 0
 }
 
 /** Removes all that is kept of a webhook that was deleted. */
-export async function purgeLane(kv: Pick<Kv, 'scan' | 'commit'>, lane: Pick<Lane, 'id' | 'shard'>): Promise<void> {
+export async function purgeQueue(
+  kv: Pick<Kv, 'scan' | 'commit'>,
+  lane: Pick<WebhookQueue, 'id' | 'shard'>,
+): Promise<void> {
   const scope = deliveriesScope(lane.id)
   for (const collection of [DUE, DUE_MANUAL, DELIVERY, STAT, TALLY]) {
     for (;;) {
       const page = await kv.scan(scope, collection, { limit: SWEPT_AT_ONCE })
       if (page.length === 0) break
-      await kv.commit([{ scope, drop: page.map(({ key }): Key => key) }])
+      await kv.commit([{ scope, drop: page.map(({ key }): KvKey => key) }])
     }
   }
   await kv.commit([
-    { scope, drop: [HEALTH, PENDING] },
+    { scope, drop: [HEALTH, PENDING_DELIVERIES] },
     { scope: shardScope(lane.shard), drop: [nextKey(lane.id)] },
   ])
 }

@@ -5,8 +5,18 @@ import type { ChallengeType, Verdict } from './event.ts'
 export type RuleStatus = 'live' | 'monitor' | 'paused' | 'draft'
 export const RULE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'paused', 'draft']
 
-export type Operator = 'equals' | 'not_equals' | 'gt' | 'gte' | 'lt' | 'lte' | 'in' | 'not_in' | 'contains' | 'exists'
-export const OPERATORS: readonly Operator[] = [
+export type ConditionOperator =
+  | 'equals'
+  | 'not_equals'
+  | 'gt'
+  | 'gte'
+  | 'lt'
+  | 'lte'
+  | 'in'
+  | 'not_in'
+  | 'contains'
+  | 'exists'
+export const OPERATORS: readonly ConditionOperator[] = [
   'equals',
   'not_equals',
   'gt',
@@ -22,12 +32,12 @@ export const OPERATORS: readonly Operator[] = [
 export type Literal = string | number | boolean
 export interface Leaf {
   readonly field: string
-  readonly operator: Operator
+  readonly operator: ConditionOperator
   readonly value: Literal | readonly Literal[]
 }
-export interface Group {
+export interface ConditionGroup {
   readonly operator: 'AND' | 'OR'
-  readonly rules: readonly (Leaf | Group)[]
+  readonly rules: readonly (Leaf | ConditionGroup)[]
 }
 export const CONDITION_DEPTH_MAX = 4
 export const CONDITION_LEAVES_MAX = 50
@@ -77,7 +87,7 @@ export interface RuleAction {
 export interface Rule {
   readonly id: string
   readonly name: string
-  readonly conditions: Group
+  readonly conditions: ConditionGroup
   readonly action: RuleAction
   /** Lower is evaluated first; ties by createdAt, then id. */
   readonly priority: number

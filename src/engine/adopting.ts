@@ -5,20 +5,20 @@ import { fromRow } from '../events/row.ts'
 import { presentResult } from '../identity/result.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import type { Asking } from './asking.ts'
-import type { Reply } from './decided.ts'
-import type { Parts } from './parts.ts'
-import type { Loadable, Wanted } from './state.ts'
-import { allKeysOf, flattenRecord, unflatten } from './velocity/counted.ts'
+import type { DecisionReply } from './decided.ts'
+import type { PartitionParts } from './parts.ts'
+import type { Loadable, WantedEntry } from './state.ts'
+import { allCounterKeysOf, flattenRecord, unflatten } from './velocity/counted.ts'
 
 /** What is not in memory of all that the records change. */
-function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: Parts): Wanted[] {
-  const wanted = new Map<string, Wanted>()
+function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: PartitionParts): WantedEntry[] {
+  const wanted = new Map<string, WantedEntry>()
   const want = (kind: Loadable, id: string) => {
     if (state.missing(kind, id)) wanted.set(`${kind} ${id}`, { kind, id })
   }
   for (const record of adopted) {
     for (const one of unflatten(flattenRecord(record))) {
-      for (const key of allKeysOf(one)) {
+      for (const key of allCounterKeysOf(one)) {
         if (board.missing(key)) wanted.set(`${VELOCITY} ${key}`, { kind: VELOCITY, id: String(key) })
       }
     }
@@ -32,7 +32,7 @@ function wantedBy(adopted: readonly EventsRecord[], { state, board, orders }: Pa
   return [...wanted.values()]
 }
 
-export function* adoptRecords(parts: Parts, records: readonly Uint8Array[]): Asking<readonly Reply[]> {
+export function* adoptRecords(parts: PartitionParts, records: readonly Uint8Array[]): Asking<readonly DecisionReply[]> {
   const { needs, state, board, orders, apply, load } = parts
   const adopted = records.map(decodeEventsRecord)
   for (;;) {
@@ -41,7 +41,7 @@ export function* adoptRecords(parts: Parts, records: readonly Uint8Array[]): Ask
     if (wanted.length === 0) break
     load(yield wanted, askedAt)
   }
-  const replies: Reply[] = []
+  const replies: DecisionReply[] = []
   for (const record of adopted) {
     orders.apply(record)
     record.items.forEach((item, index) => {

@@ -3,7 +3,7 @@
 import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
@@ -23,8 +23,8 @@ import {
 import { persist } from './append.ts'
 import type { Load } from './asking.ts'
 import type { Checkpoint } from './decided.ts'
-import { KIN, type StoredKin } from './kin.ts'
-import type { Loaded } from './state.ts'
+import { MERGED_RECORDS, type StoredMergedRecords } from './merged-records.ts'
+import type { LoadedEntry } from './state.ts'
 import type { StoredCounter } from './velocity/board.ts'
 
 const RETRY_MS = 50
@@ -32,11 +32,11 @@ const NONCE_CHUNKS_MAX = 10_000
 const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
 
 /** Asks before it returns, so that what is asked after the call is answered after it. */
-export async function readEntries(
+export async function readStateEntries(
   kv: Pick<Kv, 'get'>,
   scope: Scope,
-  entries: readonly Omit<Loaded, 'value'>[],
-): Promise<Loaded[]> {
+  entries: readonly Omit<LoadedEntry, 'value'>[],
+): Promise<LoadedEntry[]> {
   const found = await kv.get(
     scope,
     entries.map(({ kind, id }) => [kind, id] as const),
@@ -51,7 +51,7 @@ export async function readCounters(
   kv: Pick<Kv, 'get'>,
   partitions: readonly number[],
   ids: readonly string[],
-): Promise<Loaded[]> {
+): Promise<LoadedEntry[]> {
   const keys = ids.map((id) => [VELOCITY, id] as const)
   const found = await Promise.all(partitions.map((partition) => kv.get<PackedCounter>(partitionScope(partition), keys)))
   return ids.map((id, at) => {
@@ -69,19 +69,19 @@ async function readKin(
   kv: Pick<Kv, 'get'>,
   { partition: here, partitions }: { readonly partition: number; readonly partitions: number },
   ids: readonly string[],
-): Promise<Loaded[]> {
+): Promise<LoadedEntry[]> {
   const packedOf = async (workspace: string, env: Env, visitorId: string) => {
     const scope = partitionScope(homePartition(visitorId, partitions))
     const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, visitorId)])
     return entry === null || entry === undefined ? [] : [[visitorId, entry.value] as const]
   }
-  const read = async (id: string): Promise<Loaded> => {
+  const read = async (id: string): Promise<LoadedEntry> => {
     const [workspace, env, survivor] = id.split('/') as [string, Env, string]
     const group = await groupOf(kv, workspace, env, survivor)
     const others = group.filter((one) => homePartition(one, partitions) !== here)
     const packed = await Promise.all(others.map((one) => packedOf(workspace, env, one)))
-    const value: StoredKin = { ids: group, elsewhere: packed.flat() }
-    return { kind: KIN, id, value }
+    const value: StoredMergedRecords = { ids: group, elsewhere: packed.flat() }
+    return { kind: MERGED_RECORDS, id, value }
   }
   return Promise.all(ids.map(read))
 }
@@ -89,13 +89,13 @@ async function readKin(
 /** What a checkpoint says of state and counts, as the kv is to write it; `seq`: the events record it is as of. */
 export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches'>, seq: Seq) {
   const put: Put[] = []
-  const drop: Key[] = []
+  const drop: KvKey[] = []
   for (const { kind, id, value } of dirty) {
     if (value === null) drop.push([kind, id])
     else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs: VELOCITY_KEPT_MS })
     else put.push({ key: [kind, id], value })
   }
-  const add: (readonly [Key, number])[] = []
+  const add: (readonly [KvKey, number])[] = []
   for (const { id, matched, monitored, lastMatchAt } of matches) {
     const keys = ruleStatKeys(id)
     if (matched > 0) {
@@ -120,20 +120,20 @@ export function loadFrom(
   const scope = partitionScope(partition)
   const everyPartition = Array.from({ length: partitions }, (_, p) => p)
   return async (wanted) => {
-    const entries: Omit<Loaded, 'value'>[] = []
+    const entries: Omit<LoadedEntry, 'value'>[] = []
     const counters: string[] = []
     const kin: string[] = []
     for (const { kind, id } of wanted) {
       if (kind === 'ruleset') await loadRuleset(id)
       else if (kind === VELOCITY) counters.push(id)
-      else if (kind === KIN) kin.push(id)
+      else if (kind === MERGED_RECORDS) kin.push(id)
       else entries.push({ kind, id })
     }
     if (entries.length === 0 && counters.length === 0 && kin.length === 0) return []
     const expect = checkpointed()
     // Asked behind the entries, over one connection in this order: had they been gone, it would be gone too, or another one.
     const [loaded, counted, related, position] = await Promise.all([
-      entries.length === 0 ? [] : readEntries(kv, scope, entries),
+      entries.length === 0 ? [] : readStateEntries(kv, scope, entries),
       counters.length === 0 ? [] : readCounters(kv, everyPartition, counters),
       kin.length === 0 ? [] : readKin(kv, { partition, partitions }, kin),
       kv.position(scope, ENGINE_POSITION),
@@ -153,11 +153,11 @@ export interface NonceChunks {
   /** Notes a chunk stored with the checkpoint at `seq`. */
   stored(seq: Seq): void
   /** Chunks whose time is over; they are not named again. */
-  takeOld(): Key[]
+  takeOld(): KvKey[]
 }
 
 export function openNonceChunks(kv: Pick<Kv, 'scan'>, clock: Pick<Clock, 'monotonic'>, partition: number): NonceChunks {
-  const chunks: { readonly key: Key; readonly at: number }[] = []
+  const chunks: { readonly key: KvKey; readonly at: number }[] = []
   return {
     async read() {
       const entries = await kv.scan<Uint8Array>(partitionScope(partition), NONCE, {

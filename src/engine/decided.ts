@@ -7,7 +7,7 @@ import type { MatchCount } from './match-counts.ts'
 import type { Dirty } from './state.ts'
 
 /** An answer for the ingress that waits for `requestId`. */
-export interface Reply {
+export interface DecisionReply {
   readonly requestId: string
   readonly replyTo: string
   readonly body: string
@@ -29,12 +29,12 @@ export interface Dead {
   readonly reason: string
 }
 
-export interface Decided {
+export interface DecidedBatch {
   /** Encoded EventsRecords in order; at least one, so that the position always moves. */
   readonly records: readonly Uint8Array[]
   /** For each record the requestIds of its items, in order. */
   readonly placed: readonly (readonly string[])[]
-  readonly replies: readonly Reply[]
+  readonly replies: readonly DecisionReply[]
   readonly replays: readonly Replay[]
   readonly dead: readonly Dead[]
   readonly logs: readonly RuleLog[]

@@ -7,7 +7,7 @@ import { must } from '../lib/must.ts'
 import type { LogRecord } from '../log/log.ts'
 import { type CompiledRuleset, createRulesetCache, type Snapshot } from '../rules/snapshot.ts'
 import type { Asking, Load } from './asking.ts'
-import type { Checkpoint, Decided, Reply } from './decided.ts'
+import type { Checkpoint, DecidedBatch, DecisionReply } from './decided.ts'
 import { createListViews, type ListNews } from './list-views.ts'
 import { createPartition, type Partition } from './partition.ts'
 import { type CounterNews, createBoard } from './velocity/board.ts'
@@ -23,7 +23,7 @@ export interface News {
 }
 
 /** Has the state of partitions. */
-export interface Place {
+export interface PartitionHost {
   take(news: News): void
   open(partition: number, nonces: readonly Uint8Array[]): void
   /** Throws unless it is open here: a place that was replaced knows nothing, and deciding without the state would be wrong. */
@@ -31,7 +31,7 @@ export interface Place {
   forget(partition: number): void
 }
 
-export interface PlaceNeeds {
+export interface PartitionHostNeeds {
   readonly partitions: number
   readonly random: RandomBytes
   /** Milliseconds that never jump. */
@@ -48,7 +48,7 @@ const RULESETS_MAX = 2_000
 /** Addresses and accounts are counted for all partitions of the thread at once, visitors for each. */
 const KEYS_PER_VISITOR = 4
 
-export function createPlace(needs: PlaceNeeds): Place {
+export function createPartitionHost(needs: PartitionHostNeeds): PartitionHost {
   const views = createListViews(needs.now)
   const rulesets = createRulesetCache(RULESETS_MAX, { member: views.member })
   const snapshots = new Map<string, Snapshot>()
@@ -90,7 +90,7 @@ export interface Task {
 }
 
 /** Takes a turn at the place that has the partition; rejects when that place died, whose partitions' state is then gone. */
-export type Perform = <T>(task: Task, turn: (place: Place) => T) => Promise<T>
+export type Perform = <T>(task: Task, turn: (place: PartitionHost) => T) => Promise<T>
 
 export interface Decider {
   decide(
@@ -98,8 +98,8 @@ export interface Decider {
     batch: readonly LogRecord[],
     poisoned: readonly number[],
     load: Load,
-  ): Promise<{ readonly decided: Decided; readonly dirtyCount: number }>
-  adopt(partition: number, records: readonly Uint8Array[], load: Load): Promise<readonly Reply[]>
+  ): Promise<{ readonly decided: DecidedBatch; readonly dirtyCount: number }>
+  adopt(partition: number, records: readonly Uint8Array[], load: Load): Promise<readonly DecisionReply[]>
   /** Starts afresh with a partition; everything else about it needs this first. */
   open(partition: number, nonces: readonly Uint8Array[]): Promise<void>
   checkpoint(partition: number): Promise<Checkpoint>

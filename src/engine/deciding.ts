@@ -12,27 +12,27 @@ import { VELOCITY } from '../records/partitions.ts'
 import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Asking } from './asking.ts'
-import { type Case, visitorIdIn } from './case.ts'
-import type { Dead, Decided, Replay, Reply } from './decided.ts'
+import { type DecideEventNeeds, decideEvent } from './decide-event.ts'
+import type { Dead, DecidedBatch, DecisionReply, Replay } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
-import { itemOf, keysBeside, type Outcome } from './items.ts'
-import { type JudgeNeeds, judge } from './judge.ts'
+import { itemOf, keysBeside, type VisitOutcome } from './items.ts'
 import { createLookup, isOrder, type Opened } from './lookup.ts'
 import { openFrame } from './open-frame.ts'
-import { joinedBy, scopedId, unsettledBy } from './orders.ts'
 import { createPacker } from './packer.ts'
-import type { Parts } from './parts.ts'
-import type { Wanted } from './state.ts'
-import { keysOf, packCounted } from './velocity/counted.ts'
+import type { PartitionParts } from './parts.ts'
+import type { WantedEntry } from './state.ts'
+import { counterKeysOf, packCounted } from './velocity/counted.ts'
 import { putCounters } from './velocity/counters.ts'
 import { keysLeft } from './velocity/leaving.ts'
 import { tallyEvent } from './velocity/tally.ts'
+import { type Visit, visitorIdIn } from './visit.ts'
+import { joinedBy, scopedId, unsettledBy } from './visitor-commands.ts'
 
 /** A visit as it was decided; `dead`: why it could not be. */
 interface Verdict {
   readonly event: StoredEvent
-  readonly outcome: Outcome
+  readonly outcome: VisitOutcome
   readonly effectsSkipped: number
   readonly dead: string | null
 }
@@ -42,7 +42,7 @@ const NO_KEYS: readonly string[] = []
 const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
 
 /** `shrinks` says how often the state has made room so far. */
-export function createDeciding(parts: Parts, shrinks: () => number) {
+export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   const { needs, state, board, orders, kin, nonces, parsers, locate } = parts
   const { partition, partitions, random } = needs
   const lookup = createLookup(state, orders, kin)
@@ -54,7 +54,7 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
     }
   }
 
-  const judging: JudgeNeeds = {
+  const judging: DecideEventNeeds = {
     partition,
     partitions,
     parsers,
@@ -65,12 +65,12 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
   }
 
   /** What is missing besides entries of the state; `asked`: rulesets asked for since the batch came, which are not asked for again. */
-  function wantedBeside(opened: readonly Opened[], asked: Set<string>, wanted: Wanted[]): void {
+  function wantedBeside(opened: readonly Opened[], asked: Set<string>, wanted: WantedEntry[]): void {
     const counters = new Set<number>()
     for (const one of opened) {
       // Of all of them each time: other partitions of the thread make room among the counters.
       const left = 'erasure' in one ? keysLeft(state.visitor(scopedId(one.erasure, one.erasure.visitorId))) : []
-      for (const key of 'meta' in one ? keysOf(one.counts) : left) if (board.missing(key)) counters.add(key)
+      for (const key of 'meta' in one ? counterKeysOf(one.counts) : left) if (board.missing(key)) counters.add(key)
       if (!('meta' in one)) continue
       const { workspace, env } = one.meta
       if (needs.ruleset(workspace, env) !== null) continue
@@ -101,10 +101,10 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
     }
   }
 
-  function decideVisit(c: Case, ruleset: CompiledRuleset | null, isPoisoned: boolean): Verdict {
+  function decideVisit(c: Visit, ruleset: CompiledRuleset | null, isPoisoned: boolean): Verdict {
     try {
       if (isPoisoned) throw new Error('given up after repeated failures')
-      const judged = judge(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
+      const judged = decideEvent(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), judging)
       const { event, visitor, held: before, counters, keys } = judged
       const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
       // Of an entry that is not loaded, as in a batch with many visits of the same, a later visit takes it out.
@@ -113,7 +113,7 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
       const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
       const { survivor, parted, former } = before ?? NOTHING_BEFORE
       const more = { survivor, parted, former, earlierKeys }
-      const outcome: Outcome = {
+      const outcome: VisitOutcome = {
         visitorId: visitor.id,
         state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
         indexed: before === null ? keys : keysBeside(keys, before.keys),
@@ -138,13 +138,13 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
   }
 
   /** What the token of a visit says by now: it names another visitor since a split, or counts as none. */
-  function settled(given: Case): Case {
+  function settled(given: Visit): Visit {
     const c = lookup.settled(given)
     return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null }, tokenId: null } : c
   }
 
-  function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): Decided {
-    const replies: Reply[] = []
+  function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): DecidedBatch {
+    const replies: DecisionReply[] = []
     const replays: Replay[] = []
     const dead: Dead[] = []
     const logs: RuleLog[] = []
@@ -194,7 +194,7 @@ export function createDeciding(parts: Parts, shrinks: () => number) {
   }
 
   /** Records in `poisoned` are given up on. */
-  return function* decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<Decided> {
+  return function* decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<DecidedBatch> {
     const opened = frames.map((frame) => {
       needs.onRecord?.(frame.seq)
       return openFrame(frame, parsers, locate)

@@ -4,7 +4,7 @@ import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log, Seq } from '../log/log.ts'
 import type { RuleLog } from '../records/effects.ts'
-import type { Replay, Reply } from './decided.ts'
+import type { DecisionReply, Replay } from './decided.ts'
 import type { Decider } from './decider.ts'
 import type { EffectsNeeds } from './effects.ts'
 import type { Freshness } from './freshness.ts'
@@ -18,7 +18,7 @@ export interface EngineNeeds {
   readonly recent: Recent
   readonly clock: Clock
   /** Hands answers to whoever waits; called only when the decisions are durable and can be read back. */
-  readonly reply: (replies: readonly Reply[], replays: readonly Replay[]) => void
+  readonly reply: (replies: readonly DecisionReply[], replays: readonly Replay[]) => void
   /** Reads the ruleset of `<workspace>/<env>` that no hint or poll has told of yet. */
   readonly loadRuleset: (name: string) => Promise<void>
   /** How side effects reach the lists. */

@@ -14,7 +14,7 @@ import { loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import { appendEffects, effectsOf, type RecordEffects } from './effects.ts'
 import type { EngineNeeds } from './engine-needs.ts'
 import { ruleLogsOf } from './items.ts'
-import { createPatience } from './patience.ts'
+import { createPoisonRetry } from './poison-retry.ts'
 import { openSettling } from './settling.ts'
 import { flattenRecord } from './velocity/counted.ts'
 import type { CounterFeed } from './velocity/feed.ts'
@@ -39,7 +39,7 @@ const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
 export async function runPartition(needs: EngineNeeds, partition: number, signal: AbortSignal): Promise<void> {
-  const patience = createPatience(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
+  const patience = createPoisonRetry(BATCH_RECORDS_MAX, needs.givenUp?.(partition) ?? [])
   while (!signal.aborted) {
     try {
       await own(needs, partition, patience, signal)
@@ -52,7 +52,7 @@ export async function runPartition(needs: EngineNeeds, partition: number, signal
   }
 }
 
-type Patience = ReturnType<typeof createPatience>
+type Patience = ReturnType<typeof createPoisonRetry>
 
 /** One tenure: adopt what was decided, then decide what follows. Throws when somebody else was faster, or a port failed. */
 async function own(needs: EngineNeeds, partition: number, patience: Patience, signal: AbortSignal): Promise<void> {

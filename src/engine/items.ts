@@ -2,19 +2,19 @@
 
 import type { StoredEvent } from '../domain/event.ts'
 import type { DecidedItem } from '../events/record.ts'
-import { type Lesson, packLesson } from '../identity/learned.ts'
+import { type Observation, packObservation } from '../identity/match-statistics.ts'
 import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
-import type { Case } from './case.ts'
+import type { Visit } from './visit.ts'
 
 /** What a decision leaves besides its row. */
-export interface Outcome {
+export interface VisitOutcome {
   /** Whose state it is, which may be an alias of the event's. */
   readonly visitorId: string
   readonly state: Uint8Array
   readonly indexed: readonly string[]
   readonly left: readonly string[]
   readonly effects: readonly DecidedEffect[]
-  readonly lesson: Lesson | null
+  readonly lesson: Observation | null
   /** What it adds to the counters of its address and account. */
   readonly counted: readonly (number | null)[] | null
   readonly lines: readonly LogLine[]
@@ -26,7 +26,7 @@ const LINES_CARRIED_MAX = 50
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 
 /** `rowBytes`: with the newline behind the row. */
-export function itemOf(c: Case, event: StoredEvent, rowBytes: number, outcome: Outcome): DecidedItem {
+export function itemOf(c: Visit, event: StoredEvent, rowBytes: number, outcome: VisitOutcome): DecidedItem {
   const { requestId, workspace, env } = event
   const { visitorId, state, indexed, left, effects, lesson, counted, lines } = outcome
   const matches: (readonly [string, number])[] = []
@@ -51,7 +51,7 @@ export function itemOf(c: Case, event: StoredEvent, rowBytes: number, outcome: O
   }
   if (left.length > 0) item.left = left
   if (effects.length > 0) item.effects = effects
-  if (lesson !== null) item.lesson = [c.familyId, packLesson(lesson)]
+  if (lesson !== null) item.lesson = [c.familyId, packObservation(lesson)]
   if (counted !== null) item.counted = counted
   if (lines.length > 0) item.logs = lines.slice(0, LINES_CARRIED_MAX)
   return item

@@ -5,7 +5,7 @@ import type { Env } from '../domain/event.ts'
 import { foldListName, type ListType } from '../domain/list.ts'
 import { DIGEST_WORDS } from '../lib/digest.ts'
 import { type DigestTable, makeDigestTable, openDigestTable, type TableMemory } from '../lib/digest-table.ts'
-import type { Membership } from '../rules/predicate.ts'
+import type { ListMember } from '../rules/predicate.ts'
 import { createListKeys, type ListKeys } from './list-keys.ts'
 
 /** Changed entries: a digest and the second it expires in, four numbers each; GONE for what was taken off. */
@@ -45,7 +45,7 @@ export interface ListNews {
 export interface ListViews {
   /** Takes in what is new. Until the next call entries expire by the time of this one. */
   take(news: readonly ListNews[]): void
-  member(workspace: string, env: string): Membership
+  member(workspace: string, env: string): ListMember
 }
 
 interface View {

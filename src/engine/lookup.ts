@@ -1,18 +1,18 @@
 // Which entries of the state a batch needs, and which known visitors each identification is compared with.
 
 import { hash32 } from '../domain/ids.ts'
-import { newLearned } from '../identity/learned.ts'
-import { worthHiding } from '../identity/lesson.ts'
+import { newMatchStatistics } from '../identity/match-statistics.ts'
+import { worthHiding } from '../identity/observation.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
 import { mayTeach, sourceOf } from '../identity/sources.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
-import type { Case } from './case.ts'
-import type { Candidates } from './judge.ts'
-import type { Kin } from './kin.ts'
-import type { Order, Orders, Said } from './orders.ts'
-import { type HeldIndex, type Loadable, type PartitionState, readIndex, type Wanted } from './state.ts'
+import type { Candidates } from './decide-event.ts'
+import type { MergedRecords } from './merged-records.ts'
+import { type HeldIndex, type Loadable, type PartitionState, readIndex, type WantedEntry } from './state.ts'
+import type { Visit } from './visit.ts'
+import type { Annotating, VisitorCommand, VisitorCommands } from './visitor-commands.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
 /** One in so many visits with a token that can teach is also looked at without it, to learn how well that goes; until enough were, all. */
@@ -20,9 +20,9 @@ const BLIND_EVERY = 16
 const BLIND_FIRST = 24
 
 /** A record that is no identification at all keeps its place in the batch. */
-export type Opened = Case | Order | Said | { readonly seq: number; readonly broken: string }
+export type Opened = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }
 
-export const isOrder = (one: Opened): one is Order =>
+export const isOrder = (one: Opened): one is VisitorCommand =>
   'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one || 'unnaming' in one
 
 interface Listing {
@@ -46,19 +46,23 @@ export interface Lookup {
   wanted(
     some: readonly Opened[],
     unsettled: ReadonlySet<string>,
-  ): { readonly wanted: Wanted[]; readonly lacking: Opened[] }
-  candidates(c: Case): Candidates
+  ): { readonly wanted: WantedEntry[]; readonly lacking: Opened[] }
+  candidates(c: Visit): Candidates
   /** The same with its token naming the visitor whose it is since a split; without one that is nobody's. */
-  settled(c: Case): Case
+  settled(c: Visit): Visit
   /** Whether the token names a visitor that was erased: it counts as none. */
-  tokenErased(c: Case): boolean
+  tokenErased(c: Visit): boolean
 }
 
-export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Kin, 'wanted'>): Lookup {
+export function createLookup(
+  state: PartitionState,
+  orders: VisitorCommands,
+  kin: Pick<MergedRecords, 'wanted'>,
+): Lookup {
   /** Visits with a token whose candidates were asked for: without them a visit is not looked at blindly. */
-  const looked = new WeakSet<Case['body']>()
+  const looked = new WeakSet<Visit['body']>()
 
-  function isBlind({ meta, tokenId, familyId, atMs, ip }: Case): boolean {
+  function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
     if (tokenId === null) return false
     const learned = state.learned(familyId)
     const isChosen = (learned?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
@@ -68,10 +72,10 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
   }
 
-  const listings = new WeakMap<Case, Listing>()
+  const listings = new WeakMap<Visit, Listing>()
 
   /** Asked for more than once per visit: made again only when an entry has changed meanwhile. */
-  function candidatesOf(c: Case): Listed {
+  function candidatesOf(c: Visit): Listed {
     let listing = listings.get(c)
     if (listing === undefined) {
       const keys = c.keys.filter((key) => key !== c.nativeKey)
@@ -93,17 +97,17 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
   }
 
   /** Found by the id an app sent, newest first, as the state names visitors. */
-  function nativeVisitors({ tenant, nativeKey }: Case): readonly string[] {
+  function nativeVisitors({ tenant, nativeKey }: Visit): readonly string[] {
     if (nativeKey === null) return []
     const entry = state.index(tenant + nativeKey)
     const ids = entry ? readIndex(entry).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
     return ids.map((id) => tenant + id)
   }
 
-  const tombstoneOf = ({ workspace, env }: Pick<Case['meta'], 'workspace' | 'env'>, visitorId: string) =>
+  const tombstoneOf = ({ workspace, env }: Pick<Visit['meta'], 'workspace' | 'env'>, visitorId: string) =>
     erasedId(workspace, env, visitorId)
 
-  function settled(c: Case): Case {
+  function settled(c: Visit): Visit {
     const { meta, tenant } = c
     let { token } = meta
     let { tokenId } = c
@@ -118,9 +122,9 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     return token === meta.token ? c : { ...c, meta: { ...meta, token }, tokenId }
   }
 
-  function wantedFor(given: Case, unsettled: ReadonlySet<string>): Wanted[] {
+  function wantedFor(given: Visit, unsettled: ReadonlySet<string>): WantedEntry[] {
     const c = settled(given)
-    const wanted: Wanted[] = []
+    const wanted: WantedEntry[] = []
     const want = (kind: Loadable, scoped: string) => {
       if (state.missing(kind, scoped)) wanted.push({ kind, id: scoped })
     }
@@ -162,7 +166,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     return wanted.length > 0 ? wanted : kin.wanted(c, [...named, ...found])
   }
 
-  function tokenErased(c: Case): boolean {
+  function tokenErased(c: Visit): boolean {
     const { token } = c.meta
     if (token === null || c.tokenId === null || state.visitor(c.tokenId)) return false
     return Boolean(state.tombstone(tombstoneOf(c.meta, token.visitorId)))
@@ -176,7 +180,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
 
   return {
     wanted(some, unsettled) {
-      const wanted = new Map<string, Wanted>()
+      const wanted = new Map<string, WantedEntry>()
       const lacking: Opened[] = []
       for (const one of some) {
         if ('broken' in one) continue
@@ -191,7 +195,7 @@ export function createLookup(state: PartitionState, orders: Orders, kin: Pick<Ki
     tokenErased,
     candidates(c) {
       const { token } = c.meta
-      const learned = state.learned(c.familyId) ?? newLearned()
+      const learned = state.learned(c.familyId) ?? newMatchStatistics()
       // Asked first: what is peeked at is handed out with the next line.
       const blind = looked.has(c.body) && isBlind(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)

@@ -4,17 +4,17 @@
 import { VELOCITY } from '../records/partitions.ts'
 import { adoptRecords } from './adopting.ts'
 import type { Asking } from './asking.ts'
-import type { Checkpoint, Decided, Reply } from './decided.ts'
+import type { Checkpoint, DecidedBatch, DecisionReply } from './decided.ts'
 import { createDeciding } from './deciding.ts'
 import type { Frame } from './frames.ts'
-import { createParts, type PartitionNeeds } from './parts.ts'
+import { createPartitionParts, type PartitionNeeds } from './parts.ts'
 import type { Dirty } from './state.ts'
 
 export interface Partition {
   /** Decides a batch; records in `poisoned` are given up on. */
-  decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<Decided>
+  decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<DecidedBatch>
   /** Applies decisions made before, and answers again whoever may still wait. */
-  adopt(records: readonly Uint8Array[]): Asking<readonly Reply[]>
+  adopt(records: readonly Uint8Array[]): Asking<readonly DecisionReply[]>
   restoreNonces(packed: Uint8Array): void
   /** How many entries the next checkpoint would write. */
   dirtyCount(): number
@@ -22,7 +22,7 @@ export interface Partition {
 }
 
 export function createPartition(needs: PartitionNeeds): Partition {
-  const parts = createParts(needs)
+  const parts = createPartitionParts(needs)
   const { state, board, matches, nonces } = parts
   const { partition } = needs
   let shrinks = 0

@@ -6,14 +6,14 @@ import { openParsers, type Parsers } from '../identity/parsers.ts'
 import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
-import { createKin, KIN, type Kin, type StoredKin } from './kin.ts'
 import { createMatchCounts, type MatchCounts } from './match-counts.ts'
+import { createMergedRecords, MERGED_RECORDS, type MergedRecords, type StoredMergedRecords } from './merged-records.ts'
 import { createNonces, type Nonces } from './nonces.ts'
-import { createOrders, type Orders } from './orders.ts'
-import { createState, type Loaded, type PartitionState } from './state.ts'
+import { createState, type LoadedEntry, type PartitionState } from './state.ts'
 import { type Board, createBoard, type StoredCounter } from './velocity/board.ts'
 import { unpackCounted } from './velocity/counted.ts'
 import { openLeaving } from './velocity/leaving.ts'
+import { createVisitorCommands, type VisitorCommands } from './visitor-commands.ts'
 
 export interface PartitionNeeds {
   readonly partition: number
@@ -32,30 +32,30 @@ export interface PartitionNeeds {
   readonly onRecord?: (seq: number) => void
 }
 
-export interface Parts {
+export interface PartitionParts {
   readonly needs: PartitionNeeds
   readonly state: PartitionState
   readonly board: Board
-  readonly orders: Orders
-  readonly kin: Kin
+  readonly orders: VisitorCommands
+  readonly kin: MergedRecords
   readonly nonces: Nonces
   readonly matches: MatchCounts
   readonly parsers: Parsers
   readonly locate: (ip: string) => AddressFacts
   /** Takes in what was asked for when `askedAt` partitions had been opened in the thread. */
-  load(loaded: readonly Loaded[], askedAt: number): void
+  load(loaded: readonly LoadedEntry[], askedAt: number): void
   /** Changes the state by a decision, fresh or adopted. */
   apply(item: DecidedItem): void
 }
 
 const knowNothing = (): AddressFacts => NO_FACTS
 
-export function createParts(needs: PartitionNeeds): Parts {
+export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
   const { partition, partitions } = needs
   const state = createState(needs.visitorsMax)
   const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
   if (needs.board === undefined) board.open(partition)
-  const kin = createKin(state, needs)
+  const kin = createMergedRecords(state, needs)
   const nonces = createNonces(needs.monotonic)
   const matches = createMatchCounts()
 
@@ -63,7 +63,7 @@ export function createParts(needs: PartitionNeeds): Parts {
     needs,
     state,
     board,
-    orders: createOrders(state, openLeaving(board, partition)),
+    orders: createVisitorCommands(state, openLeaving(board, partition)),
     kin,
     nonces,
     matches,
@@ -73,7 +73,7 @@ export function createParts(needs: PartitionNeeds): Parts {
       state.load(loaded)
       for (const { kind, id, value } of loaded) {
         if (kind === VELOCITY) board.load(Number(id), (value as readonly StoredCounter[] | null) ?? [], askedAt)
-        else if (kind === KIN) kin.load(id, value as StoredKin)
+        else if (kind === MERGED_RECORDS) kin.load(id, value as StoredMergedRecords)
       }
     },
     apply(item) {

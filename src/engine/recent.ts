@@ -2,13 +2,13 @@
 // 200 be read back at once. Bounded; what it cannot know it says so instead of "no such event".
 
 import { hash53 } from '../domain/ids.ts'
-import type { Place } from '../records/sighting.ts'
+import type { EventPlace } from '../records/event-locator.ts'
 
 export interface Recent {
   /** Items of one events record, in order. */
   add(partition: number, seq: number, requestIds: readonly string[]): void
   /** Places the id may be at (53-bit hashes may coincide: compare the requestId there). */
-  find(requestId: string): Place | null
+  find(requestId: string): EventPlace | null
   /** ClickHouse has everything up to `seq`. */
   forgetUpTo(partition: number, seq: number): void
   /** Drops a partition whose events another process looks after now. */

@@ -13,9 +13,9 @@ import { createRecentMap } from '../lib/recent-map.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
 import type { RuleLog } from '../records/effects.ts'
+import type { Original } from '../records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../records/replies.ts'
-import type { Original } from '../records/sighting.ts'
-import type { Replay, Reply } from './decided.ts'
+import type { DecisionReply, Replay } from './decided.ts'
 import { MissingPosition, runPartition } from './engine.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { openListFeed } from './list-feed.ts'
@@ -147,7 +147,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     recent,
     counters,
     partitions,
-    reply(replies: readonly Reply[], replays: readonly Replay[]) {
+    reply(replies: readonly DecisionReply[], replays: readonly Replay[]) {
       for (const { workspace, env, requestId, original, conflict } of replays) {
         originals.set(hash53(`${workspace}/${env} ${requestId}`), { requestId: original, conflict })
       }
@@ -211,7 +211,7 @@ interface Message {
 
 /** One message per ingress process and batch, or several where one would be too large. */
 function replyOver(bus: Pick<Bus, 'publish'>) {
-  return (replies: readonly Reply[], replays: readonly Replay[]): void => {
+  return (replies: readonly DecisionReply[], replays: readonly Replay[]): void => {
     const messages = new Map<string, Message & { bytes: number }>()
     const send = (ingressId: string, { replies, replays }: Message) => {
       if (ingressId !== '') bus.publish(replySubject(ingressId), { replies, replays })

@@ -50,6 +50,8 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const confirmed = new Map<string, number>()
   let current: readonly Snapshot[] = []
   let registeredAt = Number.NEGATIVE_INFINITY
+  const stopped = new AbortController()
+  const isOver = () => stopped.signal.aborted
 
   async function refresh(workspace: string, env: Env): Promise<void> {
     const name = rulesetName(workspace, env)
@@ -69,6 +71,8 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
       }),
     )
     current = [...held.values()]
+    // In the name of this evaluator somebody else may decide by now, or nobody.
+    if (isOver()) return
     confirmed.delete(name)
     confirmed.set(name, ruleset.revision)
     publishHint(bus, 'ruleset.confirmed', { evaluator, workspace, env, revision: ruleset.revision })
@@ -87,14 +91,18 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   }
 
   // Registered before anything is loaded: a change made in between waits for us, and an earlier one is what we load.
-  await heartbeat()
-  await refreshAll()
+  try {
+    await heartbeat()
+    await refreshAll()
+  } catch (error) {
+    stopped.abort()
+    throw error
+  }
   const unsubscribe = onHint(bus, 'ruleset.revision', ({ workspace, env }) => {
     refresh(workspace, env).catch(report.failed)
   })
-  const stopped = new AbortController()
   async function poll(): Promise<void> {
-    while (!stopped.signal.aborted) {
+    while (!isOver()) {
       await nextBeat(clock, POLL_MS, stopped.signal)
       await refreshAll().catch(report.failed)
     }

@@ -9,7 +9,7 @@ import { annotatingPuts } from '../records/annotations.ts'
 import { announce, erasingPuts } from '../records/erasures.ts'
 import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
 import { commitCheckpoint, type NonceChunks } from './checkpoint.ts'
-import type { Checkpoint, Decided } from './decided.ts'
+import type { Checkpoint, DecidedBatch } from './decided.ts'
 import { appendEffects, type RecordEffects } from './effects.ts'
 import type { EngineNeeds } from './engine-needs.ts'
 import type { OwnedFreshness } from './freshness.ts'
@@ -32,7 +32,7 @@ export interface Settling {
   /** Resolves when another batch may be added. Like the others it throws what ended the tenure. */
   room(): Promise<void>
   /** Takes over what was decided of the identifications up to `to`, before anything else is decided. */
-  add(decided: Decided, to: Seq, withCheckpoint: boolean): void
+  add(decided: DecidedBatch, to: Seq, withCheckpoint: boolean): void
   /** Resolves when all that was added is settled. */
   rest(): Promise<void>
   /** Stores all that was decided; nothing else is under way. */
@@ -81,7 +81,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
     return head
   }
 
-  function submit({ records }: Decided): readonly Promise<Seq>[] {
+  function submit({ records }: DecidedBatch): readonly Promise<Seq>[] {
     const submitted = records.map(append)
     // What fails is told by the first that did.
     for (const one of submitted) one.catch(() => undefined)
@@ -89,7 +89,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
   }
 
   /** Before the decisions: where these fail, what was decided must be there to be decided again. */
-  async function tellFirst(decided: Decided, to: Seq): Promise<void> {
+  async function tellFirst(decided: DecidedBatch, to: Seq): Promise<void> {
     const news = newsOf(decided)
     await awaitDurable(log, clock, partition, { seq: to, basis })
     await appendDead(log, clock, partition, decided.dead)
@@ -98,7 +98,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
     if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
   }
 
-  async function settle(decided: Decided, appended: readonly Promise<Seq>[], to: Seq): Promise<void> {
+  async function settle(decided: DecidedBatch, appended: readonly Promise<Seq>[], to: Seq): Promise<void> {
     const effects: RecordEffects[] = []
     for (const [i, one] of appended.entries()) {
       const after = durable
@@ -195,4 +195,4 @@ export function openSettling(needs: SettlingNeeds): Settling {
   }
 }
 
-const newsOf = ({ erased, annotated }: Decided) => [...erasingPuts(erased), ...annotatingPuts(annotated)]
+const newsOf = ({ erased, annotated }: DecidedBatch) => [...erasingPuts(erased), ...annotatingPuts(annotated)]

@@ -3,20 +3,20 @@
 // the garbage collector to mark, which leads to no other.
 
 import {
-  type Learned,
-  learn,
-  newLearned,
-  type PackedLesson,
-  packLearned,
-  unpackLearned,
-  unpackLesson,
-} from '../identity/learned.ts'
+  addObservation,
+  type MatchStatistics,
+  newMatchStatistics,
+  type PackedObservation,
+  packMatchStatistics,
+  unpackMatchStatistics,
+  unpackObservation,
+} from '../identity/match-statistics.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
 import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
-import type { KIN } from './kin.ts'
+import type { MERGED_RECORDS } from './merged-records.ts'
 import { createTable } from './table.ts'
 
 /** Ids that share a match key, newest last, and how many there ever were. */
@@ -31,17 +31,17 @@ export type HeldIndex = string | IndexEntry
 const TEXT_IDS_MAX = 4
 
 export type Loadable = 'visitor' | 'index' | 'learned' | typeof ERASED
-export interface Wanted {
+export interface WantedEntry {
   /**
    * A ruleset (`<workspace>/<env>`) is not an entry of the state: it comes with the next step, if there is one. Counters are
    * those of every partition: see velocity/board.ts. Kin lies in the environment and in other partitions: see kin.ts.
    */
-  readonly kind: Loadable | 'ruleset' | typeof VELOCITY | typeof KIN
+  readonly kind: Loadable | 'ruleset' | typeof VELOCITY | typeof MERGED_RECORDS
   readonly id: string
 }
 /** null: the kv has no such entry. */
-export interface Loaded {
-  readonly kind: Loadable | typeof VELOCITY | typeof KIN
+export interface LoadedEntry {
+  readonly kind: Loadable | typeof VELOCITY | typeof MERGED_RECORDS
   readonly id: string
   readonly value: unknown
 }
@@ -70,8 +70,8 @@ export interface PartitionState {
   /** Takes a visitor out of an index entry that is loaded. */
   dropFromIndex(id: string, visitorId: string): void
   /** What was learned of a system and browser; undefined or null: nothing yet. */
-  learned(id: string): Learned | null | undefined
-  teach(id: string, lesson: PackedLesson): void
+  learned(id: string): MatchStatistics | null | undefined
+  teach(id: string, lesson: PackedObservation): void
   /** What is left of an erased visitor, by `erasedId`. */
   tombstone(id: string): Tombstone | null | undefined
   /** Drops a visitor and its places in the index; what is left is the tombstone. */
@@ -79,7 +79,7 @@ export interface PartitionState {
   /** The same without one: nobody asked for it. */
   expire(id: string, indexIds: readonly string[]): void
   missing(kind: Loadable, id: string): boolean
-  load(entries: readonly Loaded[]): void
+  load(entries: readonly LoadedEntry[]): void
   /** How many entries the next checkpoint would write. */
   dirtyCount(): number
   /** Everything changed since the last call; afterwards the cache shrinks to its bound. */
@@ -122,7 +122,7 @@ export function createState(visitorsMax: number): PartitionState {
   const visitors = createTable<HeldRecord>(visitorsMax, textOfHeld)
   const indexes = createTable<HeldIndex>(visitorsMax * 4)
   const tombstones = createTable<Tombstone>(visitorsMax)
-  const learned = createTable<Learned>(visitorsMax)
+  const learned = createTable<MatchStatistics>(visitorsMax)
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
   /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
   const unpacked = new Map<string, HeldVisitor>()
@@ -228,8 +228,8 @@ export function createState(visitorsMax: number): PartitionState {
     dropFromIndex,
     learned: learned.get,
     teach(id, lesson) {
-      const known = learned.get(id) ?? newLearned()
-      learn(known, unpackLesson(lesson))
+      const known = learned.get(id) ?? newMatchStatistics()
+      addObservation(known, unpackObservation(lesson))
       learned.set(id, known)
     },
     tombstone: tombstones.get,
@@ -246,7 +246,8 @@ export function createState(visitorsMax: number): PartitionState {
         else if (kind === 'index') {
           const [total, ...ids] = (value ?? [0]) as [number, ...string[]]
           indexes.load(id, value === null ? null : holdIndex({ total, ids }))
-        } else if (kind === 'learned') learned.load(id, value === null ? null : unpackLearned(value as number[]))
+        } else if (kind === 'learned')
+          learned.load(id, value === null ? null : unpackMatchStatistics(value as number[]))
         else if (kind === ERASED) tombstones.load(id, value as Tombstone | null)
       }
     },
@@ -259,7 +260,7 @@ export function createState(visitorsMax: number): PartitionState {
         dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
       }
       for (const [id, t] of tombstones.takeDirty()) dirty.push({ kind: ERASED, id, value: t })
-      for (const [id, l] of learned.takeDirty()) dirty.push({ kind: 'learned', id, value: l && packLearned(l) })
+      for (const [id, l] of learned.takeDirty()) dirty.push({ kind: 'learned', id, value: l && packMatchStatistics(l) })
       return dirty
     },
     rest() {

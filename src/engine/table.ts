@@ -1,7 +1,7 @@
 // A bounded cache of entries of the kv, with what has changed since they were read. It forgets by generations: keeping entries in
 // order of use would cost each use two changes of a map.
 
-export interface Table<T> {
+export interface ListTable<T> {
   /** undefined: not loaded. null: known to be absent. */
   get(id: string): T | null | undefined
   /** Whether it is loaded; counts as no use. */
@@ -18,7 +18,7 @@ export interface Table<T> {
  * After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay.
  * `settle` makes of a value what is kept of it once it was taken.
  */
-export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | null = null): Table<T> {
+export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | null = null): ListTable<T> {
   let young = new Map<string, T | null>()
   let old = new Map<string, T | null>()
   let dirty = new Set<string>()

@@ -5,17 +5,17 @@ import type { IpData } from '../ipintel/addresses.ts'
 import type { Snapshot } from '../rules/snapshot.ts'
 import {
   createDecider,
-  createPlace,
+  createPartitionHost,
   type Decider,
   type News,
-  type Place,
-  type PlaceNeeds,
+  type PartitionHost,
+  type PartitionHostNeeds,
   type Task,
 } from './decider.ts'
 import { type ListFeed, newToldLists } from './list-feed.ts'
 import { type CounterFeed, newToldCounters, noteTurn } from './velocity/feed.ts'
 
-export interface ThreadNeeds extends PlaceNeeds {
+export interface EngineThreadNeeds extends PartitionHostNeeds {
   /** Every ruleset in force. The array is another one when one of them has changed. */
   readonly current: () => readonly Snapshot[]
   readonly listNews: ListFeed['news']
@@ -24,8 +24,8 @@ export interface ThreadNeeds extends PlaceNeeds {
   readonly ipData: () => IpData
 }
 
-export function openThread(needs: ThreadNeeds): Decider {
-  const place = createPlace(needs)
+export function openThread(needs: EngineThreadNeeds): Decider {
+  const place = createPartitionHost(needs)
   const told = new Map<string, number>()
   const lists = newToldLists()
   const counters = newToldCounters()
@@ -51,7 +51,7 @@ export function openThread(needs: ThreadNeeds): Decider {
     return { ipData }
   }
 
-  function perform<T>(task: Task, turn: (place: Place) => T): T {
+  function perform<T>(task: Task, turn: (place: PartitionHost) => T): T {
     const counted = needs.counterNews(counters)
     const news = { snapshots: snapshots(), lists: needs.listNews(lists), ...ipNews() }
     place.take(counted === null ? news : { ...news, counters: counted })

@@ -1,7 +1,7 @@
 // Cells of a row that are more than one value: the tag as a text the engine can read, and the counters of velocity.
 
 import { type StoredEvent, VELOCITY_NAMES, type Velocity, type VelocityName } from '../domain/event.ts'
-import { put, putNumber } from './lines.ts'
+import { putAscii, putNumber } from './lines.ts'
 
 const SMALLEST_UNREADABLE_DIGITS = 20
 const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)
@@ -25,12 +25,12 @@ export function tagText(tag: StoredEvent['tag']): string {
 
 /** One more than each counter, so that 0 means there is none; a row without counters has an empty array. */
 export function writeVelocity(velocity: Velocity | null): void {
-  put(',[')
+  putAscii(',[')
   for (let i = 0; velocity !== null && i < VELOCITY_NAMES.length; i++) {
-    if (i > 0) put(',')
+    if (i > 0) putAscii(',')
     putNumber((velocity[VELOCITY_NAMES[i] as VelocityName] ?? -1) + 1)
   }
-  put(']')
+  putAscii(']')
 }
 
 export function unpackVelocity(packed: readonly number[]): Velocity | null {

@@ -12,7 +12,7 @@ import {
   type Signals,
   type StoredEvent,
 } from '../domain/event.ts'
-import { put, putNumber, putTextWithin, putWithin } from './lines.ts'
+import { putAscii, putNumber, putTextWithin, putWithin } from './lines.ts'
 
 type PackedSignal = readonly [
   state: number,
@@ -63,30 +63,30 @@ const USUAL: Signal = { state: 'undetermined', confidence: 0, methods: [], sourc
 const LABELS = SIGNAL_NAMES.map((name) => `\\"${name}\\":[`)
 
 function writeSignal(label: string, { state, confidence, methods, source, dataAgeSeconds }: Signal): void {
-  put(label)
+  putAscii(label)
   putNumber(STATES.indexOf(state))
-  put(',')
+  putAscii(',')
   putNumber(confidence)
-  put(',')
+  putAscii(',')
   putTextWithin(source)
   if (methods.length > 0 || dataAgeSeconds !== null) {
-    put(',')
+    putAscii(',')
     writeTexts(methods)
   }
   if (dataAgeSeconds !== null) {
-    put(',')
+    putAscii(',')
     putNumber(dataAgeSeconds)
   }
-  put(']')
+  putAscii(']')
 }
 
 function writeTexts(texts: readonly string[]): void {
-  put('[')
+  putAscii('[')
   for (let i = 0; i < texts.length; i++) {
-    if (i > 0) put(',')
+    if (i > 0) putAscii(',')
     putTextWithin(texts[i] as string)
   }
-  put(']')
+  putAscii(']')
 }
 
 const isUsual = ({ state, confidence, methods, source, dataAgeSeconds }: Signal): boolean =>
@@ -110,33 +110,33 @@ function writeExplanation({ visitorId, confidence, identity }: Explained, explan
   const isToken = identity.method === 'token' && only?.visitorId === visitorId && only.score === confidence
   const isShort = evidence.length === 0 && (isToken || candidates.length === 0)
   if (comparison !== null || !isShort) {
-    put(',\\"x\\":[')
-    if (comparison === null) put('null')
+    putAscii(',\\"x\\":[')
+    if (comparison === null) putAscii('null')
     else putTextWithin(comparison)
     if (!isToken || evidence.length > 0) writeCandidates(candidates, visitorId)
     if (evidence.length > 0) {
-      put(',')
+      putAscii(',')
       writeTexts(evidence)
     }
-    put(']')
+    putAscii(']')
   }
   if (presentedGeneration !== null && presentedGeneration !== identity.generation) {
-    put(',\\"had\\":')
+    putAscii(',\\"had\\":')
     putNumber(presentedGeneration)
   }
 }
 
 function writeCandidates(candidates: Explanation['candidates'], own: string): void {
-  put(',[')
+  putAscii(',[')
   for (let i = 0; i < candidates.length; i++) {
     const { visitorId, score } = candidates[i] as (typeof candidates)[number]
-    put(i > 0 ? ',[' : '[')
+    putAscii(i > 0 ? ',[' : '[')
     putTextWithin(visitorId === own ? '' : visitorId)
-    put(',')
+    putAscii(',')
     putNumber(score)
-    put(']')
+    putAscii(']')
   }
-  put(']')
+  putAscii(']')
 }
 
 function unpackExplanation({ x, had, gen = 1 }: Packed, event: Recognised): Explanation | null {
@@ -166,25 +166,25 @@ export interface Recognised extends Pick<StoredEvent['identity'], 'method'> {
 }
 
 function writeReasons(reasons: StoredEvent['scoreReasons']): void {
-  put(',\\"why\\":[')
+  putAscii(',\\"why\\":[')
   for (let i = 0; i < reasons.length; i++) {
     const { score, reason, weight } = reasons[i] as (typeof reasons)[number]
-    put(i > 0 ? ',[' : '[')
+    putAscii(i > 0 ? ',[' : '[')
     putTextWithin(score)
-    put(',')
+    putAscii(',')
     putTextWithin(reason)
-    put(',')
+    putAscii(',')
     putNumber(weight)
-    put(']')
+    putAscii(']')
   }
-  put(']')
+  putAscii(']')
 }
 
 /** Of matches that rulesets keep: every event that a rule matches has the same one. */
 const textsOfMatches = new WeakMap<RuleMatch, string>()
 
 function writeMatches(label: string, matches: readonly RuleMatch[]): void {
-  put(label)
+  putAscii(label)
   for (let i = 0; i < matches.length; i++) {
     const match = matches[i] as RuleMatch
     let text = textsOfMatches.get(match)
@@ -192,57 +192,57 @@ function writeMatches(label: string, matches: readonly RuleMatch[]): void {
       text = JSON.stringify(match)
       textsOfMatches.set(match, text)
     }
-    if (i > 0) put(',')
+    if (i > 0) putAscii(',')
     putWithin(text)
   }
-  put(']')
+  putAscii(']')
 }
 
 /** The detail as it stands between the quotes of its cell. */
 export function writeDetail(event: StoredEvent): void {
   const { signals, scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion } = event
-  put('{\\"s\\":{')
+  putAscii('{\\"s\\":{')
   let isFirst = true
   for (let i = 0; i < SIGNAL_NAMES.length; i++) {
     const signal = signals[SIGNAL_NAMES[i] as SignalName]
     if (isUsual(signal)) continue
-    if (!isFirst) put(',')
+    if (!isFirst) putAscii(',')
     isFirst = false
     writeSignal(LABELS[i] as string, signal)
   }
-  put('}')
+  putAscii('}')
   if (identity.explanation !== undefined) writeExplanation(event, identity.explanation)
   if (scoreReasons.length > 0) writeReasons(scoreReasons)
   if (matchedRules.length > 0) writeMatches(',\\"hit\\":[', matchedRules)
   if (monitorMatches.length > 0) writeMatches(',\\"mon\\":[', monitorMatches)
   if (identity.generation !== 1) {
-    put(',\\"gen\\":')
+    putAscii(',\\"gen\\":')
     putNumber(identity.generation)
   }
   if (identity.holder !== undefined) {
-    put(',\\"own\\":')
+    putAscii(',\\"own\\":')
     putTextWithin(identity.holder)
   }
   if (keyKind !== null) {
-    put(',\\"k\\":')
+    putAscii(',\\"k\\":')
     putNumber(KINDS.indexOf(keyKind))
   }
   if (weightsVersion !== null) {
-    put(',\\"w\\":')
+    putAscii(',\\"w\\":')
     putNumber(weightsVersion)
   }
   if (identity.recorded !== undefined) writeRecorded(identity.recorded)
-  put('}')
+  putAscii('}')
 }
 
 function writeRecorded({ totalVisits, firstSeenAt, lastSeenAt }: Recorded): void {
-  put(',\\"rec\\":[')
+  putAscii(',\\"rec\\":[')
   putNumber(totalVisits)
-  put(',')
+  putAscii(',')
   putNumber(firstSeenAt)
-  put(',')
+  putAscii(',')
   putNumber(lastSeenAt)
-  put(']')
+  putAscii(']')
 }
 
 export function unpackDetail(text: string, event: Recognised): Detail {

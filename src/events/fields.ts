@@ -2,7 +2,7 @@
 // the facts of an identification and where ClickHouse keeps it. Validation, both compilers and the API read this table.
 
 import { type Facts, type ScoreName, type SignalName, VELOCITY_NAMES, type VelocityName } from '../domain/event.ts'
-import { OPERATORS, type Operator } from '../domain/rule.ts'
+import { type ConditionOperator, OPERATORS } from '../domain/rule.ts'
 import { urlParts } from './url.ts'
 
 /** `strings` is an array of strings; `any` has no declared type (tag.*). Datetimes are read as milliseconds. */
@@ -28,7 +28,7 @@ export interface Field {
   readonly type: FieldType
   readonly label: string
   readonly category: FieldCategory
-  readonly operators: readonly Operator[]
+  readonly operators: readonly ConditionOperator[]
   /** The type of list that `in` and `not_in` accept for this field; null: none. */
   readonly list: ListType | 'any' | null
   /** How an output must show the value; conditions always see it whole. */
@@ -54,7 +54,7 @@ export type Column =
 
 const FIELD_PATH_CHARS_MAX = 256
 
-export const OPERATORS_BY_TYPE: Readonly<Record<FieldType, readonly Operator[]>> = {
+export const OPERATORS_BY_TYPE: Readonly<Record<FieldType, readonly ConditionOperator[]>> = {
   number: ['equals', 'not_equals', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in', 'exists'],
   string: ['equals', 'not_equals', 'in', 'not_in', 'contains', 'exists'],
   boolean: ['equals', 'not_equals', 'exists'],

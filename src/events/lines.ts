@@ -39,7 +39,7 @@ function makeRoom(wanted: number): void {
 }
 
 /** A text of ASCII, as it is. */
-export function put(ascii: string): void {
+export function putAscii(ascii: string): void {
   const { length } = ascii
   makeRoom(length)
   const to = bytes
@@ -159,7 +159,7 @@ export function putNumber(x: number): void {
       putDigits(high, 1)
       putDigits(x - high * HALF, 7)
     }
-  } else put(Number.isFinite(x) ? String(x) : 'null')
+  } else putAscii(Number.isFinite(x) ? String(x) : 'null')
 }
 
 /** A comma and a number. */

@@ -7,7 +7,7 @@ import type { KeyKind } from '../domain/workspace.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
-import type { ErasedNames, Erasure } from '../records/erasures.ts'
+import type { ErasedNames, RecordedErasure } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
 import type { Splitting } from '../records/splits.ts'
 import type { Unnaming } from '../records/unnaming.ts'
@@ -46,7 +46,7 @@ export interface DecidedItem {
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
-export interface DecidedErasure extends Erasure, ErasedNames {
+export interface DecidedErasure extends RecordedErasure, ErasedNames {
   readonly indexed: readonly string[]
   /** What it takes with it of counters of addresses and accounts, as numbers; absent when nothing. */
   readonly counted?: readonly number[]

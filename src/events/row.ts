@@ -96,7 +96,7 @@ export function toRow(e: StoredEvent, logPartition: number, logSeq: number): str
   return text
 }
 
-export type Cell = string | number | boolean | readonly string[] | readonly number[]
+export type RowCell = string | number | boolean | readonly string[] | readonly number[]
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
 type Column = (typeof COLUMNS)[number]
@@ -138,7 +138,7 @@ type Places = {
 const AT = Object.fromEntries(COLUMNS.map((column, place) => [column, place])) as unknown as Places
 
 /** One row as an array in the order of COLUMNS. */
-export function fromRow(cells: readonly Cell[]): StoredEvent {
+export function fromRow(cells: readonly RowCell[]): StoredEvent {
   const row = cells as unknown as Row
   const visitorId = row[AT.visitor_id]
   const method = row[AT.identity_method]

@@ -3,28 +3,28 @@
 import type { RuleMatch, StoredEvent } from '../domain/event.ts'
 import { degrees, tagText, writeVelocity } from './cells.ts'
 import { writeDetail } from './detail.ts'
-import { put, putCell, putCount, putText, putWithin } from './lines.ts'
+import { putAscii, putCell, putCount, putText, putWithin } from './lines.ts'
 import { urlParts } from './url.ts'
 
 const scaled = (x: number, by: number): number => Math.round(x * by)
 
 const putMaybe = (text: string | null): void => putCell(text === null ? '' : text)
 
-const putFlag = (flag: boolean): void => put(flag ? ',true' : ',false')
+const putFlag = (flag: boolean): void => putAscii(flag ? ',true' : ',false')
 
 function putList(texts: readonly string[]): void {
-  put(',[')
+  putAscii(',[')
   for (let i = 0; i < texts.length; i++) {
-    if (i > 0) put(',')
+    if (i > 0) putAscii(',')
     putText(texts[i] as string)
   }
-  put(']')
+  putAscii(']')
 }
 
 /** One after the other in the order of COLUMNS, and a newline. */
 export function writeRow(e: StoredEvent, logPartition: number, logSeq: number): void {
   const { device, signals, scores, ip, matchedRule, matchedRules } = e
-  put('[')
+  putAscii('[')
   putText(e.workspace)
   putCell(e.env)
   putCount(e.timestamp)
@@ -79,19 +79,19 @@ export function writeRow(e: StoredEvent, logPartition: number, logSeq: number): 
   putCell(matchedRule === null ? '' : matchedRule.id)
   putCell(matchedRule === null ? '' : matchedRule.name)
   putCount(matchedRule === null ? 0 : matchedRule.priority)
-  put(',[')
+  putAscii(',[')
   for (let i = 0; i < matchedRules.length; i++) {
-    if (i > 0) put(',')
+    if (i > 0) putAscii(',')
     putText((matchedRules[i] as RuleMatch).id)
   }
-  put(']')
+  putAscii(']')
   putCount(e.rulesRevision)
   putMaybe(e.linkedId)
   putMaybe(e.email)
   putCell(e.label ?? 'none')
-  put(',"')
+  putAscii(',"')
   putWithin(tagText(e.tag))
-  put('"')
+  putAscii('"')
   putMaybe(e.url)
   const { host, path } = urlParts(e.url)
   putMaybe(host)
@@ -103,10 +103,10 @@ export function writeRow(e: StoredEvent, logPartition: number, logSeq: number): 
   putCount(e.identity.candidates)
   writeVelocity(e.velocity)
   putMaybe(e.evaluationError)
-  put(',"')
+  putAscii(',"')
   writeDetail(e)
-  put('"')
+  putAscii('"')
   putCount(logPartition)
   putCount(logSeq)
-  put(']\n')
+  putAscii(']\n')
 }

@@ -1,7 +1,7 @@
 // Text of a peer's address from the 4 or 16 bytes the socket reports.
 
 /** IPv4 dotted, IPv6 as RFC 5952, IPv4-mapped IPv6 as IPv4; '' for any other length. */
-export function addressText(bytes: Uint8Array): string {
+export function addressOfBytes(bytes: Uint8Array): string {
   if (bytes.length === 4) return dotted(bytes, 0)
   if (bytes.length !== 16) return ''
   const groups: number[] = []

@@ -1,20 +1,20 @@
 // Deadlines of many requests for the price of none: one queue per duration, so that only its head can be due.
 
-export interface Deadline {
+export interface RequestDeadline {
   /** Monotonic milliseconds; Infinity while not queued. */
   dueMs: number
-  before: Deadline
-  after: Deadline
-  expire(this: Deadline): void
+  before: RequestDeadline
+  after: RequestDeadline
+  expire(this: RequestDeadline): void
 }
 
 export interface DeadlineQueue {
-  add(deadline: Deadline, nowMs: number): void
+  add(deadline: RequestDeadline, nowMs: number): void
 }
 
 /** `onFirst` is called with the first deadline, and with the first one after a sweep that left none. */
 export function openDeadlines(onFirst: () => void) {
-  const queues = new Map<number, Deadline>()
+  const queues = new Map<number, RequestDeadline>()
   let isSwept = false
 
   return {
@@ -55,15 +55,15 @@ export function openDeadlines(onFirst: () => void) {
   }
 }
 
-export function emptyDeadline(expire: () => void): Deadline {
-  const deadline = { dueMs: Number.POSITIVE_INFINITY, expire } as Deadline
+export function emptyDeadline(expire: () => void): RequestDeadline {
+  const deadline = { dueMs: Number.POSITIVE_INFINITY, expire } as RequestDeadline
   deadline.before = deadline
   deadline.after = deadline
   return deadline
 }
 
 /** Harmless when it is not queued. */
-export function removeDeadline(deadline: Deadline): void {
+export function removeDeadline(deadline: RequestDeadline): void {
   deadline.before.after = deadline.after
   deadline.after.before = deadline.before
   deadline.before = deadline

@@ -3,13 +3,22 @@
 
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
-import { type Counts, newCounts } from '../lib/counts.ts'
+import { newCounts, type SharedCounts } from '../lib/counts.ts'
 import { assert, must } from '../lib/must.ts'
 import { MethodNotAllowed, RouteUnknown } from './errors.ts'
 import { openExchanges } from './exchange.ts'
 import { wantedHeaders } from './framing.ts'
 import type { HostsConfig } from './hosts.ts'
-import type { Handler, Header, HttpLog, HttpRequest, HttpResponse, Observe, Present, RouteOptions } from './message.ts'
+import type {
+  Handler,
+  HttpHeader,
+  HttpLog,
+  HttpRequest,
+  HttpResponse,
+  Observe,
+  Present,
+  RouteOptions,
+} from './message.ts'
 import type { Route } from './request.ts'
 import { openRouter, type Resource } from './router.ts'
 import { headersFault, openPresenter } from './write.ts'
@@ -20,7 +29,7 @@ export interface DispatchConfig {
   /** Requests being served at once; more are refused. The server does not tell idle connections, so they are not counted. */
   readonly inFlightMax: number
   /** Where all threads of the process count them. Default: this dispatch counts its own. */
-  readonly inFlightCounts?: Counts
+  readonly inFlightCounts?: SharedCounts
   /** Default: no bound. */
   readonly perHost?: HostsConfig
   readonly clock: Clock
@@ -28,7 +37,7 @@ export interface DispatchConfig {
   readonly present: Present
   readonly observe: Observe
   /** Called once per response, refusals included: what every answer carries. */
-  readonly responseHeaders?: () => readonly Header[]
+  readonly responseHeaders?: () => readonly HttpHeader[]
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'HEAD'
@@ -104,7 +113,7 @@ export function openDispatch(config: DispatchConfig): Dispatch {
   function refusal(
     pattern: string,
     respond: (request: HttpRequest) => HttpResponse,
-    responseHeaders: readonly Header[] = [],
+    responseHeaders: readonly HttpHeader[] = [],
   ): Route {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }

@@ -1,14 +1,14 @@
 // One request from its headers to its single answer: guard, deadline, refusals, body, handler. Every route runs in here.
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
 import type { Clock } from '../lib/clock.ts'
-import { type Counts, count } from '../lib/counts.ts'
+import { addCount, type SharedCounts } from '../lib/counts.ts'
 import { openBody, openBodyCopier } from './body.ts'
 import { openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner } from './framing.ts'
 import { type HostsConfig, openHosts } from './hosts.ts'
-import type { Before, HttpLog, HttpResponse, Observe } from './message.ts'
-import { type Parts, sendParts } from './parts.ts'
+import type { BeforeBody, HttpLog, HttpResponse, Observe } from './message.ts'
+import { type AnswerParts, sendParts } from './parts.ts'
 import { type Exchange, newExchange, type Route } from './request.ts'
 import { openStream } from './stream.ts'
 import { type Presenter, sendResponse } from './write.ts'
@@ -21,7 +21,7 @@ export interface ExchangeConfig {
   readonly headersBytesMax: number
   readonly inFlightMax: number
   /** Counts what all dispatches that share it have in flight. */
-  readonly inFlightCounts: Counts
+  readonly inFlightCounts: SharedCounts
   readonly perHost: HostsConfig
 }
 
@@ -65,7 +65,7 @@ export function openExchanges(config: ExchangeConfig) {
     const scanned = scanner.scan(rawRequest, route.wanted)
     const x = newExchange({ raw, rawRequest, route, scanned, method, path, params, startedMs, expire })
     inFlight++
-    const inFlightOfAll = count(inFlightCounts, 0, 1) + 1
+    const inFlightOfAll = addCount(inFlightCounts, 0, 1) + 1
     raw.onAborted(() => leave(x))
     if (scanned.fault !== null) refuseUnread(x, '(framing)', scanned.fault)
     else if (inFlightOfAll > inFlightMax)
@@ -105,7 +105,7 @@ export function openExchanges(config: ExchangeConfig) {
     x.refusal ??= new BodyTooLarge(x.route.bodyBytesMax)
   }
 
-  function runBefore(x: Exchange, before: Before): void {
+  function runBefore(x: Exchange, before: BeforeBody): void {
     try {
       const verdict = before(x)
       if (verdict instanceof Promise) {
@@ -222,7 +222,7 @@ export function openExchanges(config: ExchangeConfig) {
     sendResponse(raw, response, headers, presenter, method === 'HEAD', closing)
   }
 
-  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): Parts {
+  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): AnswerParts {
     const over = (error: unknown) => {
       if (error !== null) log.error({ err: error, route: x.label }, 'a response could not be made to its end')
       finish(x, status)
@@ -252,7 +252,7 @@ export function openExchanges(config: ExchangeConfig) {
     x.reader = null
     removeDeadline(x)
     inFlight--
-    count(inFlightCounts, 0, -1)
+    addCount(inFlightCounts, 0, -1)
     if (x.host !== null) hosts.leave(x.host)
     if (inFlight === 0 && whenIdle !== null) whenIdle()
     try {

@@ -1,10 +1,10 @@
 // One pass over a request's headers: refuses what two machines could read differently, and keeps what the route wants.
 import type { HttpRequest as RawRequest } from 'uWebSockets.js'
 import { BadFraming, HeadersTooLarge } from './errors.ts'
-import type { Header } from './message.ts'
+import type { HttpHeader } from './message.ts'
 
 /** Which headers a route keeps, and in which slot. */
-export interface Wanted {
+export interface WantedHeaders {
   readonly slots: ReadonlyMap<string, number>
   /** Bit n: some wanted name has n characters (31 stands for all longer ones). */
   readonly lengths: number
@@ -20,10 +20,10 @@ export interface Headers {
   /** By slot. */
   readonly values: string[]
   /** Only for routes that want all. */
-  readonly pairs: Header[]
+  readonly pairs: HttpHeader[]
 }
 
-export function wantedHeaders(names: readonly string[] | 'all'): Wanted {
+export function wantedHeaders(names: readonly string[] | 'all'): WantedHeaders {
   const all = names === 'all'
   const slots = new Map((all ? [] : names).map((name, slot) => [name.toLowerCase(), slot]))
   let lengths = 0
@@ -31,14 +31,14 @@ export function wantedHeaders(names: readonly string[] | 'all'): Wanted {
   return { slots, lengths, all }
 }
 
-const NO_PAIRS: Header[] = []
+const NO_PAIRS: HttpHeader[] = []
 
 /** A scanner reads one request at a time; what it returns belongs to the caller. */
 export function openHeaderScanner(headersBytesMax: number) {
   // Kept outside of `visit` so that a request allocates no closure.
-  let wanted: Wanted
+  let wanted: WantedHeaders
   let values: string[]
-  let pairs: Header[]
+  let pairs: HttpHeader[]
   let bytes = 0
   let hosts = 0
   let lengths = 0
@@ -83,7 +83,7 @@ export function openHeaderScanner(headersBytesMax: number) {
   }
 
   return {
-    scan(request: RawRequest, want: Wanted): Headers {
+    scan(request: RawRequest, want: WantedHeaders): Headers {
       wanted = want
       values = []
       pairs = want.all ? [] : NO_PAIRS

@@ -1,6 +1,6 @@
 // How many connections of one host have a request under way, so that no host keeps all others out.
 
-import { type Counts, count, counted, newCounts } from '../lib/counts.ts'
+import { addCount, newCounts, readCount, type SharedCounts } from '../lib/counts.ts'
 
 export interface HostsConfig {
   /** Requests under way from one host, each on a connection of its own; more are refused. */
@@ -8,7 +8,7 @@ export interface HostsConfig {
   /** What counts as one host with this address; null: it is not counted. */
   readonly hostOf: (address: string) => string | null
   /** Where all threads of the process count, of `HOST_CELLS`. Default: this thread alone. */
-  readonly counts?: Counts
+  readonly counts?: SharedCounts
 }
 
 const ROWS = 3
@@ -57,7 +57,7 @@ export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: Hosts
 
   function leave(host: Host): void {
     host.underWay--
-    for (const cell of host.cells) count(counts, cell, -1)
+    for (const cell of host.cells) addCount(counts, cell, -1)
   }
 
   return {
@@ -70,11 +70,11 @@ export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: Hosts
         hosts.set(name as string, host)
       }
       if (host === uncounted) return host
-      for (const cell of host.cells) count(counts, cell, 1)
+      for (const cell of host.cells) addCount(counts, cell, 1)
       host.underWay++
       // Looked at only when it is in all of them: of threads that come at once, the last finds the others in every cell.
       let underWay = Number.POSITIVE_INFINITY
-      for (const cell of host.cells) underWay = Math.min(underWay, counted(counts, cell))
+      for (const cell of host.cells) underWay = Math.min(underWay, readCount(counts, cell))
       if (underWay <= max) return host
       leave(host)
       return null

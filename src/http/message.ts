@@ -2,7 +2,7 @@
 
 import type { HttpStream } from './stream.ts'
 
-export type Header = readonly [name: string, value: string]
+export type HttpHeader = readonly [name: string, value: string]
 
 export interface HttpRequest {
   /** Upper case. */
@@ -18,13 +18,13 @@ export interface HttpRequest {
   /** What `before` wants the handler to know, such as who is calling. */
   context: unknown
   /** What `before` wants on the answer, whatever that turns out to be. Checked by nobody: only texts of our own. */
-  answerHeaders: readonly Header[]
+  answerHeaders: readonly HttpHeader[]
   /** The value of a header the route lists (lower case); repeated ones are joined as HTTP says; '' when absent. */
   header(this: HttpRequest, name: string): string
   /** Whether a listed header was sent at all: one that is no text arrives as ''. */
   hasHeader(this: HttpRequest, name: string): boolean
   /** All headers in order of arrival, for routes with `headers: 'all'`; else those captured. */
-  headers(this: HttpRequest): readonly Header[]
+  headers(this: HttpRequest): readonly HttpHeader[]
   /**
    * IPv4 plain, IPv6 canonical (RFC 5952), IPv4-mapped unwrapped. Ask before the first await: when the client is gone
    * and nobody asked earlier, it is ''.
@@ -38,14 +38,14 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number
-  readonly headers?: readonly Header[]
+  readonly headers?: readonly HttpHeader[]
   readonly body?: string | Uint8Array
   /** Default `application/json` when there is a body. */
   readonly contentType?: string
   /** Goes on behind `body` for as long as both sides like. A stream is not in flight: nobody waits for its end. */
   readonly stream?: (stream: HttpStream) => void
   /** In place of `HttpConfig.responseHeaders`, where what those say has been told elsewhere already. */
-  readonly commonHeaders?: readonly Header[]
+  readonly commonHeaders?: readonly HttpHeader[]
   /** Follows `body`, made while it leaves; the request is in flight until its end. */
   readonly parts?: AsyncGenerator<string, void>
 }
@@ -57,7 +57,7 @@ export type Answer = (outcome: HttpResponse | Error) => void
 export type Handler = (request: HttpRequest, answer: Answer) => HttpResponse | Promise<HttpResponse> | undefined
 
 /** Runs on the headers, before anything is said about the body; a response refuses the request. */
-export type Before = (request: HttpRequest) => HttpResponse | null | Promise<HttpResponse | null>
+export type BeforeBody = (request: HttpRequest) => HttpResponse | null | Promise<HttpResponse | null>
 
 export interface RouteOptions {
   /** Header names to keep (lower case), or all of them. Default none. */
@@ -71,9 +71,9 @@ export interface RouteOptions {
   readonly borrowBody?: boolean
   /** From the headers' arrival to the answer, body included. Default 10,000. Kept to about 100 ms. */
   readonly deadlineMs?: number
-  readonly before?: Before
+  readonly before?: BeforeBody
   /** On every answer of this route, refusals of a request unread or of other methods included. Default none. */
-  readonly responseHeaders?: readonly Header[]
+  readonly responseHeaders?: readonly HttpHeader[]
 }
 
 /** Which request failed: the pattern of its route, and what `before` wanted the handler to know. */

@@ -3,7 +3,7 @@
 import type { HttpResponse as RawResponse } from 'uWebSockets.js'
 import { type DeadlineQueue, emptyDeadline, removeDeadline } from './deadlines.ts'
 
-export interface Parts {
+export interface AnswerParts {
   /** The server says that the connection is gone. */
   left(): void
 }
@@ -21,7 +21,7 @@ export interface PartsNeeds {
 }
 
 /** To be called when the head and the first bytes have been written. */
-export function sendParts({ raw, parts, stalls, monotonic, over, closes }: PartsNeeds): Parts {
+export function sendParts({ raw, parts, stalls, monotonic, over, closes }: PartsNeeds): AnswerParts {
   let isGone = false
   let go: (() => void) | null = null
   const stall = emptyDeadline(() => raw.close())

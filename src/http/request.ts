@@ -2,29 +2,29 @@
 // requests share; a closure for each of them per request would cost more than everything they do.
 
 import type { HttpRequest as RawRequest, HttpResponse as RawResponse } from 'uWebSockets.js'
-import { addressText } from './address.ts'
+import { addressOfBytes } from './address.ts'
 import type { BodyReader } from './body.ts'
-import type { Deadline, DeadlineQueue } from './deadlines.ts'
-import type { Headers, Wanted } from './framing.ts'
+import type { DeadlineQueue, RequestDeadline } from './deadlines.ts'
+import type { Headers, WantedHeaders } from './framing.ts'
 import type { Host } from './hosts.ts'
-import type { Before, Handler, Header, HttpRequest, HttpResponse } from './message.ts'
-import type { Parts } from './parts.ts'
+import type { BeforeBody, Handler, HttpHeader, HttpRequest, HttpResponse } from './message.ts'
+import type { AnswerParts } from './parts.ts'
 import type { OpenStream } from './stream.ts'
 
 export interface Route {
   readonly pattern: string
   readonly handler: Handler
-  readonly before: Before | null
-  readonly wanted: Wanted
+  readonly before: BeforeBody | null
+  readonly wanted: WantedHeaders
   readonly bodyBytesMax: number
   readonly borrowBody: boolean
   readonly deadlineMs: number
   readonly deadlines: DeadlineQueue
-  readonly responseHeaders: readonly Header[]
+  readonly responseHeaders: readonly HttpHeader[]
 }
 
 /** Waits in a queue of deadlines itself. */
-export interface Exchange extends HttpRequest, Deadline {
+export interface Exchange extends HttpRequest, RequestDeadline {
   readonly raw: RawResponse
   readonly route: Route
   readonly scanned: Headers
@@ -48,7 +48,7 @@ export interface Exchange extends HttpRequest, Deadline {
   address: string | null
   onAborted: (() => void) | null
   stream: OpenStream | null
-  parts: Parts | null
+  parts: AnswerParts | null
   /** null: not counted among those of its host. */
   host: Host | null
 }
@@ -66,7 +66,7 @@ export interface Arrival {
 }
 
 const NO_BODY: Uint8Array = new Uint8Array(0)
-const NO_HEADERS: readonly Header[] = []
+const NO_HEADERS: readonly HttpHeader[] = []
 
 export function newExchange(arrival: Arrival): Exchange {
   const { raw, rawRequest, route, scanned, method, path, params, startedMs, expire } = arrival
@@ -106,8 +106,8 @@ export function newExchange(arrival: Arrival): Exchange {
     parts: null,
     host: null,
     dueMs: Number.POSITIVE_INFINITY,
-    before: undefined as unknown as Deadline,
-    after: undefined as unknown as Deadline,
+    before: undefined as unknown as RequestDeadline,
+    after: undefined as unknown as RequestDeadline,
     expire,
   } satisfies Exchange as Exchange
   exchange.before = exchange
@@ -126,12 +126,12 @@ function hasHeader(this: Exchange, name: string): boolean {
   return sentValue(this, name) !== undefined
 }
 
-function headers(this: Exchange): readonly Header[] {
+function headers(this: Exchange): readonly HttpHeader[] {
   return this.scanned.pairs
 }
 
 function remoteAddress(this: Exchange): string {
-  this.address ??= this.over ? '' : addressText(new Uint8Array(this.raw.getRemoteAddress()))
+  this.address ??= this.over ? '' : addressOfBytes(new Uint8Array(this.raw.getRemoteAddress()))
   return this.address
 }
 

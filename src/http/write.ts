@@ -3,7 +3,7 @@
 import type { HttpResponse as RawResponse } from 'uWebSockets.js'
 import { STATUS_CODES } from 'node:http'
 import { DeadlineExceeded, MethodNotAllowed, TooManyInFlight } from './errors.ts'
-import type { Header, HttpLog, HttpResponse, Present } from './message.ts'
+import type { HttpHeader, HttpLog, HttpResponse, Present } from './message.ts'
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]))
 const JSON_TYPE = 'application/json'
@@ -19,12 +19,12 @@ export interface Presenter {
   /** A response that is safe to write: this one, or the presented failure of this one. */
   checked(outcome: HttpResponse | Error, route: string, context?: unknown): HttpResponse
   /** What every response carries. */
-  commonHeaders(): readonly Header[]
+  commonHeaders(): readonly HttpHeader[]
 }
 
 export function openPresenter(
   presentError: Present,
-  responseHeaders: (() => readonly Header[]) | null,
+  responseHeaders: (() => readonly HttpHeader[]) | null,
   log: HttpLog,
 ): Presenter {
   function present(error: unknown, route: string, context?: unknown): HttpResponse {
@@ -83,7 +83,7 @@ function responseFault(response: HttpResponse | null | undefined): string | null
 }
 
 /** What keeps these from being sent, or null. */
-export function headersFault(headers: readonly Header[]): string | null {
+export function headersFault(headers: readonly HttpHeader[]): string | null {
   for (const [name, value] of headers) {
     if (!NAME.test(name) || RESERVED.test(name)) return `a header named ${JSON.stringify(name)}`
     if (!VALUE.test(value)) return `the value of ${name}`
@@ -95,7 +95,7 @@ export function headersFault(headers: readonly Header[]): string | null {
 export function sendResponse(
   raw: RawResponse,
   response: HttpResponse,
-  routeHeaders: readonly Header[],
+  routeHeaders: readonly HttpHeader[],
   presenter: Presenter,
   headOnly: boolean,
   close: boolean,

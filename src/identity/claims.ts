@@ -8,7 +8,7 @@ import { componentOf, flagOf, type Json, numberOf, objectOf, textOf, wholeOf } f
 import type { UserAgent } from './user-agent.ts'
 
 /** What client hints say, from the page where it may ask for all of them, from headers otherwise. */
-export interface Hints {
+export interface ClientHints {
   readonly platform: string | null
   readonly platformVersion: string | null
   readonly model: string | null
@@ -58,7 +58,7 @@ export interface Claims {
   readonly systemStyle: { readonly highlight: string; readonly font: string } | null
   /** A debugger, by a person or a program, listens to the page's console. */
   readonly inspected: boolean
-  readonly hints: Hints | null
+  readonly hints: ClientHints | null
   /** The page's userAgentData: null = said to have none, undefined = not told. */
   readonly pageHints: boolean | undefined
   readonly headerHints: boolean
@@ -109,7 +109,7 @@ function hasBrand(list: unknown, brand: string): boolean {
   return false
 }
 
-function hintsOf(data: Json | null, headers: Readonly<Record<string, string>>): Hints | null {
+function hintsOf(data: Json | null, headers: Readonly<Record<string, string>>): ClientHints | null {
   const brands = headers['sec-ch-ua']
   if (data === null && brands === undefined && headers['sec-ch-ua-platform'] === undefined) return null
   const list = data?.fullVersionList

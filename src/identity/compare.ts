@@ -22,7 +22,7 @@ import {
 import type { Attributes } from './attributes.ts'
 import { keeping, lookalikesUnseen, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
-import { ageOf, type Learned } from './learned.ts'
+import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
 import {
   CANVAS,
   LANGUAGES,
@@ -54,7 +54,7 @@ export interface Visited {
   /** Canonical. */
   readonly ip: string
   readonly isPrivate: boolean
-  readonly learned: Learned
+  readonly learned: MatchStatistics
   /** Visitors ever seen under each match key, by its letter; what is missing counts as none. */
   readonly totals: Readonly<Record<string, number>>
   /** Over how many partitions devices of one system and browser are spread. */
@@ -62,7 +62,7 @@ export interface Visited {
 }
 
 /** One visit, prepared for comparing many visitors with it: whatever does not depend on the visitor is made once. */
-export interface Seen extends Visited {
+export interface SeenVisit extends Visited {
   readonly returns: Returns
   readonly line: number
   readonly subnet: number
@@ -133,7 +133,7 @@ function jointsFor(gecko: boolean): Joints {
 const JOINTS = jointsFor(false)
 const JOINTS_GECKO = jointsFor(true)
 
-export function prepare(visited: Visited): Seen {
+export function prepareVisit(visited: Visited): SeenVisit {
   const { attributes, atMs, ip, isPrivate, learned, totals, partitions } = visited
   const chances = chancesFor(attributes)
   const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
@@ -158,7 +158,7 @@ export function prepare(visited: Visited): Seen {
   }
 }
 
-function weightsAt(seen: Seen, age: number): Weights {
+function weightsAt(seen: SeenVisit, age: number): Weights {
   const known = seen.weights[age]
   if (known !== undefined) return known
   const { chances, learned } = seen
@@ -180,7 +180,7 @@ function weightsAt(seen: Seen, age: number): Weights {
  * together, so their chances alone would make what is popular look rare: the visitors counted under a key that joins them
  * say how popular it is. `agreed` and `equal`: bits of positions, the latter where both are the same or unknown.
  */
-function logAlike(seen: Seen, agreed: number, equal: number, match: NetworkMatch): number {
+function logAlike(seen: SeenVisit, agreed: number, equal: number, match: NetworkMatch): number {
   const { totals, devices, joints } = seen
   const logs = seen.chances.alike[match] as readonly number[]
   let product = 0
@@ -211,12 +211,12 @@ function logAlike(seen: Seen, agreed: number, equal: number, match: NetworkMatch
 }
 
 /** Null when they cannot be one device. */
-export function compare(visitor: VisitorState, exact: boolean, seen: Seen): Compared | null {
+export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit): Compared | null {
   const known = visitor.profile
   const now = seen.attributes.profile
   if (known === null || known.os !== now.os || known.family !== now.family) return null
   const elapsedMs = seen.atMs - visitor.lastSeenAt
-  const weights = weightsAt(seen, ageOf(elapsedMs))
+  const weights = weightsAt(seen, seenAgeOf(elapsedMs))
   const sameAtOtherScale = rescaled(known, now)
   // WebKit comes with the system: a newer browser on a changed system is one change, and the version accounts for it.
   const isWebKit = seen.attributes.ua.engine === 'WebKit'

@@ -1,7 +1,7 @@
 // What the counts that traffic taught say: chances and shares, each starting from what is assumed until there are counts.
 
 import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
-import { BIN_BOUNDS, BINS, type Learned, VALUES } from './learned.ts'
+import { BIN_BOUNDS, BINS, type MatchStatistics, VALUES } from './match-statistics.ts'
 import type { VersionsLearned } from './versions.ts'
 
 /** What the priors weigh, in visits. */
@@ -20,14 +20,14 @@ function trusted(chance: number, assumed: number): number {
 }
 
 /** Chance that a value is equal at the next visit of the same device; between 0 and 1, both excluded. */
-export function keeping(learned: Learned, prior: number, position: number, age: number): number {
+export function keeping(learned: MatchStatistics, prior: number, position: number, age: number): number {
   const at = (age * VALUES + position) * 2
   const equal = (learned.pairs[at] as number) + PRIOR_VISITS * prior
   return trusted(equal / ((learned.pairs[at + 1] as number) + PRIOR_VISITS), prior)
 }
 
 /** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
-export function staying(learned: Learned, match: NetworkMatch, age: number): number {
+export function staying(learned: MatchStatistics, match: NetworkMatch, age: number): number {
   const at = age * 3
   const { networks } = learned
   const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
@@ -36,14 +36,14 @@ export function staying(learned: Learned, match: NetworkMatch, age: number): num
 }
 
 /** What is known of versions, for a visitor last seen at that age. */
-export const versionsAt = ({ versions, updates }: Learned, age: number): VersionsLearned => ({
+export const versionsAt = ({ versions, updates }: MatchStatistics, age: number): VersionsLearned => ({
   versions,
   could: updates[age * 2] as number,
   moved: updates[age * 2 + 1] as number,
 })
 
 /** Devices still unseen that look like one whose look only it has. */
-export const lookalikesUnseen = ({ singles, doubles }: Learned, prior: number): number =>
+export const lookalikesUnseen = ({ singles, doubles }: MatchStatistics, prior: number): number =>
   within((doubles + PRIOR_VISITS * prior) / (singles + PRIOR_VISITS), prior)
 
 function inBins(counts: readonly number[], from: number, to: number): number {
@@ -53,14 +53,14 @@ function inBins(counts: readonly number[], from: number, to: number): number {
 }
 
 /** Visits that were told new. */
-export const toldNew = ({ news }: Learned): number => inBins(news, 0, BINS)
+export const toldNew = ({ news }: MatchStatistics): number => inBins(news, 0, BINS)
 
 /** Share of links that are right, until hidden tokens tell, and what that weighs, in visits (assumed). */
 const RIGHT_ASSUMED = 0.99
 const RIGHT_VISITS = 40
 
 /** Share of those who were linked with their token hidden that were linked to the visitor it names. */
-export function linkPrecision({ blind, blindFound, blindNews }: Learned): number {
+export function linkPrecision({ blind, blindFound, blindNews }: MatchStatistics): number {
   const linked = blind - inBins(blindNews, 0, BINS)
   return (blindFound + RIGHT_VISITS * RIGHT_ASSUMED) / (linked + RIGHT_VISITS)
 }
@@ -74,7 +74,7 @@ const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length
  * hidden tokens show to be recognisable, and as many times more as they show to be missed. Not by links alone: where few are
  * accepted, nobody would seem to return, and fewer would be accepted from then on.
  */
-export function returningOf(learned: Learned, links: number, fresh: number): number {
+export function returningOf(learned: MatchStatistics, links: number, fresh: number): number {
   const { news, blind, blindNews } = learned
   const told = toldNew(learned)
   const known = told === 0 ? 0 : (fresh * inBins(news, 0, KNOWN_BINS)) / told

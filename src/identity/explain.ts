@@ -6,7 +6,7 @@ import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
 import { subnetOf } from '../domain/ip.ts'
 import type { Attributes } from './attributes.ts'
-import type { Recognition } from './matcher.ts'
+import type { MatchResult } from './matcher.ts'
 import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
@@ -64,7 +64,7 @@ function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORK
  * the visit.
  */
 export function explain(
-  recognition: Recognition,
+  recognition: MatchResult,
   known: readonly VisitorState[],
   attributes: Attributes,
   ip: string,
@@ -85,7 +85,7 @@ export function explain(
   }
 }
 
-export interface Comparison {
+export interface ExplainedComparison {
   /** Of every attribute that can be compared. */
   readonly attributes: Readonly<Record<string, Agreement>>
   /** same | newer | older | unknown, against the one last seen. */
@@ -95,7 +95,7 @@ export interface Comparison {
 }
 
 /** What `explain` wrote, by name. */
-export function readComparison(text: string): Comparison {
+export function readComparison(text: string): ExplainedComparison {
   const [codes = '', rest = ''] = text.split(SEPARATOR)
   const attributes: Record<string, Agreement> = {}
   VALUE_NAMES.forEach((name, i) => {

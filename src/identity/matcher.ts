@@ -6,12 +6,12 @@ import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
-import { type Compared, compare, prepare } from './compare.ts'
+import { type Compared, compare, prepareVisit } from './compare.ts'
 import { linkPrecision } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
-import { type Learned, newLearned } from './learned.ts'
-import { newConfidence } from './newcomers.ts'
+import { type MatchStatistics, newMatchStatistics } from './match-statistics.ts'
+import { newConfidence } from './new-confidence.ts'
 import { CORES, MEMORY, type Profile } from './profile.ts'
 import { gapMsOf } from './returns.ts'
 import type { VisitorState } from './visitor.ts'
@@ -33,7 +33,7 @@ export interface RecogniseInput {
   /** How many visitors were ever seen under each match key, by its letter. */
   readonly totals?: Readonly<Record<string, number>>
   /** What traffic taught about this system and browser; priors alone without. */
-  readonly learned?: Learned
+  readonly learned?: MatchStatistics
   /** Over how many partitions devices of one system and browser are spread; 1 by default. */
   readonly partitions?: number
 }
@@ -47,7 +47,7 @@ export type Evidence =
   | 'possible_visitor'
   | 'sparse'
 
-export interface Recognition {
+export interface MatchResult {
   /** Null: a new visitor. */
   readonly visitor: VisitorState | null
   readonly method: IdentityMethod
@@ -104,12 +104,12 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
   return otherMaker && differs(CORES) && differs(MEMORY)
 }
 
-const NOTHING_LEARNED = newLearned()
+const NOTHING_LEARNED = newMatchStatistics()
 
 /** All candidates that could be the device, the likeliest first. */
-function scoresOf(input: RecogniseInput, learned: Learned): { scored: Compared[]; candidates: number } {
+function scoresOf(input: RecogniseInput, learned: MatchStatistics): { scored: Compared[]; candidates: number } {
   const { attributes, atMs, ip, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepare({ attributes, atMs, ip, isPrivate, learned, totals, partitions })
+  const seen = prepareVisit({ attributes, atMs, ip, isPrivate, learned, totals, partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {
@@ -127,7 +127,7 @@ function scoresOf(input: RecogniseInput, learned: Learned): { scored: Compared[]
   return { scored, candidates: ids.size }
 }
 
-function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaims, evidence: Evidence[]): Recognition {
+function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaims, evidence: Evidence[]): MatchResult {
   const contradiction = contradicts(visitor.profile, input.attributes.profile)
   if (contradiction) evidence.push('token_contradiction')
   if (token.generation < visitor.generation) evidence.push('token_older_storage')
@@ -147,7 +147,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
   }
 }
 
-function asNew(confidence: number, evidence: Evidence[], more: Partial<Recognition> = {}): Recognition {
+function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResult> = {}): MatchResult {
   return {
     visitor: null,
     method: 'new',
@@ -185,7 +185,7 @@ function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]
 }
 
 /** Whether a look tells devices apart well enough for a confidence that is called high: there, and of that system and browser. */
-function isTelling({ attributes, totals }: RecogniseInput, best: Compared, learned: Learned): boolean {
+function isTelling({ attributes, totals }: RecogniseInput, best: Compared, learned: MatchStatistics): boolean {
   if (!best.nearby || attributes.os === 'iOS') return false
   // An office's machines, or phones behind a carrier's address.
   const isCrowd = (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
@@ -193,7 +193,7 @@ function isTelling({ attributes, totals }: RecogniseInput, best: Compared, learn
 }
 
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
-export function recognise(input: RecogniseInput): Recognition {
+export function recognise(input: RecogniseInput): MatchResult {
   const { attributes, token, tokenVisitor } = input
   const evidence: Evidence[] = []
   if (input.tokenForged === true) evidence.push('token_forged')

@@ -3,7 +3,7 @@
 
 import type { KeyKind } from '../domain/workspace.ts'
 import type { Attributes } from './attributes.ts'
-import type { Recognition } from './matcher.ts'
+import type { MatchResult } from './matcher.ts'
 import { MODEL } from './profile.ts'
 import type { VisitorState } from './visitor.ts'
 
@@ -35,7 +35,7 @@ export function recogniseNative(
   known: readonly VisitorState[],
   attributes: Attributes,
   keyKind: KeyKind,
-): Recognition | null {
+): MatchResult | null {
   const visitor = known.find((one) => sameHardware(one, attributes))
   if (visitor === undefined) return null
   const vouched = keyKind === 'secret'
@@ -55,6 +55,6 @@ export function recogniseNative(
 }
 
 /** Whether the id that came with a visit is kept for who was recognised: a guess by looks does not make it lead there for good. */
-export function keepsNativeId({ visitor, method, confidence }: Recognition, byId: boolean): boolean {
+export function keepsNativeId({ visitor, method, confidence }: MatchResult, byId: boolean): boolean {
   return visitor === null || byId || (method === 'token' && confidence >= TOKEN_CONFIDENCE_MIN)
 }

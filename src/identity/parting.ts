@@ -34,7 +34,7 @@ export function visitorOfEvents(id: string, events: readonly PartedEvent[]): Vis
 }
 
 /** What a set of visits had, as records keep it. */
-export interface Traces {
+export interface VisitTraces {
   readonly accounts: ReadonlySet<number>
   readonly ips: ReadonlySet<string>
   readonly networks: ReadonlySet<number>
@@ -50,7 +50,7 @@ export function tracesOf(
     readonly linkedId: string | null
     readonly device: Pick<Device, 'platform' | 'browser' | 'gpu'>
   }[],
-): Traces {
+): VisitTraces {
   const accounts: { hashes: number[]; full: boolean } = { hashes: [], full: false }
   for (const { linkedId } of visits) if (linkedId !== null) addAccount(accounts, linkedId)
   return {
@@ -62,7 +62,7 @@ export function tracesOf(
 }
 
 /** What only the moved visits had. */
-export function goneWith(moved: Traces, rest: Traces): Parting['gone'] {
+export function goneWith(moved: VisitTraces, rest: VisitTraces): Parting['gone'] {
   const only = <T>(some: ReadonlySet<T>, others: ReadonlySet<T>): T[] => [...some].filter((one) => !others.has(one))
   return {
     accounts: only(moved.accounts, rest.accounts),
@@ -73,7 +73,7 @@ export function goneWith(moved: Traces, rest: Traces): Parting['gone'] {
 }
 
 /** What is known of the visits that go. */
-export interface Leaving {
+export interface LeavingVisits {
   readonly visits: number
   /** Milliseconds. */
   readonly firstAt: number
@@ -83,7 +83,7 @@ export interface Leaving {
 }
 
 /** The record without those visits. Changes nothing it is given. */
-export function withoutVisits(state: VisitorState, leaving: Leaving): VisitorState {
+export function withoutVisits(state: VisitorState, leaving: LeavingVisits): VisitorState {
   const { visits, firstAt, lastAt, moved, parting } = leaving
   const left = Math.max(0, state.totalVisits - visits)
   if (left === 0) return { ...newVisitor(state.id, state.firstSeenAt), generation: state.generation }

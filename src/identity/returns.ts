@@ -4,7 +4,7 @@
 import { HOUR_MS } from '../lib/durations.ts'
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
 import { returningOf, toldNew } from './estimates.ts'
-import { hoursOf, type Learned, SPANS, spanOf } from './learned.ts'
+import { hoursOf, type MatchStatistics, SPANS, spanOf } from './match-statistics.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */
@@ -18,9 +18,9 @@ const GONE_HOURS = 90 * 24
 /** What a visitor's own habit is weighed against, in visits: few, since people clear their storage always or hardly ever. */
 const HABIT_VISITS = 2
 
-const lostIn = ({ returns }: Learned, span: number): number => returns[span * 3] as number
-const otherIn = ({ returns }: Learned, span: number): number => returns[span * 3 + 1] as number
-const hoursIn = ({ returns }: Learned, span: number): number => returns[span * 3 + 2] as number
+const lostIn = ({ returns }: MatchStatistics, span: number): number => returns[span * 3] as number
+const otherIn = ({ returns }: MatchStatistics, span: number): number => returns[span * 3 + 1] as number
+const hoursIn = ({ returns }: MatchStatistics, span: number): number => returns[span * 3 + 2] as number
 
 function overSpans(of: (span: number) => number): number {
   let sum = 0
@@ -34,14 +34,14 @@ const GAP_HOURS = 10 * 24
 const GAP_VISITS = 20
 
 /** Milliseconds from one visit of a device to its next, on average. */
-export function gapMsOf(learned: Learned): number {
+export function gapMsOf(learned: MatchStatistics): number {
   const visits = overSpans((span) => lostIn(learned, span) + otherIn(learned, span)) + GAP_VISITS
   const hours = overSpans((span) => hoursIn(learned, span)) + GAP_VISITS * GAP_HOURS
   return (hours / visits) * HOUR_MS
 }
 
 /** Shares of returning visits: without a token outside private windows, and in private windows. */
-function shares(learned: Learned): { readonly lost: number; readonly isPrivate: number } {
+function shares(learned: MatchStatistics): { readonly lost: number; readonly isPrivate: number } {
   const lost = overSpans((span) => lostIn(learned, span))
   const all = lost + overSpans((span) => otherIn(learned, span)) + SHARE_VISITS
   return {
@@ -51,7 +51,7 @@ function shares(learned: Learned): { readonly lost: number; readonly isPrivate: 
 }
 
 /** Of visits without a token (in private windows, or outside them) those of known devices against those of new ones. */
-function returningOdds(learned: Learned, isPrivate: boolean): number {
+function returningOdds(learned: MatchStatistics, isPrivate: boolean): number {
   const { links, privateLinks, privateNews } = learned
   const told = toldNew(learned)
   const linked = isPrivate ? privateLinks : links - privateLinks
@@ -74,7 +74,7 @@ export interface Returns {
   readonly rates: readonly number[]
 }
 
-export function returnsOf(learned: Learned, isPrivate: boolean): Returns {
+export function returnsOf(learned: MatchStatistics, isPrivate: boolean): Returns {
   const { lost, isPrivate: inPrivate } = shares(learned)
   return {
     isPrivate,
@@ -84,7 +84,7 @@ export function returnsOf(learned: Learned, isPrivate: boolean): Returns {
   }
 }
 
-function ratesOf(learned: Learned, isPrivate: boolean): number[] {
+function ratesOf(learned: MatchStatistics, isPrivate: boolean): number[] {
   // Who opens a private window does so whatever became of the storage.
   const countIn = (span: number) => lostIn(learned, span) + (isPrivate ? otherIn(learned, span) : 0)
   const count = overSpans(countIn)

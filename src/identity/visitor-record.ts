@@ -5,13 +5,13 @@ import type { Verdict } from '../domain/event.ts'
 import { Unreadable } from '../lib/failures.ts'
 import {
   beginPacking,
+  packNumber,
+  packText,
   putArray,
   putBoolean,
   putMaybe,
   putNull,
-  putNumber,
   putNumbers,
-  putText,
   putTexts,
   takePacked,
 } from '../lib/packing.ts'
@@ -35,11 +35,11 @@ function putProfile(profile: Profile | null): void {
   }
   const { os, family, major, gpuClass, values } = profile
   putArray(PROFILE_FIELDS + values.length)
-  putText(os)
-  putText(family)
+  packText(os)
+  packText(family)
   putMaybe(major)
   if (gpuClass === null) putNull()
-  else putText(gpuClass)
+  else packText(gpuClass)
   for (let i = 0; i < values.length; i++) putMaybe(values[i] as number | null)
 }
 
@@ -47,45 +47,45 @@ function putProfile(profile: Profile | null): void {
 export function putVisitor(s: VisitorState): void {
   const { firstSeenAt, networks, devices, verdicts, alternates } = s
   putArray(FIELDS)
-  putNumber(LAYOUT)
-  putText(s.id)
-  putNumber(firstSeenAt)
-  putNumber(s.lastSeenAt - firstSeenAt)
-  putNumber(s.totalVisits)
-  putNumber(s.tokenVisits)
-  putNumber(s.generation)
-  putNumber(s.confirmedGeneration)
-  putNumber(s.refutedFrom)
-  putNumber(s.refutedTo)
+  packNumber(LAYOUT)
+  packText(s.id)
+  packNumber(firstSeenAt)
+  packNumber(s.lastSeenAt - firstSeenAt)
+  packNumber(s.totalVisits)
+  packNumber(s.tokenVisits)
+  packNumber(s.generation)
+  packNumber(s.confirmedGeneration)
+  packNumber(s.refutedFrom)
+  packNumber(s.refutedTo)
   putProfile(s.profile)
   putArray(alternates.length)
   for (const list of alternates) putNumbers(list)
   putArray(3 * networks.length)
   for (const { ip, subnet, lastAt } of networks) {
-    putNumber(ip)
-    putNumber(subnet)
-    putNumber(lastAt - firstSeenAt)
+    packNumber(ip)
+    packNumber(subnet)
+    packNumber(lastAt - firstSeenAt)
   }
   putArray(devices.length)
   for (const { platform, browser, gpu } of devices) {
     putArray(3)
-    putText(platform)
-    putText(browser)
+    packText(platform)
+    packText(browser)
     if (gpu === null) putNull()
-    else putText(gpu)
+    else packText(gpu)
   }
   putTexts(s.ips)
   putArray(VERDICTS.length)
-  for (const verdict of VERDICTS) putNumber(verdicts[verdict])
+  for (const verdict of VERDICTS) packNumber(verdicts[verdict])
   if (s.lastVerdict === null) putNull()
-  else putText(s.lastVerdict)
+  else packText(s.lastVerdict)
   putNumbers(s.accounts.hashes)
   putBoolean(s.accounts.full)
-  putNumber(s.generationAt - firstSeenAt)
+  packNumber(s.generationAt - firstSeenAt)
   putMaybe(s.olderAt === 0 ? null : s.olderAt - firstSeenAt)
-  putNumber(s.privateVisits)
-  putNumber(Math.round(s.generationChance * PARTS))
-  putNumber(s.taught)
+  packNumber(s.privateVisits)
+  packNumber(Math.round(s.generationChance * PARTS))
+  packNumber(s.taught)
 }
 
 /** The stored form, in memory of its own. */

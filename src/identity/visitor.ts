@@ -97,7 +97,7 @@ export function newVisitor(id: string, atMs: number): VisitorState {
   }
 }
 
-export interface Visit {
+export interface VisitFacts {
   readonly atMs: number
   /** Canonical. */
   readonly ip: string
@@ -179,7 +179,7 @@ function recordProfile(state: VisitorState, { profile: next, incognito, privacyN
  * Adds a visit. CHANGES AND RETURNS THE GIVEN STATE (copying would cost more than the rest); events may come in any order
  * of time, and only the latest one's profile stays.
  */
-export function recordVisit(state: VisitorState, visit: Visit): VisitorState {
+export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorState {
   const { atMs, token } = visit
   const latest = atMs >= state.lastSeenAt
   state.firstSeenAt = Math.min(state.firstSeenAt, atMs)

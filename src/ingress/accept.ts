@@ -9,13 +9,13 @@ import { hardwareKey } from '../identity/routing.ts'
 import { verifyToken } from '../identity/token.ts'
 import { type Batcher, createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Counts, counted } from '../lib/counts.ts'
+import { readCount, type SharedCounts } from '../lib/counts.ts'
 import type { FirstClaims } from '../lib/first-claims.ts'
 import { must } from '../lib/must.ts'
 import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
 import { type Decoded, encodeIdentification } from '../records/identification.ts'
-import { type Decided, PENDING, type Settled, type Waiting } from './waiting.ts'
+import { type OnDecided, PENDING_CELL, type Settled, type Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
   readonly log: Pick<Log, 'append' | 'pipelined'>
@@ -28,7 +28,7 @@ export interface AcceptNeeds {
   readonly ingressId: string
   /** Accepted and undecided identifications of all threads beyond which new ones are refused. */
   readonly pendingMax: number
-  readonly pendingCounts: Counts
+  readonly pendingCounts: SharedCounts
   /** The partition of the first with a nonce: a repeat must meet it there even when its body would lead elsewhere. */
   readonly nonceRoutes: FirstClaims
   /** Why nothing can be accepted now (disk, log), or null. */
@@ -65,7 +65,7 @@ const lowerCased = (headers: Readonly<Record<string, string>>): Map<string, stri
  * `decided` or `expired` is called once after the promise of `accept` resolved or before; when it throws or rejects, neither
  * will be.
  */
-export type Accept = (incoming: Incoming, decided: Decided, expired: (requestId: string) => void) => Promise<void>
+export type Accept = (incoming: Incoming, decided: OnDecided, expired: (requestId: string) => void) => Promise<void>
 
 export function createAccept(needs: AcceptNeeds): Accept {
   const { log, waiting, clock, partitions } = needs
@@ -153,7 +153,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
     }
     const reason = needs.refusal()
     if (reason !== null) throw unavailable(reason)
-    if (counted(needs.pendingCounts, PENDING) >= needs.pendingMax)
+    if (readCount(needs.pendingCounts, PENDING_CELL) >= needs.pendingMax)
       throw unavailable('Too many identifications wait for a decision.')
 
     const meta = metaOf(incoming)

@@ -4,7 +4,7 @@ import { type Cidr, canonicalIp, inCidrs } from '../domain/ip.ts'
 
 const HOPS_MAX = 32
 
-export interface Client {
+export interface RequestClient {
   /** Canonical. */
   readonly address: string
   /** Hops the client itself claims to pass on: what X-Forwarded-For says to the left of its address. */
@@ -12,7 +12,7 @@ export interface Client {
 }
 
 /** `remote` is canonical. A hop that is no address ends the search: whatever is left of it cannot be believed. */
-export function findClient(remote: string, forwardedFor: string, trusted: readonly Cidr[]): Client {
+export function findClient(remote: string, forwardedFor: string, trusted: readonly Cidr[]): RequestClient {
   if (forwardedFor === '') return { address: remote, hopsBefore: 0 }
   const hops = forwardedFor.split(',').slice(-HOPS_MAX)
   let client = remote

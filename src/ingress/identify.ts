@@ -3,14 +3,14 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
-import type { Answer, Header, HttpRequest, HttpResponse, Present } from '../http/message.ts'
+import type { Answer, HttpHeader, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
 import { readIdentify } from './body.ts'
-import { type Client, findClient } from './client-address.ts'
+import { findClient, type RequestClient } from './client-address.ts'
 import type { TakeIngress } from './rates.ts'
-import type { Answering, Outcome } from './repeats.ts'
+import type { AcceptOutcome, Answering } from './repeats.ts'
 
 export interface IdentifyNeeds {
   readonly http: Pick<Http, 'route'>
@@ -27,25 +27,25 @@ export interface IdentifyNeeds {
 
 const PATH = '/v1/identify'
 // Only here: no other endpoint is for browsers.
-const CORS: readonly Header[] = [
+const CORS: readonly HttpHeader[] = [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', 'Retry-After, Idempotent-Replayed, X-Request-Id'],
 ]
-const PREFLIGHT: readonly Header[] = [
+const PREFLIGHT: readonly HttpHeader[] = [
   ['Access-Control-Allow-Methods', 'POST, OPTIONS'],
   ['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
   ['Access-Control-Max-Age', '86400'],
 ]
 const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the body, the same one in every repetition.'
-const NO_STORE: Header = ['Cache-Control', 'no-store']
-const REPLAYED: Header = ['Idempotent-Replayed', 'true']
+const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
+const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const OWN_HEADERS = ['authorization', 'content-encoding', 'content-type', 'origin', 'x-forwarded-for']
 const HEADERS = [...EVIDENCE_HEADERS, ...OWN_HEADERS, IDEMPOTENCY_KEY]
 
 interface Context {
   readonly caller: Caller
-  readonly client: Client
+  readonly client: RequestClient
 }
 
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
@@ -104,7 +104,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return null
   }
 
-  function respondDecided(caller: Caller, answer: Answer, outcome: Outcome, replayed: boolean): void {
+  function respondDecided(caller: Caller, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
     if ('failure' in outcome) answer(present(outcome.failure, { caller }))
     else answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
   }

@@ -2,7 +2,7 @@
 
 import { ApiError } from '../domain/errors.ts'
 import { SECOND_MS } from '../lib/durations.ts'
-import type { Limits, Rule } from '../limits/limits.ts'
+import type { Limits, RateRule } from '../limits/limits.ts'
 import type { Caller } from '../records/auth.ts'
 
 const RETRY_AFTER_SECONDS = 1
@@ -21,7 +21,7 @@ export function openIngressRates(limits: Pick<Limits, 'take'>, { perIp, perWorks
 
   async function take(key: string, limit: number): Promise<void> {
     if (limit === 0) return
-    const rule: Rule = { name: 'identify', kind: 'fixed', limit, windowMs: SECOND_MS }
+    const rule: RateRule = { name: 'identify', kind: 'fixed', limit, windowMs: SECOND_MS }
     const { allowed } = await limits.take(key, [rule])
     if (!allowed) throw new ApiError('rate_limited', { retryAfter: RETRY_AFTER_SECONDS })
   }

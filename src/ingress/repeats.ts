@@ -23,11 +23,11 @@ export interface RepeatsNeeds {
 }
 
 /** What a client is told, whether its request was the first or repeated one. */
-export type Outcome = { readonly body: string } | { readonly failure: unknown }
+export type AcceptOutcome = { readonly body: string } | { readonly failure: unknown }
 
 export type Answering = (
   incoming: Incoming,
-  decided: (outcome: Outcome, replayed: boolean) => void,
+  decided: (outcome: AcceptOutcome, replayed: boolean) => void,
   expired: (requestId: string) => void,
 ) => Promise<void>
 
@@ -96,7 +96,7 @@ export function answerRepeats({ accept, answers, clock, kv, partitions, findEven
   return (incoming, ...told) => {
     const { caller, body, bytes } = incoming
     if (body.nonce === undefined)
-      return accept(incoming, (outcome, replayed) => told[0](outcome as Outcome, replayed), told[1])
+      return accept(incoming, (outcome, replayed) => told[0](outcome as AcceptOutcome, replayed), told[1])
     const nonceHash = hash53(`${caller.workspace.id}/${caller.env}/${body.nonce}`)
     const answered = answers.find(nonceHash, caller.key.kind)
     if (answered === null) return acceptNew(incoming, nonceHash, ...told)

@@ -3,15 +3,15 @@
 
 import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
-import { type Counts, count } from '../lib/counts.ts'
-import type { Original } from '../records/sighting.ts'
+import { addCount, type SharedCounts } from '../lib/counts.ts'
+import type { Original } from '../records/event-locator.ts'
 
 export interface Waiting {
   /**
    * Registers a request that is about to be stored. `expired` is called once if it is stored and no decision comes in time;
    * the request stays pending. null: its caller waits for the decision however long that takes.
    */
-  open(requestId: string, nonce: string | null, first: First, decided: Decided, expired: Expired): void
+  open(requestId: string, nonce: string | null, first: First, decided: OnDecided, expired: Expired): void
   /** The append succeeded: from now on the request may be called pending. */
   stored(requestId: string): void
   /** The append failed: nothing will be decided. Tells those who joined; the first's own caller knows. */
@@ -19,7 +19,7 @@ export interface Waiting {
   /** The pending request with this nonce. */
   byNonce(nonce: string): (First & { readonly requestId: string }) | null
   /** Waits along with the first of its nonce. */
-  join(requestId: string, decided: Decided, expired: Expired): void
+  join(requestId: string, decided: OnDecided, expired: Expired): void
   /** Hands the outcome to everybody who waits for it. */
   settle(requestId: string, outcome: Settled): void
   /** Accepted here from this workspace and environment, and not decided yet. */
@@ -34,7 +34,7 @@ export interface Waiting {
 }
 
 /** `replayed`: the answer to a repeat, not to the first request. */
-export type Decided = (outcome: Settled, replayed: boolean) => void
+export type OnDecided = (outcome: Settled, replayed: boolean) => void
 export type Expired = (() => void) | null
 export type Settled =
   | { readonly body: string }
@@ -56,7 +56,7 @@ export interface Overdue extends Pick<First, 'scope' | 'keyKind'> {
 }
 
 interface Waiter {
-  readonly decided: Decided
+  readonly decided: OnDecided
   readonly expired: Expired
   readonly replayed: boolean
   readonly deadline: number
@@ -74,14 +74,14 @@ interface Pending {
 }
 
 /** The one cell of these counts. */
-export const PENDING = 0
+export const PENDING_CELL = 0
 const ORIGINALS_MAX = 10_000
 
 /** `counts`: where all threads count what is pending. `onFirst` is called when a request is pending here and none was before. */
 export function createWaiting(
   waitMs: number,
   monotonic: () => number,
-  counts: Counts,
+  counts: SharedCounts,
   onFirst: () => void = () => undefined,
 ): Waiting {
   const pending = new Map<string, Pending>()
@@ -91,7 +91,7 @@ export function createWaiting(
   const queue: { requestId: string; deadline: number }[] = []
   let head = 0
 
-  function waiter(requestId: string, decided: Decided, expired: Expired, replayed: boolean): Waiter {
+  function waiter(requestId: string, decided: OnDecided, expired: Expired, replayed: boolean): Waiter {
     const deadline = expired === null ? Number.POSITIVE_INFINITY : monotonic() + waitMs
     if (expired !== null) queue.push({ requestId, deadline })
     return { decided, expired, replayed, deadline }
@@ -101,7 +101,7 @@ export function createWaiting(
     const entry = pending.get(requestId)
     if (entry === undefined) return undefined
     pending.delete(requestId)
-    count(counts, PENDING, -1)
+    addCount(counts, PENDING_CELL, -1)
     if (entry.nonce !== null) nonces.delete(entry.nonce)
     return entry
   }
@@ -117,7 +117,7 @@ export function createWaiting(
     open(requestId, nonce, first, decided, expired) {
       const waiters = [waiter(requestId, decided, expired, false)]
       pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
-      count(counts, PENDING, 1)
+      addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
       if (pending.size === 1) onFirst()
     },

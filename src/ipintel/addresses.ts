@@ -3,8 +3,8 @@
 import { ipParts } from '../domain/ip.ts'
 import { type Geo, type Network, readGeo, readNetwork } from './facts.ts'
 import type { SourceName } from './sources.ts'
-import { words } from './spans.ts'
-import { openTable, type Table } from './table.ts'
+import { spanWords } from './spans.ts'
+import { type AddressTable, openTable } from './table.ts'
 
 export type VpnMethod = 'vpn_range' | 'vpn_asn'
 export type HostingMethod = 'datacenter_range' | 'datacenter_asn' | 'bad_asn'
@@ -80,7 +80,7 @@ function isPrivate(address: readonly number[]): boolean {
 }
 
 /** Texts of a table decoded once, as most events come from few places. */
-function createReader<T>(table: Table, read: (text: string) => T): (value: number) => T | null {
+function createReader<T>(table: AddressTable, read: (text: string) => T): (value: number) => T | null {
   const decoded = new Map<number, T>()
   return (value) => {
     if (value === 0) return null
@@ -100,7 +100,7 @@ interface Source<T> {
 
 const NOWHERE = { address: () => null, asn: () => null }
 
-function openSource<T>(table: Table | undefined, read: (text: string) => T): Source<T> {
+function openSource<T>(table: AddressTable | undefined, read: (text: string) => T): Source<T> {
   if (table === undefined) return NOWHERE
   const decode = createReader(table, read)
   return {
@@ -111,7 +111,7 @@ function openSource<T>(table: Table | undefined, read: (text: string) => T): Sou
 
 const asText = (text: string): string => text
 
-function openSources(tables: ReadonlyMap<SourceName, Table>) {
+function openSources(tables: ReadonlyMap<SourceName, AddressTable>) {
   const named = (source: SourceName) => openSource(tables.get(source), asText)
   return {
     geo: openSource(tables.get('geo'), readGeo),
@@ -133,7 +133,7 @@ export function createAddresses(): Addresses {
   function lookup(ip: string): AddressFacts {
     const parts = ipParts(ip)
     if (parts === null) return NO_FACTS
-    const address = words(parts)
+    const address = spanWords(parts)
     const privately = isPrivate(address)
     if (sources === null) return privately ? { ...NO_FACTS, isPrivate: true } : NO_FACTS
     const { geo, asn, datacenter, vpn, relay, tor, badAsn, abuse, dataAt } = sources

@@ -2,7 +2,7 @@
 // ip-location-db, DB-IP Lite and IPtoASN, told apart by separator and number of columns.
 
 import { geoText, networkText } from './facts.ts'
-import { readLines, splitFields } from './lines.ts'
+import { readSourceLines, splitFields } from './lines.ts'
 import type { RangesBuilder } from './ranges.ts'
 import { addSpan, endsSpan } from './spans.ts'
 
@@ -47,7 +47,7 @@ export function addColumns(ranges: RangesBuilder, bytes: Buffer, kind: DatabaseK
     return value
   }
 
-  readLines(bytes, (line) => {
+  readSourceLines(bytes, (line) => {
     const isHeader = isFirst
     isFirst = false
     if (line.startsWith('#')) return true

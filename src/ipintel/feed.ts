@@ -4,10 +4,10 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../lib/clock.ts'
 import type { IpData } from './addresses.ts'
-import type { Loaded, LoadJob } from './load.ts'
-import { SOURCES, type SourceName, type SourcePlaces } from './sources.ts'
+import type { LoadedSource, LoadJob } from './load.ts'
+import { IP_SOURCES, type SourceName, type SourcePlaces } from './sources.ts'
 import { tablePath, versionOf } from './store.ts'
-import { openTable, type Table } from './table.ts'
+import { type AddressTable, openTable } from './table.ts'
 
 export interface IpFeedNeeds {
   readonly clock: Clock
@@ -48,7 +48,7 @@ const HEAP_MB = 4_096
 const FIRST_LOAD_MS_MAX = 3_000
 
 interface Held {
-  table: Table | null
+  table: AddressTable | null
   /** Of the files it was made of, or of those that failed. */
   version: string | null
   failure: string | null
@@ -58,7 +58,7 @@ interface Held {
 export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
   const { clock, dir, places, relayIsVpn, report } = needs
   const held = new Map<SourceName, Held>(
-    SOURCES.map((source) => [source, { table: null, version: null, failure: null }]),
+    IP_SOURCES.map((source) => [source, { table: null, version: null, failure: null }]),
   )
   let current: IpData = { images: [], relayIsVpn }
   const stopped = new AbortController()
@@ -69,7 +69,7 @@ export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
     return versions.every((version) => version === null) ? null : versions.join('\n')
   }
 
-  function take(source: SourceName, version: string, loaded: Loaded, tookMs: number): void {
+  function take(source: SourceName, version: string, loaded: LoadedSource, tookMs: number): void {
     const state = held.get(source) as Held
     if ('failure' in loaded) {
       if (loaded.isFinal) state.version = version
@@ -158,7 +158,11 @@ export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
 }
 
 /** Runs the jobs one after the other in a thread of their own; rejects when the thread dies. */
-function loadInThread(jobs: readonly LoadJob[], signal: AbortSignal, take: (loaded: Loaded) => void): Promise<void> {
+function loadInThread(
+  jobs: readonly LoadJob[],
+  signal: AbortSignal,
+  take: (loaded: LoadedSource) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./load.worker.js', import.meta.url), {
       workerData: jobs,

@@ -9,7 +9,7 @@ const BAD_LINES = 8
 const BAD_SHARE = 0.02
 
 /** Calls `read` for every line that is not empty; it returns false for what it cannot read. */
-export function readLines(bytes: Buffer, read: (line: string) => boolean): void {
+export function readSourceLines(bytes: Buffer, read: (line: string) => boolean): void {
   let good = 0
   let bad = 0
   let example = ''

@@ -1,7 +1,7 @@
 // Lists of addresses as they are published: one CIDR range, address, range of two ends or AS number per line, with comments,
 // or the first column of a CSV.
 
-import { cleanText, readLines } from './lines.ts'
+import { cleanText, readSourceLines } from './lines.ts'
 import type { RangesBuilder } from './ranges.ts'
 import { addSpan, cidrSpan, endsSpan } from './spans.ts'
 
@@ -54,7 +54,7 @@ export function addList(ranges: RangesBuilder, bytes: Buffer, options: ListOptio
     return true
   }
 
-  readLines(bytes, read)
+  readSourceLines(bytes, read)
 }
 
 function isTooWide(first: readonly number[], last: readonly number[]): boolean {

@@ -3,7 +3,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { must } from '../lib/must.ts'
-import { type LoadJob, load } from './load.ts'
+import { type LoadJob, loadSource } from './load.ts'
 
 const port = must(parentPort, 'a thread that started this one')
-for (const job of workerData as readonly LoadJob[]) port.postMessage(await load(job, Date.now()))
+for (const job of workerData as readonly LoadJob[]) port.postMessage(await loadSource(job, Date.now()))

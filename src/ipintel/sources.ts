@@ -1,7 +1,7 @@
 // The sources of IP intelligence: their names, what each may be made of, and how an operator says where one is.
 
-export const SOURCES = ['geo', 'asn', 'datacenter', 'vpn', 'relay', 'tor', 'badAsn', 'abuse'] as const
-export type SourceName = (typeof SOURCES)[number]
+export const IP_SOURCES = ['geo', 'asn', 'datacenter', 'vpn', 'relay', 'tor', 'badAsn', 'abuse'] as const
+export type SourceName = (typeof IP_SOURCES)[number]
 
 /** Data that cannot be used: the sentence says why. Whatever was there before stays in use. */
 export class BadSource extends Error {
@@ -9,7 +9,7 @@ export class BadSource extends Error {
 }
 
 /** One place a source is read from. */
-export interface Place {
+export interface SourcePlace {
   /** What the operator calls it: provider of a VPN list, name of an abuse list. */
   readonly name: string | null
   /** An absolute or relative path, or a URL. */
@@ -19,15 +19,15 @@ export interface Place {
 /** Where a source comes from: files are read in place by servers, URLs are fetched by `fingerpost data update`. */
 export interface SourcePlaces {
   readonly source: SourceName
-  readonly files: readonly Place[]
-  readonly urls: readonly Place[]
+  readonly files: readonly SourcePlace[]
+  readonly urls: readonly SourcePlace[]
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,63}$/
 const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /** `Mullvad=/etc/lists/mullvad.txt`, or the place alone. */
-export function parsePlace(text: string): Place {
+export function parsePlace(text: string): SourcePlace {
   const at = text.indexOf('=')
   const name = text.slice(0, Math.max(0, at)).trim()
   return NAME.test(name) ? { name, location: text.slice(at + 1).trim() } : { name: null, location: text.trim() }
@@ -44,7 +44,7 @@ type Listed = Readonly<Record<`ip.${SourceName}Url` | `ip.${SourceName}File`, re
 
 /** The places of every source, from the settings. */
 export function sourcePlaces(settings: Listed): SourcePlaces[] {
-  return SOURCES.map((source) => ({
+  return IP_SOURCES.map((source) => ({
     source,
     files: settings[`ip.${source}File`].map(parsePlace),
     urls: settings[`ip.${source}Url`].map(parsePlace),

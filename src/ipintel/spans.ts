@@ -12,7 +12,7 @@ export interface Span {
 const V4_MAX = 0xffff_ffff
 
 /** Four bytes as one number, or eight groups as four numbers of 32 bits. */
-export function words(parts: readonly number[]): number[] {
+export function spanWords(parts: readonly number[]): number[] {
   const step = parts.length === 4 ? 4 : 2
   const factor = parts.length === 4 ? 256 : 65_536
   const out: number[] = []
@@ -49,7 +49,7 @@ export function cidrSpan(text: string): (Span & { readonly bits: number }) | nul
 /** One end as it is written: an address, or its number in decimal digits. */
 function endOf(text: string): number[] | null {
   const parts = ipParts(text)
-  if (parts !== null) return words(parts)
+  if (parts !== null) return spanWords(parts)
   if (!/^\d{1,39}$/.test(text)) return null
   if (text.length < 10 || Number(text) <= V4_MAX) return [Number(text)]
   const number = BigInt(text)

@@ -4,8 +4,8 @@ import { type FileHandle, link, open, readFile, rename, rm, stat } from 'node:fs
 import { join } from 'node:path'
 import { makeFolder } from '../lib/make-folder.ts'
 import { type CompileInput, compileTable } from './compile.ts'
-import { BadSource, type Place, type SourceName } from './sources.ts'
-import { openTable, type Table, type TableInput, verifyTable } from './table.ts'
+import { BadSource, type SourceName, type SourcePlace } from './sources.ts'
+import { type AddressTable, openTable, type TableInput, verifyTable } from './table.ts'
 
 export const tablePath = (dir: string, source: SourceName): string => join(dir, `${source}.table`)
 export const previousPath = (dir: string, source: SourceName): string => join(dir, `${source}.previous`)
@@ -24,7 +24,7 @@ export async function versionOf(path: string): Promise<string | null> {
 }
 
 /** The table in a file, or null when there is no file. Throws BadSource when it is damaged. */
-export async function loadTable(path: string, source: SourceName): Promise<Table | null> {
+export async function loadTable(path: string, source: SourceName): Promise<AddressTable | null> {
   const image = await readShared(path)
   if (image === null) return null
   verifyTable(image)
@@ -63,7 +63,7 @@ export async function storeTable(dir: string, source: SourceName, image: SharedA
   makeFolder(dir)
   const path = tablePath(dir, source)
   const draft = `${path}.${process.pid}`
-  await writeDurably(draft, Buffer.from(image))
+  await writeSourceDurably(draft, Buffer.from(image))
   const kept = `${previousPath(dir, source)}.${process.pid}`
   await rm(kept, { force: true })
   try {
@@ -75,7 +75,7 @@ export async function storeTable(dir: string, source: SourceName, image: SharedA
   await rename(draft, path)
 }
 
-export async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+export async function writeSourceDurably(path: string, bytes: Uint8Array): Promise<void> {
   const file = await open(path, 'w', 0o600)
   try {
     await file.writeFile(bytes)
@@ -86,7 +86,7 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
 }
 
 /** A file as an input of a table, its content to be read; null when it is gone. Throws BadSource when it is too large. */
-async function describeFile(place: Place, bytesMax: number): Promise<TableInput | null> {
+async function describeFile(place: SourcePlace, bytesMax: number): Promise<TableInput | null> {
   try {
     const { size, mtimeMs } = await stat(place.location)
     if (size > bytesMax) throw new BadSource(`${place.location}: ${size} bytes are more than ip.downloadBytesMax`)
@@ -100,9 +100,9 @@ async function describeFile(place: Place, bytesMax: number): Promise<TableInput 
 /** The table of a source whose files are read in place; null when none of them is there. */
 export async function compileFiles(
   source: SourceName,
-  places: readonly Place[],
+  places: readonly SourcePlace[],
   options: { readonly builtAt: number; readonly bytesMax: number },
-  stored: Table | null,
+  stored: AddressTable | null,
 ): Promise<SharedArrayBuffer | null> {
   const described = await Promise.all(places.map((place) => describeFile(place, options.bytesMax)))
   const inputs = described.filter((input) => input !== null)

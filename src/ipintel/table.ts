@@ -29,7 +29,7 @@ export interface TableMeta {
 }
 
 /** Values are 0 for "nothing is known", else they stand for a text. */
-export interface Table {
+export interface AddressTable {
   readonly image: SharedArrayBuffer
   readonly meta: TableMeta
   v4(address: number): number
@@ -142,7 +142,7 @@ export function verifyTable(image: SharedArrayBuffer): void {
 }
 
 /** Views over the block; nothing is copied. Throws BadSource when its sizes do not add up. */
-export function openTable(image: SharedArrayBuffer): Table {
+export function openTable(image: SharedArrayBuffer): AddressTable {
   if (image.byteLength < 4 * HEADER_WORDS) throw new BadSource('the table is cut short')
   const header = new Uint32Array(image, 0, HEADER_WORDS)
   if (header[0] !== MAGIC) throw new BadSource('this is no table of IP data')

@@ -9,12 +9,12 @@ import type { Kv, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import {
+  COMMAND_OUTCOME,
   type Command,
+  type CommandOutcome,
   decodeCommand,
   encodeCommand,
-  OUTCOME,
   OUTCOME_TTL_MS,
-  type Outcome,
 } from '../records/commands.ts'
 import { erasedId, readTombstone } from '../records/erasures.ts'
 import { IDEMPOTENCY, type Kept, keptUntil } from '../records/idempotency.ts'
@@ -49,7 +49,7 @@ export async function forgetIds(needs: ForgetIdsNeeds, signal: AbortSignal): Pro
       const now = needs.clock.now()
       await forgetIn<ListDelta>(needs, rename, at, LIST_DELTA, () => undefined)
       await forgetIn<Kept>(needs, rename, at, IDEMPOTENCY, (kept) => keptUntil(kept) - now)
-      await forgetIn<Outcome>(needs, rename, at, OUTCOME, (one) =>
+      await forgetIn<CommandOutcome>(needs, rename, at, COMMAND_OUTCOME, (one) =>
         one.ok ? one.at + OUTCOME_TTL_MS - now : OUTCOME_TTL_MS,
       )
       await forgetInSplits(needs, rename, id, env)

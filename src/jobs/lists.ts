@@ -5,7 +5,7 @@ import type { Bus } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import { type RandomBytes, ulid } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX } from '../domain/list.ts'
-import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
@@ -22,7 +22,7 @@ import {
   listGoneKey,
   listKey,
   type PackedEntry,
-  readDueId,
+  readDueEntryId,
 } from '../records/lists.ts'
 import { CHANGES_SOURCE, tenantScope, under } from '../records/scopes.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
@@ -90,7 +90,7 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
     tenant.lookedAt = clock.monotonic()
     while (!signal.aborted && (await expire(needs, tenant, signal))) {}
     const [next] = await kv.scan(tenant.scope, LIST_DUE, { limit: 1 })
-    tenant.nextDue = next === undefined ? Number.POSITIVE_INFINITY : readDueId(next.key[1]).expiresAt
+    tenant.nextDue = next === undefined ? Number.POSITIVE_INFINITY : readDueEntryId(next.key[1]).expiresAt
     await clear(needs, tenant)
   }
 
@@ -124,7 +124,7 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
 async function expire(needs: ListJobNeeds, tenant: Tenant, signal: AbortSignal): Promise<boolean> {
   const { kv, clock } = needs
   const range = { upTo: dueUpTo(clock.now()), limit: ENTRIES_PER_CALL_MAX }
-  const due = (await kv.scan(tenant.scope, LIST_DUE, range)).map(({ key }) => readDueId(key[1]))
+  const due = (await kv.scan(tenant.scope, LIST_DUE, range)).map(({ key }) => readDueEntryId(key[1]))
   if (due.length === 0) return false
   const byList = groupByList(due)
   const ids = [...byList.keys()]
@@ -140,7 +140,7 @@ async function expire(needs: ListJobNeeds, tenant: Tenant, signal: AbortSignal):
   return true
 }
 
-const keyOf = ({ expiresAt, listId, value }: Due): Key => dueKey(expiresAt, listId, value)
+const keyOf = ({ expiresAt, listId, value }: Due): KvKey => dueKey(expiresAt, listId, value)
 
 function groupByList(due: readonly Due[]): Map<string, Due[]> {
   const byList = new Map<string, Due[]>()
@@ -176,7 +176,7 @@ async function clear({ kv }: ListJobNeeds, { scope }: Tenant): Promise<void> {
   const [, id] = gone.key
   for (let cleared = 0; cleared < CLEARED_PER_ROUND; cleared += ENTRIES_PER_CALL_MAX) {
     const page = await kv.scan<PackedEntry>(scope, LIST_ENTRY, { ...under(id), limit: ENTRIES_PER_CALL_MAX })
-    const drop = page.flatMap(({ key, value }): Key[] => {
+    const drop = page.flatMap(({ key, value }): KvKey[] => {
       const expiresAt = entryExpiry(value)
       return expiresAt === null ? [key] : [key, dueKey(expiresAt, id, key[1].slice(id.length + 1))]
     })

@@ -3,9 +3,9 @@
 // erase such a visitor once more. A few entries at a time, so that nobody notices.
 
 import type { Env } from '../domain/event.ts'
-import type { Entry, Kv } from '../kv/kv.ts'
+import type { Kv, KvEntry } from '../kv/kv.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
-import { ERASED, type Erasure, erasedId, type Tombstone } from '../records/erasures.ts'
+import { ERASED, erasedId, type RecordedErasure, type Tombstone } from '../records/erasures.ts'
 import { encodeErasure } from '../records/identification.ts'
 import { indexKey, partitionScope } from '../records/partitions.ts'
 import { SYSTEM } from '../records/scopes.ts'
@@ -58,7 +58,7 @@ async function sweepIndex(needs: SweepNeeds, partition: number, signal: AbortSig
   const scope = partitionScope(partition)
   // Most deployments never erased anybody.
   if (await isEmpty(kv.walk(scope, ERASED))) return
-  let some: Entry<IndexValue>[] = []
+  let some: KvEntry<IndexValue>[] = []
   for await (const entry of kv.walk<IndexValue>(scope, 'index')) {
     some.push(entry)
     if (some.length < ENTRIES_AT_ONCE) continue
@@ -85,7 +85,7 @@ interface Place {
   readonly visitorId: string
 }
 
-function placesOf({ key: [, id], value: [, ...ids] }: Entry<IndexValue>): Place[] {
+function placesOf({ key: [, id], value: [, ...ids] }: KvEntry<IndexValue>): Place[] {
   const [workspace = '', env, key = ''] = id.split('/')
   return ids.map((visitorId) => ({ workspace, env: env as Env, key, visitorId }))
 }
@@ -93,7 +93,7 @@ function placesOf({ key: [, id], value: [, ...ids] }: Entry<IndexValue>): Place[
 async function heal(
   { kv, log, clock }: SweepNeeds,
   partition: number,
-  entries: readonly Entry<IndexValue>[],
+  entries: readonly KvEntry<IndexValue>[],
   signal: AbortSignal,
 ): Promise<void> {
   const scope = partitionScope(partition)
@@ -112,7 +112,7 @@ async function heal(
     scope,
     erased.map(({ workspace, env, key }) => indexKey(workspace, env, key)),
   )
-  const orders = new Map<string, Erasure & { readonly found: string[] }>()
+  const orders = new Map<string, RecordedErasure & { readonly found: string[] }>()
   erased.forEach(({ workspace, env, key, visitorId, tombstone }, i) => {
     if (!now[i]?.value.includes(visitorId)) return
     const id = `${workspace}/${env}/${visitorId}`

@@ -1,5 +1,5 @@
 // What every backend of the kv refuses before it looks at any data, so that all of them refuse the same.
-import { COMMIT_KEYS_MAX, type Commit, type Range } from './kv.ts'
+import { COMMIT_KEYS_MAX, type Commit, type KeyRange } from './kv.ts'
 
 export const KEY_TEXT_BYTES_MAX = 512
 export const GET_KEYS_MAX = 10_000
@@ -34,7 +34,7 @@ export function checkGet(keys: readonly unknown[]): void {
   if (keys.length > GET_KEYS_MAX) throw new RangeError(`a get takes up to ${GET_KEYS_MAX} keys, not ${keys.length}`)
 }
 
-export function checkRange({ limit }: Range): void {
+export function checkRange({ limit }: KeyRange): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > SCAN_LIMIT_MAX) {
     throw new RangeError(`a scan takes a limit of 1 to ${SCAN_LIMIT_MAX}, not ${limit}`)
   }

@@ -1,7 +1,7 @@
 // How scopes, collections and ids become the bytes that the embedded kv sorts by. Lengths come first, so that no
 // character of one part can be taken for the border to the next.
 import { checkKeyBytes, checkScope, textBytes } from './checks.ts'
-import type { Key, Scope } from './kv.ts'
+import type { KvKey, Scope } from './kv.ts'
 
 const RECORD_KIND = 0x10
 const POSITION_KIND = 0x11
@@ -30,7 +30,7 @@ export function recordKey(start: Buffer, id: string): Buffer {
 }
 
 /** Builds record keys of one scope, reusing the prefix while the collection stays the same. */
-export function keyBuilder(scope: Scope): (key: Key) => Buffer {
+export function keyBuilder(scope: Scope): (key: KvKey) => Buffer {
   let collection: string | null = null
   let start: Buffer = AFTER_ALL
   return (key) => {

@@ -3,17 +3,17 @@
 /** One scope is one atomicity domain (one Redis slot): `system`, `p/<partition>`, `w/<workspace>/<env>`. */
 export type Scope = string
 /** Both parts are non-empty; ids sort by their UTF-8 bytes. At most 512 bytes together with the scope. */
-export type Key = readonly [collection: string, id: string]
+export type KvKey = readonly [collection: string, id: string]
 /** Changes with every write of the record; unique over the lifetime of a key. */
 export type Version = number
 
-export interface Entry<T = unknown> {
-  readonly key: Key
+export interface KvEntry<T = unknown> {
+  readonly key: KvKey
   readonly value: T
   readonly version: Version
 }
 
-export interface Range {
+export interface KeyRange {
   /** Ids strictly greater than this one. */
   readonly after?: string
   /** Ids up to and including this one. */
@@ -26,14 +26,14 @@ export interface Range {
  * The position of a log reader, kept in the scope it guards. `expect: null` means the position must not exist yet:
  * a missing position is never taken for zero.
  */
-export interface Guard {
+export interface PositionGuard {
   readonly source: string
   readonly expect: number | null
   readonly next: number
 }
 
 export interface Put {
-  readonly key: Key
+  readonly key: KvKey
   /** Anything msgpack can hold; a Uint8Array is stored as it is. */
   readonly value: unknown
   /** Only for records whose disappearance nobody must notice. */
@@ -43,13 +43,13 @@ export interface Put {
 /** All of it, or none. */
 export interface Commit {
   readonly scope: Scope
-  readonly guard?: Guard
+  readonly guard?: PositionGuard
   /** The version each key must have; null: it must not exist. */
-  readonly check?: readonly (readonly [Key, Version | null])[]
+  readonly check?: readonly (readonly [KvKey, Version | null])[]
   readonly put?: readonly Put[]
-  readonly drop?: readonly Key[]
+  readonly drop?: readonly KvKey[]
   /** Adds to integer counters, creating them from 0. A counter reads back as a number. */
-  readonly add?: readonly (readonly [Key, number])[]
+  readonly add?: readonly (readonly [KvKey, number])[]
 }
 
 export const VALUE_BYTES_MAX = 1_000_000
@@ -57,11 +57,11 @@ export const COMMIT_KEYS_MAX = 10_000
 
 export interface Kv {
   /** One round trip; null for what does not exist or has expired. */
-  get<T = unknown>(scope: Scope, keys: readonly Key[]): Promise<(Entry<T> | null)[]>
+  get<T = unknown>(scope: Scope, keys: readonly KvKey[]): Promise<(KvEntry<T> | null)[]>
   /** Entries of a collection in id order; RangeError for a collection the kv was opened with as unsorted. */
-  scan<T = unknown>(scope: Scope, collection: string, range: Range): Promise<Entry<T>[]>
+  scan<T = unknown>(scope: Scope, collection: string, range: KeyRange): Promise<KvEntry<T>[]>
   /** All entries of any collection, in any order. One that is written meanwhile may be missing or come twice. */
-  walk<T = unknown>(scope: Scope, collection: string): AsyncIterable<Entry<T>>
+  walk<T = unknown>(scope: Scope, collection: string): AsyncIterable<KvEntry<T>>
   /** The guarded position of `source` in this scope; null when it was never written. */
   position(scope: Scope, source: string): Promise<number | null>
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */

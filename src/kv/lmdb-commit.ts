@@ -19,7 +19,7 @@ export interface Prepared {
   readonly add: readonly (readonly [Buffer, number])[]
 }
 
-export function prepare(commit: Commit, now: number): Prepared {
+export function prepareCommit(commit: Commit, now: number): Prepared {
   const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
   checkCommit(commit)
   const build = keyBuilder(scope)

@@ -15,9 +15,9 @@ import {
   positionKey,
   rangeBounds,
 } from './keys.ts'
-import type { Entry, Key, Kv, Range, Scope } from './kv.ts'
-import { NUMBER_BYTES, PAGE_BYTES, type Prepared, prepare } from './lmdb-commit.ts'
-import { decodeHeader, decodeValue, encodeCounter, type Header, NEVER, setVersion } from './record.ts'
+import type { KeyRange, Kv, KvEntry, KvKey, Scope } from './kv.ts'
+import { NUMBER_BYTES, PAGE_BYTES, type Prepared, prepareCommit } from './lmdb-commit.ts'
+import { decodeHeader, decodeValue, encodeCounter, NEVER, type RecordHeader, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
   /** The folder of the environment. */
@@ -62,7 +62,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const closing = new AbortController()
   const unsorted = new Set(config.unsorted)
   /** What the current group changed: keys as text, null for what is gone. */
-  const changed = new Map<string, Header | null>()
+  const changed = new Map<string, RecordHeader | null>()
   let changedGroup = -1
   let version = readNumber(VERSION_KEY) ?? 0
 
@@ -76,7 +76,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     env.put(key, bytes)
   }
 
-  const current = (key: Buffer, name = textOf(key)): Header | null => {
+  const current = (key: Buffer, name = textOf(key)): RecordHeader | null => {
     const known = changed.get(name)
     if (known !== undefined) return known
     const bytes = env.db.getBinaryFast(key)
@@ -91,7 +91,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return bytes === undefined || decodeHeader(bytes).expiresAt !== expiresAt
   }
 
-  const alive = (header: Header | null): Header | null =>
+  const alive = (header: RecordHeader | null): RecordHeader | null =>
     header && header.expiresAt !== NEVER && header.expiresAt <= clock.now() ? null : header
 
   const position = (key: Buffer): number | null => {
@@ -218,16 +218,20 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   }
   const sweeping = sweep()
 
-  const decode = <T>(key: Key, bytes: Uint8Array, length: number, now: number): Entry<T> | null => {
+  const decode = <T>(key: KvKey, bytes: Uint8Array, length: number, now: number): KvEntry<T> | null => {
     const header = decodeHeader(bytes)
     if (header.expiresAt !== NEVER && header.expiresAt <= now) return null
     return { key, value: decodeValue(bytes, length) as T, version: header.version }
   }
 
-  const page = <T>(scope: Scope, collection: string, { after, upTo, limit, reverse = false }: Range): Entry<T>[] => {
+  const page = <T>(
+    scope: Scope,
+    collection: string,
+    { after, upTo, limit, reverse = false }: KeyRange,
+  ): KvEntry<T>[] => {
     const start = collectionPrefix(scope, collection)
     const now = clock.now()
-    const entries: Entry<T>[] = []
+    const entries: KvEntry<T>[] = []
     for (const { key, value } of env.db.getRange({ ...rangeBounds(start, after, upTo, reverse), reverse })) {
       const entry = decode<T>([collection, idOf(key as Buffer, start)], value, value.length, now)
       if (entry) entries.push(entry)
@@ -242,7 +246,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   }
 
   return {
-    async get<T>(scope: Scope, keys: readonly Key[]) {
+    async get<T>(scope: Scope, keys: readonly KvKey[]) {
       refuseClosed()
       checkGet(keys)
       const build = keyBuilder(scope)
@@ -253,7 +257,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       })
     },
 
-    async scan<T>(scope: Scope, collection: string, range: Range) {
+    async scan<T>(scope: Scope, collection: string, range: KeyRange) {
       refuseClosed()
       checkRange(range)
       checkSorted(collection, unsorted)
@@ -277,7 +281,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     },
 
     async commit(commits) {
-      const prepared = commits.map((commit) => prepare(commit, clock.now()))
+      const prepared = commits.map((commit) => prepareCommit(commit, clock.now()))
       if (prepared.length === 0) return []
       const answers: boolean[] = []
       await submitAll(prepared, () => {
@@ -288,7 +292,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
 
     async commitTogether(commits) {
       checkScopes(commits)
-      const prepared = commits.map((commit) => prepare(commit, clock.now()))
+      const prepared = commits.map((commit) => prepareCommit(commit, clock.now()))
       let answer = true
       await submitAll(prepared, () => {
         answer = decide(prepared)

@@ -14,7 +14,7 @@ const UINT48_BYTES = 6
 /** No expiry. */
 export const NEVER = 0
 
-export interface Header {
+export interface RecordHeader {
   readonly version: Version
   /** Milliseconds since the Unix epoch, or NEVER. */
   readonly expiresAt: number
@@ -67,7 +67,7 @@ export function setVersion(bytes: Buffer, version: Version): void {
 }
 
 /** `bytes` may be a shared buffer that the next read overwrites. */
-export function decodeHeader(bytes: Uint8Array): Header {
+export function decodeHeader(bytes: Uint8Array): RecordHeader {
   return {
     version: uint48(bytes, VERSION_AT),
     expiresAt: uint48(bytes, EXPIRY_AT),

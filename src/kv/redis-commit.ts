@@ -3,7 +3,7 @@
 import type { RandomBytes } from '../domain/ids.ts'
 import { Unreadable } from '../lib/failures.ts'
 import { checkCommit, checkTtl } from './checks.ts'
-import type { Commit, Entry, Key, Scope, Version } from './kv.ts'
+import type { Commit, KvEntry, KvKey, Scope, Version } from './kv.ts'
 import { COUNTER, decodeBody, encodeBody } from './record.ts'
 import type { CollectionKeys, KeysOf } from './redis-keys.ts'
 
@@ -36,7 +36,7 @@ interface Group {
  * Throws RangeError for what no backend takes. The version is drawn at random: one that was counted would come back after
  * the server lost the count, be it to a wipe or to a failover.
  */
-export function prepareCommit(
+export function prepareRedisCommit(
   commit: Commit,
   keysOf: KeysOf,
   unsorted: ReadonlySet<string>,
@@ -118,7 +118,7 @@ function writeGroup(
   }
 }
 
-export function decodeRecord<T>(key: Key, bytes: Buffer): Entry<T> {
+export function decodeRecord<T>(key: KvKey, bytes: Buffer): KvEntry<T> {
   if (bytes.length < VALUE_AT) throw new Unreadable('a stored record is too short')
   const kind = bytes[0] as number
   const value =

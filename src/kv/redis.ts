@@ -5,17 +5,17 @@ import { Full, Unavailable } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import {
   connectRedis,
-  failureOf,
   type RedisConfig,
   type RedisFacts,
-  readFacts,
+  readRedisFacts,
   readScript,
-  refuseUnsafe,
+  redisFailureOf,
+  refuseUnsafeRedis,
   usedMemory,
 } from '../lib/redis.ts'
 import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
-import type { Commit, Entry, Key, Kv, Range, Scope } from './kv.ts'
-import { decodeRecord, type PreparedCommit, prepareClearing, prepareCommit } from './redis-commit.ts'
+import type { Commit, KeyRange, Kv, KvEntry, KvKey, Scope } from './kv.ts'
+import { decodeRecord, type PreparedCommit, prepareClearing, prepareRedisCommit } from './redis-commit.ts'
 import { patternOf, redisKeys, type ScopeKeys } from './redis-keys.ts'
 
 export interface RedisKvConfig {
@@ -59,7 +59,7 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
   const unsorted = new Set(config.unsorted)
   const client = await connectRedis(config.redis)
   try {
-    refuseUnsafe(await readFacts(client))
+    refuseUnsafeRedis(await readRedisFacts(client))
   } catch (error) {
     client.disconnect()
     throw error
@@ -78,13 +78,13 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     try {
       return (await answer) as T
     } catch (error) {
-      throw failureOf(error)
+      throw redisFailureOf(error)
     } finally {
       inFlight.delete(answer)
     }
   }
 
-  const read = async <T>(names: ScopeKeys, keys: readonly Key[]): Promise<(Entry<T> | null)[]> => {
+  const read = async <T>(names: ScopeKeys, keys: readonly KvKey[]): Promise<(KvEntry<T> | null)[]> => {
     const build = recordNames(names)
     const stored = keys.map(build)
     if (stored.length === 0) return []
@@ -95,12 +95,12 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     })
   }
 
-  const scan = async <T>(scope: Scope, collection: string, range: Range): Promise<Entry<T>[]> => {
+  const scan = async <T>(scope: Scope, collection: string, range: KeyRange): Promise<KvEntry<T>[]> => {
     const names = keysOf(scope)
     const { index } = names.collection(collection)
     const { limit, reverse = false } = range
     let [low, high] = boundsOf(names, collection, range)
-    const entries: Entry<T>[] = []
+    const entries: KvEntry<T>[] = []
     let expired = 0
     while (entries.length < limit) {
       // Where much has expired, a page of just what is missing might take many rounds.
@@ -126,7 +126,7 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     return entries
   }
 
-  async function* walkAll<T>(scope: Scope, collection: string): AsyncGenerator<Entry<T>> {
+  async function* walkAll<T>(scope: Scope, collection: string): AsyncGenerator<KvEntry<T>> {
     const names = keysOf(scope)
     const { start, index } = names.collection(collection)
     let first: string | null = null
@@ -197,7 +197,7 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
     decideAll: (prepared: readonly PreparedCommit[]) => Promise<T>,
   ): Promise<T> {
     refuseClosed()
-    const prepared = commits.map((commit) => prepareCommit(commit, keysOf, unsorted, random))
+    const prepared = commits.map((commit) => prepareRedisCommit(commit, keysOf, unsorted, random))
     const bytes = prepared.reduce((sum, commit) => sum + commit.bytes, 0)
     if (queuedBytes + bytes > queuedBytesMax) throw new Full('too many bytes wait for Redis')
     queuedBytes += bytes
@@ -219,13 +219,13 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
   }
 
   return {
-    async get<T>(scope: Scope, keys: readonly Key[]) {
+    async get<T>(scope: Scope, keys: readonly KvKey[]) {
       refuseClosed()
       checkGet(keys)
       return read<T>(keysOf(scope), keys)
     },
 
-    async scan<T>(scope: Scope, collection: string, range: Range) {
+    async scan<T>(scope: Scope, collection: string, range: KeyRange) {
       refuseClosed()
       checkRange(range)
       checkSorted(collection, unsorted)
@@ -258,7 +258,7 @@ export async function openRedisKv(config: RedisKvConfig): Promise<RedisKv> {
 
     async facts() {
       refuseClosed()
-      return readFacts(client)
+      return readRedisFacts(client)
     },
 
     async usage() {
@@ -299,7 +299,7 @@ function* batches(commits: readonly PreparedCommit[]): Generator<PreparedCommit[
 }
 
 /** Builds record keys of one scope, reusing the collection's part while it stays the same. */
-function recordNames(names: ScopeKeys): (key: Key) => string {
+function recordNames(names: ScopeKeys): (key: KvKey) => string {
   let collection: string | null = null
   let current = { record: (id: string) => id }
   return ([name, id]) => {
@@ -312,7 +312,7 @@ function recordNames(names: ScopeKeys): (key: Key) => string {
 }
 
 /** The range as ZRANGE takes it, low before high. */
-function boundsOf(names: ScopeKeys, collection: string, { after = '', upTo }: Range): [string, string] {
+function boundsOf(names: ScopeKeys, collection: string, { after = '', upTo }: KeyRange): [string, string] {
   const { record } = names.collection(collection)
   if (after !== '') record(after)
   if (upTo !== undefined) record(upTo)

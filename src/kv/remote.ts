@@ -2,7 +2,7 @@
 
 import type { Line } from '../lib/line.ts'
 import { textBytes } from './checks.ts'
-import type { Commit, Key, Kv, Range, Scope } from './kv.ts'
+import type { Commit, KeyRange, Kv, KvKey, Scope } from './kv.ts'
 
 /** What deciding and accepting need of a kv. */
 export type ThreadKv = Pick<Kv, 'get' | 'scan' | 'position' | 'commit'>
@@ -10,14 +10,14 @@ export type ThreadKv = Pick<Kv, 'get' | 'scan' | 'position' | 'commit'>
 const CALLS = { get: 'kv.get', scan: 'kv.scan', position: 'kv.position', commit: 'kv.commit' } as const
 
 /** On its way broken text would become other text, and a key another key. */
-function checkKeys(keys: readonly Key[]): void {
+function checkKeys(keys: readonly KvKey[]): void {
   for (const [collection, id] of keys) {
     textBytes(collection)
     textBytes(id)
   }
 }
 
-const keysOf = ({ check = [], put = [], drop = [], add = [] }: Commit): Key[] => [
+const keysOf = ({ check = [], put = [], drop = [], add = [] }: Commit): KvKey[] => [
   ...check.map(([key]) => key),
   ...put.map(({ key }) => key),
   ...drop,
@@ -40,8 +40,8 @@ export const openRemoteKv = (line: Line): ThreadKv => ({
 })
 
 export function serveKv(line: Line, kv: ThreadKv): void {
-  line.serve(CALLS.get, (scope: Scope, keys: Key[]) => kv.get(scope, keys))
-  line.serve(CALLS.scan, (scope: Scope, collection: string, range: Range) => kv.scan(scope, collection, range))
+  line.serve(CALLS.get, (scope: Scope, keys: KvKey[]) => kv.get(scope, keys))
+  line.serve(CALLS.scan, (scope: Scope, collection: string, range: KeyRange) => kv.scan(scope, collection, range))
   line.serve(CALLS.position, (scope: Scope, source: string) => kv.position(scope, source))
   line.serve(CALLS.commit, (commits: Commit[]) => kv.commit(commits))
 }

@@ -9,7 +9,7 @@ import type { RangeOptions, RootDatabase } from 'lmdb'
 
 type Db = RootDatabase<Buffer, Buffer>
 
-export interface Rewrite {
+export interface LmdbRewrite {
   /** The folder of the environment. */
   readonly path: string
   /** As it is now, open. */
@@ -47,7 +47,7 @@ export function dropLeftovers(path: string): void {
 }
 
 /** `db` is left open. What it throws before `adopt` was called changed nothing. */
-export async function rewrite(job: Rewrite): Promise<void> {
+export async function rewrite(job: LmdbRewrite): Promise<void> {
   const { path, db, openDb, isStopped } = job
   const folder = join(path, NEXT)
   dropLeftovers(path)
@@ -81,7 +81,7 @@ export async function rewrite(job: Rewrite): Promise<void> {
   }
 }
 
-async function copy({ db, isStale, isStopped }: Rewrite, to: Db): Promise<void> {
+async function copy({ db, isStale, isStopped }: LmdbRewrite, to: Db): Promise<void> {
   let after: Buffer | null = null
   while (!isStopped()) {
     db.resetReadTxn()

@@ -46,7 +46,7 @@ export function putBoolean(value: boolean): void {
   bytes[at++] = value ? 0xc3 : 0xc2
 }
 
-export function putNumber(value: number): void {
+export function packNumber(value: number): void {
   makeRoom(NUMBER_BYTES_MAX)
   if (value >>> 0 === value) {
     if (value < 0x80) bytes[at++] = value
@@ -85,7 +85,7 @@ export function putNumber(value: number): void {
 
 export function putMaybe(value: number | null): void {
   if (value === null) putNull()
-  else putNumber(value)
+  else packNumber(value)
 }
 
 /** What follows are so many items. */
@@ -127,7 +127,7 @@ function putTextHeader(length: number): void {
 /** Short enough to be written by hand. */
 const SHORT_CHARS = 0x60
 
-export function putText(text: string): void {
+export function packText(text: string): void {
   const { length } = text
   makeRoom(HEADER_BYTES_MAX + BYTES_PER_UNIT_MAX * length)
   const start = at
@@ -148,7 +148,7 @@ export function putText(text: string): void {
 
 export function putTexts(texts: readonly string[]): void {
   putArray(texts.length)
-  for (let i = 0; i < texts.length; i++) putText(texts[i] as string)
+  for (let i = 0; i < texts.length; i++) packText(texts[i] as string)
 }
 
 const BIN_8_BYTES = 2

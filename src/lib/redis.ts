@@ -162,7 +162,7 @@ function codeOf(error: unknown): string | null {
 const OUR_FAULT: readonly (string | null)[] = ['ERR', 'WRONGTYPE', 'CROSSSLOT', 'NOSCRIPT', 'NOPROTO']
 
 /** What a failed command means to the caller of a port. */
-export function failureOf(error: unknown): unknown {
+export function redisFailureOf(error: unknown): unknown {
   if (error instanceof Unavailable || error instanceof RangeError || error instanceof TypeError) return error
   const code = codeOf(error)
   if (code === 'OOM') return new Full('Redis has reached its maxmemory', { cause: error })
@@ -212,9 +212,9 @@ export interface RedisFacts {
 }
 
 /** What the servers say about how they keep data. Fails with Unavailable. */
-export async function readFacts(client: RedisClient): Promise<RedisFacts> {
+export async function readRedisFacts(client: RedisClient): Promise<RedisFacts> {
   const nodes = await Promise.all(nodesOf(client).map(factsOf)).catch((error: unknown) => {
-    throw failureOf(error)
+    throw redisFailureOf(error)
   })
   return { isCluster: client instanceof Cluster, nodes }
 }
@@ -245,7 +245,7 @@ async function factsOf(node: Redis): Promise<RedisNodeFacts> {
 /** Bytes of memory that all servers use together. Fails with Unavailable. */
 export async function usedMemory(client: RedisClient): Promise<number> {
   const infos = await Promise.all(nodesOf(client).map((node) => node.info('memory'))).catch((error: unknown) => {
-    throw failureOf(error)
+    throw redisFailureOf(error)
   })
   return infos.reduce((sum, info) => sum + Number(parseInfo(info).get('used_memory') ?? 0), 0)
 }
@@ -262,7 +262,7 @@ const parseInfo = (text: string): Map<string, string> =>
 const VERSION_MIN = [6, 2] as const
 
 /** Throws UnsafeRedis when a server could lose or refuse what is kept on it without anything being broken. */
-export function refuseUnsafe({ nodes }: RedisFacts): void {
+export function refuseUnsafeRedis({ nodes }: RedisFacts): void {
   for (const { address, version, isMaster, maxmemoryPolicy } of nodes) {
     const [major = 0, minor = 0] = version.split('.').map(Number)
     if (major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1])) {

@@ -1,10 +1,10 @@
 // What every backend of the limits refuses, so that all of them refuse the same.
-import { LIMIT_MAX, RULES_MAX, type Rule, SLIDING_LIMIT_MAX, WINDOW_MS_MAX } from './limits.ts'
+import { LIMIT_MAX, type RateRule, RULES_MAX, SLIDING_LIMIT_MAX, WINDOW_MS_MAX } from './limits.ts'
 
 const KEY = /^[\w.:/-]{1,200}$/
 const NAME = /^[\w.:/-]{1,64}$/
 
-export function checkTake(key: string, rules: readonly Rule[], cost: number): void {
+export function checkTake(key: string, rules: readonly RateRule[], cost: number): void {
   if (!KEY.test(key)) throw new RangeError(`not a key: ${JSON.stringify(key)}`)
   if (rules.length === 0 || rules.length > RULES_MAX) throw new RangeError(`a take has 1 to ${RULES_MAX} rules`)
   if (!Number.isSafeInteger(cost) || cost < 0) throw new RangeError(`not a cost: ${cost}`)
@@ -23,5 +23,5 @@ export function checkTake(key: string, rules: readonly Rule[], cost: number): vo
 }
 
 /** What a rule counts under, apart from the key. */
-export const counterName = ({ name, kind, windowMs }: Rule): string =>
+export const counterName = ({ name, kind, windowMs }: RateRule): string =>
   `${kind === 'fixed' ? 'f' : 's'}${windowMs}:${name}`

@@ -1,7 +1,7 @@
 // Counters with an answer: whether a caller may go on, and what to tell it.
 
 /** `fixed`: wall-clock windows that begin at multiples of `windowMs`. `sliding`: any span of `windowMs`, exact to the millisecond. */
-export interface Rule {
+export interface RateRule {
   /** Names the counter: rules of one name, kind and window count together. Letters, digits and `_.:/-`, up to 64. */
   readonly name: string
   readonly kind: 'fixed' | 'sliding'
@@ -37,6 +37,6 @@ export interface Limits {
    * letters, digits and `_.:/-`. RangeError for rules that cannot be; Unavailable when nobody can tell, and then the units may
    * have been taken.
    */
-  take(key: string, rules: readonly Rule[], cost?: number): Promise<Taken>
+  take(key: string, rules: readonly RateRule[], cost?: number): Promise<Taken>
   close(): Promise<void>
 }

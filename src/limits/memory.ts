@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { checkTake, counterName } from './checks.ts'
-import type { Limits, Rule, Taken, Window } from './limits.ts'
+import type { Limits, RateRule, Taken, Window } from './limits.ts'
 
 export interface MemoryLimitsConfig {
   readonly clock: Clock
@@ -34,7 +34,7 @@ export async function openMemoryLimits({ clock, countersMax = COUNTERS_MAX }: Me
     return counter
   }
 
-  const takeAll = (key: string, rules: readonly Rule[], cost: number): Taken => {
+  const takeAll = (key: string, rules: readonly RateRule[], cost: number): Taken => {
     const now = Math.floor(clock.now())
     const places = rules.map((rule) => {
       const counter = find(`${key} ${counterName(rule)}`)
@@ -64,7 +64,7 @@ export async function openMemoryLimits({ clock, countersMax = COUNTERS_MAX }: Me
 }
 
 /** Forgets what is outside of the window by now. */
-function turn(counter: Counter, { kind, windowMs }: Rule, now: number): void {
+function turn(counter: Counter, { kind, windowMs }: RateRule, now: number): void {
   if (kind === 'fixed') {
     const window = Math.floor(now / windowMs)
     if (counter.window !== window) counter.used = 0
@@ -83,7 +83,7 @@ function turn(counter: Counter, { kind, windowMs }: Rule, now: number): void {
 }
 
 /** Milliseconds until the rule allows it; a cost above the limit is told to wait for one window. */
-function waitOf(counter: Counter, { kind, limit, windowMs }: Rule, cost: number, now: number): number {
+function waitOf(counter: Counter, { kind, limit, windowMs }: RateRule, cost: number, now: number): number {
   const over = counter.used + cost - limit
   if (over <= 0) return 0
   if (kind === 'fixed') return (counter.window + 1) * windowMs - now
@@ -91,12 +91,12 @@ function waitOf(counter: Counter, { kind, limit, windowMs }: Rule, cost: number,
   return leaving === undefined ? windowMs : leaving + windowMs - now
 }
 
-function add(counter: Counter, { kind }: Rule, cost: number, now: number): void {
+function add(counter: Counter, { kind }: RateRule, cost: number, now: number): void {
   counter.used += cost
   if (kind === 'sliding') for (let unit = 0; unit < cost; unit += 1) counter.stamps.push(now)
 }
 
-function describe(counter: Counter, { kind, limit, windowMs }: Rule, now: number): Window {
+function describe(counter: Counter, { kind, limit, windowMs }: RateRule, now: number): Window {
   const newest = counter.stamps.at(-1)
   const emptyAt = newest === undefined ? now : newest + windowMs
   return {

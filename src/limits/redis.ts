@@ -1,9 +1,9 @@
 // The limits on Redis: all counters of a key in one slot, taken from by one script on the server's clock, so that every process
 // counts together.
 import { Unavailable } from '../lib/failures.ts'
-import { connectRedis, failureOf, type RedisConfig, readScript } from '../lib/redis.ts'
+import { connectRedis, type RedisConfig, readScript, redisFailureOf } from '../lib/redis.ts'
 import { checkTake, counterName } from './checks.ts'
-import type { Limits, Rule, Window } from './limits.ts'
+import type { Limits, RateRule, Window } from './limits.ts'
 
 export interface RedisLimitsConfig {
   readonly redis: RedisConfig
@@ -27,7 +27,7 @@ export async function openRedisLimits({ redis, prefix }: RedisLimitsConfig): Pro
       const keys = rules.map((rule) => `${prefix}:limits:{${key}}:${counterName(rule)}`)
       const args = rules.flatMap(({ kind, limit, windowMs }) => [kind === 'fixed' ? 'f' : 's', limit, windowMs])
       const answer = await TAKE.run(client, keys, [cost, ...args]).catch((error: unknown) => {
-        throw failureOf(error)
+        throw redisFailureOf(error)
       })
       const [allowed, retryAfterMs = 0, ...windows] = answer as number[]
       return { allowed: allowed === 1, retryAfterMs, windows: rules.map((rule, at) => windowOf(rule, windows, at)) }
@@ -39,7 +39,7 @@ export async function openRedisLimits({ redis, prefix }: RedisLimitsConfig): Pro
   }
 }
 
-const windowOf = ({ limit }: Rule, windows: readonly number[], at: number): Window => ({
+const windowOf = ({ limit }: RateRule, windows: readonly number[], at: number): Window => ({
   limit,
   remaining: windows[2 * at] ?? 0,
   resetAt: windows[2 * at + 1] ?? 0,

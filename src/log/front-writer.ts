@@ -4,20 +4,20 @@
 import { Full } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
-import { FRONT, LAYOUT_FIELDS, type Place, type TakenBack, type Tick } from './front.ts'
+import { FRONT, LAYOUT_FIELDS, type PartitionHead, type TakenBack, type Tick } from './front.ts'
 import { type Log, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 
 export interface FrontWriterNeeds {
   readonly line: Line
   readonly log: Log
   /** The partitions that only the thread at the other end appends to. */
-  readonly own: readonly Pick<Place, 'topic' | 'partition'>[]
+  readonly own: readonly Pick<PartitionHead, 'topic' | 'partition'>[]
 }
 
 export interface FrontWriter {
   /** Where the thread's partitions stand now, and the generation its ticks begin with. */
   readonly generation: number
-  places(): Promise<Place[]>
+  places(): Promise<PartitionHead[]>
   /** Resolves when nothing of the thread's is being written any more. */
   settled(): Promise<void>
 }
@@ -31,7 +31,7 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   let ring: Uint8Array = new Uint8Array(0)
   const writing = new Set<Promise<void>>()
 
-  const places = (): Promise<Place[]> =>
+  const places = (): Promise<PartitionHead[]> =>
     Promise.all(own.map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
 
   async function settled(): Promise<void> {

@@ -8,11 +8,11 @@ import { must } from '../lib/must.ts'
 import { checkLimits, checkRecords } from './checks.ts'
 import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { openReaders, type Readers } from './readers.ts'
-import { openRing, type Placed, segmentOf } from './ring.ts'
+import { openRing, type RingEntry, segmentOf } from './ring.ts'
 import { openTail, type Tail } from './tail.ts'
 
 /** Where a partition stands. */
-export interface Place {
+export interface PartitionHead {
   readonly topic: Topic
   readonly partition: number
   readonly last: Seq
@@ -33,7 +33,7 @@ export const LAYOUT_FIELDS = 5
 /** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`, or where they were known to be. */
 export interface TakenBack {
   readonly generation: number
-  readonly places: readonly Place[]
+  readonly places: readonly PartitionHead[]
   readonly failure: { readonly full: boolean; readonly message: string }
 }
 
@@ -56,7 +56,7 @@ export interface FrontNeeds {
   readonly clock: Clock
   readonly generation: number
   /** The partitions this thread alone appends to. */
-  readonly own: readonly Place[]
+  readonly own: readonly PartitionHead[]
   /** Acts when nothing more is appended in this turn. */
   readonly atEndOfTurn?: (act: () => void) => void
 }
@@ -77,7 +77,7 @@ interface Append {
   readonly p: Own
   readonly after: Seq
   readonly last: Seq
-  readonly entry: Placed
+  readonly entry: RingEntry
   readonly patient: boolean
   readonly resolve: (last: Seq) => void
   readonly reject: (error: Error) => void

@@ -19,7 +19,7 @@ const NO_ROOM: readonly number[] = [...NO_STORAGE, 10023, 10053, 10077]
 const WRONG_LAST_SEQUENCE: readonly number[] = [10071, 10164]
 
 /** The server answered, with an error. */
-export class Refusal extends Error {
+export class JetStreamRefusal extends Error {
   override readonly name = 'Refusal'
   readonly code: number
 
@@ -36,7 +36,7 @@ export interface ErrorBody {
   readonly error?: { readonly code: number; readonly err_code?: number; readonly description?: string }
 }
 
-export interface Reply {
+export interface JetStreamReply {
   readonly subject: string
   readonly headers: ReadonlyMap<string, string>
   /** Of the first header line; 0 when there is none. */
@@ -54,7 +54,7 @@ export interface Api {
   /** Calls `$JS.API.<path>`. Fails with Refusal, or with Unavailable when the outcome is unknown. */
   call<T>(path: string, body?: unknown): Promise<T>
   /** Any request. Fails with NobodyThere, or with Unavailable when the outcome is unknown. */
-  request(subject: string, data: Uint8Array | string, options: RequestOptions): Promise<Reply>
+  request(subject: string, data: Uint8Array | string, options: RequestOptions): Promise<JetStreamReply>
   isUp(): boolean
   /** When the connection was lost, by the monotonic clock; null while there is one. */
   downSince(): number | null
@@ -121,7 +121,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     subject: string,
     data: Uint8Array | string,
     { timeoutMs, headers }: RequestOptions,
-  ): Promise<Reply> {
+  ): Promise<JetStreamReply> {
     if (downSince !== null) throw new Unavailable('there is no connection to NATS')
     asked += 1
     const reply = `${inbox}.${asked}`
@@ -172,7 +172,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
 
 const NO_RESPONDERS = 503
 
-function replyOf(asked: string, { subject, headers, data }: Msg): Reply {
+function replyOf(asked: string, { subject, headers, data }: Msg): JetStreamReply {
   if (headers?.code === NO_RESPONDERS) throw new NobodyThere(`nobody answers ${asked}`)
   return {
     subject,
@@ -191,16 +191,16 @@ export function parseAnswer<T>(data: Uint8Array): T {
     throw new Unavailable('an answer of JetStream cannot be read', { cause })
   }
   const { error } = answer
-  if (error) throw new Refusal(error.err_code ?? error.code, error.description ?? 'no reason given')
+  if (error) throw new JetStreamRefusal(error.err_code ?? error.code, error.description ?? 'no reason given')
   return answer as T
 }
 
 export const isRefusal = (error: unknown, ...codes: readonly number[]): boolean =>
-  error instanceof Refusal && codes.includes(error.code)
+  error instanceof JetStreamRefusal && codes.includes(error.code)
 
 /** What a failed request means to the caller of the port. */
-export function failureOf(error: unknown): unknown {
-  if (!(error instanceof Refusal)) return error
+export function jetStreamFailureOf(error: unknown): unknown {
+  if (!(error instanceof JetStreamRefusal)) return error
   if (WRONG_LAST_SEQUENCE.includes(error.code)) return new Conflict(error.message, { cause: error })
   if (NO_ROOM.includes(error.code)) return new Full(error.message, { cause: error })
   return new Unavailable(error.message, { cause: error })

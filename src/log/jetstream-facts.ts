@@ -42,7 +42,7 @@ const PAYLOAD_BYTES_MIN = 1_048_576
 const MONITOR_MS_MAX = 2_000
 
 /** Throws UnsafeNats when the server we are connected to cannot carry the log. */
-export function refuseUnsafe({ info }: NatsConnection): void {
+export function refuseUnsafeJetStream({ info }: NatsConnection): void {
   if (info === undefined) throw new Unavailable('there is no connection to NATS')
   const { version, jetstream, max_payload: payloadBytesMax } = info
   const [major = 0, minor = 0] = version.split('.').map(Number)

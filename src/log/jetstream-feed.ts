@@ -3,7 +3,7 @@
 // feed goes on behind the last message it got.
 import { createInbox, type Msg } from 'nats'
 import type { Clock } from '../lib/clock.ts'
-import { type Api, failureOf } from './jetstream-api.ts'
+import { type Api, jetStreamFailureOf } from './jetstream-api.ts'
 import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
 import { MESSAGE_ID } from './jetstream-writer.ts'
@@ -238,7 +238,7 @@ export function openFeed(config: FeedConfig): Feed {
     let pauseMs = RETRY_MS
     while (!isClosed()) {
       const startedAt = clock.monotonic()
-      const why = await run().catch((error: unknown) => String(failureOf(error)))
+      const why = await run().catch((error: unknown) => String(jetStreamFailureOf(error)))
       if (isClosed()) return
       lostWhy = why
       pauseMs = clock.monotonic() - startedAt > RETRY_MS_MAX ? RETRY_MS : Math.min(pauseMs * 2, RETRY_MS_MAX)

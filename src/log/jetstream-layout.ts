@@ -3,7 +3,7 @@
 import { Unreadable } from '../lib/failures.ts'
 import { UnsafeNats } from '../lib/nats.ts'
 import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
-import { recordsOf } from './slab.ts'
+import { slabRecordsOf } from './slab.ts'
 
 export interface Deployment {
   readonly id: string
@@ -39,7 +39,7 @@ const baseOf = (subject: string): number => Number(subject.slice(subject.lastInd
 export const baseAt = (now: number): number => now - BASE_ORIGIN_MS
 
 /** Seq of the last record of a message; those before it in the message count down from there. */
-export const seqOf = (base: number, streamSeq: number): Seq => (base + streamSeq) * APPEND_RECORDS_MAX
+export const seqOfMessage = (base: number, streamSeq: number): Seq => (base + streamSeq) * APPEND_RECORDS_MAX
 
 /** The first message of a stream that can hold a record above `after`. */
 export const messageAfter = (base: number, after: Seq): number =>
@@ -50,8 +50,8 @@ export const messageUpTo = (base: number, upTo: Seq): number => Math.floor(upTo 
 
 /** The records of a stored message. */
 export function decodeMessage(subject: string, streamSeq: number, data: Uint8Array): LogRecord[] {
-  const records = recordsOf(data)
-  const before = seqOf(baseOf(subject), streamSeq) - records.length
+  const records = slabRecordsOf(data)
+  const before = seqOfMessage(baseOf(subject), streamSeq) - records.length
   return records.map((bytes, index) => ({ seq: before + index + 1, bytes }))
 }
 

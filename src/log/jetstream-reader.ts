@@ -1,7 +1,7 @@
 // Reads of one partition: right behind this process's own appends from memory, else from feeds that follow each reader's
 // position. An empty answer is given only when the server said so or is being asked.
 import type { Clock } from '../lib/clock.ts'
-import { type Api, failureOf, isRefusal, NO_MESSAGE } from './jetstream-api.ts'
+import { type Api, isRefusal, jetStreamFailureOf, NO_MESSAGE } from './jetstream-api.ts'
 import { type Feed, openFeed } from './jetstream-feed.ts'
 import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
@@ -124,7 +124,7 @@ export function openReader(config: ReaderConfig): Reader {
       return decodeMessage(message.subject, message.seq, Buffer.from(message.data ?? '', 'base64'))
     } catch (error) {
       if (isRefusal(error, NO_MESSAGE)) return []
-      throw failureOf(error)
+      throw jetStreamFailureOf(error)
     }
   }
 

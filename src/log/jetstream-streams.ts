@@ -6,8 +6,8 @@ import { must } from '../lib/must.ts'
 import { UnsafeNats } from '../lib/nats.ts'
 import {
   type Api,
-  failureOf,
   isRefusal,
+  jetStreamFailureOf,
   NO_STORAGE,
   NOT_ENABLED,
   REPLICAS_NOT_SUPPORTED,
@@ -260,12 +260,12 @@ export async function openStreams(config: StreamsConfig): Promise<Streams> {
         })
         return lookOf(info)
       } catch (error) {
-        throw failureOf(error)
+        throw jetStreamFailureOf(error)
       }
     },
     async lookAtAll() {
       const infos = await list().catch((error: unknown) => {
-        throw failureOf(error)
+        throw jetStreamFailureOf(error)
       })
       return infos.map(lookOf)
     },
@@ -281,5 +281,5 @@ function explain(error: unknown, { prefix, bytesMax, replicas }: StreamsConfig):
   if (isRefusal(error, ...NOT_ENABLED)) return unsafe('JetStream is not enabled on the NATS servers')
   if (isRefusal(error, ...NO_STORAGE)) return unsafe(`NATS may not store the ${bytesMax} bytes the log may occupy`)
   if (isRefusal(error, REPLICAS_NOT_SUPPORTED)) return unsafe(`one NATS server cannot keep ${replicas} replicas`)
-  return failureOf(error)
+  return jetStreamFailureOf(error)
 }

@@ -3,8 +3,8 @@
 import { headers } from 'nats'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
-import { type Api, failureOf, isRefusal, NobodyThere, parseAnswer } from './jetstream-api.ts'
-import { seqOf } from './jetstream-layout.ts'
+import { type Api, isRefusal, jetStreamFailureOf, NobodyThere, parseAnswer } from './jetstream-api.ts'
+import { seqOfMessage } from './jetstream-layout.ts'
 import { APPEND_RECORDS_MAX, type Seq } from './log.ts'
 
 /** Where messages of a partition go. */
@@ -69,7 +69,7 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
     // Also when it is 0, which the library's own option would leave out.
     if (expected !== null) about.set('Nats-Expected-Last-Sequence', String(expected))
     const { data } = await api.request(target.subject, message, { timeoutMs, headers: about })
-    return seqOf(target.base, parseAnswer<PubAck>(data).seq)
+    return seqOfMessage(target.base, parseAnswer<PubAck>(data).seq)
   }
 
   async function writeFenced(to: Destination, id: string, message: Uint8Array, expectLast: Seq): Promise<Seq> {
@@ -81,7 +81,7 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
       return await publish(target, id, message, expected, ACK_MS_MAX)
     } catch (error) {
       if (error instanceof NobodyThere) await to.find()
-      throw failureOf(error)
+      throw jetStreamFailureOf(error)
     }
   }
 
@@ -92,7 +92,7 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
         const leftMs = giveUpAt - clock.monotonic()
         return await publish(to.target(), id, message, null, Math.max(RETRY_MS, Math.min(ACK_MS_MAX, leftMs)))
       } catch (error) {
-        const failure = failureOf(error)
+        const failure = jetStreamFailureOf(error)
         if (!(failure instanceof Unavailable) || failure instanceof Full) throw failure
         if (clock.monotonic() + RETRY_MS >= giveUpAt) throw failure
         await api.waitUntilUp(giveUpAt - clock.monotonic())

@@ -4,9 +4,9 @@ import type { NatsConnection } from 'nats'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
-import { failureOf, openApi } from './jetstream-api.ts'
-import { type JetStreamFacts, readJetStreamFacts, refuseUnsafe } from './jetstream-facts.ts'
-import { type Deployment, listPartitions, messageUpTo, seqOf, streamName } from './jetstream-layout.ts'
+import { jetStreamFailureOf, openApi } from './jetstream-api.ts'
+import { type JetStreamFacts, readJetStreamFacts, refuseUnsafeJetStream } from './jetstream-facts.ts'
+import { type Deployment, listPartitions, messageUpTo, seqOfMessage, streamName } from './jetstream-layout.ts'
 import { openReader, type Reader } from './jetstream-reader.ts'
 import { openStreams, type StreamLook } from './jetstream-streams.ts'
 import { openUsage } from './jetstream-usage.ts'
@@ -72,7 +72,7 @@ const SWEEP_MS = 5_000
  */
 export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetStreamLog> {
   const { connection, clock, prefix, report } = config
-  refuseUnsafe(connection)
+  refuseUnsafeJetStream(connection)
   const api = openApi(connection, clock)
   const streams = await openStreams({
     ...config,
@@ -100,7 +100,7 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
       const found = await streams.look(topic, number, known)
       if (found.base < target.base) return found
       target = found
-      const last = seqOf(found.base, found.lastSeq)
+      const last = seqOfMessage(found.base, found.lastSeq)
       if (last < seen) report({ kind: 'went-back', stream, why: `from ${seen} to ${last}` })
       known = Math.max(last, last < seen ? 0 : known)
       return found
@@ -165,13 +165,13 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
 
   async function trimTo(p: Partition, upTo: Seq): Promise<void> {
     const { base, firstSeq, lastSeq } = await p.look()
-    const to = Math.min(upTo, seqOf(base, lastSeq))
+    const to = Math.min(upTo, seqOfMessage(base, lastSeq))
     if (to <= p.reader.floor()) return
     // A message that also holds later records stays until they go. Purging beyond the end would move it.
     const message = Math.min(messageUpTo(base, to), lastSeq)
     if (message >= Math.max(firstSeq, 1)) {
       await api.call(`STREAM.PURGE.${p.stream}`, { seq: message + 1 }).catch((error: unknown) => {
-        throw failureOf(error)
+        throw jetStreamFailureOf(error)
       })
     }
     p.reader.raiseFloor(to)
@@ -221,7 +221,7 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
 
     async last(topic, partition) {
       const { base, lastSeq } = await find(topic, partition).look()
-      return seqOf(base, lastSeq)
+      return seqOfMessage(base, lastSeq)
     },
 
     async usage() {

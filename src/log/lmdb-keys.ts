@@ -19,4 +19,4 @@ export function writeKey(key: Buffer, kind: number, topic: number, partition: nu
   return key
 }
 
-export const seqOf = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)
+export const seqOfKey = (key: unknown): Seq => (key as Buffer).readUIntBE(SEQ_AT, SEQ_BYTES)

@@ -4,10 +4,10 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
-import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOf, writeKey } from './lmdb-keys.ts'
+import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOfKey, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { openReaders, type Readers } from './readers.ts'
-import { countOf, entryBytes, openSlab, packInto, recordsOf, type Slab } from './slab.ts'
+import { countOf, entryBytes, openSlab, packInto, type Slab, slabRecordsOf } from './slab.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface LmdbLogConfig {
@@ -87,7 +87,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       reverse: true,
       limit: 1,
     })
-    const last = newest ? seqOf(newest) : floor
+    const last = newest ? seqOfKey(newest) : floor
     return { floor, last, durable: last }
   }
 
@@ -134,8 +134,8 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     let bytesSum = 0
     // What is durable ends with an entry, so no entry reaches beyond it.
     for (const { key, value } of env.db.getRange(rangeOf(p, after, p.durable, limits.recordsMax))) {
-      const records = recordsOf(value)
-      let seq = seqOf(key) - records.length
+      const records = slabRecordsOf(value)
+      let seq = seqOfKey(key) - records.length
       for (const bytes of records) {
         seq += 1
         if (seq <= after) continue
@@ -283,8 +283,8 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const [entry] = env.db.getRange(rangeOf(p, seq - 1, p.durable, 1))
       if (entry === undefined || seq <= p.floor) return
       const key = Buffer.from(entry.key as Buffer)
-      const records = recordsOf(entry.value)
-      const index = seq - (seqOf(key) - records.length) - 1
+      const records = slabRecordsOf(entry.value)
+      const index = seq - (seqOfKey(key) - records.length) - 1
       if (index < 0) return
       records[index] = bytes
       const refused = env.refusal(diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES))

@@ -1,19 +1,19 @@
 // Memory for entries on their way to another thread, which reads them where they are: written round and round in segments, each of
 // which is written over only when all of it was given back.
 
-import { type Entry, entryBytes, packInto } from './slab.ts'
+import { entryBytes, packInto, type SlabEntry } from './slab.ts'
 
 export interface Ring {
   readonly memory: SharedArrayBuffer
   /** null: the next segment is still on its way. */
-  pack(records: readonly Uint8Array[]): Placed | null
+  pack(records: readonly Uint8Array[]): RingEntry | null
   /** The other thread is done with an entry. */
-  giveBack(entry: Placed): void
+  giveBack(entry: RingEntry): void
   /** Of everything that was not given back. */
   reset(): void
 }
 
-export interface Placed extends Entry {
+export interface RingEntry extends SlabEntry {
   /** Where it begins in the memory. */
   readonly at: number
 }

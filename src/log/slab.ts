@@ -3,7 +3,7 @@
 import { markAsUntransferable } from 'node:worker_threads'
 
 /** Records that were appended together. */
-export interface Entry {
+export interface SlabEntry {
   /** count u32 | length u32 of each | the records, one after the other; big endian. */
   readonly bytes: Uint8Array
   /** Views into `bytes`. */
@@ -11,8 +11,8 @@ export interface Entry {
 }
 
 export interface Slab {
-  pack(records: readonly Uint8Array[]): Entry
-  copy(entry: Uint8Array): Entry
+  pack(records: readonly Uint8Array[]): SlabEntry
+  copy(entry: Uint8Array): SlabEntry
 }
 
 const SLAB_BYTES = 64 * 1024
@@ -26,7 +26,7 @@ export function entryBytes(records: readonly Uint8Array[]): number {
 }
 
 /** The records of a stored entry, as views. */
-export function recordsOf(bytes: Uint8Array): Uint8Array[] {
+export function slabRecordsOf(bytes: Uint8Array): Uint8Array[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   const count = view.getUint32(0)
   const records: Uint8Array[] = []
@@ -40,7 +40,7 @@ export function recordsOf(bytes: Uint8Array): Uint8Array[] {
 }
 
 /** Lays records out as an entry in `bytes`, which has room for exactly that. */
-export function packInto(bytes: Buffer, records: readonly Uint8Array[]): Entry {
+export function packInto(bytes: Buffer, records: readonly Uint8Array[]): SlabEntry {
   bytes.writeUInt32BE(records.length, 0)
   let at = LENGTH_BYTES * (1 + records.length)
   for (const [index, record] of records.entries()) {
@@ -48,7 +48,7 @@ export function packInto(bytes: Buffer, records: readonly Uint8Array[]): Entry {
     bytes.set(record, at)
     at += record.length
   }
-  return { bytes, records: recordsOf(bytes) }
+  return { bytes, records: slabRecordsOf(bytes) }
 }
 
 /** How many records an entry holds. */
@@ -75,7 +75,7 @@ export function openSlab(): Slab {
     copy(entry) {
       const bytes = take(entry.length)
       bytes.set(entry)
-      return { bytes, records: recordsOf(bytes) }
+      return { bytes, records: slabRecordsOf(bytes) }
     },
   }
 }

@@ -138,7 +138,7 @@ export async function* readValues(dir: string, file: BackupFile): AsyncGenerator
 }
 
 /** The lines of a file of pages. */
-export async function* readLines(dir: string, file: BackupFile): AsyncGenerator<string> {
+export async function* readBackupLines(dir: string, file: BackupFile): AsyncGenerator<string> {
   for await (const frame of readFrames(dir, file)) {
     for (const line of frame.toString('utf8').split('\n')) if (line !== '') yield line
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
 import { Unreadable } from '../lib/failures.ts'
 import { placeMasterKey, readMasterKey } from '../lib/sealed.ts'
-import { writeDurably } from './backup.ts'
+import { writeBackupDurably } from './backup.ts'
 
 const FILE = 'master-key.json'
 const KIND = 'fingerpost-master-key'
@@ -53,7 +53,7 @@ export async function backupMasterKey(dir: string, keyFile: string, passphrase: 
     iv: text(iv),
     sealed: text(sealed),
   }
-  await writeDurably(dir, FILE, `${JSON.stringify(content, null, 2)}\n`)
+  await writeBackupDurably(dir, FILE, `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /** The key in the backup; null where it has none, 'closed' without a passphrase. Throws Unreadable for a wrong one. */

@@ -2,7 +2,7 @@
 
 import { ENVS } from '../domain/event.ts'
 import { decodeEventsRecord } from '../events/record.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { pack } from '../lib/codec.ts'
 import { Unavailable, Unreadable } from '../lib/failures.ts'
@@ -22,7 +22,7 @@ import { scanAll } from '../records/scopes.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { encodeLogRecord, type FrameWriter } from './backup-files.ts'
 import type { BackupPartition } from './backup-format.ts'
-import { recordsOf } from './rebuild-read.ts'
+import { rebuildRecordsOf } from './rebuild-read.ts'
 
 export interface BackupPartitionNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
@@ -58,7 +58,7 @@ export async function backupPartition(
   const scope = partitionScope(partition)
   const [before] = await kv.get<number>(scope, [DECIDED_TO])
   const accepted = await log.last('identifications', partition)
-  for await (const record of recordsOf(log, 'identifications', partition, before?.value ?? 0, accepted)) {
+  for await (const record of rebuildRecordsOf(log, 'identifications', partition, before?.value ?? 0, accepted)) {
     await out.identifications.write(encodeLogRecord(record))
   }
 
@@ -69,7 +69,7 @@ export async function backupPartition(
   async function follow(): Promise<void> {
     followedAt = clock.monotonic()
     const last = await log.last('events', partition)
-    for await (const record of recordsOf(log, 'events', partition, eventsTo, last)) {
+    for await (const record of rebuildRecordsOf(log, 'events', partition, eventsTo, last)) {
       const { from, to } = decodeEventsRecord(record.bytes)
       rowsBefore ??= from
       decidedTo = to
@@ -109,7 +109,7 @@ function refuseLost(partition: number): never {
 /** Counters are added to, so they must be those of exactly one position. */
 async function readSteady(kv: BackupPartitionNeeds['kv'], clock: Clock, partition: number) {
   const scope = partitionScope(partition)
-  const keys: Key[] = []
+  const keys: KvKey[] = []
   for (const { id: workspace } of await listWorkspaces(kv)) {
     for (const env of ENVS) {
       for (const { id } of await readRuleSlots(kv, workspace, env)) {

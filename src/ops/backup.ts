@@ -24,7 +24,7 @@ import { backupPartition } from './backup-partition.ts'
 import { backupErasures, backupEvents, backupQuarantine } from './backup-rows.ts'
 import type { Progress } from './progress.ts'
 import { hasConfiguration, isFinished } from './rebuild-config.ts'
-import { recordsOf } from './rebuild-read.ts'
+import { rebuildRecordsOf } from './rebuild-read.ts'
 
 export interface BackupNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
@@ -84,7 +84,7 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
     partitions: ofPartitions,
     files: [shared.changes, shared.dead, shared.rows, shared.erasures, shared.quarantine, ...partitionFiles],
   })
-  await writeDurably(dir, MANIFEST, JSON.stringify(manifest, null, 2))
+  await writeBackupDurably(dir, MANIFEST, JSON.stringify(manifest, null, 2))
   return manifest
 }
 
@@ -101,7 +101,7 @@ async function fill(dir: string, name: string, write: (out: FrameWriter) => Prom
 
 async function copyTopic(log: BackupNeeds['log'], topic: Topic, out: FrameWriter): Promise<void> {
   const last = await log.last(topic, 0)
-  for await (const record of recordsOf(log, topic, 0, 0, last)) await out.write(encodeLogRecord(record))
+  for await (const record of rebuildRecordsOf(log, topic, 0, 0, last)) await out.write(encodeLogRecord(record))
 }
 
 /** Whoever was erased is left out of commands that were applied, as the next purge will leave them out of the log. */
@@ -110,13 +110,13 @@ async function copyChanges(needs: BackupNeeds, out: FrameWriter): Promise<void> 
   const last = await log.last('changes', 0)
   const applied = (await kv.position(SYSTEM, CHANGES_READER)) ?? 0
   const rename = openRename(needs)
-  for await (const record of recordsOf(log, 'changes', 0, 0, last)) {
+  for await (const record of rebuildRecordsOf(log, 'changes', 0, 0, last)) {
     const { seq, bytes } = record
     await out.write(encodeLogRecord(seq > applied ? record : { seq, bytes: await withoutErased(rename, bytes) }))
   }
 }
 
-export async function writeDurably(dir: string, name: string, text: string): Promise<void> {
+export async function writeBackupDurably(dir: string, name: string, text: string): Promise<void> {
   const file = await open(join(dir, name), 'wx', 0o600)
   try {
     await file.writeFile(text)

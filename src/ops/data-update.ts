@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto'
 import { readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type CompileInput, compileTable } from '../ipintel/compile.ts'
-import { BadSource, type Place, type SourceName, type SourcePlaces } from '../ipintel/sources.ts'
-import { compileFiles, loadTable, storeTable, tablePath, writeDurably } from '../ipintel/store.ts'
-import { openTable, type Table, type TableInput } from '../ipintel/table.ts'
+import { BadSource, type SourceName, type SourcePlace, type SourcePlaces } from '../ipintel/sources.ts'
+import { compileFiles, loadTable, storeTable, tablePath, writeSourceDurably } from '../ipintel/store.ts'
+import { type AddressTable, openTable, type TableInput } from '../ipintel/table.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Told } from '../lib/failures.ts'
 import { makeFolder } from '../lib/make-folder.ts'
@@ -62,14 +62,17 @@ export async function dataUpdate(needs: DataUpdateNeeds): Promise<DataUpdated> {
   return { updated, unchanged }
 }
 
-function describe({ image, meta }: Table, nowMs: number): string {
+function describe({ image, meta }: AddressTable, nowMs: number): string {
   const days = meta.dataAt === null ? null : Math.max(0, (nowMs - meta.dataAt) / 86_400_000)
   const age = days === null ? 'of unknown age' : `${days.toFixed(1)} days old`
   return `${meta.entries} entries, ${(image.byteLength / 1e6).toFixed(1)} MB, ${age}`
 }
 
 /** The new table of a source, stored; null when nothing has changed. */
-async function updateSource(needs: DataUpdateNeeds, { source, files, urls }: SourcePlaces): Promise<Table | null> {
+async function updateSource(
+  needs: DataUpdateNeeds,
+  { source, files, urls }: SourcePlaces,
+): Promise<AddressTable | null> {
   const { dir, bytesMax, clock } = needs
   const options = { builtAt: clock.now(), bytesMax }
   // A damaged table is replaced like an old one.
@@ -101,8 +104,8 @@ async function replace(
   { dir }: DataUpdateNeeds,
   source: SourceName,
   image: SharedArrayBuffer,
-  stored: Table | null,
-): Promise<Table> {
+  stored: AddressTable | null,
+): Promise<AddressTable> {
   const table = openTable(image)
   const before = stored?.meta.entries ?? 0
   if (before >= SHRINK.entriesMin && table.meta.entries < SHRINK.share * before) {
@@ -127,7 +130,7 @@ async function keep({ dir }: DataUpdateNeeds, source: SourceName, { location, co
   makeFolder(join(dir, 'fetched'))
   const path = keptPath(dir, source, location)
   const draft = `${path}.${process.pid}`
-  await writeDurably(draft, content)
+  await writeSourceDurably(draft, content)
   await rename(draft, path)
 }
 
@@ -135,8 +138,8 @@ async function keep({ dir }: DataUpdateNeeds, source: SourceName, { location, co
 async function fetchInput(
   { dir, bytesMax, clock, progress }: DataUpdateNeeds,
   source: SourceName,
-  { name, location }: Place,
-  stored: Table | null,
+  { name, location }: SourcePlace,
+  stored: AddressTable | null,
 ): Promise<Fetched> {
   const known = stored?.meta.inputs.find((input) => input.location === location) ?? null
   const content = known === null ? null : await readFile(keptPath(dir, source, location)).catch(() => null)

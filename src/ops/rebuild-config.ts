@@ -4,7 +4,7 @@
 import { DEFAULT_WORKSPACE } from '../control/bootstrap.ts'
 import { runControl } from '../control/owner.ts'
 import { ENVS } from '../domain/event.ts'
-import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
@@ -15,7 +15,7 @@ import type { Progress } from './progress.ts'
 // As the first start writes them.
 const BOOTSTRAP = 'bootstrap'
 const BOOTSTRAP_FINISHED = 1
-const DEPLOYMENT: Key = ['meta', 'deployment']
+const DEPLOYMENT: KvKey = ['meta', 'deployment']
 
 const WAIT_MS = 1_000
 

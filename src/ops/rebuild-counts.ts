@@ -3,10 +3,10 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
-import { putAll } from '../engine/refold.ts'
+import { putAll } from '../engine/replay.ts'
 import { HAS_MONITORED, MONITORED_RULE } from '../events/detail-sql.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { type ExecutedErasure, executedPuts } from '../records/erasure-progress.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import { partitionScope, ruleStatKeys } from '../records/partitions.ts'
@@ -59,7 +59,7 @@ export async function rebuildRuleCounts({ clickhouse, kv }: RebuildCountsNeeds, 
 async function setCounters(
   kv: Pick<Kv, 'get' | 'commit'>,
   scope: string,
-  counters: readonly (readonly [Key, number])[],
+  counters: readonly (readonly [KvKey, number])[],
 ): Promise<void> {
   for (const [key, wanted] of counters) {
     // An interrupted run may have set it already.

@@ -35,7 +35,7 @@ export async function* batchesOf(
 }
 
 /** The same record by record. */
-export async function* recordsOf(
+export async function* rebuildRecordsOf(
   log: Pick<Log, 'read'>,
   topic: Topic,
   partition: number,

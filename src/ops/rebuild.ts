@@ -4,7 +4,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { ENVS } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
-import { itemsOf, reindex } from '../engine/refold.ts'
+import { itemsOf, reindex } from '../engine/replay.ts'
 import { decodeEventsRecord, erasureOf } from '../events/record.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -32,7 +32,7 @@ import {
   refusePartlyLost,
 } from './rebuild-config.ts'
 import { rebuildErasures, rebuildRuleCounts, rebuildTombstones } from './rebuild-counts.ts'
-import { batchesOf, recordsOf } from './rebuild-read.ts'
+import { batchesOf, rebuildRecordsOf } from './rebuild-read.ts'
 import { newestSunk, rebuildSink } from './rebuild-sink.ts'
 import { type Staging, stageVisits } from './rebuild-staging.ts'
 import { rebuildVisitors } from './rebuild-visitors.ts'
@@ -151,7 +151,7 @@ interface Seam {
 
 async function findSeam({ log, clickhouse }: RebuildNeeds, partition: number): Promise<Seam> {
   const last = await log.last('events', partition)
-  for await (const { seq, bytes } of recordsOf(log, 'events', partition, 0, last)) {
+  for await (const { seq, bytes } of rebuildRecordsOf(log, 'events', partition, 0, last)) {
     const { from } = decodeEventsRecord(bytes)
     return { after: seq - 1, last, before: from, decidedTo: from - 1 }
   }

@@ -8,12 +8,12 @@ import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Annotation } from '../records/annotations.ts'
-import { type Erasure, erasedId, type Tombstone } from '../records/erasures.ts'
+import { erasedId, type RecordedErasure, type Tombstone } from '../records/erasures.ts'
 import { annotateRows } from '../sink/annotate.ts'
 import { ERASURES_TABLE, eraseRows } from '../sink/erase.ts'
 import { insertRows, QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../sink/insert.ts'
 import { moveRows } from '../sink/move.ts'
-import { readLines } from './backup-files.ts'
+import { readBackupLines } from './backup-files.ts'
 import type { BackupFile } from './backup-format.ts'
 import type { Progress } from './progress.ts'
 
@@ -27,7 +27,7 @@ export interface Inserts {
   /** Lines of `events`, as the sink inserts them. */
   events(lines: Iterable<string>): Promise<void>
   /** Executes an erasure on everything inserted before. */
-  erase(erasure: Erasure, partition: number): Promise<void>
+  erase(erasure: RecordedErasure, partition: number): Promise<void>
   /** Brings what was said of events, in order, into everything inserted before. */
   annotate(annotations: readonly Annotation[]): Promise<void>
   flush(): Promise<void>
@@ -118,7 +118,7 @@ function parseLine<Cells extends readonly unknown[]>(line: string, cells: number
 /** Restores the erasures, and tells them to whoever restores what they are about. */
 export async function restoreErasures(inserts: Inserts, dir: string, file: BackupFile): Promise<Erased> {
   const erased = new Map<string, Tombstone & { readonly partition: number }>()
-  await inBatches(readLines(dir, file), async (lines) => {
+  await inBatches(readBackupLines(dir, file), async (lines) => {
     for (const line of lines) {
       const cells = parseLine<[string, string, string, string, number, number]>(line, ERASURE_COLUMNS.length)
       const [, , id, erasureId, at, partition] = cells
@@ -137,7 +137,7 @@ export async function restoreEvents(
   progress: Progress,
 ): Promise<void> {
   progress.begin('events', file.records)
-  await inBatches(readLines(dir, file), async (lines) => {
+  await inBatches(readBackupLines(dir, file), async (lines) => {
     await inserts.events(erased.size === 0 ? lines : lines.filter((line) => !isOfErased(erased, line)))
     progress.advance(lines.length)
   })
@@ -152,7 +152,7 @@ function isOfErased(erased: Erased, line: string): boolean {
 }
 
 export async function restoreQuarantine(inserts: Inserts, dir: string, file: BackupFile): Promise<void> {
-  await inBatches(readLines(dir, file), async (lines) => {
+  await inBatches(readBackupLines(dir, file), async (lines) => {
     const moved = lines.map((line) => {
       const cells = parseLine<readonly unknown[]>(line, QUARANTINE_COLUMNS.length)
       const raw = String(cells.at(-1))

@@ -1,9 +1,9 @@
 // The records of a partition out of a backup: its state as it was, then the decisions that were not in it yet.
 
 import { homePartition } from '../domain/ids.ts'
-import { openRefold } from '../engine/refold.ts'
+import { openStateReplay } from '../engine/replay.ts'
 import { type DecidedSplit, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
@@ -40,10 +40,10 @@ export async function restoreState(
   const scope = partitionScope(partition)
   let nonceChunks = 0
   // Before all that the new owner will write, and never in its way.
-  const nextNonceKey = (): Key => [NONCE, `-${String(++nonceChunks).padStart(15, '0')}`]
+  const nextNonceKey = (): KvKey => [NONCE, `-${String(++nonceChunks).padStart(15, '0')}`]
 
   let put: Put[] = []
-  let add: (readonly [Key, number])[] = []
+  let add: (readonly [KvKey, number])[] = []
   async function write(): Promise<void> {
     await kv.commit([{ scope, put, add }])
     put = []
@@ -71,7 +71,7 @@ export async function restoreState(
     if (tombstone !== undefined) await inserts.erase({ ...tombstone, workspace, env, visitorId: to }, partition)
   }
   const annotations: Annotation[] = []
-  const refold = openRefold({ kv, clock, partition, partitions, nextNonceKey })
+  const refold = openStateReplay({ kv, clock, partition, partitions, nextNonceKey })
   for await (const { seq, bytes } of readLogRecords(dir, files.events)) {
     const record = decoded(bytes)
     if (seq > stateAt) await refold.apply([bytes])
@@ -121,7 +121,7 @@ function withoutErased(erased: Erased, id: string, value: unknown): unknown {
 }
 
 /** Throws Unreadable for an entry that no partition holds. */
-function checkEntry(value: unknown, partition: number, partitions: number): { key: Key; value: unknown } {
+function checkEntry(value: unknown, partition: number, partitions: number): { key: KvKey; value: unknown } {
   const [collection, id, held] = Array.isArray(value) ? (value as readonly unknown[]) : []
   const fits = FORMS.get(collection as string)
   if (typeof id !== 'string' || id.length === 0 || id.length > ID_CHARS_MAX || fits?.(held) !== true) {

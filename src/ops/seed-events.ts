@@ -1,7 +1,7 @@
 // The events of a made-up history: who comes from where, to which page, and what came of it.
 
 import type { StoredEvent } from '../domain/event.ts'
-import { type Decide, METHODS, type Situation, situationKey } from './seed-outcomes.ts'
+import { type Decide, SEEDED_METHODS, type Situation, situationKey } from './seed-outcomes.ts'
 import { cumulate, openSeedRandom } from './seed-random.ts'
 import type { SeedVisitor } from './seed-visits.ts'
 import { BOT_TYPES, DEVICES, HOMES, NETWORKS, PAGES, VPN_EXITS } from './seed-world.ts'
@@ -112,7 +112,7 @@ export function openEventMaker(seed: string, decide: Decide): EventMaker {
       seen(visitor, way.ip, atMs)
 
       const requestId = random.requestId(atMs)
-      const confidence = CONFIDENCE[METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
+      const confidence = CONFIDENCE[SEEDED_METHODS.indexOf(method)]?.(isUnsure, random.int(200)) ?? 0
       const label = labelOf(visitor)
       const anonymitySet = method === 'token' ? 1 : 1 + random.int(4)
       const number = account < 0 ? 0 : (accounts[account] as number)

@@ -8,7 +8,7 @@ import { scoreEvent } from '../engine/scores.ts'
 import { clear, detected, undetermined } from '../engine/signals/evidence.ts'
 import { WEIGHTS_VERSION } from '../engine/weights.ts'
 import { encodeSnapshot, openSnapshot } from '../rules/snapshot.ts'
-import { BOT_TYPES, DEVICES, NETWORKS, type Page, VPN_PROVIDERS } from './seed-world.ts'
+import { BOT_TYPES, DEVICES, NETWORKS, type SitePage, VPN_PROVIDERS } from './seed-world.ts'
 
 /** All that rules and scores look at. */
 export interface Situation {
@@ -22,7 +22,7 @@ export interface Situation {
   readonly rooted: boolean
   /** Place in NETWORKS. */
   readonly network: number
-  readonly action: Page['action']
+  readonly action: SitePage['action']
   /** Before five in the morning, UTC. */
   readonly isNight: boolean
   readonly method: IdentityMethod
@@ -32,8 +32,8 @@ export interface Situation {
   readonly isUnsure: boolean
 }
 
-export const METHODS: readonly IdentityMethod[] = ['new', 'token', 'exact', 'linked']
-const ACTIONS: readonly Page['action'][] = ['view', 'login', 'signup', 'checkout']
+export const SEEDED_METHODS: readonly IdentityMethod[] = ['new', 'token', 'exact', 'linked']
+const ACTIONS: readonly SitePage['action'][] = ['view', 'login', 'signup', 'checkout']
 const CANDIDATES: Readonly<Record<IdentityMethod, number>> = { new: 2, token: 0, exact: 5, linked: 3 }
 const flag = (x: boolean): number => (x ? 1 : 0)
 
@@ -46,7 +46,7 @@ export function situationKey(s: Situation): number {
     key * 32 + flag(s.tor) + flag(s.incognito) * 2 + flag(s.tampered) * 4 + flag(s.emulator) * 8 + flag(s.rooted) * 16
   key = key * 4 + ACTIONS.indexOf(s.action)
   key = key * 2 + flag(s.isNight)
-  key = key * 4 + METHODS.indexOf(s.method)
+  key = key * 4 + SEEDED_METHODS.indexOf(s.method)
   key = key * 8 + flag(s.hasAccount) + flag(s.isNewForAccount) * 2 + flag(s.isUnsure) * 4
   return key * 16 + Math.min(15, s.linkedAccounts)
 }

@@ -7,7 +7,7 @@ import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { addAccount } from '../identity/linked-accounts.ts'
 import { IPS_MAX, NETWORKS_MAX, newVisitor } from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import { partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
 import { packHeldVisitor } from '../records/visitors.ts'
 import type { SeedVisitor } from './seed-visits.ts'
@@ -74,9 +74,9 @@ export function openSeedState({ kv, partitions, workspace, env, name }: SeedStat
   /** Guarded by a marker of its own, since counters that are added to twice have counted twice. */
   async function writeCounts(partition: number): Promise<void> {
     const scope = partitionScope(partition)
-    const marker: Key = ['seed', name]
+    const marker: KvKey = ['seed', name]
     const put: Put[] = [{ key: marker, value: true }]
-    const add: (readonly [Key, number])[] = []
+    const add: (readonly [KvKey, number])[] = []
     for (const [id, { live, monitored, lastAt }] of counts[partition] as Map<string, Counted>) {
       const keys = ruleStatKeys(`${workspace}/${env}/${id}`)
       const [last] = await kv.get<number>(scope, [keys.last])

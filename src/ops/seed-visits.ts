@@ -7,13 +7,13 @@ import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import { cumulate, openSeedRandom } from './seed-random.ts'
 import { BOT_DEVICES, DEVICES, HOMES, HOSTINGS, NETWORKS } from './seed-world.ts'
 
-export type Kind = 'person' | 'abuser' | 'bot'
+export type VisitorKind = 'person' | 'abuser' | 'bot'
 
 /** One visitor while it may come again. What is counted is counted by whoever takes the visits. */
 export interface SeedVisitor {
   readonly id: string
   readonly partition: number
-  readonly kind: Kind
+  readonly kind: VisitorKind
   /** Place in DEVICES. */
   readonly device: number
   /** Places in NETWORKS: where it is at home, and on its way. */
@@ -93,7 +93,7 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
     return `${prefix}:${group()}:${group()}:${group()}:${group()}:${group()}`
   }
 
-  function accountsOf(kind: Kind): number[] {
+  function accountsOf(kind: VisitorKind): number[] {
     const own = ++people
     if (kind === 'bot') return random.chance(0.3) ? [own] : []
     if (kind === 'abuser') return Array.from({ length: 2 + random.int(ACCOUNTS_MAX - 1) }, (_, i) => own * 16 + i)
@@ -102,7 +102,7 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
     return [random.chance(0.15) && own > 1 ? (own - 1) * 16 : own * 16]
   }
 
-  function visitsOf(kind: Kind): number {
+  function visitsOf(kind: VisitorKind): number {
     if (kind === 'bot') return 20 + Math.floor(random.exponential(150))
     if (kind === 'abuser') return 4 + Math.floor(random.exponential(14))
     const drawn = random.float()
@@ -113,7 +113,7 @@ export function openVisits({ seed, events, from, until, partitions }: VisitsConf
 
   function newVisitor(): SeedVisitor {
     const drawn = random.float()
-    const kind: Kind = drawn < 0.004 ? 'bot' : drawn < 0.03 ? 'abuser' : 'person'
+    const kind: VisitorKind = drawn < 0.004 ? 'bot' : drawn < 0.03 ? 'abuser' : 'person'
     const id = `pv_${random.base62(20)}`
     const home = kind === 'bot' ? HOSTINGS_FROM + random.weighted(HOSTING_WEIGHTS) : random.weighted(HOME_WEIGHTS)
     return {

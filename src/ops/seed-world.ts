@@ -1,7 +1,7 @@
 // What the visitors of a made-up history have: devices, countries, networks, pages, and the rules that judged them.
 
 import type { Device, IpFacts } from '../domain/event.ts'
-import type { Group, Leaf, Operator, RuleAction, RuleStatus } from '../domain/rule.ts'
+import type { ConditionGroup, ConditionOperator, Leaf, RuleAction, RuleStatus } from '../domain/rule.ts'
 
 type SeedDevice = Omit<Device, 'language' | 'timezone'> & { readonly weight: number }
 
@@ -232,9 +232,9 @@ export const NETWORKS: readonly SeedNetwork[] = [...HOMES, ...VPN_EXITS, ...TOR_
 
 export const BOT_TYPES: readonly string[] = ['headless_chrome', 'selenium', 'playwright']
 
-export type Action = 'view' | 'login' | 'signup' | 'checkout'
-export interface Page {
-  readonly action: Action
+export type SiteAction = 'view' | 'login' | 'signup' | 'checkout'
+export interface SitePage {
+  readonly action: SiteAction
   readonly url: string
   readonly tag: Readonly<Record<string, unknown>>
   readonly weight: number
@@ -242,14 +242,14 @@ export interface Page {
 const SHOP = 'https://shop.example'
 const PRODUCTS = 120
 const AMOUNTS = 60
-export const PAGES: readonly Page[] = [
-  ...Array.from({ length: PRODUCTS }, (_, i): Page => {
+export const PAGES: readonly SitePage[] = [
+  ...Array.from({ length: PRODUCTS }, (_, i): SitePage => {
     const url = `${SHOP}/product/${1_000 + i * 7}`
     return { action: 'view', url, tag: {}, weight: 55 / PRODUCTS }
   }),
   { action: 'login', url: `${SHOP}/login`, tag: { action: 'login' }, weight: 25 },
   { action: 'signup', url: `${SHOP}/signup?plan=free`, tag: { action: 'signup' }, weight: 7 },
-  ...Array.from({ length: AMOUNTS }, (_, i): Page => {
+  ...Array.from({ length: AMOUNTS }, (_, i): SitePage => {
     const amount = Math.round(500 + i * i * 37) / 100
     return { action: 'checkout', url: `${SHOP}/checkout`, tag: { action: 'checkout', amount }, weight: 13 / AMOUNTS }
   }),
@@ -260,7 +260,7 @@ export interface SeedRule {
   readonly name: string
   readonly priority: number
   readonly status: RuleStatus
-  readonly conditions: Group
+  readonly conditions: ConditionGroup
   readonly action: RuleAction
 }
 const ID_CHARS = 20
@@ -269,7 +269,7 @@ const rule = (
   name: string,
   status: RuleStatus,
   action: RuleAction,
-  ...leaves: readonly (readonly [field: string, operator: Operator, value: Leaf['value']])[]
+  ...leaves: readonly (readonly [field: string, operator: ConditionOperator, value: Leaf['value']])[]
 ): SeedRule => ({
   // The same in every history, so that two of them in one environment share their rules.
   id: `rul_Seeded${String(at).padStart(ID_CHARS - 6, '0')}`,

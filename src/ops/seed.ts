@@ -7,7 +7,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { prepareDeployment } from '../control/bootstrap.ts'
 import type { Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/durations.ts'
 import { Conflict, Told } from '../lib/failures.ts'
@@ -144,7 +144,7 @@ function checkWanted({ clock, retentionDays }: SeedNeeds, { events, days, until 
 const nameOf = (workspace: string, { env, seed, events, days, until }: SeedWanted): string =>
   `${workspace}/${env}/${seed}/${events}/${days}${until === undefined ? '' : `/${until}`}`
 
-const markerKey = (name: string): Key => ['seed', name]
+const markerKey = (name: string): KvKey => ['seed', name]
 
 async function readMarker(kv: Pick<Kv, 'get'>, name: string): Promise<Marker | null> {
   const [found] = await kv.get<Marker>(SYSTEM, [markerKey(name)])

@@ -1,7 +1,7 @@
 // The arithmetic of analytics: hours, days and weeks of a range in UTC, and whether a share has changed.
 
 import { DAY_MS, HOUR_MS, WEEK_MS } from '../lib/durations.ts'
-import type { Share } from './backtest-figures.ts'
+import type { FigureShare } from './backtest-figures.ts'
 
 export type TimeUnit = 'hour' | 'day' | 'week'
 
@@ -31,7 +31,7 @@ const RATE_MIN = 0.001
 const EVENTS_MIN = 100
 
 /** Two-proportion z-test with the pooled share; a change that is sure but small is none (src/docs/contract.md, Analytics and alerts). */
-export function trendOf(now: Share, then: Share): 'up' | 'stable' | 'down' {
+export function trendOf(now: FigureShare, then: FigureShare): 'up' | 'stable' | 'down' {
   if (now.whole < EVENTS_MIN || then.whole < EVENTS_MIN) return 'stable'
   const [rate, previous] = [now.part / now.whole, then.part / then.whole]
   const pooled = (now.part + then.part) / (now.whole + then.whole)

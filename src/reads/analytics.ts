@@ -27,7 +27,7 @@ export const EVENT_GROUPS = ['verdict', 'platform', 'country', 'hour', 'day', 'w
 export type EventGroup = (typeof EVENT_GROUPS)[number]
 export const SIGNAL_GROUPS = ['signal', 'day', 'week'] as const
 
-export interface Range {
+export interface TimeRange {
   readonly workspace: string
   readonly env: Env
   /** Milliseconds; the first inclusive, the second exclusive. */
@@ -61,8 +61,8 @@ export interface CountedSignals {
 
 export interface Analytics {
   /** Fail with Unavailable when ClickHouse cannot answer or `abort` does. */
-  events(range: Range, by: EventGroup | null, verdict: Verdict | null): Promise<CountedEvents>
-  signals(range: Range, by: 'day' | 'week' | null, only: SignalName | null): Promise<CountedSignals>
+  events(range: TimeRange, by: EventGroup | null, verdict: Verdict | null): Promise<CountedEvents>
+  signals(range: TimeRange, by: 'day' | 'week' | null, only: SignalName | null): Promise<CountedSignals>
 }
 
 const GROUPS_MAX = 250
@@ -85,7 +85,7 @@ const SIGNAL_COUNTS = SIGNAL_NAMES.map((name, i) => `countIf(${SIGNAL_COLUMNS[na
 export function openAnalytics({ clickhouse, kv, partitions, clock, retentionDays }: AnalyticsNeeds): Analytics {
   /** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
   async function ask<Row>(
-    { workspace, env, from, to, abort }: Range,
+    { workspace, env, from, to, abort }: TimeRange,
     sql: (window: string) => string,
     more: Readonly<Record<string, unknown>> = {},
   ): Promise<Row[]> {

@@ -25,17 +25,17 @@ export interface FprEstimate {
 /** Fewer labels than this say too little, and a proxy is taken. */
 export const LABELS_MIN = 50
 
-export interface Share {
+export interface FigureShare {
   readonly part: number
   readonly whole: number
 }
 
 /** 0 of nothing. */
-export const rateOf = ({ part, whole }: Share): number => (whole === 0 ? 0 : part / whole)
+export const rateOf = ({ part, whole }: FigureShare): number => (whole === 0 ? 0 : part / whole)
 const Z_95 = 1.959963984540054
 
 /** The 95 % interval of a share, 0 to 1. It stays honest for small counts and for shares of 0 and 1. */
-export function wilson({ part, whole }: Share): readonly [number, number] {
+export function wilson({ part, whole }: FigureShare): readonly [number, number] {
   if (whole === 0) return [0, 1]
   const p = part / whole
   const z2 = Z_95 * Z_95
@@ -50,7 +50,7 @@ const sum = (groups: readonly CountedGroup[], where: (group: CountedGroup) => bo
   groups.reduce((total, group) => (where(group) ? total + group.events : total), 0)
 
 /** How many events have a label, and how many of them the rule matches. */
-export function labelled(groups: readonly CountedGroup[], label: Label): Share {
+export function labelled(groups: readonly CountedGroup[], label: Label): FigureShare {
   return {
     part: sum(groups, (group) => group.label === label && group.matched),
     whole: sum(groups, (group) => group.label === label),
@@ -61,8 +61,8 @@ export function labelled(groups: readonly CountedGroup[], label: Label): Share {
 export const wronged = (verdict: Verdict | null): Label => (verdict === 'allow' ? 'fraud' : 'legitimate')
 
 /** `proxy`: legitimate events by their looks, of which `part` match; null where there is no such thing. */
-export function estimateFpr(labels: Share, proxy: Share | null): FprEstimate {
-  const [share, fprBasis]: [Share, FprBasis] =
+export function estimateFpr(labels: FigureShare, proxy: FigureShare | null): FprEstimate {
+  const [share, fprBasis]: [FigureShare, FprBasis] =
     labels.whole >= LABELS_MIN
       ? [labels, 'labels']
       : proxy !== null && proxy.whole > 0
@@ -107,7 +107,7 @@ export function byDay(groups: readonly CountedGroup[], fromMs: number, toMs: num
   return days
 }
 
-export const totals = (groups: readonly CountedGroup[]): Share => ({
+export const totals = (groups: readonly CountedGroup[]): FigureShare => ({
   part: sum(groups, (group) => group.matched),
   whole: sum(groups),
 })

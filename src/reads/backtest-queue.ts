@@ -3,7 +3,7 @@
 
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
-import { GaveUp, openTurns, type Turns } from '../lib/turns.ts'
+import { GaveUp, openSemaphore, type Semaphore } from '../lib/semaphore.ts'
 
 /** Another backtest of the workspace runs and did not end in time. */
 export class WorkspaceBusy extends Error {
@@ -30,8 +30,8 @@ export interface BacktestQueue {
 
 export function openBacktestQueue(config: BacktestQueueConfig): BacktestQueue {
   const { clock, waitMsMax = 10_000, runMsMax = 30_000, runningMax = 4 } = config
-  const overall = openTurns(runningMax, WAITING_MAX)
-  const ofWorkspaces = new Map<string, Turns>()
+  const overall = openSemaphore(runningMax, WAITING_MAX)
+  const ofWorkspaces = new Map<string, Semaphore>()
 
   /** Aborts after the time or with the given signal, whichever is first. */
   async function within<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -53,7 +53,7 @@ export function openBacktestQueue(config: BacktestQueueConfig): BacktestQueue {
 
   return {
     async run(workspace, signal, work) {
-      const turns = ofWorkspaces.get(workspace) ?? openTurns(1, WAITING_OF_WORKSPACE_MAX)
+      const turns = ofWorkspaces.get(workspace) ?? openSemaphore(1, WAITING_OF_WORKSPACE_MAX)
       ofWorkspaces.set(workspace, turns)
       let endTurn: () => void
       try {

@@ -3,7 +3,7 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, Verdict } from '../domain/event.ts'
-import type { Group } from '../domain/rule.ts'
+import type { ConditionGroup } from '../domain/rule.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,17 +12,17 @@ import { Unavailable } from '../lib/failures.ts'
 import { ERASED_ID_SQL, listErasing } from '../records/erasures.ts'
 import { listsNamed } from '../rules/leaves.ts'
 import { conditionSql } from '../rules/to-sql.ts'
-import type { ListTable } from '../rules/to-sql-lists.ts'
+import type { SqlListTable } from '../rules/to-sql-lists.ts'
 import { openSqlParams } from '../rules/to-sql-params.ts'
 import {
   byDay,
   type CountedGroup,
   estimateFpr,
+  type FigureShare,
   type FprEstimate,
   LABELS_MIN,
   labelled,
   quality,
-  type Share,
   totals,
   verdictMatrix,
   wronged,
@@ -48,7 +48,7 @@ export interface BacktestNeeds {
 export interface BacktestQuestion {
   readonly workspace: string
   readonly env: Env
-  readonly conditions: Group
+  readonly conditions: ConditionGroup
   /** Of the rule's action; null when there is none. */
   readonly verdict: Verdict | null
   /** False: the plan has no scores, and they are missing as they are for its live rules. */
@@ -149,7 +149,7 @@ export async function backtest(
   }
 
   /** Harmless events of visitors that came on two days or more; of a long history those of one visitor in so many. */
-  async function countHarmless(): Promise<Share> {
+  async function countHarmless(): Promise<FigureShare> {
     const oneIn = Math.ceil(totalEvents / PROXY_EVENTS)
     const ofThose = oneIn > 1 ? `PREWHERE visitor_hash % {oneIn:UInt32} = 0 WHERE ${windowSql}` : `WHERE ${windowSql}`
     // Who was seen before the day of one of its events came on two days; so did whoever has such an event later.
@@ -210,7 +210,7 @@ const toGroup = ({ key, events }: CountedRow, firstDay: number): CountedGroup =>
 async function tablesOf(
   snapshots: ListSnapshots,
   { workspace, env, conditions }: BacktestQuestion,
-): Promise<ReadonlyMap<string, ListTable | null>> {
+): Promise<ReadonlyMap<string, SqlListTable | null>> {
   const names = [...listsNamed(conditions)]
   const tables = await Promise.all(names.map((name) => snapshots.table(workspace, env, name)))
   return new Map(names.map((name, i) => [name, tables[i] ?? null]))

@@ -12,8 +12,8 @@ import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
 import { listErasing } from '../records/erasures.ts'
+import type { EventLocator, EventPlace, Original } from '../records/event-locator.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import type { Original, Place, Sight } from '../records/sighting.ts'
 import { openOwned } from './owned.ts'
 import { SIGNAL_COLUMNS } from './signal-columns.ts'
 import { unerased } from './unerased.ts'
@@ -24,7 +24,7 @@ export type RetentionDays = (workspace: string) => number
 export interface EventReadsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'query'>
   readonly log: Pick<Log, 'at'>
-  readonly sight: Sight
+  readonly sight: EventLocator
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
   readonly partitions: number
   readonly clock: Pick<Clock, 'now'>
@@ -32,7 +32,7 @@ export interface EventReadsNeeds {
   readonly retentionDays: RetentionDays
 }
 
-export interface EventFilter {
+export interface ReadFilter {
   /** Any of them: a visitor and those that were merged into it. */
   readonly visitorIds?: readonly string[]
   /** Milliseconds; `after` is inclusive, `before` exclusive. */
@@ -49,14 +49,14 @@ export interface EventFilter {
 }
 
 /** What lists show of an event: few columns, because columns are what a list costs. */
-export interface EventSummary
+export interface ReadSummary
   extends Pick<StoredEvent, 'requestId' | 'visitorId' | 'confidence' | 'verdict' | 'timestamp'> {
   readonly bot: boolean
   readonly vpn: boolean
 }
 
-export interface Page {
-  readonly events: readonly EventSummary[]
+export interface EventsPage {
+  readonly events: readonly ReadSummary[]
   readonly hasMore: boolean
 }
 
@@ -73,7 +73,7 @@ interface SummaryRow {
 const SUMMARY_COLUMNS =
   'request_id, visitor_id, confidence AS scaled_confidence, verdict AS verdict_name, toUnixTimestamp64Milli(ts) AS at, sig_bot AS bot, sig_vpn AS vpn'
 
-const toSummary = (row: SummaryRow): EventSummary => ({
+const toSummary = (row: SummaryRow): ReadSummary => ({
   requestId: row.request_id,
   visitorId: row.visitor_id,
   confidence: row.scaled_confidence / 10_000,
@@ -88,7 +88,7 @@ type Cells = Parameters<typeof fromRow>[0]
 const TENANT = 'workspace_id = {workspace:String} AND env = {env:String}'
 
 /** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
-function where(filter: EventFilter): { first: string; sql: string; params: Record<string, unknown> } {
+function where(filter: ReadFilter): { first: string; sql: string; params: Record<string, unknown> } {
   const first: string[] = []
   const terms: string[] = []
   const params: Record<string, unknown> = {}
@@ -128,7 +128,7 @@ function where(filter: EventFilter): { first: string; sql: string; params: Recor
 }
 
 /** An event and the partition that decided it. */
-export interface Placed {
+export interface PlacedRow {
   readonly event: StoredEvent
   readonly partition: number
 }
@@ -139,7 +139,7 @@ export type Fate = StoredEvent | Original | null
 type PageQuestion = [
   workspace: string,
   env: Env,
-  filter: EventFilter,
+  filter: ReadFilter,
   limit: number,
   /** The last item of the previous page. */
   from: { readonly ts: number; readonly requestId: string } | null,
@@ -151,9 +151,9 @@ export interface EventReads {
   /** `pending`: accepted, not decided yet. null: there is no such event. Throws Unavailable when that cannot be told. */
   byId(workspace: string, env: Env, requestId: string): Promise<StoredEvent | 'pending' | null>
   /** The same with the partition that decided it. */
-  find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null>
+  find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null>
   /** Newest first. */
-  page(...question: PageQuestion): Promise<Page>
+  page(...question: PageQuestion): Promise<EventsPage>
   /** The same with all that is stored of each event. */
   whole(...question: PageQuestion): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>
 }
@@ -164,7 +164,12 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
   const everyPartition = Array.from({ length: needs.partitions }, (_, partition) => partition)
   const oldest = (workspace: string) => clock.now() - needs.retentionDays(workspace) * DAY_MS
 
-  async function at(place: Place | null, workspace: string, env: Env, requestId: string): Promise<StoredEvent | null> {
+  async function at(
+    place: EventPlace | null,
+    workspace: string,
+    env: Env,
+    requestId: string,
+  ): Promise<StoredEvent | null> {
     if (place === null) return null
     const found = await log.at('events', place.partition, place.seq)
     if (found === null) return null
@@ -179,11 +184,11 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
    * that has happened the row must be asked.
    */
   async function fresh(
-    place: Place | null,
+    place: EventPlace | null,
     workspace: string,
     env: Env,
     requestId: string,
-  ): Promise<(Placed & { readonly isSunk: boolean }) | null> {
+  ): Promise<(PlacedRow & { readonly isSunk: boolean }) | null> {
     const event = await at(place, workspace, env, requestId)
     if (event === null || place === null) return null
     const { partition, seq } = place
@@ -191,7 +196,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return { event, partition, isSunk: sunk !== null && sunk >= seq }
   }
 
-  async function stored(workspace: string, env: Env, requestId: string, ts: number): Promise<Placed | null> {
+  async function stored(workspace: string, env: Env, requestId: string, ts: number): Promise<PlacedRow | null> {
     const [row] = await clickhouse.query<Record<string, unknown>>(
       `SELECT ${SELECT_COLUMNS} FROM ${EVENTS_TABLE}
        WHERE ${TENANT} AND ts = fromUnixTimestamp64Milli({ts:Int64}) AND request_id = {id:String} LIMIT 1`,
@@ -201,19 +206,19 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return { event: fromRow(Object.values(row) as unknown as Cells), partition: Number(row.log_partition) }
   }
 
-  async function unlessErased<P extends Pick<Placed, 'event'>>(decided: P): Promise<P | null> {
+  async function unlessErased<P extends Pick<PlacedRow, 'event'>>(decided: P): Promise<P | null> {
     const event = await owned(decided.event)
     return event === null ? null : { ...decided, event }
   }
 
-  async function find(workspace: string, env: Env, requestId: string): Promise<Placed | 'pending' | null> {
+  async function find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null> {
     const ts = requestTime(requestId)
     if (ts === null || ts < oldest(workspace)) return null
     const scope = `${workspace}/${env}`
     const { place, pending, original, complete } = await needs.sight(scope, requestId)
     const saidIn = (some: readonly number[]) => listAnnotating(needs.kv, some, workspace, env, requestId)
     let said = place === null ? [] : await saidIn([place.partition])
-    const shown = ({ event, partition }: Placed) => unlessErased({ event: annotated(event, said), partition })
+    const shown = ({ event, partition }: PlacedRow) => unlessErased({ event: annotated(event, said), partition })
     const early = await fresh(place, workspace, env, requestId)
     if (early !== null && !early.isSunk) return shown(early)
     if (early === null && pending) return 'pending'

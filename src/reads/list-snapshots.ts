@@ -7,7 +7,7 @@ import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import { type Cidr, parseCidr } from '../domain/ip.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { ListFacts, ListSource } from '../records/list-source.ts'
-import { type ListTable, SNAPSHOT_KIND, SNAPSHOT_LONG_PREFIX_MIN, SNAPSHOTS_TABLE } from '../rules/to-sql-lists.ts'
+import { SNAPSHOT_KIND, SNAPSHOT_LONG_PREFIX_MIN, SNAPSHOTS_TABLE, type SqlListTable } from '../rules/to-sql-lists.ts'
 import type { StoreValues } from '../rules/to-sql-params.ts'
 
 export interface ListSnapshotsNeeds {
@@ -22,7 +22,7 @@ export interface ListSnapshots {
    * The list of this name as it is now, loaded; null when there is none. A load goes on when its caller no longer waits, so
    * that the next one finds it. Throws Unavailable.
    */
-  table(workspace: string, env: Env, name: string): Promise<ListTable | null>
+  table(workspace: string, env: Env, name: string): Promise<SqlListTable | null>
   /** For literals of one query: `store` while it is written, `load` before it is asked. Throws Unavailable. */
   literals(): { readonly store: StoreValues; load(): Promise<void> }
 }
@@ -39,13 +39,13 @@ const UPPER_BITS = 64
 interface Held {
   readonly version: number
   readonly loadedAt: number
-  readonly table: Promise<ListTable>
+  readonly table: Promise<SqlListTable>
 }
 
 export function openListSnapshots({ clickhouse, lists, clock, random }: ListSnapshotsNeeds): ListSnapshots {
   const held = new Map<string, Held>()
 
-  async function load(workspace: string, env: Env, { id, type }: ListFacts): Promise<ListTable> {
+  async function load(workspace: string, env: Env, { id, type }: ListFacts): Promise<SqlListTable> {
     const snapshotId = makeObjectId('snp', random)
     let lines: string[] = []
     let inserts = 0

@@ -19,7 +19,7 @@ export interface MonitorNeeds {
   readonly partitions: number
 }
 
-export interface MonitorReport {
+export interface MonitorFigures {
   /** Events decided while the rule was monitored, and those of them that it matched. */
   readonly evaluated: number
   readonly matched: number
@@ -47,7 +47,7 @@ interface GroupRow {
 const VERSIONS_PAGE = 100
 const NEVER = Number.MAX_SAFE_INTEGER
 
-export type ReadMonitor = (workspace: string, env: Env, rule: StoredRule, days: number) => Promise<MonitorReport>
+export type ReadMonitor = (workspace: string, env: Env, rule: StoredRule, days: number) => Promise<MonitorFigures>
 
 export function openMonitor({ clickhouse, kv, clock, partitions }: MonitorNeeds): ReadMonitor {
   return async (workspace, env, rule, days) => {

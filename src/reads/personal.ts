@@ -9,7 +9,7 @@ import { VALUE_NAMES } from '../identity/profile.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import { CORRECTION_OF, type Correction, correctionKey } from '../records/aliases.ts'
-import { type AuditEntry, readAudit } from '../records/audit.ts'
+import { readAudit, type StoredAuditEntry } from '../records/audit.ts'
 import {
   type DeliveryStatus,
   deliveriesScope,
@@ -25,7 +25,7 @@ import { unpackHeldVisitor } from '../records/visitors.ts'
 import { readWebhooks } from '../records/webhooks.ts'
 
 /** A record by which visits are recognised as the visitor's. */
-export interface Recognition {
+export interface PersonalRecognition {
   readonly visitorId: string
   /** Of the latest look and of earlier ones: hashes under which it is found. */
   readonly matchKeys: readonly string[]
@@ -41,7 +41,7 @@ export interface Recognition {
 }
 
 /** Something events say, and when they did. Milliseconds. */
-export interface Said {
+export interface PersonalSaid {
   readonly value: string
   readonly firstAt: number
   readonly lastAt: number
@@ -58,15 +58,15 @@ export interface PersonalDelivery {
 }
 
 export interface PersonalData {
-  readonly recognition: readonly Recognition[]
-  readonly accounts: readonly Said[]
-  readonly emails: readonly Said[]
-  readonly addresses: readonly Said[]
+  readonly recognition: readonly PersonalRecognition[]
+  readonly accounts: readonly PersonalSaid[]
+  readonly emails: readonly PersonalSaid[]
+  readonly addresses: readonly PersonalSaid[]
   /** Whose bodies are kept; the newest DELIVERIES_MAX. */
   readonly deliveries: readonly PersonalDelivery[]
   readonly corrections: readonly Correction[]
   /** The newest AUDIT_MAX. */
-  readonly audit: readonly AuditEntry[]
+  readonly audit: readonly StoredAuditEntry[]
 }
 
 export interface PersonalReadsNeeds {
@@ -83,7 +83,7 @@ const DELIVERIES_MAX = 1_000
 const AUDIT_MAX = 1_000
 
 export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsNeeds): ReadPersonal {
-  async function recognitionOf(workspace: string, env: Env, visitorId: string): Promise<Recognition[]> {
+  async function recognitionOf(workspace: string, env: Env, visitorId: string): Promise<PersonalRecognition[]> {
     const scope = partitionScope(homePartition(visitorId, partitions))
     const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, visitorId)])
     if (!entry) return []
@@ -106,8 +106,13 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     ]
   }
 
-  async function said(workspace: string, env: Env, visitorIds: readonly string[], sql: string): Promise<Said[]> {
-    return await clickhouse.query<Said>(
+  async function said(
+    workspace: string,
+    env: Env,
+    visitorIds: readonly string[],
+    sql: string,
+  ): Promise<PersonalSaid[]> {
+    return await clickhouse.query<PersonalSaid>(
       `SELECT ${sql} AS value, toUnixTimestamp64Milli(min(ts)) AS firstAt, toUnixTimestamp64Milli(max(ts)) AS lastAt,
          count() AS events FROM ${EVENTS_TABLE}
        WHERE workspace_id = {workspace:String} AND env = {env:String} AND
@@ -148,8 +153,8 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     return entries.flatMap((entry) => (entry === null ? [] : [entry.value]))
   }
 
-  async function auditOf(workspace: string, env: Env, visitorId: string): Promise<AuditEntry[]> {
-    const entries: AuditEntry[] = []
+  async function auditOf(workspace: string, env: Env, visitorId: string): Promise<StoredAuditEntry[]> {
+    const entries: StoredAuditEntry[] = []
     const filter = { resource: 'visitor', id: visitorId } as const
     await readAudit(kv, workspace, env, filter, AUDIT_MAX, null, (entry) => entries.push(entry) < AUDIT_MAX)
     return entries

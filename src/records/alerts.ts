@@ -3,7 +3,7 @@
 
 import type { Alert, Incident } from '../domain/alert.ts'
 import type { Env } from '../domain/event.ts'
-import type { Entry, Key, Kv, Version } from '../kv/kv.ts'
+import type { Kv, KvEntry, KvKey, Version } from '../kv/kv.ts'
 import { scanAll, tenantScope, under } from './scopes.ts'
 
 /** With the seq of the last command that changed it. */
@@ -16,7 +16,7 @@ export interface AlertNotice {
 }
 
 export const ALERT = 'alert'
-export const alertKey = (id: string): Key => [ALERT, id]
+export const alertKey = (id: string): KvKey => [ALERT, id]
 const FIRED = 'alert-fired'
 const INCIDENT = 'alert-incident'
 const NOTICE = 'alert-notice'
@@ -91,17 +91,17 @@ export const alertNotices = (
   workspace: string,
   env: Env,
   limit: number,
-): Promise<Entry<AlertNotice>[]> => kv.scan<AlertNotice>(tenantScope(workspace, env), NOTICE, { limit })
+): Promise<KvEntry<AlertNotice>[]> => kv.scan<AlertNotice>(tenantScope(workspace, env), NOTICE, { limit })
 
 /** When their deliveries are stored. Twice equals once. */
 export async function dropNotices(
   kv: Pick<Kv, 'commit'>,
   workspace: string,
   env: Env,
-  notices: readonly Entry<AlertNotice>[],
+  notices: readonly KvEntry<AlertNotice>[],
 ): Promise<void> {
   await kv.commit([{ scope: tenantScope(workspace, env), drop: notices.map(({ key }) => key) }])
 }
 
 /** What goes with a deleted alert. */
-export const firedKey = (id: string): Key => [FIRED, id]
+export const firedKey = (id: string): KvKey => [FIRED, id]

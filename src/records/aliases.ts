@@ -2,7 +2,7 @@
 // the corrections that were made by hand. All of it lies in the scope of its environment, so that one commit changes it together.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { scanAll, seqId, tenantScope } from './scopes.ts'
 
 /**
@@ -24,18 +24,18 @@ export const CORRECTIONS_MAX = 10_000
 const ALIAS = 'alias'
 const MERGED = 'merged'
 /** Of an alias, the survivor: never an alias itself. */
-export const aliasKey = (visitorId: string): Key => [ALIAS, visitorId]
+export const aliasKey = (visitorId: string): KvKey => [ALIAS, visitorId]
 /** Of a survivor, its aliases. */
-export const mergedKey = (visitorId: string): Key => [MERGED, visitorId]
+export const mergedKey = (visitorId: string): KvKey => [MERGED, visitorId]
 
 /** One of them exists for everybody who was ever part of a merge. */
-export const aliasKeysOf = (visitorId: string): readonly [Key, Key] => [aliasKey(visitorId), mergedKey(visitorId)]
+export const aliasKeysOf = (visitorId: string): readonly [KvKey, KvKey] => [aliasKey(visitorId), mergedKey(visitorId)]
 
 export const CORRECTION = 'correction'
 export const CORRECTION_OF = 'correction-of'
-export const CORRECTIONS: Key = ['meta', 'corrections']
-export const correctionKey = (seq: number): Key => [CORRECTION, seqId(seq)]
-export const correctionOfKey = (visitorId: string, seq: number): Key => [CORRECTION_OF, `${visitorId}/${seqId(seq)}`]
+export const CORRECTIONS: KvKey = ['meta', 'corrections']
+export const correctionKey = (seq: number): KvKey => [CORRECTION, seqId(seq)]
+export const correctionOfKey = (visitorId: string, seq: number): KvKey => [CORRECTION_OF, `${visitorId}/${seqId(seq)}`]
 
 /** A pair that somebody labelled. */
 export interface Correction {

@@ -2,12 +2,12 @@
 // take in, which reads of the event apply meanwhile.
 
 import type { Env, StoredEvent } from '../domain/event.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import { partitionScope } from './partitions.ts'
 import { scanAll, seqId, under } from './scopes.ts'
 
 /** Only what is named changes; a tag is replaced whole. */
-export interface EventChanges {
+export interface AnnotatedChanges {
   readonly linkedId?: StoredEvent['linkedId']
   readonly tag?: StoredEvent['tag']
   readonly label?: StoredEvent['label']
@@ -30,7 +30,7 @@ export interface Annotation {
   readonly workspace: string
   readonly env: Env
   readonly requestId: string
-  readonly changes: EventChanges
+  readonly changes: AnnotatedChanges
   readonly recount?: Recount
 }
 
@@ -47,7 +47,7 @@ const ANNOTATING = 'annotating'
 const ANNOTATED = 'annotated'
 const ANNOTATED_TTL_MS = 600_000
 
-const annotatingKey = ({ workspace, env, requestId, seq }: DecidedAnnotation): Key => [
+const annotatingKey = ({ workspace, env, requestId, seq }: DecidedAnnotation): KvKey => [
   ANNOTATING,
   `${workspace}/${env}/${requestId}/${seqId(seq)}`,
 ]
@@ -60,7 +60,7 @@ export const annotatingPuts = (annotations: readonly DecidedAnnotation[]): Put[]
   ])
 
 /** What the sink drops, with its own step forward, when ClickHouse has them. */
-export const annotatedKeys = (annotations: readonly DecidedAnnotation[]): Key[] => annotations.map(annotatingKey)
+export const annotatedKeys = (annotations: readonly DecidedAnnotation[]): KvKey[] => annotations.map(annotatingKey)
 
 /** Whether the owner of the partition has decided it. */
 export async function isAnnotated(kv: Pick<Kv, 'get'>, partition: number, annotationId: string): Promise<boolean> {
@@ -78,11 +78,11 @@ export async function listAnnotating(
   workspace: string,
   env: Env,
   requestId: string,
-): Promise<EventChanges[]> {
+): Promise<AnnotatedChanges[]> {
   const bounds = under(`${workspace}/${env}/${requestId}`)
-  async function ofPartition(partition: number): Promise<EventChanges[]> {
-    const found: EventChanges[] = []
-    for await (const { value } of scanAll<EventChanges>(kv, partitionScope(partition), ANNOTATING, bounds)) {
+  async function ofPartition(partition: number): Promise<AnnotatedChanges[]> {
+    const found: AnnotatedChanges[] = []
+    for await (const { value } of scanAll<AnnotatedChanges>(kv, partitionScope(partition), ANNOTATING, bounds)) {
       found.push(value)
     }
     return found
@@ -100,7 +100,7 @@ export async function listRelinking(
   const prefix = `${workspace}/${env}`
   const found = new Map<string, string | null>()
   for (let partition = 0; partition < partitions; partition++) {
-    const all = scanAll<EventChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
+    const all = scanAll<AnnotatedChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
     for await (const { key, value } of all) {
       if (value.linkedId !== undefined) found.set(key[1].slice(prefix.length + 1).split('/')[0] ?? '', value.linkedId)
     }
@@ -118,7 +118,7 @@ export async function listLabelling(
   const prefix = `${workspace}/${env}`
   const found = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
-    const all = scanAll<EventChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
+    const all = scanAll<AnnotatedChanges>(kv, partitionScope(partition), ANNOTATING, under(prefix))
     for await (const { key, value } of all) {
       if (value.label !== undefined) found.add(key[1].slice(prefix.length + 1).split('/')[0] ?? '')
     }
@@ -127,5 +127,5 @@ export async function listLabelling(
 }
 
 /** The event with what was said of it. Twice equals once. */
-export const annotated = (event: StoredEvent, all: readonly EventChanges[]): StoredEvent =>
+export const annotated = (event: StoredEvent, all: readonly AnnotatedChanges[]): StoredEvent =>
   all.length === 0 ? event : Object.assign({}, event, ...all)

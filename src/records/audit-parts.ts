@@ -2,7 +2,7 @@
 // digest, so that each of their values is stored once per object however often it comes back.
 
 import { createHash } from 'node:crypto'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 
 /** Long members, by object and digest. */
 export const AUDIT_PART = 'audit-part'
@@ -22,13 +22,13 @@ export interface PackedChange {
   readonly after: Packed | null
 }
 
-export interface Change {
+export interface AuditChange {
   readonly before: unknown
   readonly after: unknown
 }
 
 /** `object`: what parts are kept with, `<kind>/<id>`. */
-export function packChange({ before, after }: Change, object: string): { packed: PackedChange; parts: Put[] } {
+export function packChange({ before, after }: AuditChange, object: string): { packed: PackedChange; parts: Put[] } {
   const parts = new Map<string, unknown>()
   const written = new Map(
     Object.entries((after ?? {}) as Members).map(([name, value]) => [name, JSON.stringify(value)]),
@@ -64,9 +64,9 @@ export function packChange({ before, after }: Change, object: string): { packed:
   }
 }
 
-const partKey = (object: string, digest: string): Key => [AUDIT_PART, `${object}/${digest}`]
+const partKey = (object: string, digest: string): KvKey => [AUDIT_PART, `${object}/${digest}`]
 
-export type ReadChange = (packed: PackedChange, object: string) => Promise<Change>
+export type ReadChange = (packed: PackedChange, object: string) => Promise<AuditChange>
 
 /** Reads each part once, so that objects of several changes share what they have in common. */
 export function openChangeReader(kv: Pick<Kv, 'get'>, scope: Scope): ReadChange {

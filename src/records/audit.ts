@@ -3,7 +3,7 @@
 // but those about a visitor go with it.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { AUDIT_PART, openChangeReader, type PackedChange, packChange, type ReadChange } from './audit-parts.ts'
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
@@ -25,7 +25,7 @@ export interface AuditDraft {
   readonly about?: string
 }
 
-export interface AuditEntry extends AuditDraft {
+export interface StoredAuditEntry extends AuditDraft {
   /** Milliseconds, by the clock of whoever asked for the change. */
   readonly at: number
   /** The id of a key, or the name of a part of the service. */
@@ -43,13 +43,13 @@ export const AUDIT_COLLECTIONS: readonly string[] = [AUDIT, AUDIT_IN, AUDIT_OF, 
 const ENTRIES_PER_READ = 4
 
 /** An entry as it is stored; those of earlier versions hold their objects themselves. */
-type StoredAudit = Omit<AuditEntry, 'before' | 'after'> & { readonly change: PackedChange }
+type StoredAudit = Omit<StoredAuditEntry, 'before' | 'after'> & { readonly change: PackedChange }
 
 /** Of an entry about a visitor that is of another object: where else it lies. */
 type Elsewhere = Pick<AuditDraft, 'resource' | 'id'>
 
 /** The records of an entry. A command changes at most one object that is audited. */
-export function auditPuts({ about, ...entry }: AuditEntry): Put[] {
+export function auditPuts({ about, ...entry }: StoredAuditEntry): Put[] {
   const id = seqId(entry.seq)
   const { before, after, ...rest } = entry
   const object = objectOf(entry)
@@ -57,7 +57,7 @@ export function auditPuts({ about, ...entry }: AuditEntry): Put[] {
   const elsewhere: Elsewhere = { resource: entry.resource, id: entry.id }
   return [
     ...parts,
-    ...(about === undefined ? [] : [{ key: [AUDIT_OF, `visitor/${about}/${id}`] as Key, value: elsewhere }]),
+    ...(about === undefined ? [] : [{ key: [AUDIT_OF, `visitor/${about}/${id}`] as KvKey, value: elsewhere }]),
     { key: [AUDIT, id], value: { ...rest, change: packed } satisfies StoredAudit },
     { key: [AUDIT_IN, `${entry.resource}/${id}`], value: true },
     { key: [AUDIT_OF, `${object}/${id}`], value: true },
@@ -66,7 +66,7 @@ export function auditPuts({ about, ...entry }: AuditEntry): Put[] {
 
 const objectOf = ({ resource, id }: Pick<AuditDraft, 'resource' | 'id'>): string => `${resource}/${id}`
 
-async function whole(stored: StoredAudit | AuditEntry, read: ReadChange): Promise<AuditEntry> {
+async function whole(stored: StoredAudit | StoredAuditEntry, read: ReadChange): Promise<StoredAuditEntry> {
   if (!('change' in stored)) return stored
   const { change, ...rest } = stored
   return { ...rest, ...(await read(change, objectOf(rest))) }
@@ -79,7 +79,7 @@ export interface AuditFilter {
 }
 
 /** Takes one entry; false: the page ends with it. */
-export type TakeEntry = (entry: AuditEntry) => boolean | Promise<boolean>
+export type TakeEntry = (entry: StoredAuditEntry) => boolean | Promise<boolean>
 
 const places = ({ resource, id }: AuditFilter): readonly [collection: string, prefix: string] => {
   if (resource === undefined) return [AUDIT, '']
@@ -105,18 +105,19 @@ export async function readAudit(
   let last = before
   let left = limit
   for (let atOnce = ENTRIES_PER_READ; left > 0; ) {
-    const found = await kv.scan<StoredAudit | AuditEntry | true>(scope, collection, {
+    const found = await kv.scan<StoredAudit | StoredAuditEntry | true>(scope, collection, {
       after: `${prefix}${seqId(0)}`,
       upTo: `${prefix}${last === null ? '9'.repeat(SEQ_DIGITS) : seqId(last - 1)}`,
       limit: Math.min(atOnce, left) + 1,
       reverse: true,
     })
     const some = found.slice(0, Math.min(atOnce, left))
-    const entries = collection === AUDIT ? some : await kv.get<StoredAudit | AuditEntry>(scope, some.map(entryKey))
+    const entries =
+      collection === AUDIT ? some : await kv.get<StoredAudit | StoredAuditEntry>(scope, some.map(entryKey))
     for (const [i, entry] of entries.entries()) {
       last = seqOf(must(some[i], 'a key for every entry').key)
       left--
-      const goesOn = entry === null || (await take(await whole(entry.value as StoredAudit | AuditEntry, read)))
+      const goesOn = entry === null || (await take(await whole(entry.value as StoredAudit | StoredAuditEntry, read)))
       if (!goesOn) return i === found.length - 1 ? null : last
     }
     if (found.length === some.length) return null
@@ -125,8 +126,8 @@ export async function readAudit(
   return last
 }
 
-const seqOf = (key: Key): number => Number(key[1].slice(-SEQ_DIGITS))
-const entryKey = ({ key }: { readonly key: Key }): Key => [AUDIT, key[1].slice(-SEQ_DIGITS)]
+const seqOf = (key: KvKey): number => Number(key[1].slice(-SEQ_DIGITS))
+const entryKey = ({ key }: { readonly key: KvKey }): KvKey => [AUDIT, key[1].slice(-SEQ_DIGITS)]
 
 /** The places of all changes of an object, oldest first. */
 export async function readAuditSeqs(
@@ -149,16 +150,16 @@ export async function readAuditEntry(
   workspace: string,
   env: Env,
   { resource, id, seq }: { readonly resource: Audited; readonly id: string; readonly seq: number },
-): Promise<AuditEntry | null> {
+): Promise<StoredAuditEntry | null> {
   const scope = tenantScope(workspace, env)
-  const [entry] = await kv.get<StoredAudit | AuditEntry>(scope, [[AUDIT, seqId(seq)]])
+  const [entry] = await kv.get<StoredAudit | StoredAuditEntry>(scope, [[AUDIT, seqId(seq)]])
   if (!entry || entry.value.resource !== resource || entry.value.id !== id) return null
   return whole(entry.value, openChangeReader(kv, scope))
 }
 
 /** Everything the log keeps of one object: an erased visitor leaves it. */
-export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: Audited, id: string): Promise<Key[]> {
-  const keys: Key[] = []
+export async function auditKeysOf(kv: Pick<Kv, 'scan'>, scope: Scope, resource: Audited, id: string): Promise<KvKey[]> {
+  const keys: KvKey[] = []
   for await (const { key, value } of scanAll<true | Elsewhere>(kv, scope, AUDIT_OF, under(`${resource}/${id}`))) {
     const seq = key[1].slice(-SEQ_DIGITS)
     const own = value === true ? { resource, id } : value

@@ -2,7 +2,7 @@
 
 import { ApiError, type ErrorCode } from '../domain/errors.ts'
 import { CHALLENGE_TYPES, ENVS, type Env, VERDICTS } from '../domain/event.ts'
-import type { Group, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
+import type { ConditionGroup, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
 import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
 import { type Static, type TSchema, Type } from '../domain/schema.ts'
 import type { ApiKey, Plan, Workspace, WorkspaceSettings, WorkspaceSettingsChange } from '../domain/workspace.ts'
@@ -22,7 +22,7 @@ import type { StoredWebhook } from './webhooks.ts'
 export const COMMAND_BYTES_MAX = 786_432
 
 /** A key without what the command itself says (workspace, environment, time) and without a fate. */
-export type NewKey = Omit<ApiKey, 'workspace' | 'env' | 'createdAt' | 'revokedAt'>
+export type KeyToMake = Omit<ApiKey, 'workspace' | 'env' | 'createdAt' | 'revokedAt'>
 
 /** Maxima travel in the command, so that a replay under other settings refuses exactly what was refused. */
 export interface RuleMaxima {
@@ -30,9 +30,9 @@ export interface RuleMaxima {
   readonly activeMax: number
 }
 
-export interface RuleChanges {
+export interface RuleCommandChanges {
   readonly name?: string
-  readonly conditions?: Group
+  readonly conditions?: ConditionGroup
   /** Replaces verdict and challenge type; side effects stay when it has none. */
   readonly action?: RuleAction
   readonly sideEffects?: readonly SideEffect[]
@@ -56,16 +56,16 @@ export interface CommandData extends ListCommandData, VisitorCommandData, Webhoo
   }
   /** `isLost`: the secret before cannot be opened any more. */
   readonly 'workspace.token': { readonly tokenSecret: string; readonly isLost: boolean }
-  readonly 'key.create': { readonly key: NewKey; readonly keysMax: number }
+  readonly 'key.create': { readonly key: KeyToMake; readonly keysMax: number }
   readonly 'key.revoke': { readonly id: string }
   /** Adds the key and revokes all others of its kind and environment. */
-  readonly 'key.rotate': { readonly key: NewKey; readonly keysMax: number }
+  readonly 'key.rotate': { readonly key: KeyToMake; readonly keysMax: number }
   readonly 'rule.create': Pick<Rule, 'id' | 'name' | 'conditions' | 'action' | 'status'> & {
     /** null: the highest one plus 10. */
     readonly priority: number | null
     readonly maxima: RuleMaxima
   }
-  readonly 'rule.update': { readonly id: string; readonly changes: RuleChanges; readonly maxima: RuleMaxima }
+  readonly 'rule.update': { readonly id: string; readonly changes: RuleCommandChanges; readonly maxima: RuleMaxima }
   readonly 'rule.delete': { readonly id: string }
   /** `version`: one that the rule had. */
   readonly 'rule.rollback': { readonly id: string; readonly version: number; readonly maxima: RuleMaxima }
@@ -107,7 +107,7 @@ export interface EntriesOutcome {
   readonly skipped: number
 }
 
-export type Outcome =
+export type CommandOutcome =
   | {
       readonly ok: true
       readonly seq: number
@@ -281,5 +281,5 @@ export function homeScope(command: Pick<Command, 'type' | 'workspace' | 'env'>):
   return ofTenant ? tenantScope(command.workspace, command.env) : SYSTEM
 }
 
-export const OUTCOME = 'outcome'
+export const COMMAND_OUTCOME = 'outcome'
 export const OUTCOME_TTL_MS = 600_000

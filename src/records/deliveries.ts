@@ -6,7 +6,7 @@ import { ALERT_WINDOW_SECONDS } from '../domain/alert.ts'
 import type { Env } from '../domain/event.ts'
 import { hash32 } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import { DAY_MS, MINUTE_MS } from '../lib/durations.ts'
 import { scanAll } from './scopes.ts'
 
@@ -64,7 +64,7 @@ export const REDELIVER_DAYS_MAX = 14
 
 export const deliveriesScope = (webhookId: string): Scope => `wh/${webhookId}`
 export const DELIVERY = 'delivery'
-export const deliveryKey = (id: string): Key => [DELIVERY, id]
+export const deliveryKey = (id: string): KvKey => [DELIVERY, id]
 const TIME_DIGITS = 14
 const timeText = (ms: number): string => String(ms).padStart(TIME_DIGITS, '0')
 
@@ -74,11 +74,11 @@ export const DUE_MANUAL = 'due-manual'
 export const dueId = (at: number, deliveryId: string): string => `${timeText(at)}/${deliveryId}`
 /** Behind everything that is due at `at` or before. */
 export const dueUntil = (at: number): string => `${timeText(at)}/~`
-export function readDueId(id: string): { readonly at: number; readonly deliveryId: string } {
+export function readDueDeliveryId(id: string): { readonly at: number; readonly deliveryId: string } {
   return { at: Number(id.slice(0, TIME_DIGITS)), deliveryId: id.slice(TIME_DIGITS + 1) }
 }
 
-export const HEALTH: Key = ['meta', 'health']
+export const HEALTH: KvKey = ['meta', 'health']
 export interface Health {
   /** The first failure since the last success; null: none. */
   readonly failingSince: number | null
@@ -90,14 +90,14 @@ export interface Health {
 export const NO_HEALTH: Health = { failingSince: null, lastAttemptAt: null, lastDeliveryAt: null, warned: false }
 
 /** How many wait: a counter that moves with every delivery that is stored or comes to an end. */
-export const PENDING: Key = ['meta', 'pending']
+export const PENDING_DELIVERIES: KvKey = ['meta', 'pending']
 /** The position that guards what one sender writes against another that believes to hold the same webhook. */
 export const SENDER_FENCE = 'sender'
 
 export const STAT = 'stat'
 export const STAT_DAYS = 7
 export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS)
-export const statKey = (day: number, status: 'delivered' | 'failed'): Key => [STAT, `${day}/${status}`]
+export const statKey = (day: number, status: 'delivered' | 'failed'): KvKey => [STAT, `${day}/${status}`]
 
 /**
  * Deliveries that came to an end, by the minute, for as long as an alert may look back. Every writer has rows of its own, so that it
@@ -134,7 +134,7 @@ export const shardOf = (webhookId: string): number => hash32(webhookId) % SHARDS
 export const shardScope = (shard: number): Scope => `deliver/${shard}`
 /** Webhooks with something due, now or later. */
 export const NEXT = 'next'
-export const nextKey = (webhookId: string): Key => [NEXT, webhookId]
+export const nextKey = (webhookId: string): KvKey => [NEXT, webhookId]
 export interface Next {
   readonly workspace: string
   readonly env: Env
@@ -143,7 +143,7 @@ export interface Next {
 }
 
 export const PAYLOAD = 'payload'
-export const payloadKey = (payloadId: string): Key => [PAYLOAD, payloadId]
+export const payloadKey = (payloadId: string): KvKey => [PAYLOAD, payloadId]
 const nobody = '-'
 /** Whom it speaks of comes first, so that it is found when that visitor is erased. */
 export const payloadIdOf = (workspace: string, env: Env, visitorId: string | null, eventId: string): string =>
@@ -192,7 +192,7 @@ export async function readPayload(kv: Pick<Kv, 'get'>, delivery: StoredDelivery)
   return entry?.value ?? null
 }
 
-export interface DeliveryFilter {
+export interface StoredDeliveryFilter {
   readonly holds: (delivery: StoredDelivery) => boolean
   /** Milliseconds, inclusive. */
   readonly after?: number
@@ -214,7 +214,7 @@ const SCANNED_MAX = 10_000
 export async function readDeliveries(
   kv: Pick<Kv, 'scan'>,
   webhookId: string,
-  { holds, after, before }: DeliveryFilter,
+  { holds, after, before }: StoredDeliveryFilter,
   limit: number,
   last: string | null,
 ): Promise<DeliveryPage> {
@@ -259,7 +259,7 @@ const ASKED_PER_COMMIT = 1_000
 export async function readStanding(kv: Pick<Kv, 'get'>, webhookId: string, nowMs: number) {
   const today = dayOf(nowMs)
   const days = Array.from({ length: STAT_DAYS }, (_, i) => today - i)
-  const keys = days.flatMap((day): Key[] => [statKey(day, 'delivered'), statKey(day, 'failed')])
+  const keys = days.flatMap((day): KvKey[] => [statKey(day, 'delivered'), statKey(day, 'failed')])
   const [health, ...counts] = await kv.get(deliveriesScope(webhookId), [HEALTH, ...keys])
   const sum = (odd: number) =>
     counts.reduce((total, entry, i) => (i % 2 === odd ? total + Number(entry?.value ?? 0) : total), 0)

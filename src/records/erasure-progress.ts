@@ -2,9 +2,9 @@
 // everything deleted was last removed from disks. None of it names the visitor.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import type { Seq } from '../log/log.ts'
-import type { Erasure } from './erasures.ts'
+import type { RecordedErasure } from './erasures.ts'
 import { partitionScope } from './partitions.ts'
 import { SYSTEM, tenantScope } from './scopes.ts'
 
@@ -25,7 +25,7 @@ export interface ExecutedErasure {
   readonly at: number
   readonly seq: Seq
   /** Whose it is and when it was asked for: all that is known of a request when the kv was lost. */
-  readonly asked?: Pick<Erasure, 'workspace' | 'env' | 'at'>
+  readonly asked?: Pick<RecordedErasure, 'workspace' | 'env' | 'at'>
 }
 
 /** The last time ClickHouse rewrote its parts without what was hidden. Milliseconds. */
@@ -46,11 +46,11 @@ export interface Rewrite {
   readonly oldest: readonly Seq[]
 }
 
-const requestedKey = (erasureId: string): Key => ['erasure', erasureId]
+const requestedKey = (erasureId: string): KvKey => ['erasure', erasureId]
 const EXECUTED = 'erasure-done'
-const NEWEST: Key = ['erasure-newest', 'executed']
-const PURGE: Key = ['purge', 'events']
-const REWRITE: Key = ['purge', 'stores']
+const NEWEST: KvKey = ['erasure-newest', 'executed']
+const PURGE: KvKey = ['purge', 'events']
+const REWRITE: KvKey = ['purge', 'stores']
 
 export async function noteRequested(
   kv: Pick<Kv, 'commit'>,
@@ -73,7 +73,10 @@ export async function readRequested(
 }
 
 /** What the sink stores with its step past erasures. */
-export const executedPuts = (erasures: readonly Omit<Erasure, 'visitorId'>[], executed: ExecutedErasure): Put[] =>
+export const executedPuts = (
+  erasures: readonly Omit<RecordedErasure, 'visitorId'>[],
+  executed: ExecutedErasure,
+): Put[] =>
   erasures.length === 0
     ? []
     : [

@@ -4,14 +4,14 @@
 import { createHash } from 'node:crypto'
 import type { Env } from '../domain/event.ts'
 import { isVisitorId } from '../domain/ids.ts'
-import type { Key, Kv, Put, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope, SINK_POSITION } from './partitions.ts'
 import { scanAll, under } from './scopes.ts'
 
 /** What is asked of the owner of the visitor's partition. */
-export interface Erasure {
+export interface RecordedErasure {
   readonly erasureId: string
   readonly workspace: string
   readonly env: Env
@@ -67,15 +67,15 @@ export interface ErasedNames {
   readonly survivor?: string
   readonly former?: readonly string[]
 }
-type Announced = Erasure & ErasedNames
+type Announced = RecordedErasure & ErasedNames
 
-type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
-const erasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, erasedId(workspace, env, visitorId)]
+type Whose = Pick<RecordedErasure, 'workspace' | 'env' | 'visitorId'>
+const erasingKey = ({ workspace, env, visitorId }: Whose): KvKey => [ERASING, erasedId(workspace, env, visitorId)]
 /** As earlier releases announced it, by the id itself. */
-const plainErasingKey = ({ workspace, env, visitorId }: Whose): Key => [ERASING, `${workspace}/${env}/${visitorId}`]
+const plainErasingKey = ({ workspace, env, visitorId }: Whose): KvKey => [ERASING, `${workspace}/${env}/${visitorId}`]
 
 /** Apart from those of the survivor's own erasure, which another range of the log may end. */
-const erasingAsKeys = ({ workspace, env, erasureId, survivor, former = [] }: Announced): Key[] =>
+const erasingAsKeys = ({ workspace, env, erasureId, survivor, former = [] }: Announced): KvKey[] =>
   (survivor === undefined ? [] : [survivor, ...former]).map((visitorId) => [
     ERASING,
     `${erasedId(workspace, env, visitorId)}/${erasureId}`,
@@ -117,7 +117,7 @@ export async function announceAgain(
 }
 
 /** What the sink drops, with its own step forward, when ClickHouse holds nothing of these visitors any more. */
-export const executedKeys = (erasures: readonly Announced[]): Key[] =>
+export const executedKeys = (erasures: readonly Announced[]): KvKey[] =>
   erasures.flatMap((erasure) => [erasingKey(erasure), ...erasingAsKeys(erasure), plainErasingKey(erasure)])
 
 /**

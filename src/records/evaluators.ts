@@ -1,7 +1,7 @@
 // Who decides by rules right now: each evaluator keeps a heartbeat that also says which revisions it has loaded.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { SYSTEM, scanAll } from './scopes.ts'
 
 const EVALUATOR = 'evaluator'
@@ -18,7 +18,7 @@ export interface Evaluator {
   readonly confirmed: Readonly<Record<string, number>>
 }
 
-const keyOf = (id: string): Key => [EVALUATOR, id]
+const keyOf = (id: string): KvKey => [EVALUATOR, id]
 
 /**
  * Registers the evaluator or renews its heartbeat: at the start, after every swap of a ruleset, and at least every

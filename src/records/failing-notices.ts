@@ -2,7 +2,7 @@
 // enough not to be said again.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 
 export interface FailingNotice {
   readonly what: 'warned' | 'disabled'
@@ -28,8 +28,8 @@ const SAID = 'said'
 const SAID_KEPT_MS = 30 * 86_400_000
 
 const idOf = ({ webhookId, what, failingSince }: FailingNotice): string => `${webhookId}/${what}/${failingSince}`
-const waitingKey = (id: string): Key => [WAITING, id]
-const saidKey = (id: string): Key => [SAID, id]
+const waitingKey = (id: string): KvKey => [WAITING, id]
+const saidKey = (id: string): KvKey => [SAID, id]
 
 /** Once for each of these states of a webhook, however often it is told. */
 export async function addFailingNotice(kv: Pick<Kv, 'commit'>, notice: FailingNotice): Promise<void> {

@@ -3,7 +3,7 @@
 import type { Bus, Unsubscribe } from '../bus/bus.ts'
 import type { Env } from '../domain/event.ts'
 import type { EventType, WebhookStatus } from '../domain/webhook.ts'
-import type { Outcome } from './commands.ts'
+import type { CommandOutcome } from './commands.ts'
 import type { Payload } from './deliveries.ts'
 
 export interface Hints {
@@ -38,7 +38,7 @@ export interface Hints {
     readonly payload: Payload
   }
   /** A command has been applied or refused, and its effects can be read. */
-  readonly 'control.applied': { readonly commandId: string; readonly outcome: Outcome }
+  readonly 'control.applied': { readonly commandId: string; readonly outcome: CommandOutcome }
   /** A key or a workspace changed; directories reload. */
   readonly 'keys.changed': Readonly<Record<string, never>>
   /** A process gave names back or left; those of its group look again. */

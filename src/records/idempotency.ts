@@ -1,11 +1,11 @@
 // What is kept of a request with an Idempotency-Key, so that its repetitions are answered as it was.
 
-import type { Key, Put } from '../kv/kv.ts'
+import type { KvKey, Put } from '../kv/kv.ts'
 
 export const IDEMPOTENCY = 'idempotency'
 const KEPT_MS = 86_400_000
 /** `name`: a digest that says which key of which endpoint it is. */
-export const idempotencyKey = (name: string): Key => [IDEMPOTENCY, name]
+export const idempotencyKey = (name: string): KvKey => [IDEMPOTENCY, name]
 
 export interface Kept {
   readonly fingerprint: string
@@ -23,7 +23,7 @@ export interface Kept {
 /** A day after the key was first seen, milliseconds. */
 export const keptUntil = ({ at }: Kept): number => at + KEPT_MS
 
-export const putKept = (key: Key, value: Kept, nowMs: number): Put => ({
+export const putKept = (key: KvKey, value: Kept, nowMs: number): Put => ({
   key,
   value,
   ttlMs: Math.max(1, keptUntil(value) - nowMs),

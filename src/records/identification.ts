@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
-import type { Erasure } from './erasures.ts'
+import type { RecordedErasure } from './erasures.ts'
 import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
 import type { Unnaming } from './unnaming.ts'
@@ -67,7 +67,7 @@ function command<T>(name: string): [encode: (of: T) => Uint8Array, decode: (byte
   return [encode, decode]
 }
 
-export const [encodeErasure, decodeErasure] = command<Erasure>('erase')
+export const [encodeErasure, decodeErasure] = command<RecordedErasure>('erase')
 /** The order to forget visitors nobody saw. */
 export const [encodeExpiry, decodeExpiry] = command<Expiry>('expire')
 /** The order to let a visitor's events be another's. */

@@ -2,15 +2,15 @@
 
 import { hash } from 'node:crypto'
 import type { ApiKey } from '../domain/workspace.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { SYSTEM, scanAll, under } from './scopes.ts'
 
 export const KEY = 'key'
-export const keyKey = (workspace: string, id: string): Key => [KEY, `${workspace}/${id}`]
+export const keyKey = (workspace: string, id: string): KvKey => [KEY, `${workspace}/${id}`]
 /** Digest → the key's id in the collection; also of revoked keys, so that none comes back under another id. */
 export const KEY_DIGEST = 'key-digest'
 /** The seq of the last command that changed a key or a workspace. */
-export const KEYS_VERSION: Key = ['meta', 'keys']
+export const KEYS_VERSION: KvKey = ['meta', 'keys']
 
 /** SHA-256 in hex. Enough for 256 random bits: there is nothing to guess, so nothing to slow down. */
 export const keyDigest = (text: string): string => hash('sha256', text, 'hex')

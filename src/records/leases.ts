@@ -2,7 +2,7 @@
 // leaves or dies. They only save work: what two holders at once may do to each other is for the fences to prevent.
 
 import type { Bus } from '../bus/bus.ts'
-import type { Commit, Key, Kv } from '../kv/kv.ts'
+import type { Commit, Kv, KvKey } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { onHint, publishHint } from './hints.ts'
 import { SYSTEM, scanAll, under } from './scopes.ts'
@@ -45,7 +45,7 @@ export interface View {
   readonly owners: ReadonlyMap<string, string>
 }
 
-export interface Share {
+export interface LeaseShare {
   readonly take: readonly string[]
   readonly giveBack: readonly string[]
 }
@@ -54,7 +54,7 @@ export interface Share {
  * What `member` takes and gives back so that no two members differ by more than one name. Everybody with the same view
  * comes to shares that fit each other, and no name moves without need.
  */
-export function shareOf(member: string, names: readonly string[], { members, owners }: View): Share {
+export function leaseShareOf(member: string, names: readonly string[], { members, owners }: View): LeaseShare {
   const held = new Map<string, string[]>(members.map((id) => [id, []]))
   for (const name of names) held.get(owners.get(name) ?? '')?.push(name)
   const mine = held.get(member)
@@ -92,8 +92,8 @@ export async function listMembers(kv: Pick<Kv, 'scan'>, group: string): Promise<
 export async function runLeases(needs: LeasesNeeds, signal: AbortSignal): Promise<void> {
   const { kv, bus, clock, group, member, names } = needs
   const held = new Map<string, Held>()
-  const memberKey: Key = [MEMBER, `${group}/${member}`]
-  const leaseKey = (name: string): Key => [LEASE, `${group}/${name}`]
+  const memberKey: KvKey = [MEMBER, `${group}/${member}`]
+  const leaseKey = (name: string): KvKey => [LEASE, `${group}/${name}`]
   const putLease = (name: string) => ({ key: leaseKey(name), value: { owner: member }, ttlMs: LEASE_TTL_MS })
   let wake = new AbortController()
   const rouse = () => wake.abort()
@@ -134,7 +134,7 @@ export async function runLeases(needs: LeasesNeeds, signal: AbortSignal): Promis
   async function round(): Promise<void> {
     await kv.commit([{ scope: SYSTEM, put: [{ key: memberKey, value: {}, ttlMs: LEASE_TTL_MS }] }])
     const seen = await view()
-    const { take, giveBack } = shareOf(member, names, seen)
+    const { take, giveBack } = leaseShareOf(member, names, seen)
     const wanted: { readonly name: string; readonly commit: Commit }[] = []
     for (const [name, mine] of held) {
       if (seen.owners.get(name) === member) mine.version = seen.versions.get(name) as number

@@ -4,11 +4,11 @@
 
 import type { Env } from '../domain/event.ts'
 import type { EntrySource, ListType } from '../domain/list.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { seqId, tenantScope } from './scopes.ts'
 
 /** Counts and positions of the lists of an environment. */
-export const LISTS: Key = ['meta', 'lists']
+export const LISTS: KvKey = ['meta', 'lists']
 export interface ListsMeta {
   readonly lists: number
   /** The seq of the newest delta; 0 before the first. */
@@ -54,13 +54,13 @@ export interface ListDelta {
 }
 
 /** The seq of the last delta that subscribers were told of; missing before the first. */
-export const LISTS_TOLD: Key = ['meta', 'lists-told']
+export const LISTS_TOLD: KvKey = ['meta', 'lists-told']
 
 export const LIST_DELTA = 'list-delta'
 export const DELTAS_KEPT = 1_000
 /** Those that subscribers were not told of yet are kept longer. */
 export const DELTAS_UNTOLD_MAX = 100_000
-export const deltaKey = (seq: number): Key => [LIST_DELTA, seqId(seq)]
+export const deltaKey = (seq: number): KvKey => [LIST_DELTA, seqId(seq)]
 const DELTAS_PER_PAGE = 50
 
 export async function readListsMeta(kv: Pick<Kv, 'get'>, workspace: string, env: Env): Promise<ListsMeta> {

@@ -4,7 +4,7 @@
 import type { Env } from '../domain/event.ts'
 import { canonicalIp, rangesAround } from '../domain/ip.ts'
 import { ENTRY_SOURCES, type EntrySource, foldListName, type List, type ListType } from '../domain/list.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 
@@ -14,22 +14,22 @@ export type StoredList = List & {
 }
 
 export const LIST = 'list'
-export const listKey = (id: string): Key => [LIST, id]
+export const listKey = (id: string): KvKey => [LIST, id]
 /** By name in lower case. */
 const LIST_NAME = 'list-name'
-export const listNameKey = (name: string): Key => [LIST_NAME, foldListName(name)]
+export const listNameKey = (name: string): KvKey => [LIST_NAME, foldListName(name)]
 export interface NamedList {
   readonly id: string
   readonly type: ListType
 }
 
 export const LIST_ENTRY = 'list-entry'
-export const entryKey = (listId: string, value: string): Key => [LIST_ENTRY, `${listId}/${value}`]
+export const entryKey = (listId: string, value: string): KvKey => [LIST_ENTRY, `${listId}/${value}`]
 /** Ids sort by the time of expiry. */
 export const LIST_DUE = 'list-due'
 const TIME_DIGITS = 14
 const timeText = (ms: number): string => String(ms).padStart(TIME_DIGITS, '0')
-export const dueKey = (expiresAt: number, listId: string, value: string): Key => [
+export const dueKey = (expiresAt: number, listId: string, value: string): KvKey => [
   LIST_DUE,
   `${timeText(expiresAt)}/${listId}/${value}`,
 ]
@@ -40,13 +40,13 @@ export interface Due {
   readonly listId: string
   readonly value: string
 }
-export function readDueId(id: string): Due {
+export function readDueEntryId(id: string): Due {
   const [time = '', listId = ''] = id.split('/', 2)
   return { expiresAt: Number(time), listId, value: id.slice(time.length + listId.length + 2) }
 }
 /** Lists that were deleted and whose entries are still to be removed; nobody can see those any more. */
 export const LIST_GONE = 'list-gone'
-export const listGoneKey = (id: string): Key => [LIST_GONE, id]
+export const listGoneKey = (id: string): KvKey => [LIST_GONE, id]
 
 export interface StoredEntry {
   readonly addedAt: number
@@ -118,7 +118,7 @@ export async function readListsNamed(
   return new Map(entries.flatMap((entry, i) => (entry === null ? [] : [[folded[i] as string, entry.value] as const])))
 }
 
-export interface Membership {
+export interface ListMembership {
   /** The name of the list. */
   readonly list: string
   readonly entry: StoredEntry
@@ -131,7 +131,7 @@ export async function membershipsOfVisitor(
   env: Env,
   visitorId: string,
   nowMs: number,
-): Promise<Membership[]> {
+): Promise<ListMembership[]> {
   const lists = (await readLists(kv, workspace, env)).filter(({ type }) => type === 'visitor')
   const keys = lists.map(({ id }) => entryKey(id, visitorId))
   const found = await kv.get<PackedEntry>(tenantScope(workspace, env), keys)
@@ -154,12 +154,12 @@ export async function isListed(
   nowMs: number,
 ): Promise<boolean> {
   const isAddress = list.type === 'ip' && canonicalIp(value) === value
-  const entries = await readEntries(kv, list, isAddress ? rangesAround(value) : [value], nowMs)
+  const entries = await readListEntries(kv, list, isAddress ? rangesAround(value) : [value], nowMs)
   return entries.some((entry) => entry !== null)
 }
 
 /** Entries of a list by value: null for what is not on it, or has expired by `nowMs`. */
-export async function readEntries(
+export async function readListEntries(
   kv: Pick<Kv, 'get'>,
   list: { readonly workspace: string; readonly env: Env; readonly id: string },
   values: readonly string[],

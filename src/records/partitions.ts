@@ -2,7 +2,7 @@
 // first in every id.
 
 import type { Env } from '../domain/event.ts'
-import type { Key, Scope } from '../kv/kv.ts'
+import type { KvKey, Scope } from '../kv/kv.ts'
 import { seqId } from './scopes.ts'
 
 export const partitionScope = (partition: number): Scope => `p/${partition}`
@@ -15,13 +15,13 @@ export const ENGINE_POSITION = 'events'
 export const SINK_POSITION = 'sink'
 export const DISPATCHER_POSITION = 'dispatcher'
 
-export const visitorKey = (workspace: string, env: Env, visitorId: string): Key => [
+export const visitorKey = (workspace: string, env: Env, visitorId: string): KvKey => [
   'visitor',
   `${workspace}/${env}/${visitorId}`,
 ]
-export const indexKey = (workspace: string, env: Env, key: string): Key => ['index', `${workspace}/${env}/${key}`]
+export const indexKey = (workspace: string, env: Env, key: string): KvKey => ['index', `${workspace}/${env}/${key}`]
 /** Two counters and a time per rule and partition; the sum over partitions is the rule's statistic. */
-export const ruleStatKeys = (id: string): { readonly live: Key; readonly monitor: Key; readonly last: Key } => ({
+export const ruleStatKeys = (id: string): { readonly live: KvKey; readonly monitor: KvKey; readonly last: KvKey } => ({
   live: ['rulestat', `${id}/live`],
   monitor: ['rulestat', `${id}/monitor`],
   last: ['rulestat', `${id}/last`],
@@ -34,9 +34,9 @@ export const VELOCITY_KEPT_MS = 26 * 3_600_000
 
 /** Nonces decided up to an events seq; ids sort by it. */
 export const NONCE = 'nonce'
-export const nonceKey = (eventsSeq: number): Key => [NONCE, seqId(eventsSeq)]
-export const SINK_MARK: Key = ['sink', 'mark']
+export const nonceKey = (eventsSeq: number): KvKey => [NONCE, seqId(eventsSeq)]
+export const SINK_MARK: KvKey = ['sink', 'mark']
 /** The range that was last inserted by somebody else than who marked it, too. */
-export const SINK_REPEATED: Key = ['sink', 'repeated']
+export const SINK_REPEATED: KvKey = ['sink', 'repeated']
 /** The last identification decided as of the engine's position. */
-export const DECIDED_TO: Key = ['engine', 'decidedTo']
+export const DECIDED_TO: KvKey = ['engine', 'decidedTo']

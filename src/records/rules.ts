@@ -3,12 +3,12 @@
 import type { Env } from '../domain/event.ts'
 import type { Rule, RuleStatus } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 import { WORKSPACE_COPY } from './workspaces.ts'
 
 const RULE = 'rule'
-export const ruleKey = (id: string): Key => [RULE, id]
+export const ruleKey = (id: string): KvKey => [RULE, id]
 
 /** A rule with its version: the seq of the last command that changed it. */
 export type StoredRule = Rule & { readonly version: number }
@@ -18,7 +18,7 @@ export const RULE_ORDER = 'rule-order'
 export const PRIORITY_MIN = -(2 ** 31)
 export const PRIORITY_MAX = 2 ** 31 - 1
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0')
-export const ruleOrderKey = (rule: Pick<Rule, 'priority' | 'createdAt' | 'id'>): Key => [
+export const ruleOrderKey = (rule: Pick<Rule, 'priority' | 'createdAt' | 'id'>): KvKey => [
   RULE_ORDER,
   `${hex(rule.priority - PRIORITY_MIN, 8)}${hex(rule.createdAt, 12)}${rule.id}`,
 ]
@@ -30,7 +30,7 @@ export interface RuleSlot {
   readonly version: number
 }
 
-export const RULESET: Key = ['meta', 'ruleset']
+export const RULESET: KvKey = ['meta', 'ruleset']
 export interface RulesetMeta {
   /** The seq of the last command that changed a rule of this environment or the workspace itself. */
   readonly revision: number

@@ -1,7 +1,7 @@
 // Where configuration lives in the kv: scope and collection names, and reading whole collections page by page.
 
 import type { Env } from '../domain/event.ts'
-import type { Entry, Kv, Scope } from '../kv/kv.ts'
+import type { Kv, KvEntry, Scope } from '../kv/kv.ts'
 
 /** Workspaces, keys, evaluators, and the readers of `changes`. */
 export const SYSTEM: Scope = 'system'
@@ -29,7 +29,7 @@ export async function* scanAll<T>(
   collection: string,
   bounds: ScanBounds = {},
   pageMax = 500,
-): AsyncGenerator<Entry<T>> {
+): AsyncGenerator<KvEntry<T>> {
   let after = bounds.after
   while (true) {
     const page = await kv.scan<T>(scope, collection, {

@@ -4,15 +4,15 @@
 import { ENVS, type Env } from '../domain/event.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Workspace } from '../domain/workspace.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { makeMasterKey, openSealer, readMasterKey, type Sealer, sealedBy } from '../lib/sealed.ts'
 import { SYSTEM } from './scopes.ts'
 import { readWebhooks } from './webhooks.ts'
 import { listWorkspaces } from './workspaces.ts'
 
-const MASTER_KEY: Key = ['meta', 'master-key']
-const LOST_KEYS: Key = ['meta', 'lost-master-keys']
+const MASTER_KEY: KvKey = ['meta', 'master-key']
+const LOST_KEYS: KvKey = ['meta', 'lost-master-keys']
 
 const tokenContext = (workspace: string): string => `token/${workspace}`
 
@@ -29,7 +29,7 @@ export function withOpenToken<W extends Pick<Workspace, 'id' | 'tokenSecret'>>(
 }
 
 /** Secrets that the master key of this process does not open, and those that are not sealed yet. */
-export interface Unreadable {
+export interface UnreadableSecrets {
   readonly tokens: readonly Workspace[]
   readonly webhooks: readonly { readonly workspace: string; readonly env: Env; readonly id: string }[]
   readonly unsealed: readonly Workspace[]
@@ -37,7 +37,7 @@ export interface Unreadable {
 
 export interface Secrets {
   readonly sealer: Sealer
-  readonly unreadable: Unreadable
+  readonly unreadable: UnreadableSecrets
 }
 
 /** Secrets cannot be opened, and nobody has given them up. */
@@ -130,10 +130,10 @@ async function keysInUse(
   return counts
 }
 
-async function survey(kv: Pick<Kv, 'get' | 'scan'>, { keyId }: Sealer): Promise<Unreadable> {
+async function survey(kv: Pick<Kv, 'get' | 'scan'>, { keyId }: Sealer): Promise<UnreadableSecrets> {
   const workspaces = await listWorkspaces(kv)
   const keyOf = ({ tokenSecret }: Workspace) => sealedBy(tokenSecret)
-  const webhooks: Unreadable['webhooks'][number][] = []
+  const webhooks: UnreadableSecrets['webhooks'][number][] = []
   for (const { id: workspace } of workspaces) {
     for (const env of ENVS) {
       for (const { id, secrets } of await readWebhooks(kv, workspace, env)) {

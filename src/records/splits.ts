@@ -3,7 +3,7 @@
 
 import type { Env, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 
@@ -85,13 +85,13 @@ export interface SplitPart {
 export const MOVED = 'moved'
 const SPLIT = 'split'
 const SPLIT_FROM = 'split-from'
-export const movedKey = (requestId: string): Key => [MOVED, requestId]
+export const movedKey = (requestId: string): KvKey => [MOVED, requestId]
 /** Of a new visitor, what it was made of. */
-export const splitKey = (to: string): Key => [SPLIT, to]
+export const splitKey = (to: string): KvKey => [SPLIT, to]
 /** Of a visitor, those it was split into. */
-export const splitFromKey = (visitorId: string): Key => [SPLIT_FROM, visitorId]
+export const splitFromKey = (visitorId: string): KvKey => [SPLIT_FROM, visitorId]
 /** What is known for an order, left for whoever makes it, by the id of the new visitor. */
-export const partingKey = (to: string): Key => ['parting', to]
+export const partingKey = (to: string): KvKey => ['parting', to]
 export const PARTING_TTL_MS = 3_600_000
 
 export const byTime = (requestIds: readonly string[]): string[] => [...requestIds].sort()

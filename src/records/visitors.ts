@@ -6,12 +6,12 @@ import {
   beginPacking,
   closeBytes,
   openBytes,
+  packNumber,
+  packText,
   putArray,
   putNull,
-  putNumber,
   putNumbers,
   putRaw,
-  putText,
   putTexts,
   takePacked,
 } from '../lib/packing.ts'
@@ -77,8 +77,8 @@ const NOTHING_PARTED: readonly Parted[] = []
 
 function putKeys(keys: readonly string[], earlierKeys: readonly string[]): void {
   putArray(keys.length + (earlierKeys.length === 0 ? 0 : 1))
-  for (const key of keys) putText(key)
-  if (earlierKeys.length > 0) putText(`${EARLIER}${earlierKeys.join(' ')}`)
+  for (const key of keys) packText(key)
+  if (earlierKeys.length > 0) packText(`${EARLIER}${earlierKeys.join(' ')}`)
 }
 
 /** What ends with nothing said is left out. */
@@ -111,14 +111,14 @@ export function packRecord<S, C>(
   closeBytes(countersAt)
   if (parts === 3) return takePacked()
   if (survivor === null) putNull()
-  else putText(survivor)
+  else packText(survivor)
   if (parts === 4) return takePacked()
   putArray(parted.length)
   for (const { to, upTo, issued, generations } of parted) {
     putArray(4)
     if (to === null) putNull()
-    else putText(to)
-    putNumber(upTo)
+    else packText(to)
+    packNumber(upTo)
     putNumbers(issued)
     putNumbers(generations)
   }
@@ -143,7 +143,7 @@ export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
 }
 
 /** Every key under which the index has the visitor. */
-export const allKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
+export const allIndexKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
   earlierKeys.length === 0 ? keys : [...keys, ...earlierKeys]
 
 /** What its earlier keys are once it is seen with `keys`, however many. */

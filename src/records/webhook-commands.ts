@@ -10,7 +10,7 @@ import {
   type WebhookStatus,
 } from '../domain/webhook.ts'
 
-export interface WebhookChanges {
+export interface WebhookCommandChanges {
   readonly url?: string
   readonly events?: readonly string[]
   readonly filters?: WebhookFilters | null
@@ -30,7 +30,7 @@ export interface WebhookCommandData {
     readonly sealed: string
     readonly webhooksMax: number
   }
-  readonly 'webhook.update': { readonly id: string; readonly changes: WebhookChanges }
+  readonly 'webhook.update': { readonly id: string; readonly changes: WebhookCommandChanges }
   readonly 'webhook.delete': { readonly id: string }
   /** The old secret stays for `graceMs`; 0 ends every older one. */
   readonly 'webhook.rotate': { readonly id: string; readonly sealed: string; readonly graceMs: number }

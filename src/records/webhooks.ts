@@ -3,7 +3,7 @@
 import type { Env } from '../domain/event.ts'
 import type { Webhook } from '../domain/webhook.ts'
 import type { Workspace } from '../domain/workspace.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 import { WORKSPACE_COPY } from './workspaces.ts'
 
@@ -11,9 +11,9 @@ import { WORKSPACE_COPY } from './workspaces.ts'
 export type StoredWebhook = Webhook & { readonly version: number }
 
 const WEBHOOK = 'webhook'
-export const webhookKey = (id: string): Key => [WEBHOOK, id]
+export const webhookKey = (id: string): KvKey => [WEBHOOK, id]
 
-export const WEBHOOKS: Key = ['meta', 'webhooks']
+export const WEBHOOKS: KvKey = ['meta', 'webhooks']
 export interface WebhooksMeta {
   /** The seq of the last command that changed one of them. */
   readonly revision: number

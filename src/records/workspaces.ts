@@ -1,16 +1,16 @@
 // Workspaces in the kv: the record itself in `system`, and a copy in each environment's scope beside its rules.
 
 import type { Workspace } from '../domain/workspace.ts'
-import type { Key, Kv } from '../kv/kv.ts'
+import type { Kv, KvKey } from '../kv/kv.ts'
 import { SYSTEM, scanAll } from './scopes.ts'
 
 export const WORKSPACE = 'workspace'
-export const workspaceKey = (id: string): Key => [WORKSPACE, id]
+export const workspaceKey = (id: string): KvKey => [WORKSPACE, id]
 /**
  * In an environment's scope. Evaluators read it together with the rules, so that settings and rules of one revision
  * are never mixed with those of another.
  */
-export const WORKSPACE_COPY: Key = ['meta', 'workspace']
+export const WORKSPACE_COPY: KvKey = ['meta', 'workspace']
 
 export async function readWorkspace(kv: Pick<Kv, 'get'>, id: string): Promise<Workspace | null> {
   const [entry] = await kv.get<Workspace>(SYSTEM, [workspaceKey(id)])

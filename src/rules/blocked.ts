@@ -1,8 +1,8 @@
 // Who stands on a block list: a list that a live rule blocks by. Lists have no kind of their own, what they are used for says it.
 
-import type { Group, Rule } from '../domain/rule.ts'
+import type { ConditionGroup, Rule } from '../domain/rule.ts'
 import { leavesOf, listOf } from './leaves.ts'
-import type { Membership } from './predicate.ts'
+import type { ListMember } from './predicate.ts'
 
 export interface Blockable {
   readonly visitorId: string
@@ -18,7 +18,7 @@ const MEMBERS: ReadonlyMap<string, keyof Blockable> = new Map([
   ['email', 'email'],
 ])
 
-function* blockingLists(conditions: Group): Generator<readonly [member: keyof Blockable, list: string]> {
+function* blockingLists(conditions: ConditionGroup): Generator<readonly [member: keyof Blockable, list: string]> {
   for (const leaf of leavesOf(conditions)) {
     const member = MEMBERS.get(leaf.field)
     const list = listOf(leaf)
@@ -27,7 +27,7 @@ function* blockingLists(conditions: Group): Generator<readonly [member: keyof Bl
 }
 
 /** Asks the lists that live rules of verdict block name with `in`. */
-export function compileBlocked(rules: readonly Rule[], member: Membership): (who: Blockable) => boolean {
+export function compileBlocked(rules: readonly Rule[], member: ListMember): (who: Blockable) => boolean {
   const lists = new Map<string, readonly [keyof Blockable, string]>()
   for (const { status, action, conditions } of rules) {
     if (status !== 'live' || action.verdict !== 'block') continue

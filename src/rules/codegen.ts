@@ -1,10 +1,10 @@
 // A whole ruleset as generated functions, a hundred rules each: about ten times faster than closures over many rules.
 // The source is made of indexes into the field vector and a table of constants, never of a byte of anybody's text.
 
-import type { Group, Leaf } from '../domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../domain/rule.ts'
 import { compileGroup, type Test } from './compile.ts'
 import { generationAllowed } from './generation.ts'
-import { type FieldVector, holds, type Layout, lower, type Membership, noLists, predicateKey } from './predicate.ts'
+import { type FieldVector, holds, type Layout, type ListMember, lower, noLists, predicateKey } from './predicate.ts'
 
 /** Larger functions are not optimised by the engine, so a chunk ends at whichever comes first. */
 const CHUNK_RULES_MAX = 100
@@ -16,18 +16,18 @@ export type Mode = 'generated' | 'closures'
 
 export interface MatcherOptions {
   readonly layout: Layout
-  readonly member?: Membership
+  readonly member?: ListMember
   /** Default: generated code where the process allows it. */
   readonly mode?: Mode
 }
 
 /** Compiles the conditions of a ruleset. Both modes decide alike; `hits` must have room for every rule. */
-export function compileRules(rules: readonly Group[], options: MatcherOptions): Matcher {
+export function compileRules(rules: readonly ConditionGroup[], options: MatcherOptions): Matcher {
   const mode = options.mode ?? (generationAllowed ? 'generated' : 'closures')
   return mode === 'generated' ? generated(rules, options) : closures(rules, options)
 }
 
-function closures(rules: readonly Group[], options: MatcherOptions): Matcher {
+function closures(rules: readonly ConditionGroup[], options: MatcherOptions): Matcher {
   const shared = new Map<string, Test>()
   const tests = rules.map((rule) => compileGroup(rule, { ...options, shared }))
   return (values, hits) => {
@@ -40,7 +40,7 @@ function closures(rules: readonly Group[], options: MatcherOptions): Matcher {
 /** One generated function: matches the rules from `first` on and returns the new count. */
 type Chunk = (values: FieldVector, hits: Int32Array, memo: Uint8Array, count: number, first: number) => number
 
-function generated(rules: readonly Group[], options: MatcherOptions): Matcher {
+function generated(rules: readonly ConditionGroup[], options: MatcherOptions): Matcher {
   const { chunks, constants, memoSize } = generate(rules, options)
   const memo = new Uint8Array(memoSize)
   const compiled = chunks.map(({ first, source }) => ({ first, run: new Function('c', source)(constants) as Chunk }))
@@ -76,7 +76,7 @@ interface Entry {
 const HOLDS = 0
 
 /** The source of every chunk and the constants it refers to. */
-export function generate(rules: readonly Group[], { layout, member = noLists }: MatcherOptions): Generated {
+export function generate(rules: readonly ConditionGroup[], { layout, member = noLists }: MatcherOptions): Generated {
   const constants: unknown[] = [holds]
   const entries = new Map<string, Entry>()
   const entryOf = (leaf: Leaf): Entry => {
@@ -112,7 +112,7 @@ interface Tree {
   readonly leaves: number
 }
 
-function resolve(group: Group, entryOf: (leaf: Leaf) => Entry): Tree {
+function resolve(group: ConditionGroup, entryOf: (leaf: Leaf) => Entry): Tree {
   let leaves = 0
   const items = group.rules.map((item) => {
     if ('rules' in item) {
@@ -130,7 +130,7 @@ function resolve(group: Group, entryOf: (leaf: Leaf) => Entry): Tree {
 
 const COMPARISONS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const
 
-function makeEntry(leaf: Leaf, layout: Layout, member: Membership, constants: unknown[]): Entry {
+function makeEntry(leaf: Leaf, layout: Layout, member: ListMember, constants: unknown[]): Entry {
   const predicate = lower(leaf, layout, member)
   if (predicate.kind === 'never') return entry('false', null, null)
   const { slot } = predicate

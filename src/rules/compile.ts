@@ -1,14 +1,14 @@
 // Conditions as nested closures: the plain form of a compiled rule. It is what the generated form is tested against, and
 // what runs where code generation is forbidden.
 
-import type { Group, Leaf } from '../domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../domain/rule.ts'
 import type { FieldValue } from '../events/fields.ts'
 import {
   type FieldVector,
   holds,
   type Layout,
+  type ListMember,
   lower,
-  type Membership,
   noLists,
   type Predicate,
   predicateKey,
@@ -19,7 +19,7 @@ export type Test = (values: FieldVector) => boolean
 export interface CompileOptions {
   readonly layout: Layout
   /** Default: no list exists. */
-  readonly member?: Membership
+  readonly member?: ListMember
   /** Predicates compiled before, by key; shared so that equal ones are one closure. */
   readonly shared?: Map<string, Test>
 }
@@ -28,7 +28,7 @@ export interface CompileOptions {
  * Whether the conditions hold for a vector that `layout` filled. A missing value meets nothing but `exists: false`.
  * The returned function never throws.
  */
-export function compileGroup(group: Group, options: CompileOptions): Test {
+export function compileGroup(group: ConditionGroup, options: CompileOptions): Test {
   const tests = group.rules.map((item) => ('rules' in item ? compileGroup(item, options) : compileLeaf(item, options)))
   const [first, second] = tests
   if (tests.length === 1 && first !== undefined) return first

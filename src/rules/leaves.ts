@@ -1,10 +1,10 @@
 // The single conditions of a tree, and the lists they ask about.
 
 import { foldListName } from '../domain/list.ts'
-import type { Group, Leaf } from '../domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../domain/rule.ts'
 
 /** In the order in which they are written. */
-export function* leavesOf(group: Group): Generator<Leaf> {
+export function* leavesOf(group: ConditionGroup): Generator<Leaf> {
   for (const item of group.rules) {
     if ('rules' in item) yield* leavesOf(item)
     else yield item
@@ -18,5 +18,5 @@ export function listOf({ operator, value }: Leaf): string | null {
 }
 
 /** Folded, each once. */
-export const listsNamed = (group: Group): ReadonlySet<string> =>
+export const listsNamed = (group: ConditionGroup): ReadonlySet<string> =>
   new Set([...leavesOf(group)].flatMap((leaf) => listOf(leaf) ?? []))

@@ -6,12 +6,12 @@ import { isListName } from '../domain/list.ts'
 import {
   CONDITION_DEPTH_MAX,
   CONDITION_LEAVES_MAX,
-  type Group,
+  type ConditionGroup,
+  type ConditionOperator,
   IN_LITERALS_MAX,
   type Leaf,
   type Literal,
   OPERATORS,
-  type Operator,
   VALUE_CHARS_MAX,
 } from '../domain/rule.ts'
 import { isWebhookId } from '../domain/webhook.ts'
@@ -94,10 +94,10 @@ export function boundedText(value: unknown, at: string, charsMax: number): strin
  * Checks conditions given as JSON. `at` is the path the errors start from.
  * Throws ApiError validation_error, or plan_required for a score below Pro.
  */
-export function parseConditions(input: unknown, context: ParseContext, at = 'conditions'): Group {
+export function parseConditions(input: unknown, context: ParseContext, at = 'conditions'): ConditionGroup {
   let leaves = 0
 
-  function group(value: unknown, path: string, depth: number): Group {
+  function group(value: unknown, path: string, depth: number): ConditionGroup {
     if (depth > CONDITION_DEPTH_MAX) throw invalid(path, `Groups may be nested ${CONDITION_DEPTH_MAX} levels deep.`)
     const got = members(value, path, ['operator', 'rules'])
     const operator = got.get('operator')
@@ -106,12 +106,12 @@ export function parseConditions(input: unknown, context: ParseContext, at = 'con
     if (!Array.isArray(rules)) throw invalid(`${path}.rules`, 'Must be an array.')
     if (rules.length === 0) throw invalid(`${path}.rules`, 'Must have at least one item.')
     // Not `map`: it would build every item of a huge array's error path before the count is refused.
-    const parsed: (Leaf | Group)[] = []
+    const parsed: (Leaf | ConditionGroup)[] = []
     for (const [i, rule] of rules.entries()) parsed.push(item(rule, `${path}.rules[${i}]`, depth))
     return { operator, rules: parsed }
   }
 
-  function item(value: unknown, path: string, depth: number): Leaf | Group {
+  function item(value: unknown, path: string, depth: number): Leaf | ConditionGroup {
     const isGroup =
       typeof value === 'object' && value !== null && Object.hasOwn(value, 'rules') && !Object.hasOwn(value, 'field')
     if (isGroup) return group(value, path, depth + 1)
@@ -130,17 +130,21 @@ function parseLeaf(value: unknown, path: string, { plan, lists, known = [] }: Pa
   if (LONE_SURROGATE.test(name)) throw invalid(`${path}.field`, 'Must be well-formed Unicode.')
   const found = allowedField(name, plan, `${path}.field`)
   const operator = got.get('operator')
-  if (!OPERATORS.includes(operator as Operator)) {
+  if (!OPERATORS.includes(operator as ConditionOperator)) {
     throw invalid(`${path}.operator`, `Must be one of: ${OPERATORS.join(', ')}.`)
   }
-  if (!found.operators.includes(operator as Operator)) {
+  if (!found.operators.includes(operator as ConditionOperator)) {
     throw invalid(`${path}.operator`, `A ${found.type} field takes: ${found.operators.join(', ')}.`)
   }
   const at = `${path}.value`
   if (!got.has('value')) throw invalid(at, 'This field is required.')
-  return { field: name, operator: operator as Operator, value: operand(found, operator as Operator, got.get('value')) }
+  return {
+    field: name,
+    operator: operator as ConditionOperator,
+    value: operand(found, operator as ConditionOperator, got.get('value')),
+  }
 
-  function operand(of: Field, op: Operator, raw: unknown): Literal | readonly Literal[] {
+  function operand(of: Field, op: ConditionOperator, raw: unknown): Literal | readonly Literal[] {
     if (op === 'exists') {
       if (typeof raw !== 'boolean') throw invalid(at, 'exists takes true or false.')
       return raw

@@ -11,8 +11,8 @@ import { generationAllowed } from './generation.ts'
 export type FieldVector = FieldValue[]
 
 /** Whether the list (name in lower case) holds the value; null when there is no such list. Must not throw. */
-export type Membership = (list: string, value: string) => boolean | null
-export const noLists: Membership = () => null
+export type ListMember = (list: string, value: string) => boolean | null
+export const noLists: ListMember = () => null
 
 /** Hands out slots and fills vectors. */
 export interface Layout {
@@ -67,27 +67,27 @@ const FILL_READERS_MAX = 200
 /** `constant` of a listed predicate: null when the value is missing or the list is gone. */
 export type ListTest = (value: FieldValue) => boolean | null
 
-export type Comparison = 'gt' | 'gte' | 'lt' | 'lte'
+export type PredicateComparison = 'gt' | 'gte' | 'lt' | 'lte'
 export type Predicate =
   | { readonly kind: 'never' }
   | { readonly kind: 'present'; readonly slot: number }
   | { readonly kind: 'missing'; readonly slot: number }
   | { readonly kind: 'equals' | 'notEquals'; readonly slot: number; readonly constant: Literal }
-  | { readonly kind: Comparison; readonly slot: number; readonly constant: number }
+  | { readonly kind: PredicateComparison; readonly slot: number; readonly constant: number }
   | { readonly kind: 'oneOf' | 'noneOf'; readonly slot: number; readonly constant: ReadonlySet<FieldValue> }
   | { readonly kind: 'contains'; readonly slot: number; readonly constant: Literal }
   | { readonly kind: 'listed' | 'unlisted'; readonly slot: number; readonly constant: ListTest }
 
 const NEVER: Predicate = { kind: 'never' }
 
-function listTest(name: string, member: Membership): ListTest {
+function listTest(name: string, member: ListMember): ListTest {
   const list = name.toLowerCase()
   // Only texts can be entries; the empty one never is, so asking for it tells whether the list exists.
   return (value) => (value === null ? null : member(list, typeof value === 'string' ? value : ''))
 }
 
 /** Settles a condition. One that no value can meet, such as a comparison with a text, becomes `never`. */
-export function lower(leaf: Leaf, layout: Layout, member: Membership): Predicate {
+export function lower(leaf: Leaf, layout: Layout, member: ListMember): Predicate {
   const { operator, value } = leaf
   const slot = layout.slot(leaf.field)
   if (operator === 'exists') {

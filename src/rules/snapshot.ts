@@ -9,7 +9,7 @@ import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import { type Blockable, compileBlocked } from './blocked.ts'
 import { compileRules, type Mode } from './codegen.ts'
 import { type MakeEffect, prepareEffects } from './effects.ts'
-import { createLayout, type FieldVector, type Membership, noLists } from './predicate.ts'
+import { createLayout, type FieldVector, type ListMember, noLists } from './predicate.ts'
 import { compileTemplate } from './template.ts'
 
 /** What deciding needs of a workspace. */
@@ -32,7 +32,7 @@ export interface SnapshotInput {
   readonly rules: readonly Rule[]
 }
 
-export interface Outcome {
+export interface RulesOutcome {
   /** null only when no rule is live. */
   readonly verdict: Verdict | null
   /** Set exactly when the verdict is challenge. */
@@ -58,7 +58,7 @@ export interface CompiledRuleset {
   readonly env: Env
   readonly liveCount: number
   /** Pure, synchronous, never throws. */
-  evaluate(facts: Facts, options?: EvaluateOptions): Outcome
+  evaluate(facts: Facts, options?: EvaluateOptions): RulesOutcome
   /** Whether a list that a live rule blocks by holds the visitor, the address or the email. */
   isBlocklisted(who: Blockable): boolean
 }
@@ -101,7 +101,7 @@ export const encodeSnapshot: Encode = (input) => createEncoder()(input)
 
 export interface OpenOptions {
   /** Default: no list exists. */
-  readonly member?: Membership
+  readonly member?: ListMember
   readonly mode?: Mode
 }
 
@@ -202,7 +202,7 @@ function defaultChallenge({ signals, scores }: Facts, newDeviceForLinkedId: bool
 
 export interface CacheOptions extends Omit<OpenOptions, 'member'> {
   /** Default: no list exists. */
-  readonly member?: (workspace: string, env: Env) => Membership
+  readonly member?: (workspace: string, env: Env) => ListMember
 }
 
 export interface RulesetCache {

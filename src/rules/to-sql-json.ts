@@ -1,7 +1,7 @@
 // Conditions on a value inside a column of JSON texts (tag.*). It has no declared type and nothing is coerced: the engine's
 // extractors would turn 5 into '5', so each is asked only where the value has the type.
 
-import type { Literal, Operator } from '../domain/rule.ts'
+import type { ConditionOperator, Literal } from '../domain/rule.ts'
 import type { Column } from '../events/fields.ts'
 import type { SqlParams } from './to-sql-params.ts'
 import { among, doubleBits, doubleSql, FALSE } from './to-sql-parts.ts'
@@ -14,7 +14,7 @@ export interface JsonSql {
   /** The text, where `isText`. */
   readonly text: string
   /** Where the value is missing, false; null: the operator is none of a comparison. */
-  compare(operator: Operator, literals: readonly Literal[]): string | null
+  compare(operator: ConditionOperator, literals: readonly Literal[]): string | null
 }
 
 export function jsonSql({ sql, keys }: Extract<Column, { kind: 'json' }>, params: SqlParams): JsonSql {

@@ -25,7 +25,7 @@ export const SNAPSHOT_KIND = {
 export const SNAPSHOT_LONG_PREFIX_MIN = 65
 
 /** The snapshot of a list, and which kinds of rows it has. */
-export interface ListTable {
+export interface SqlListTable {
   readonly snapshotId: string
   readonly type: ListType
   /** Networks; `fromZero`: one of them begins with the least address there is. */
@@ -43,14 +43,14 @@ export function storedSql(sql: string, type: 'String' | 'UInt64', snapshotId: st
   return `${what} IN (SELECT h FROM ${SNAPSHOTS_TABLE} WHERE snapshot_id = ${snapshotId} AND kind = ${kind})`
 }
 
-const rowsOf = (what: string, { snapshotId }: ListTable, kind: number, params: SqlParams): string =>
+const rowsOf = (what: string, { snapshotId }: SqlListTable, kind: number, params: SqlParams): string =>
   `(SELECT ${what} FROM ${SNAPSHOTS_TABLE} WHERE snapshot_id = ${params.add('String', snapshotId)} AND kind = ${kind})`
 
-const hashed = (hash: string, table: ListTable, kind: number, params: SqlParams): string =>
+const hashed = (hash: string, table: SqlListTable, kind: number, params: SqlParams): string =>
   `${hash} IN ${rowsOf('h', table, kind, params)}`
 
 /** `hash`: the column with the hash of the text, where there is one. */
-export function textListSql(sql: string, hash: string | null, table: ListTable, params: SqlParams): string {
+export function textListSql(sql: string, hash: string | null, table: SqlListTable, params: SqlParams): string {
   if (table.type !== 'ip') return hashed(hash ?? `cityHash64(${sql})`, table, SNAPSHOT_KIND.text, params)
   // Texts are compared: only the canonical spelling of an address is one, and what is none at all becomes another.
   const address = `toIPv6OrDefault(${sql})`
@@ -59,7 +59,7 @@ export function textListSql(sql: string, hash: string | null, table: ListTable, 
 }
 
 /** `sql` is of the type IPv6. */
-export function addressListSql(sql: string, hash: string, table: ListTable, params: SqlParams): string {
+export function addressListSql(sql: string, hash: string, table: SqlListTable, params: SqlParams): string {
   const number = `toUInt128(${sql})`
   const upper = `toUInt64(bitShiftRight(${number}, 64))`
   const isV4 = `bitShiftRight(${number}, 32) = 65535`

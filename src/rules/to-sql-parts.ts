@@ -34,10 +34,10 @@ const isLarge = (values: readonly Scalar[]): boolean =>
   values.length > INLINE_VALUES_MAX ||
   values.reduce<number>((sum, one) => sum + String(one).length, 0) > INLINE_CHARS_MAX
 
-export type Comparison = 'gt' | 'gte' | 'lt' | 'lte'
+export type SqlComparison = 'gt' | 'gte' | 'lt' | 'lte'
 
 /** `value` is compared as `whole / scale`: the bound for `whole`, or infinity; null when no whole number is equal. */
-export function wholeBound(operator: Comparison | 'equals', value: number, scale: number): number | null {
+export function wholeBound(operator: SqlComparison | 'equals', value: number, scale: number): number | null {
   const about = Math.round(value * scale)
   if (!Number.isSafeInteger(about)) {
     if (operator === 'equals') return null
@@ -60,7 +60,7 @@ export function wholeBound(operator: Comparison | 'equals', value: number, scale
 }
 
 /** `bound` is the least whole number that meets gt and gte, the greatest that meets lt and lte. */
-export function numbers(sql: string, operator: Comparison, bound: number | null, params: SqlParams): string {
+export function numbers(sql: string, operator: SqlComparison, bound: number | null, params: SqlParams): string {
   if (bound === null) return FALSE
   const isLower = operator === 'gt' || operator === 'gte'
   if (!Number.isFinite(bound)) return bound > 0 === isLower ? FALSE : TRUE

@@ -2,12 +2,12 @@
 // match. The text is made of the registry's expressions and typed parameters, never of a byte of anybody's text.
 
 import { canonicalIp } from '../domain/ip.ts'
-import type { Group, Leaf, Literal, Operator } from '../domain/rule.ts'
+import type { ConditionGroup, ConditionOperator, Leaf, Literal } from '../domain/rule.ts'
 import { type Column, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { addressText } from './to-sql-address.ts'
 import { jsonSql } from './to-sql-json.ts'
-import { addressListSql, type ListTable, textListSql } from './to-sql-lists.ts'
+import { addressListSql, type SqlListTable, textListSql } from './to-sql-lists.ts'
 import type { SqlParams } from './to-sql-params.ts'
 import { among, FALSE, not, numbers, TRUE, wholeBound } from './to-sql-parts.ts'
 
@@ -16,11 +16,11 @@ export interface SqlContext {
   /** False makes every `scores.*` missing (a plan without scores). */
   readonly scores: boolean
   /** Where the entries of a list are, by name in lower case; null when there is no such list. */
-  readonly lists: (name: string) => ListTable | null
+  readonly lists: (name: string) => SqlListTable | null
 }
 
 /** A UInt8 expression, never NULL. `1` and `0` when the events make no difference. */
-export function conditionSql(group: Group, context: SqlContext): string {
+export function conditionSql(group: ConditionGroup, context: SqlContext): string {
   const isAnd = group.operator === 'AND'
   const [decides, neutral] = isAnd ? [FALSE, TRUE] : [TRUE, FALSE]
   const terms = new Set<string>()
@@ -57,7 +57,7 @@ const both = (a: string, b: string): string => {
   return b === TRUE ? a : `(${a} AND ${b})`
 }
 
-const positiveOf = (operator: Operator): Operator =>
+const positiveOf = (operator: ConditionOperator): ConditionOperator =>
   operator === 'not_equals' ? 'equals' : operator === 'not_in' ? 'in' : operator
 
 function presence(column: Column, context: SqlContext): string {
@@ -66,7 +66,12 @@ function presence(column: Column, context: SqlContext): string {
 }
 
 /** Whether the value meets the condition; where it is missing, only for numbers may this be true. null: nothing can. */
-function comparisonSql(column: Column, operator: Operator, value: Leaf['value'], context: SqlContext): string | null {
+function comparisonSql(
+  column: Column,
+  operator: ConditionOperator,
+  value: Leaf['value'],
+  context: SqlContext,
+): string | null {
   if (operator === 'in' && typeof value === 'string') {
     const table = context.lists(value.toLowerCase())
     // A list that is gone makes the negation false as well.
@@ -112,7 +117,12 @@ const isText = (value: Literal): value is string => typeof value === 'string'
 const anyOf = <T>(values: readonly T[], sql: (value: T) => string): string =>
   values.length === 1 ? sql(values[0] as T) : FALSE
 
-function textSql(sql: string, operator: Operator, literals: readonly Literal[], params: SqlParams): string | null {
+function textSql(
+  sql: string,
+  operator: ConditionOperator,
+  literals: readonly Literal[],
+  params: SqlParams,
+): string | null {
   // No value is the empty text: where it is stored, there is none.
   const texts = literals.filter(isText)
   if (operator === 'equals' || operator === 'in')
@@ -128,7 +138,12 @@ function textSql(sql: string, operator: Operator, literals: readonly Literal[], 
   return part === '' ? `${sql} != ''` : `position(${sql}, ${params.add('String', part)}) > 0`
 }
 
-function addressSql(sql: string, operator: Operator, literals: readonly Literal[], params: SqlParams): string | null {
+function addressSql(
+  sql: string,
+  operator: ConditionOperator,
+  literals: readonly Literal[],
+  params: SqlParams,
+): string | null {
   const texts = literals.filter(isText)
   if (operator === 'equals' || operator === 'in') {
     // Addresses are compared as texts, and there is one text for each.
@@ -147,7 +162,7 @@ function addressSql(sql: string, operator: Operator, literals: readonly Literal[
 
 function numberSql(
   { sql, scale }: Extract<Column, { kind: 'number' }>,
-  operator: Operator,
+  operator: ConditionOperator,
   literals: readonly Literal[],
   params: SqlParams,
 ): string | null {
@@ -162,7 +177,12 @@ function numberSql(
   return numbers(sql, operator, wholeBound(operator, value, scale), params)
 }
 
-function momentSql(sql: string, operator: Operator, literals: readonly Literal[], params: SqlParams): string | null {
+function momentSql(
+  sql: string,
+  operator: ConditionOperator,
+  literals: readonly Literal[],
+  params: SqlParams,
+): string | null {
   const [text] = literals.filter(isText)
   const at = text === undefined ? null : parseDatetime(text)
   if (at === null) return FALSE
@@ -184,7 +204,7 @@ function momentSql(sql: string, operator: Operator, literals: readonly Literal[]
   }
 }
 
-function listedSql(column: Column, table: ListTable, params: SqlParams): string {
+function listedSql(column: Column, table: SqlListTable, params: SqlParams): string {
   switch (column.kind) {
     case 'text':
       return textListSql(column.sql, column.hash, table, params)

@@ -1,12 +1,12 @@
 // Rules tried on one event outside of any decision: the same closures, asked condition by condition, with what each of them saw.
 
 import { maskIp } from '../domain/ip.ts'
-import type { Group, Leaf, Literal } from '../domain/rule.ts'
+import type { ConditionGroup, Leaf, Literal } from '../domain/rule.ts'
 import { type FieldValue, field } from '../events/fields.ts'
 import { isoTime, maskEmail } from '../events/present.ts'
 import { compileGroup } from './compile.ts'
 import { leavesOf, listOf } from './leaves.ts'
-import type { FieldVector, Layout, Membership } from './predicate.ts'
+import type { FieldVector, Layout, ListMember } from './predicate.ts'
 
 export interface TraceItem {
   /** As error paths have it: `conditions.rules[0].rules[1]`. */
@@ -20,9 +20,9 @@ export interface TraceItem {
 }
 
 export interface Trial {
-  holds(group: Group): boolean
+  holds(group: ConditionGroup): boolean
   /** Every condition of the group, whatever the others came to. */
-  trace(group: Group, at?: string): Generator<TraceItem>
+  trace(group: ConditionGroup, at?: string): Generator<TraceItem>
 }
 
 /** Text of a list condition and the value it would be asked for. */
@@ -32,7 +32,7 @@ export interface Asked {
 }
 
 /** `read` gives the value of a field; null: missing. */
-export function openTrial(read: (path: string) => FieldValue, member: Membership): Trial {
+export function openTrial(read: (path: string) => FieldValue, member: ListMember): Trial {
   const slots = new Map<string, number>()
   const values: FieldVector = []
   const layout: Layout = {
@@ -44,9 +44,9 @@ export function openTrial(read: (path: string) => FieldValue, member: Membership
     },
     fill: () => undefined,
   }
-  const holds = (group: Group): boolean => compileGroup(group, { layout, member })(values)
+  const holds = (group: ConditionGroup): boolean => compileGroup(group, { layout, member })(values)
 
-  function* trace(group: Group, at = 'conditions'): Generator<TraceItem> {
+  function* trace(group: ConditionGroup, at = 'conditions'): Generator<TraceItem> {
     for (const [i, item] of group.rules.entries()) {
       const path = `${at}.rules[${i}]`
       if ('rules' in item) yield* trace(item, path)
@@ -61,7 +61,7 @@ export function openTrial(read: (path: string) => FieldValue, member: Membership
 }
 
 /** Every look-up in a list that the conditions may make. */
-export function* askedLists(group: Group, read: (path: string) => FieldValue): Generator<Asked> {
+export function* askedLists(group: ConditionGroup, read: (path: string) => FieldValue): Generator<Asked> {
   for (const leaf of leavesOf(group)) {
     const list = listOf(leaf)
     if (list === null) continue

@@ -4,11 +4,11 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { IpData } from '../ipintel/addresses.ts'
-import type { Counts } from '../lib/counts.ts'
+import type { SharedCounts } from '../lib/counts.ts'
 import type { Samples } from '../lib/metrics.ts'
-import type { Place } from '../log/front.ts'
+import type { PartitionHead } from '../log/front.ts'
 import type { Seq } from '../log/log.ts'
-import type { Glimpse, Original } from '../records/sighting.ts'
+import type { LocatorAnswer, Original } from '../records/event-locator.ts'
 import type { Peer } from './peers.ts'
 
 /** What a shard is started with. */
@@ -18,7 +18,7 @@ export interface ShardStart {
   readonly deployment: string
   readonly partitions: number
   /** The place of embedded storage: where the partitions of this shard stand. Empty in a cluster. */
-  readonly own: readonly Place[]
+  readonly own: readonly PartitionHead[]
   readonly generation: number
   /** Of the process, by which engines know its shards. */
   readonly processId: string
@@ -51,10 +51,10 @@ export interface Cells {
 
 /** What is limited for all threads together. */
 export interface Shared {
-  readonly inFlight: Counts
-  readonly pending: Counts
+  readonly inFlight: SharedCounts
+  readonly pending: SharedCounts
   /** Requests under way by host, as `http/hosts.ts` counts them. */
-  readonly hosts: Counts
+  readonly hosts: SharedCounts
 }
 
 /** What a shard says of itself when it changes. */
@@ -78,7 +78,7 @@ export interface ShardCalls {
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   /** Owns a partition until `release`. */
   hold(partition: number): Promise<void>
-  glimpse(scope: string, requestId: string): Omit<Glimpse, 'from'>
+  glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
   samples(): Promise<Samples>
   /** Ends everything; the thread ends behind its answer. */
   stop(): Promise<void>

@@ -4,7 +4,7 @@
 import { openListeners } from '../api/listeners.ts'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
-import { openNearBus } from '../bus/near.ts'
+import { openLoopbackBus } from '../bus/loopback.ts'
 import { openRemoteBus } from '../bus/remote.ts'
 import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
@@ -125,7 +125,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime)
     : portsOver(line, start, peers, lifetime, logger)
   const near = openLocalBus({ onError: busError(logger) })
-  const bus = openNearBus({ far: far.bus, near, own: replySubject(ingressId) })
+  const bus = openLoopbackBus({ far: far.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
   const { log, kv, limits } = far

@@ -8,19 +8,20 @@ import { findPort } from '../http/find-port.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { shareOf, takeOut } from '../lib/counts.ts'
+import { joinCounts, takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Samples } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
-import type { Glimpse } from '../records/sighting.ts'
+import type { LocatorAnswer } from '../records/event-locator.ts'
 import { openFreshKv } from './fresh-kv.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
 import { createSuspects } from './suspects.ts'
 import { startThread, type Thread } from './thread.ts'
+import { createWatchdog } from './watchdog.ts'
 
 export interface ShardsNeeds {
   readonly config: Config
@@ -58,7 +59,7 @@ export interface Shards {
   /** Owns a partition until `signal` aborts, whatever becomes of threads. */
   run(partition: number, signal: AbortSignal): Promise<void>
   sunk(partition: number, seq: number): void
-  glimpse(scope: string, requestId: string): Promise<Omit<Glimpse, 'from'>>
+  glimpse(scope: string, requestId: string): Promise<Omit<LocatorAnswer, 'from'>>
   samples(): Promise<Samples[]>
   /** Resolves when every shard has read all keys again. */
   reloadKeys(): Promise<void>
@@ -81,9 +82,6 @@ interface Shard {
   ready: Promise<Line>
   thread: Thread | null
   status: ShardStatus
-  /** Beats seen, and checks since there was a new one. */
-  beats: number
-  missed: number
   listens: { readonly host: string; readonly port: number } | null
 }
 
@@ -96,6 +94,8 @@ export function openShards(needs: ShardsNeeds): Shards {
   const count = config.shards
   const isEmbedded = !config.isCluster
   const held = new Set<number>()
+  const missedMax = config['engine.stepMsMax'] / CHECK_MS
+  const checkThreads = createWatchdog({ beats: cells.beat, missedMax, logger })
   const suspects = createSuspects(cells.deciding)
   let ipData = needs.ipData()
   let refusal = needs.refusal()
@@ -107,9 +107,13 @@ export function openShards(needs: ShardsNeeds): Shards {
     return {
       index,
       partitions: all.filter((partition) => partition % count === index),
-      counts: { inFlight: shareOf(counts.inFlight), pending: shareOf(counts.pending), hosts: shareOf(counts.hosts) },
+      counts: {
+        inFlight: joinCounts(counts.inFlight),
+        pending: joinCounts(counts.pending),
+        hosts: joinCounts(counts.hosts),
+      },
       ready: Promise.reject(new Unavailable('not started')),
-      ...{ thread: null, status: NO_STATUS, beats: 0, missed: 0, listens: null },
+      ...{ thread: null, status: NO_STATUS, listens: null },
     }
   })
   const shardOf = (partition: number): Shard => shards[partition % count] as Shard
@@ -149,7 +153,7 @@ export function openShards(needs: ShardsNeeds): Shards {
       },
       isEmbedded ? meetOthers(index) : [],
     )
-    Object.assign(shard, { thread, status: NO_STATUS, missed: 0, beats: Atomics.load(cells.beat, index) })
+    Object.assign(shard, { thread, status: NO_STATUS })
     void thread.lost.then((error) => {
       if (!closed) lose(shard, thread, error)
     })
@@ -187,26 +191,6 @@ export function openShards(needs: ShardsNeeds): Shards {
     begin(shard, restart(shard))
   }
 
-  /** Ends threads that have not turned their loop for too long; counted in checks, so that a process that was stopped blames nobody. */
-  function endHanging(): void {
-    for (const shard of shards) {
-      const { thread, index } = shard
-      const beats = Atomics.load(cells.beat, index)
-      shard.missed = beats === shard.beats ? shard.missed + 1 : 0
-      shard.beats = beats
-      if (shard.missed * CHECK_MS < config['engine.stepMsMax'] || thread === null) continue
-      shard.missed = 0
-      logger.error({ shard: index }, 'a shard hangs and is replaced')
-      thread.endHanging().catch(giveUp)
-    }
-  }
-
-  /** Its partitions would be decided by nobody, and nothing that was accepted is lost with the process. */
-  function giveUp(error: unknown): void {
-    logger.error({ error }, 'a shard hangs and cannot be ended: the process ends itself')
-    process.kill(process.pid, 'SIGKILL')
-  }
-
   function tellRefusal(reason: string | null): void {
     if (reason === refusal) return
     refusal = reason
@@ -221,7 +205,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   }
 
   const checking = setInterval(() => {
-    endHanging()
+    checkThreads(shards.map(({ thread }) => thread))
     passIpData()
     if (!isRefusing) tellRefusal(needs.refusal())
   }, CHECK_MS)
@@ -294,7 +278,10 @@ export function openShards(needs: ShardsNeeds): Shards {
     },
     sunk: (partition, seq) => shardOf(partition).thread?.line.cast(CASTS.sunk, [partition, seq]),
     async glimpse(scope, requestId) {
-      const all = (await each<Omit<Glimpse, 'from'>>('glimpse', scope, requestId)) as Omit<Glimpse, 'from'>[]
+      const all = (await each<Omit<LocatorAnswer, 'from'>>('glimpse', scope, requestId)) as Omit<
+        LocatorAnswer,
+        'from'
+      >[]
       return {
         place: all.find(({ place }) => place !== null)?.place ?? null,
         pending: all.some(({ pending }) => pending),
@@ -319,7 +306,8 @@ export function openShards(needs: ShardsNeeds): Shards {
     async close() {
       closed = true
       clearInterval(checking)
-      await each('stop').catch(() => undefined)
+      // One that is lost at this moment must not end the others before they have stopped.
+      await Promise.allSettled(shards.map(async ({ ready }) => (await ready).call('stop' satisfies keyof ShardCalls)))
       await Promise.all(shards.map(({ thread }) => thread?.end()))
     },
   }

@@ -11,19 +11,19 @@ import { serveKv } from '../kv/remote.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { Place } from '../log/front.ts'
+import type { PartitionHead } from '../log/front.ts'
 import { FIRST_GENERATION, type FrontWriter, serveFrontLog } from '../log/front-writer.ts'
 import type { Log } from '../log/log.ts'
 import { closeHanging } from './interrupt.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type ProcessCalls, type ShardStart, type ShardStatus, type ShardTask } from './protocol.ts'
 
-export interface ThreadNeeds {
+export interface ShardThreadNeeds {
   /** Where an embedded shard stores; null: it has the servers of the cluster. */
   readonly stores: {
     readonly log: Log
     readonly kv: Kv
-    readonly own: readonly Pick<Place, 'topic' | 'partition'>[]
+    readonly own: readonly Pick<PartitionHead, 'topic' | 'partition'>[]
   } | null
   readonly bus: Bus
   readonly limits: Pick<Limits, 'take'>
@@ -54,7 +54,7 @@ const YOUNG_MB = 96
 
 /** `peers`: the new shard's ends of the lines to those there are. */
 export function startThread(
-  needs: ThreadNeeds,
+  needs: ShardThreadNeeds,
   start: Omit<ShardStart, 'own' | 'generation'>,
   peers: readonly Peer[],
 ): Thread {

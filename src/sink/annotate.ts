@@ -5,15 +5,15 @@ import type { Env } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { tagText } from '../events/cells.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
-import type { Annotation, EventChanges } from '../records/annotations.ts'
+import type { AnnotatedChanges, Annotation } from '../records/annotations.ts'
 
 const EVENTS_PER_STATEMENT_MAX = 1_000
 
-type Tenant = Pick<Annotation, 'workspace' | 'env'> & { readonly events: Map<string, EventChanges> }
+type Tenant = Pick<Annotation, 'workspace' | 'env'> & { readonly events: Map<string, AnnotatedChanges> }
 
 interface Field {
   readonly set: string
-  readonly read: (changes: EventChanges) => string | undefined
+  readonly read: (changes: AnnotatedChanges) => string | undefined
 }
 const FIELDS: readonly Field[] = [
   field('linked_id', ({ linkedId }) => (linkedId === undefined ? undefined : (linkedId ?? ''))),

@@ -4,7 +4,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { HOLDER } from '../events/detail-sql.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
-import { ERASED_ID_SQL, type Erasure, erasedId } from '../records/erasures.ts'
+import { ERASED_ID_SQL, erasedId, type RecordedErasure } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 import { insertLostRow } from './lost.ts'
 import { REFUSED_OF } from './whose.ts'
@@ -18,7 +18,7 @@ const RECENT = `FROM ${ERASURES_TABLE} WHERE at >= fromUnixTimestamp64Milli({sin
 const AGAIN_MAX = 1_000
 const AGAIN_MS_MAX = 600_000
 
-type Whose = Pick<Erasure, 'workspace' | 'env' | 'visitorId'>
+type Whose = Pick<RecordedErasure, 'workspace' | 'env' | 'visitorId'>
 
 const OF_VISITOR = `workspace_id = {workspace:String} AND env = {env:String}
   AND visitor_hash = cityHash64({visitor:String}) AND visitor_id = {visitor:String}`
@@ -62,7 +62,7 @@ export async function hideAgain(clickhouse: Pick<ClickHouse, 'query' | 'patch'>,
 /** Resolves when no query shows rows of the visitor. Twice equals once. `isRepeated`: it may have been done halfway before. */
 export async function eraseRows(
   clickhouse: Pick<ClickHouse, 'insert' | 'patch' | 'query'>,
-  erasure: Erasure & Pick<Partial<DecidedErasure>, 'survivor' | 'former'>,
+  erasure: RecordedErasure & Pick<Partial<DecidedErasure>, 'survivor' | 'former'>,
   partition: number,
   deployment: string,
   isRepeated = false,

@@ -3,7 +3,7 @@
 import { rowsOf } from '../events/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log, LogRecord } from '../log/log.ts'
-import type { Place, Range } from './mark.ts'
+import type { LogRange, MarkedPlace } from './mark.ts'
 
 export interface GatherNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
@@ -28,7 +28,7 @@ const IDLE_MS = 5_000
  */
 export async function gather(
   { log, clock, flushMsMax, batchRowsMax }: GatherNeeds,
-  places: readonly Place[],
+  places: readonly MarkedPlace[],
   failed: (partition: number, error: unknown) => void,
   signal: AbortSignal,
 ): Promise<Gathered> {
@@ -38,7 +38,7 @@ export async function gather(
   let rows = 0
   let bytes = 0
 
-  async function take({ partition, position }: Place, waitMsMax: number, ending: AbortSignal): Promise<boolean> {
+  async function take({ partition, position }: MarkedPlace, waitMsMax: number, ending: AbortSignal): Promise<boolean> {
     const records = gathered.get(partition) ?? []
     try {
       const after = records.at(-1)?.seq ?? position
@@ -93,7 +93,7 @@ export async function gather(
 /** Exactly the records of a range. */
 export async function readRange(
   log: Pick<Log, 'read' | 'last'>,
-  { partition, after, upTo }: Range,
+  { partition, after, upTo }: LogRange,
 ): Promise<LogRecord[]> {
   const records: LogRecord[] = []
   let from = after

@@ -17,7 +17,16 @@ import { eraseRows } from './erase.ts'
 import { countLines, type GatherNeeds, gather, readRange } from './gather.ts'
 import { type InsertContext, insertRows } from './insert.ts'
 import { insertLost, insertLostRow, isRefused } from './lost.ts'
-import { commitAll, type Group, markGroup, noteRepeated, type Place, type Range, readPlace, tokenOf } from './mark.ts'
+import {
+  commitAll,
+  type LogRange,
+  type MarkedPlace,
+  markGroup,
+  noteRepeated,
+  type RangeGroup,
+  readPlace,
+  tokenOf,
+} from './mark.ts'
 import { moveRows } from './move.ts'
 import { type Hold, openShared } from './shared.ts'
 
@@ -37,7 +46,7 @@ export interface SinkReport {
 }
 
 /** A range with its records, and the note of a repetition as it was when the range was begun. */
-interface Part extends Range {
+interface Part extends LogRange {
   readonly records: readonly LogRecord[]
   readonly repeatedVersion: Version | null
 }
@@ -103,7 +112,7 @@ async function sinkNext(needs: SinkNeeds, partitions: readonly number[], signal:
 
 async function sinkNew(
   needs: SinkNeeds,
-  places: readonly Place[],
+  places: readonly MarkedPlace[],
   failed: (partition: number, error: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -119,7 +128,7 @@ async function sinkNew(
   await sinkParts(needs, parts, 'new')
 }
 
-async function repeat(needs: SinkNeeds, group: Group, readAt: number): Promise<void> {
+async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Promise<void> {
   const { log, kv, clock, clickhouse } = needs
   const parts = await Promise.all(
     group.map(async (range) => ({ ...range, records: await readRange(log, range), repeatedVersion: null })),

@@ -3,9 +3,9 @@
 import t from 'tap'
 import { openListedRules } from '../../src/api/listed-rules.ts'
 import { openPacedKv } from '../../src/api/paced-kv.ts'
+import { openPacedSteps } from '../../src/api/paced-steps.ts'
 import { keyed } from '../../src/api/routes.ts'
-import { openTurns } from '../../src/api/turns.ts'
-import type { Entry, Key, Kv } from '../../src/kv/kv.ts'
+import type { Kv, KvEntry, KvKey } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { readRuleSlots } from '../../src/records/rules.ts'
 import { scanAll } from '../../src/records/scopes.ts'
@@ -84,7 +84,7 @@ t.test(
     const { send, secret: key, kv } = await openServer(t)
     const { id } = (await send('POST', '/v1/rules', { key, body: RULE })).body
     const scope = 'w/ws_default/live'
-    const entries: { readonly key: Key; readonly value: object }[] = []
+    const entries: { readonly key: KvKey; readonly value: object }[] = []
     for await (const entry of scanAll<object>(kv, scope, 'audit')) entries.push(entry)
     const { body: shown } = await send('GET', '/v1/audit', { key })
     const [rule] = await kv.get(scope, [['rule', id]])
@@ -136,7 +136,7 @@ t.test('a long answer arrives whole, and others are served while it is made', as
 t.test('long steps come one at a time and rest as long as they took; what failed keeps nobody waiting', async (t) => {
   let nowMs = 0
   const rests: number[] = []
-  const turns = openTurns({
+  const turns = openPacedSteps({
     monotonic: () => nowMs,
     async sleep(ms) {
       rests.push(ms)
@@ -180,7 +180,7 @@ t.test('what turned out to be long is followed by a rest, and its kind waits for
     nowMs += costMs
     return [null]
   }
-  const kv = openPacedKv({ get, scan: get } as unknown as Kv, openTurns(clock), clock)
+  const kv = openPacedKv({ get, scan: get } as unknown as Kv, openPacedSteps(clock), clock)
   const settled = () => new Promise((resolve) => setImmediate(resolve))
   await kv.get('w', [['rule', 'a']])
   await settled()
@@ -208,7 +208,7 @@ t.test('rules are listed from what is known of their version', async (t) => {
     ids.push((await send('POST', '/v1/rules', { key, body: { ...RULE, priority: n } })).body.id)
   let read = 0
   const counting = {
-    get: async <T>(scope: string, keys: readonly Key[]) => {
+    get: async <T>(scope: string, keys: readonly KvKey[]) => {
       read += keys.length
       return kv.get<T>(scope, keys)
     },
@@ -233,13 +233,13 @@ t.test('many keys are read in order, in steps that grow while they are short', a
   const asked: number[] = []
   let costMs = 0
   const clock = { ...systemClock, monotonic: () => nowMs, sleep: async () => undefined }
-  const get = async <T>(_scope: string, keys: readonly Key[]): Promise<(Entry<T> | null)[]> => {
+  const get = async <T>(_scope: string, keys: readonly KvKey[]): Promise<(KvEntry<T> | null)[]> => {
     asked.push(keys.length)
     nowMs += costMs * keys.length
     return keys.map((key) => (key[1] === '3' ? null : { key, value: key[1] as T, version: 1 }))
   }
-  const kv = openPacedKv({ get } as Kv, openTurns(clock), clock)
-  const keys = Array.from({ length: 50 }, (_, i): Key => ['rule', String(i)])
+  const kv = openPacedKv({ get } as Kv, openPacedSteps(clock), clock)
+  const keys = Array.from({ length: 50 }, (_, i): KvKey => ['rule', String(i)])
   const wanted = keys.map(([, id]) => (id === '3' ? null : id))
   const values = async () => (await kv.get<string>('w', keys)).map((entry) => entry?.value ?? null)
   t.same(await values(), wanted)

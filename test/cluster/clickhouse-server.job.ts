@@ -12,7 +12,7 @@
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { openHttpClickHouse } from '../../src/clickhouse/client.ts'
-import { readFacts, refuseUnsafe } from '../../src/clickhouse/facts.ts'
+import { readClickHouseFacts, refuseUnsafeClickHouse } from '../../src/clickhouse/facts.ts'
 import { type HistoryPlace, openHistory } from '../../src/clickhouse/history.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
@@ -88,9 +88,9 @@ clickhouseContract(t, 'a real server', async () => ({
 t.test('plain tables: facts, windows and erasure', async (t) => {
   const database = newDatabase('plain')
   const clickhouse = await openIn({ ...admin, database })
-  const facts = await readFacts(clickhouse)
+  const facts = await readClickHouseFacts(clickhouse)
   t.comment(JSON.stringify(facts))
-  refuseUnsafe(facts)
+  refuseUnsafeClickHouse(facts)
   t.notOk(facts.tables.some(({ isReplicated }) => isReplicated))
   t.same(await insertsOnce(clickhouse, database), [10, 10, 10])
   await erase(clickhouse)
@@ -101,7 +101,7 @@ t.test('replicated tables: many processes at once, facts, windows and erasure', 
   const database = newDatabase('replicated')
   const place = { ...admin, database, cluster: CLUSTER }
   const [clickhouse] = (await Promise.all(Array.from({ length: 8 }, () => openIn(place)))) as [Port]
-  const facts = await readFacts(clickhouse)
+  const facts = await readClickHouseFacts(clickhouse)
   t.comment(JSON.stringify(facts))
   t.same(
     facts.tables.map(({ engine, deduplicationWindow, deduplicationSecondsMax }) => [

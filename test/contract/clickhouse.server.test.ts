@@ -6,9 +6,9 @@ import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { openHttpClickHouse } from '../../src/clickhouse/client.ts'
 import {
   type ClickHouseFacts,
-  readFacts,
+  readClickHouseFacts,
   refuseOld,
-  refuseUnsafe,
+  refuseUnsafeClickHouse,
   UnsafeClickHouse,
 } from '../../src/clickhouse/facts.ts'
 import { openHistory } from '../../src/clickhouse/history.ts'
@@ -96,7 +96,7 @@ t.test('the facts are those of the tables that were made', async (t) => {
     { clock, log },
   )
   t.teardown(() => clickhouse.close())
-  const facts = await readFacts(clickhouse)
+  const facts = await readClickHouseFacts(clickhouse)
   const table = { engine: 'MergeTree', isReplicated: false, deduplicationSecondsMax: null, fsync: true }
   t.match(facts.version, /^\d+\.\d+/)
   t.equal(facts.deduplicateInsert, 'enable')
@@ -106,8 +106,8 @@ t.test('the facts are those of the tables that were made', async (t) => {
     { ...table, name: 'quarantine', deduplicationWindow: 1_000 },
   ])
   await clickhouse.command('ALTER TABLE events MODIFY SETTING non_replicated_deduplication_window = 0')
-  const changed = await readFacts(clickhouse)
-  t.throws(() => refuseUnsafe(changed), UnsafeClickHouse)
+  const changed = await readClickHouseFacts(clickhouse)
+  t.throws(() => refuseUnsafeClickHouse(changed), UnsafeClickHouse)
   await t.rejects(openHistory({ url, username, password, database: 'facts', retentionDays: 90 }, { clock, log }), {
     name: 'UnsafeClickHouse',
     message: /table events remembers 0 inserts/,
@@ -122,13 +122,13 @@ t.test('servers that would double rows or are too old are refused, others not', 
   const replicated = { engine: 'ReplicatedMergeTree', isReplicated: true, deduplicationWindow: 10_000, fsync: true }
   const table = { ...replicated, name: 'events', deduplicationSecondsMax: 604_800 }
   const facts: ClickHouseFacts = { version: '26.1', deduplicateInsert: 'enable', tables: [table] }
-  refuseUnsafe(facts)
+  refuseUnsafeClickHouse(facts)
   const unsafe = [
     { ...facts, deduplicateInsert: 'disable' },
     { ...facts, tables: [{ ...table, deduplicationSecondsMax: 3_600 }] },
     { ...facts, tables: [{ ...table, deduplicationWindow: 0 }] },
   ]
-  for (const each of unsafe) t.throws(() => refuseUnsafe(each), UnsafeClickHouse)
+  for (const each of unsafe) t.throws(() => refuseUnsafeClickHouse(each), UnsafeClickHouse)
 })
 
 t.test('the tables of a cluster are replicated ones, and the engine understands the statements', async (t) => {

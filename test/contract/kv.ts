@@ -1,6 +1,6 @@
 // What every backend of the kv guarantees.
 import type { Test } from 'tap'
-import { COMMIT_KEYS_MAX, type Commit, type Key, type Kv, VALUE_BYTES_MAX, type Version } from '../../src/kv/kv.ts'
+import { COMMIT_KEYS_MAX, type Commit, type Kv, type KvKey, VALUE_BYTES_MAX, type Version } from '../../src/kv/kv.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { sized } from '../helpers/depth.ts'
@@ -27,12 +27,12 @@ async function one(kv: Kv, commit: Commit): Promise<boolean> {
   return must((await kv.commit([commit]))[0])
 }
 
-async function put(kv: Kv, key: Key, value: unknown, scope = SCOPE): Promise<Version> {
+async function put(kv: Kv, key: KvKey, value: unknown, scope = SCOPE): Promise<Version> {
   await kv.commit([{ scope, put: [{ key, value }] }])
   return must((await kv.get(scope, [key]))[0]).version
 }
 
-async function value(kv: Kv, key: Key, scope = SCOPE): Promise<unknown> {
+async function value(kv: Kv, key: KvKey, scope = SCOPE): Promise<unknown> {
   return (await kv.get(scope, [key]))[0]?.value
 }
 
@@ -174,7 +174,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
     })
 
     await guarantee('a check holds for exactly one version, null for absence', async (t, { kv }) => {
-      const key: Key = ['c', 'k']
+      const key: KvKey = ['c', 'k']
       t.equal(await one(kv, { scope: SCOPE, check: [[key, 1]], put: [{ key, value: 'x' }] }), false)
       t.equal(await one(kv, { scope: SCOPE, check: [[key, null]], put: [{ key, value: 'made' }] }), true)
       t.equal(await one(kv, { scope: SCOPE, check: [[key, null]], put: [{ key, value: 'x' }] }), false)
@@ -208,7 +208,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
     })
 
     await guarantee('each commit of a call is decided by itself, after the earlier ones', async (t, { kv }) => {
-      const key: Key = ['c', 'k']
+      const key: KvKey = ['c', 'k']
       const answers = await kv.commit([
         { scope: SCOPE, check: [[key, null]], put: [{ key, value: 'first' }] },
         { scope: SCOPE, check: [[key, null]], put: [{ key, value: 'second' }] },
@@ -245,7 +245,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
     )
 
     await guarantee('versions change with every write and never come back', async (t, opened) => {
-      const key: Key = ['c', 'k']
+      const key: KvKey = ['c', 'k']
       const seen = new Set<Version>()
       let kv = opened.kv
       for (let round = 0; round < 12; round += 1) {
@@ -261,7 +261,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
     })
 
     await guarantee('counters add up across commits and callers', async (t, { kv }) => {
-      const key: Key = ['n', 'visits']
+      const key: KvKey = ['n', 'visits']
       await Promise.all(Array.from({ length: 50 }, (_, by) => kv.commit([{ scope: SCOPE, add: [[key, by]] }])))
       t.equal(await value(kv, key), 1_225)
       await kv.commit([
@@ -452,7 +452,7 @@ export function kvContract(t: Test, name: string, open: () => Promise<OpenedKv>)
 
     await guarantee('of conflicting commits from many callers exactly one wins', async (t, { kv }) => {
       let version: Version | null = null
-      const key: Key = ['c', 'contended']
+      const key: KvKey = ['c', 'contended']
       for (let round = 0; round < 10; round += 1) {
         const answers = await Promise.all(
           Array.from({ length: 8 }, (_, who) =>

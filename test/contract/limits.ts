@@ -1,7 +1,7 @@
 // What every backend of the limits guarantees.
 import type { Test } from 'tap'
 import { Unavailable } from '../../src/lib/failures.ts'
-import { type Limits, type Rule, SLIDING_LIMIT_MAX } from '../../src/limits/limits.ts'
+import { type Limits, type RateRule, SLIDING_LIMIT_MAX } from '../../src/limits/limits.ts'
 
 export interface OpenedLimits {
   readonly limits: Limits
@@ -11,8 +11,13 @@ export interface OpenedLimits {
   now(): Promise<number>
 }
 
-const fixed = (limit: number, windowMs: number, name = 'class'): Rule => ({ name, kind: 'fixed', limit, windowMs })
-const sliding = (limit: number, windowMs: number, name = 'burst'): Rule => ({ name, kind: 'sliding', limit, windowMs })
+const fixed = (limit: number, windowMs: number, name = 'class'): RateRule => ({ name, kind: 'fixed', limit, windowMs })
+const sliding = (limit: number, windowMs: number, name = 'burst'): RateRule => ({
+  name,
+  kind: 'sliding',
+  limit,
+  windowMs,
+})
 const HOUR_MS = 3_600_000
 
 export function limitsContract(t: Test, name: string, open: () => Promise<OpenedLimits>): void {
@@ -127,7 +132,7 @@ export function limitsContract(t: Test, name: string, open: () => Promise<Opened
 
     guarantee('what cannot be is refused before it counts', async (t, { limits }) => {
       const rule = fixed(5, 24 * HOUR_MS)
-      const wrong: [string, Rule[], number?][] = [
+      const wrong: [string, RateRule[], number?][] = [
         ['', [rule]],
         ['a b', [rule]],
         ['{a}', [rule]],

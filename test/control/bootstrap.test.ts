@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { bootstrap, DEFAULT_WORKSPACE, prepareDeployment, type Seed } from '../../src/control/bootstrap.ts'
 import { isWellFormed, keyForm, makeKey } from '../../src/domain/keys.ts'
-import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts'
 import { keyDigest, listKeys } from '../../src/records/keys.ts'
 import { listWorkspaces } from '../../src/records/workspaces.ts'
 import { openPorts, PARTITIONS, prepare, random, SOURCES, startOwner, startSubmit } from '../helpers/control-plane.ts'
@@ -47,7 +47,7 @@ t.test('a first start killed after any command is finished by the next one, and 
   for (let commands = 0; commands <= 5; commands++) {
     const { kv, submit } = await opened(t)
     let left = commands
-    const dying = (draft: CommandDraft): Promise<Outcome> => {
+    const dying = (draft: CommandDraft): Promise<CommandOutcome> => {
       if (left-- === 0) throw new Error('killed')
       return submit(draft)
     }

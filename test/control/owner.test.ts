@@ -4,7 +4,7 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
-import { type Command, type CommandDraft, encodeCommand, type Outcome } from '../../src/records/commands.ts'
+import { type Command, type CommandDraft, type CommandOutcome, encodeCommand } from '../../src/records/commands.ts'
 import { readRule, readRuleSlots, readRuleset } from '../../src/records/rules.ts'
 import {
   createRule,
@@ -96,7 +96,7 @@ t.test('a replay from the first command gives the same records and the same refu
   const first = await opened(t)
   startOwner(t, first)
   const submit = startSubmit(t, first)
-  const outcomes: Outcome[] = []
+  const outcomes: CommandOutcome[] = []
   for (const draft of storm(seed)) outcomes.push(await submit(draft))
   t.ok(
     outcomes.some(({ ok }) => ok),

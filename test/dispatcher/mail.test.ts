@@ -2,12 +2,12 @@
 
 import { setMaxListeners } from 'node:events'
 import t, { type Test } from 'tap'
-import type { Courier } from '../../src/dispatcher/courier.ts'
+import type { Attempts } from '../../src/dispatcher/attempt.ts'
 import { openMailer } from '../../src/dispatcher/mail.ts'
-import { type Told, tell } from '../../src/dispatcher/match.ts'
+import { type OutboxEntries, outboxEntriesOf } from '../../src/dispatcher/match.ts'
+import { storeOutbox } from '../../src/dispatcher/outbox.ts'
 import { startDispatcher } from '../../src/dispatcher/role.ts'
 import { sampleOf } from '../../src/dispatcher/samples.ts'
-import { storeTold } from '../../src/dispatcher/store.ts'
 import { openSubscriptions } from '../../src/dispatcher/subscriptions.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
@@ -37,7 +37,7 @@ async function open(t: Test, smtpPort: number) {
     attempts += 1
     return { n, trigger, startedAt: clock.now(), durationMs: 1, statusCode: 500, error: 'http_status' }
   }
-  const courier: Courier = {
+  const courier: Attempts = {
     hasRoom: () => true,
     deliver: (_, { n, trigger }) => fail(n, trigger),
     tell: (_, __, { n, trigger }) => fail(n, trigger),
@@ -75,11 +75,16 @@ async function open(t: Test, smtpPort: number) {
   t.ok((await submit({ type: 'webhook.create', workspace: 'ws_1', env: 'live', actor: 'test', data })).ok)
   const subscriptions = openSubscriptions(ports.kv)
   async function happen(name: string) {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const tenant = must(await subscriptions.tenant('ws_1', 'live'))
     const found = { occurrence: sampleOf('identification.complete', 1_000_000, name), verdict: null, ruleId: null }
-    tell(told, tenant, { ...found, botDetected: null }, { payloadAt: 'p/0', nowMs: clock.now(), visitorId: null })
-    for (const [shard, ids] of (await storeTold(ports.kv, told, clock.now())).woken) {
+    outboxEntriesOf(
+      told,
+      tenant,
+      { ...found, botDetected: null },
+      { payloadAt: 'p/0', nowMs: clock.now(), visitorId: null },
+    )
+    for (const [shard, ids] of (await storeOutbox(ports.kv, told, clock.now())).woken) {
       publishHint(ports.bus, 'deliveries.due', { shard, webhookIds: [...ids] })
     }
   }

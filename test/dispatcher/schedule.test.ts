@@ -1,7 +1,7 @@
 // The state machine of deliveries and webhooks on a clock that only the test moves, to the second.
 
 import t from 'tap'
-import { isSlow, newPace, recordAttempt, roomIn } from '../../src/dispatcher/pace.ts'
+import { isSlow, newPace, recordAttempt, roomIn } from '../../src/dispatcher/circuit-breaker.ts'
 import { afterAttempt, DISABLE_AFTER_MS, endOf, GAPS_MS, healthAfter, jitterMs } from '../../src/dispatcher/schedule.ts'
 import type { WebhookShape } from '../../src/domain/webhook.ts'
 import { type Attempt, type AttemptTrigger, NO_HEALTH, type StoredDelivery } from '../../src/records/deliveries.ts'

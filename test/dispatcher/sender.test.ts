@@ -2,13 +2,13 @@
 
 import { setMaxListeners } from 'node:events'
 import t, { type Test } from 'tap'
-import type { Courier } from '../../src/dispatcher/courier.ts'
-import type { Told } from '../../src/dispatcher/match.ts'
-import { tell } from '../../src/dispatcher/match.ts'
+import type { Attempts } from '../../src/dispatcher/attempt.ts'
+import type { OutboxEntries } from '../../src/dispatcher/match.ts'
+import { outboxEntriesOf } from '../../src/dispatcher/match.ts'
+import { storeOutbox } from '../../src/dispatcher/outbox.ts'
 import { sampleOf } from '../../src/dispatcher/samples.ts'
 import { openSender } from '../../src/dispatcher/sender.ts'
 import { slackNotices } from '../../src/dispatcher/slack.ts'
-import { storeTold } from '../../src/dispatcher/store.ts'
 import { openSubscriptions } from '../../src/dispatcher/subscriptions.ts'
 import type { Alert } from '../../src/domain/alert.ts'
 import type { DecidedItem } from '../../src/events/record.ts'
@@ -50,7 +50,7 @@ async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
     const error = statusCode < 300 ? null : 'http_status'
     return { n, trigger, startedAt, durationMs: 1, statusCode, error }
   }
-  const courier: Courier = {
+  const courier: Attempts = {
     hasRoom: () => true,
     deliver: (webhook, { body, trigger, n }, cancel) => attempt(webhook.id, body, trigger, n, cancel),
     tell: (url, body, { trigger, n }, cancel) => attempt(url, body, trigger, n, cancel),
@@ -94,17 +94,22 @@ async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
     t.ok(made.ok)
     return id
   }
-  const store = async (told: Told) => {
-    const { woken } = await storeTold(ports.kv, told, clock.now())
+  const store = async (told: OutboxEntries) => {
+    const { woken } = await storeOutbox(ports.kv, told, clock.now())
     for (const [shard, ids] of woken) {
       publishHint(ports.bus, 'deliveries.due', { shard, webhookIds: [...ids] })
     }
   }
   const happen = async (name: string) => {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const tenant = must(await subscriptions.tenant('ws_1', 'live'))
     const found = { occurrence: sampleOf('identification.complete', 1_000_000, name), verdict: null, ruleId: null }
-    tell(told, tenant, { ...found, botDetected: null }, { payloadAt: 'p/0', nowMs: clock.now(), visitorId: null })
+    outboxEntriesOf(
+      told,
+      tenant,
+      { ...found, botDetected: null },
+      { payloadAt: 'p/0', nowMs: clock.now(), visitorId: null },
+    )
     await store(told)
     return told
   }
@@ -317,7 +322,7 @@ t.test('a message for Slack is sent once, as it was rendered, to the address of 
   } as unknown as DecidedItem
   const stop = start()
   for (let n = 0; n < 2; n++) {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     slackNotices(told, item, { payloadAt: 'p/0', nowMs: systemClock.now() })
     await store(told)
     await eventually(

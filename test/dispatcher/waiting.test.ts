@@ -2,10 +2,10 @@
 
 import t, { type Test } from 'tap'
 import { forgetVisitor } from '../../src/dispatcher/forget.ts'
-import { keepWaiting } from '../../src/dispatcher/keep.ts'
-import { type Told, tell } from '../../src/dispatcher/match.ts'
+import { type OutboxEntries, outboxEntriesOf } from '../../src/dispatcher/match.ts'
+import { storeOutbox } from '../../src/dispatcher/outbox.ts'
+import { extendPayloadTtls } from '../../src/dispatcher/payload-ttl.ts'
 import { sampleOf } from '../../src/dispatcher/samples.ts'
-import { storeTold } from '../../src/dispatcher/store.ts'
 import type { Tenant } from '../../src/dispatcher/subscriptions.ts'
 import { failPending, pendingOf } from '../../src/dispatcher/sweep.ts'
 import { typesOf } from '../../src/domain/webhook.ts'
@@ -35,13 +35,13 @@ async function open(t: Test) {
     subscriptions: new Map(webhooks.map((one) => [one.id, { webhook: one, types: typesOf(one.events) }])),
   })
   async function happen(tenant: Tenant, name: string) {
-    const told: Told = { payloads: [], deliveries: [] }
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
     const occurrence = sampleOf('identification.complete', 1_000_000, name)
     const found = { occurrence, verdict: null, ruleId: null, botDetected: null }
-    tell(told, tenant, found, { payloadAt: 'p/0', nowMs: clock.now(), visitorId: VISITOR })
-    return { told, stored: await storeTold(kv, told, clock.now()) }
+    outboxEntriesOf(told, tenant, found, { payloadAt: 'p/0', nowMs: clock.now(), visitorId: VISITOR })
+    return { told, stored: await storeOutbox(kv, told, clock.now()) }
   }
-  const bodyOf = async ({ payloads: [one] }: Told) =>
+  const bodyOf = async ({ payloads: [one] }: OutboxEntries) =>
     (await kv.get<Payload>('p/0', [payloadKey(one?.id ?? '')]))[0]?.value ?? null
   return { kv, clock, webhook, tenantOf, happen, bodyOf, leap: (ms: number) => (leapMs += ms) }
 }
@@ -52,7 +52,7 @@ t.test('a body stays for as long as a delivery waits for it, and no longer', asy
   const other = await happen(tenantOf(webhook('wh_2', 'B')), 'other')
   for (let days = 0; days < 40; days += 1) {
     leap(DAY)
-    await keepWaiting(kv, 'wh_1', clock.now())
+    await extendPayloadTtls(kv, 'wh_1', clock.now())
   }
   t.ok(await bodyOf(waiting.told), 'after forty days of pause')
   t.equal(await bodyOf(other.told), null)

@@ -1,10 +1,10 @@
 // What a partition keeps in memory of its visitors, and what it lets go.
 
 import t from 'tap'
-import { createState, INDEX_IDS_MAX, type Loaded, readIndex } from '../../src/engine/state.ts'
+import { createState, INDEX_IDS_MAX, type LoadedEntry, readIndex } from '../../src/engine/state.ts'
 
 const MAX = 8
-const index = (id: string): Loaded => ({ kind: 'index', id, value: [1, `of_${id}`] })
+const index = (id: string): LoadedEntry => ({ kind: 'index', id, value: [1, `of_${id}`] })
 const ids = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `k${from + i}`)
 
 t.test('what is used stays in memory, what is not goes first, and the bound holds', async (t) => {

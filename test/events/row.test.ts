@@ -2,8 +2,16 @@
 
 import t from 'tap'
 import type { Explanation, RuleMatch, StoredEvent } from '../../src/domain/event.ts'
-import { clearLines, linesBetween, linesEnd, put, putNumber, putText, putTextWithin } from '../../src/events/lines.ts'
-import { type Cell, COLUMNS, fromRow, toRow } from '../../src/events/row.ts'
+import {
+  clearLines,
+  linesBetween,
+  linesEnd,
+  putAscii,
+  putNumber,
+  putText,
+  putTextWithin,
+} from '../../src/events/lines.ts'
+import { COLUMNS, fromRow, type RowCell, toRow } from '../../src/events/row.ts'
 import { writeRow } from '../../src/events/write-row.ts'
 import { sized } from '../helpers/depth.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
@@ -70,7 +78,7 @@ t.test(
     const wrong: string[] = []
     for (let i = 0; i < EVENTS; i++) {
       const row = toRow(judged(r, i), r.int(64), r.pick([0, i, Number.MAX_SAFE_INTEGER]))
-      const cells = JSON.parse(row) as Cell[]
+      const cells = JSON.parse(row) as RowCell[]
       const detail = String(cells[COLUMNS.indexOf('detail')])
       const [partition, seq] = [Number(cells.at(-2)), Number(cells.at(-1))]
       if (cells.length !== COLUMNS.length || JSON.stringify(cells) !== row) wrong.push(row)
@@ -133,9 +141,9 @@ t.test('numbers and texts are written as JSON has them', async (t) => {
       JSON.stringify(text),
     )
     const within = written(() => {
-      put('"')
+      putAscii('"')
       putTextWithin(text)
-      put('"')
+      putAscii('"')
     })
     t.equal(within, JSON.stringify(JSON.stringify(text)))
   }

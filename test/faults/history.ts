@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { requestTime } from '../../src/domain/ids.ts'
 import { decodeEventsRecord } from '../../src/events/record.ts'
-import { recordsOf } from '../../src/ops/rebuild-read.ts'
+import { rebuildRecordsOf } from '../../src/ops/rebuild-read.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../../src/records/partitions.ts'
 import type { Device } from '../helpers/bodies.ts'
 import { type Client, clientOf, eventually } from '../helpers/client.ts'
@@ -185,7 +185,7 @@ async function trimBefore({ log, kv }: Ops, partition: number, seamMs: number): 
   const last = await log.last('events', partition)
   const positions = await Promise.all([kv.position(scope, ENGINE_POSITION), kv.position(scope, SINK_POSITION)])
   const [decided] = await kv.get<number>(scope, [DECIDED_TO])
-  for await (const { seq, bytes } of recordsOf(log, 'events', partition, 0, last)) {
+  for await (const { seq, bytes } of rebuildRecordsOf(log, 'events', partition, 0, last)) {
     const { from, items } = decodeEventsRecord(bytes)
     if (!items.some(({ requestId }) => (requestTime(requestId) ?? 0) > seamMs)) continue
     await log.trim('identifications', partition, Math.min(decided?.value ?? 0, from - 1))

@@ -10,7 +10,7 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openProgress } from '../../src/ops/progress.ts'
 import { rebuild } from '../../src/ops/rebuild.ts'
-import { recordsOf } from '../../src/ops/rebuild-read.ts'
+import { rebuildRecordsOf } from '../../src/ops/rebuild-read.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { QUARANTINE_COLUMNS, QUARANTINE_TABLE } from '../../src/sink/insert.ts'
 import { startChild } from '../helpers/child.ts'
@@ -86,7 +86,7 @@ async function makeHoles({ log, clickhouse }: Ops, { visits, said }: History): P
   for (let partition = 0; partition < PARTITIONS; partition++) {
     const last = await log.last('events', partition)
     const found: { readonly item: DecidedItem; readonly row: string }[] = []
-    for await (const { bytes } of recordsOf(log, 'events', partition, 0, last)) {
+    for await (const { bytes } of rebuildRecordsOf(log, 'events', partition, 0, last)) {
       const { items, rows } = decodeEventsRecord(bytes)
       let at = 0
       for (const item of items) {

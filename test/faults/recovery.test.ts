@@ -9,7 +9,7 @@ import { EVENTS_TABLE } from '../../src/events/row.ts'
 import type { Log } from '../../src/log/log.ts'
 import { backup } from '../../src/ops/backup.ts'
 import { NothingToRebuild, rebuild } from '../../src/ops/rebuild.ts'
-import { recordsOf } from '../../src/ops/rebuild-read.ts'
+import { rebuildRecordsOf } from '../../src/ops/rebuild-read.ts'
 import { checkBackup, restore } from '../../src/ops/restore.ts'
 import { decodeIdentification, encodeIdentification } from '../../src/records/identification.ts'
 import { clientOf, eventually } from '../helpers/client.ts'
@@ -100,7 +100,7 @@ let undecided = ''
 async function acceptAnother(log: Log): Promise<string> {
   for (let partition = 0; partition < PARTITIONS; partition++) {
     const last = await log.last('identifications', partition)
-    for await (const { bytes } of recordsOf(log, 'identifications', partition, 0, last)) {
+    for await (const { bytes } of rebuildRecordsOf(log, 'identifications', partition, 0, last)) {
       const { meta, body } = decodeIdentification(bytes)
       if (meta.env !== 'live' || body.length === 0) continue
       const { nonce: _, ...rest } = JSON.parse(Buffer.from(body).toString())

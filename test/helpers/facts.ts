@@ -2,7 +2,7 @@
 
 import type { Facts, Signal, SignalName, StoredEvent } from '../../src/domain/event.ts'
 import { SIGNAL_NAMES } from '../../src/domain/event.ts'
-import type { Group, Leaf, Literal, Operator, Rule } from '../../src/domain/rule.ts'
+import type { ConditionGroup, ConditionOperator, Leaf, Literal, Rule } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
 import type { Rng } from './rng.ts'
 
@@ -177,7 +177,7 @@ function literalFor(of: Field, r: Rng): Literal {
 
 export function randomLeaf(r: Rng): Leaf {
   const of = r.chance(0.3) ? (field(r.pick(TAG_KEYS)) as Field) : r.pick(FIELDS)
-  const operator: Operator = r.pick(of.operators)
+  const operator: ConditionOperator = r.pick(of.operators)
   const value = (): Leaf['value'] => {
     if (operator === 'exists') return r.chance(0.5)
     if (operator !== 'in' && operator !== 'not_in') return literalFor(of, r)
@@ -187,7 +187,7 @@ export function randomLeaf(r: Rng): Leaf {
   return { field: of.path, operator, value: value() }
 }
 
-export function randomGroup(r: Rng, depth = 1): Group {
+export function randomGroup(r: Rng, depth = 1): ConditionGroup {
   const rules = Array.from({ length: 1 + r.int(4) }, () =>
     depth < 4 && r.chance(0.25) ? randomGroup(r, depth + 1) : randomLeaf(r),
   )
@@ -246,7 +246,7 @@ export function randomFacts(r: Rng): Facts {
   }
 }
 
-export function makeRule(id: string, conditions: Group, more: Partial<Rule> = {}): Rule {
+export function makeRule(id: string, conditions: ConditionGroup, more: Partial<Rule> = {}): Rule {
   return {
     id,
     name: `Rule ${id}`,
@@ -261,5 +261,11 @@ export function makeRule(id: string, conditions: Group, more: Partial<Rule> = {}
 }
 
 /** A condition that holds for every event of these tests, and one that never does. */
-export const ALWAYS: Group = { operator: 'AND', rules: [{ field: 'timestamp', operator: 'exists', value: true }] }
-export const NEVER: Group = { operator: 'AND', rules: [{ field: 'timestamp', operator: 'exists', value: false }] }
+export const ALWAYS: ConditionGroup = {
+  operator: 'AND',
+  rules: [{ field: 'timestamp', operator: 'exists', value: true }],
+}
+export const NEVER: ConditionGroup = {
+  operator: 'AND',
+  rules: [{ field: 'timestamp', operator: 'exists', value: false }],
+}

@@ -2,7 +2,7 @@
 // the event for every question, and shares nothing with the registry. Every compiled form must agree with it on everything.
 
 import type { Facts, SignalName } from '../../src/domain/event.ts'
-import type { Group, Leaf } from '../../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 
 export interface World {
   readonly scores: boolean
@@ -75,7 +75,7 @@ function ownValue(path: string, facts: Facts): unknown {
   }
 }
 
-export function matches(item: Group | Leaf, facts: Facts, world: World): boolean {
+export function matches(item: ConditionGroup | Leaf, facts: Facts, world: World): boolean {
   if (!('rules' in item)) return leafHolds(item, facts, world)
   return item.operator === 'AND'
     ? item.rules.every((inner) => matches(inner, facts, world))

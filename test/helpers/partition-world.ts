@@ -3,9 +3,9 @@
 import type { Velocity } from '../../src/domain/event.ts'
 import type { IdentifyMeta } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
-import { KIN } from '../../src/engine/kin.ts'
+import { MERGED_RECORDS } from '../../src/engine/merged-records.ts'
 import { createPartition, type Partition } from '../../src/engine/partition.ts'
-import type { Loaded, Wanted } from '../../src/engine/state.ts'
+import type { LoadedEntry, WantedEntry } from '../../src/engine/state.ts'
 import type { StoredCounter } from '../../src/engine/velocity/board.ts'
 import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
 import { fromRow } from '../../src/events/row.ts'
@@ -49,10 +49,10 @@ export function openWorld() {
   function openStored() {
     const partition: Partition = createPartition(needs)
     const stored = new Map<string, unknown>()
-    const load = (wanted: readonly Wanted[]): Loaded[] =>
-      wanted.flatMap(({ kind, id }): Loaded[] => {
+    const load = (wanted: readonly WantedEntry[]): LoadedEntry[] =>
+      wanted.flatMap(({ kind, id }): LoadedEntry[] => {
         if (kind === 'ruleset') return []
-        if (kind === KIN) return [{ kind, id, value: { ids: merged, elsewhere: [] } }]
+        if (kind === MERGED_RECORDS) return [{ kind, id, value: { ids: merged, elsewhere: [] } }]
         const value = stored.get(`${kind} ${id}`) ?? null
         const counter: StoredCounter = { partition: 0, seq, packed: value as Uint8Array | null }
         return [{ kind, id, value: kind === VELOCITY ? [counter] : value }]

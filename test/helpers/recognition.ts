@@ -3,7 +3,7 @@
 import type { Component, IdentifyBody, TokenClaims } from '../../src/domain/identify.ts'
 import { type Attributes, deviceOf, readAttributes } from '../../src/identity/attributes.ts'
 import { matchKeys } from '../../src/identity/keys.ts'
-import { type Recognition, recognise } from '../../src/identity/matcher.ts'
+import { type MatchResult, recognise } from '../../src/identity/matcher.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { newVisitor, recordVisit, type VisitorState } from '../../src/identity/visitor.ts'
 
@@ -173,7 +173,7 @@ export const attributesOf = (r: Request): Attributes => readAttributes(r.body, r
 /** A page's client: what it sends and what it keeps. */
 export interface Visited {
   readonly visitor: VisitorState
-  readonly recognition: Recognition
+  readonly recognition: MatchResult
   readonly token: TokenClaims
 }
 

@@ -8,13 +8,13 @@ import { openIdempotency } from '../../src/api/idempotency.ts'
 import { type ListsNeeds, listRoutes } from '../../src/api/lists.ts'
 import { metaRoutes } from '../../src/api/meta.ts'
 import { openOperator } from '../../src/api/operator.ts'
+import { openPacedSteps } from '../../src/api/paced-steps.ts'
 import { callHeaders, openPresent } from '../../src/api/present.ts'
 import { openRates } from '../../src/api/rate-limits.ts'
 import { openApiDocument } from '../../src/api/reference/document.ts'
-import type { Route } from '../../src/api/routes.ts'
+import type { ApiRoute } from '../../src/api/routes.ts'
 import { ruleHistoryRoutes } from '../../src/api/rule-history.ts'
 import { type RulesNeeds, ruleRoutes } from '../../src/api/rules.ts'
-import { openTurns } from '../../src/api/turns.ts'
 import { type WebhooksNeeds, webhookRoutes } from '../../src/api/webhooks.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
@@ -39,7 +39,7 @@ export interface Options {
   readonly evaluator?: boolean
   /** null: the operator's part is off. */
   readonly operatorToken?: string | null
-  readonly routes?: readonly Route[]
+  readonly routes?: readonly ApiRoute[]
   readonly ruleStats?: RulesNeeds['ruleStats']
   readonly maxima?: RulesNeeds['maxima']
   readonly listMaxima?: ListsNeeds['maxima']
@@ -82,7 +82,7 @@ function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'courier'> {
 /** By what the routes say of themselves: most tests open the same ones. */
 const descriptions = new Map<string, Description>()
 
-function describe(routes: readonly Route[]): Description {
+function describe(routes: readonly ApiRoute[]): Description {
   const text = JSON.stringify(routes)
   const known = descriptions.get(text) ?? openDescription(openApiDocument([...OUTSIDE_ROWS, ...routes], '0.0.0-test'))
   descriptions.set(text, known)
@@ -127,7 +127,7 @@ export async function openServer(t: Test, options: Options = {}) {
     responseHeaders: callHeaders(systemClock, random),
   })
   t.teardown(() => http.close())
-  const turns = openTurns(systemClock)
+  const turns = openPacedSteps(systemClock)
   const routes = [
     ...ruleRoutes({
       ...ports,

@@ -3,7 +3,7 @@
 
 import { SIGNAL_NAMES, type StoredEvent, VELOCITY_NAMES, type Velocity } from '../../src/domain/event.ts'
 import { canonicalIp, inCidrs, parseCidr } from '../../src/domain/ip.ts'
-import type { Group, Leaf, Literal, Operator } from '../../src/domain/rule.ts'
+import type { ConditionGroup, ConditionOperator, Leaf, Literal } from '../../src/domain/rule.ts'
 import { FIELDS, type Field, field } from '../../src/events/fields.ts'
 import { must } from '../../src/lib/must.ts'
 import type { ListFacts, ListSource } from '../../src/records/list-source.ts'
@@ -303,7 +303,7 @@ function randomTag(r: Rng): Record<string, unknown> {
 }
 
 /** A rule whose values are often those of one of the events. */
-export function randomRule(r: Rng, events: readonly StoredEvent[], depth = 1): Group {
+export function randomRule(r: Rng, events: readonly StoredEvent[], depth = 1): ConditionGroup {
   const rules = Array.from({ length: 1 + r.int(depth === 1 ? 5 : 3) }, () =>
     depth < 4 && r.chance(0.2) ? randomRule(r, events, depth + 1) : randomLeaf(r, events),
   )
@@ -312,18 +312,18 @@ export function randomRule(r: Rng, events: readonly StoredEvent[], depth = 1): G
 
 export function randomLeaf(r: Rng, events: readonly StoredEvent[]): Leaf {
   const of = r.chance(0.3) ? must(field(`tag.${r.pick(TAG_KEYS)}`)) : r.pick(FIELDS)
-  const operator: Operator = r.pick(of.operators)
+  const operator: ConditionOperator = r.pick(of.operators)
   return { field: of.path, operator, value: operand(r, of, operator, events) }
 }
 
-function operand(r: Rng, of: Field, operator: Operator, events: readonly StoredEvent[]): Leaf['value'] {
+function operand(r: Rng, of: Field, operator: ConditionOperator, events: readonly StoredEvent[]): Leaf['value'] {
   if (operator === 'exists') return r.chance(0.5)
   if (operator !== 'in' && operator !== 'not_in') return literal(r, of, operator, events)
   if (of.list !== null && r.chance(0.25)) return r.pick(LIST_NAMES)
   return Array.from({ length: r.int(r.chance(0.05) ? 160 : 5) }, () => literal(r, of, operator, events))
 }
 
-function literal(r: Rng, of: Field, operator: Operator, events: readonly StoredEvent[]): Literal {
+function literal(r: Rng, of: Field, operator: ConditionOperator, events: readonly StoredEvent[]): Literal {
   const own = r.chance(0.5) ? valueAt(of.path, r.pick(events)) : null
   switch (of.type) {
     case 'number': {
@@ -350,7 +350,7 @@ function literal(r: Rng, of: Field, operator: Operator, events: readonly StoredE
 }
 
 /** Of a text that is asked for by `contains`, some of its characters. */
-function part(r: Rng, text: string, operator: Operator): string {
+function part(r: Rng, text: string, operator: ConditionOperator): string {
   if (operator !== 'contains' || r.chance(0.3)) return text
   const characters = Array.from(text)
   const from = r.int(characters.length + 1)

@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { openHosts } from '../../src/http/hosts.ts'
-import { shareOf } from '../../src/lib/counts.ts'
+import { joinCounts } from '../../src/lib/counts.ts'
 
 export interface Racing {
   readonly cells: Int32Array
@@ -14,7 +14,7 @@ export interface Racing {
 }
 
 const { cells, inside, max, rounds, threads } = workerData as Racing
-const hosts = openHosts({ max, hostOf: (address) => address, counts: shareOf({ all: cells }) })
+const hosts = openHosts({ max, hostOf: (address) => address, counts: joinCounts({ all: cells }) })
 
 // All begin together.
 Atomics.add(inside, 3, 1)

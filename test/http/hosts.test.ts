@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { HOST_CELLS, type Host, openHosts } from '../../src/http/hosts.ts'
-import { newCounts, shareOf } from '../../src/lib/counts.ts'
+import { joinCounts, newCounts } from '../../src/lib/counts.ts'
 import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import type { Racing } from './hosts.child.ts'
@@ -62,7 +62,7 @@ t.test('hosts that share cells of a full table are refused early at worst, never
   t.comment(`seed ${seed}`)
   const r = rng(seed)
   const counts = newCounts(HOST_CELLS)
-  const threads = [counts, shareOf(counts)].map((share) =>
+  const threads = [counts, joinCounts(counts)].map((share) =>
     openHosts({ max: 2, hostOf: (address) => address, counts: share }),
   )
   const inside = new Map<string, [number, Host][]>()

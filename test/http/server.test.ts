@@ -1,5 +1,5 @@
 import t from 'tap'
-import { addressText } from '../../src/http/address.ts'
+import { addressOfBytes } from '../../src/http/address.ts'
 import { PortBusy } from '../../src/http/errors.ts'
 import { exchange, openTestServer, pause, type TestServer, talk, talkFrom } from '../helpers/http.ts'
 
@@ -131,8 +131,9 @@ t.test('headers above the limit are refused', async (t) => {
 })
 
 t.test('addresses have one text each', (t) => {
-  const v6 = (...groups: number[]) => addressText(Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255])))
-  t.equal(addressText(Uint8Array.from([192, 0, 2, 255])), '192.0.2.255')
+  const v6 = (...groups: number[]) =>
+    addressOfBytes(Uint8Array.from(groups.flatMap((group) => [group >> 8, group & 255])))
+  t.equal(addressOfBytes(Uint8Array.from([192, 0, 2, 255])), '192.0.2.255')
   t.equal(v6(0, 0, 0, 0, 0, 0xffff, 0xc000, 0x02ff), '192.0.2.255')
   t.equal(v6(0, 0, 0, 0, 0, 0, 0, 1), '::1')
   t.equal(v6(0, 0, 0, 0, 0, 0, 0, 0), '::')
@@ -140,6 +141,6 @@ t.test('addresses have one text each', (t) => {
   t.equal(v6(0x2001, 0xdb8, 0, 1, 1, 1, 1, 1), '2001:db8:0:1:1:1:1:1')
   t.equal(v6(0xfe80, 0, 0, 0, 0, 0, 0, 0), 'fe80::')
   t.equal(v6(0, 0, 1, 0, 0, 0, 1, 0xabcd), '0:0:1::1:abcd')
-  t.equal(addressText(new Uint8Array(0)), '')
+  t.equal(addressOfBytes(new Uint8Array(0)), '')
   t.end()
 })

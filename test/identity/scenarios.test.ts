@@ -1,7 +1,7 @@
 // What a person may do to a browser, and what must come of it: the same visitor, another one, or an honest "not sure".
 
 import t from 'tap'
-import { newLearned } from '../../src/identity/learned.ts'
+import { newMatchStatistics } from '../../src/identity/match-statistics.ts'
 import { recognise } from '../../src/identity/matcher.ts'
 import { samePanel, screenCode } from '../../src/identity/profile.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
@@ -112,7 +112,7 @@ t.test(
     t.ok(cleared.recognition.confidence <= 0.9)
     const office = openStore()
     const { attributes, visit } = { attributes: attributesOf(windowsPc()), visit: office.visit(windowsPc(), HOME) }
-    const asked = (totals: Readonly<Record<string, number>>, learned = newLearned()) =>
+    const asked = (totals: Readonly<Record<string, number>>, learned = newMatchStatistics()) =>
       recognise({
         ...{ attributes, ip: HOME, atMs: visit.visitor.lastSeenAt + 60_000, token: null, tokenVisitor: null },
         ...{ exact: [visit.visitor], linked: [], incognito: false, totals, learned },
@@ -120,7 +120,7 @@ t.test(
     t.ok(asked({ c: 7, e: 1 }) > 0.9, 'many at the address, nobody else of that look')
     t.ok(asked({ c: 2, e: 2 }) > 0.9, 'a household')
     t.ok(asked({ c: 7, e: 2 }) <= 0.9)
-    const mistaken = { ...newLearned(), blind: 100, blindFound: 95 }
+    const mistaken = { ...newMatchStatistics(), blind: 100, blindFound: 95 }
     t.ok(asked({ c: 1, e: 1 }, { ...mistaken, blindFound: 100 }) > 0.9)
     t.ok(asked({ c: 1, e: 1 }, mistaken) <= 0.9, 'nor browsers that hidden tokens show to be mistaken for each other')
   },

@@ -1,9 +1,9 @@
 // Who may teach the matcher, and how much: one network and one visitor only their share, what is a disguise nothing.
 
 import t from 'tap'
-import { newLearned } from '../../src/identity/learned.ts'
-import { lessonBit, lessonOf } from '../../src/identity/lesson.ts'
+import { newMatchStatistics } from '../../src/identity/match-statistics.ts'
 import { recognise } from '../../src/identity/matcher.ts'
+import { observationBit, observationOf } from '../../src/identity/observation.ts'
 import { mayTeach, newSources, noteSource, sourceOf } from '../../src/identity/sources.ts'
 import { newVisitor } from '../../src/identity/visitor.ts'
 import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
@@ -40,7 +40,7 @@ t.test('a visitor teaches once after each kind of absence', async (t) => {
   const attributes = attributesOf(windowsPc())
   const known = { ...newVisitor('pv_1', AT), profile: attributes.profile, totalVisits: 1 }
   const token = { visitorId: 'pv_1', generation: 1, issuedAt: AT }
-  const lesson = (taught: number, atMs: number, learned = newLearned()) => {
+  const lesson = (taught: number, atMs: number, learned = newMatchStatistics()) => {
     const tokenVisitor = { ...known, taught }
     const input = {
       attributes,
@@ -53,14 +53,14 @@ t.test('a visitor teaches once after each kind of absence', async (t) => {
       incognito: false,
       learned,
     }
-    return lessonOf(input, recognise(input), null)
+    return observationOf(input, recognise(input), null)
   }
-  const bit = lessonBit(known, AT + 2 * DAY_MS)
+  const bit = observationBit(known, AT + 2 * DAY_MS)
   t.ok(lesson(0, AT + 2 * DAY_MS))
   t.equal(lesson(bit, AT + 3 * DAY_MS), null)
   t.ok(lesson(bit, AT + 20 * DAY_MS), 'after weeks it is another lesson')
   t.equal(unpackVisitor(packVisitor({ ...known, taught: bit })).taught, bit, 'which is kept with it')
-  const full = newLearned()
+  const full = newMatchStatistics()
   for (let i = 0; i < 2; i++) noteSource(full.sources, sourceOf('192.0.2.1'))
   t.equal(lesson(0, AT + 2 * DAY_MS, full), null, 'nor beyond the share of its network')
 })

@@ -4,7 +4,13 @@ import t from 'tap'
 import { deviceOf } from '../../src/identity/attributes.ts'
 import { addAccount, countAccounts, knowsAccount, type LinkedAccounts } from '../../src/identity/linked-accounts.ts'
 import { VALUE_NAMES } from '../../src/identity/profile.ts'
-import { newVisitor, recordVerdict, recordVisit, type Visit, type VisitorState } from '../../src/identity/visitor.ts'
+import {
+  newVisitor,
+  recordVerdict,
+  recordVisit,
+  type VisitFacts,
+  type VisitorState,
+} from '../../src/identity/visitor.ts'
 import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { Unreadable } from '../../src/lib/failures.ts'
 import { sized } from '../helpers/depth.ts'
@@ -15,7 +21,7 @@ const ID = 'pv_abcdefghijABCDEFGHIJ'
 const T0 = Date.UTC(2026, 0, 1)
 const DAY = 86_400_000
 
-function visit(atMs: number, ip: string, more: Partial<Visit> = {}, request = windowsPc()): Visit {
+function visit(atMs: number, ip: string, more: Partial<VisitFacts> = {}, request = windowsPc()): VisitFacts {
   const attributes = attributesOf(request)
   const device = deviceOf(attributes, request.body)
   const told = { method: 'exact', token: null, generation: 1, confidence: 0.95, linkedId: null } as const

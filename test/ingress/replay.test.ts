@@ -9,7 +9,7 @@ import { failedEvent } from '../../src/engine/failed.ts'
 import type { Answer, Handler, HttpRequest, HttpResponse } from '../../src/http/message.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { startIngress } from '../../src/ingress/ingress.ts'
-import type { Key } from '../../src/kv/kv.ts'
+import type { KvKey } from '../../src/kv/kv.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
 import { decodeIdentification } from '../../src/records/identification.ts'
@@ -86,7 +86,7 @@ function openIngress() {
     bus,
     clock,
     kv: {
-      get: async <T>(_scope: string, keys: readonly Key[]) =>
+      get: async <T>(_scope: string, keys: readonly KvKey[]) =>
         keys.map((key) => (erased.size === 0 ? null : { key, value: { erasureId: 'era_1', at: 0 } as T, version: 1 })),
       position: async () => 1,
     },

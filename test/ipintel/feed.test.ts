@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createAddresses } from '../../src/ipintel/addresses.ts'
 import { type IpFeed, openIpFeed } from '../../src/ipintel/feed.ts'
-import { parsePlace, SOURCES, type SourceName } from '../../src/ipintel/sources.ts'
+import { IP_SOURCES, parsePlace, type SourceName } from '../../src/ipintel/sources.ts'
 import { storeTable, tablePath } from '../../src/ipintel/store.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { imageOf } from './made.ts'
@@ -23,7 +23,7 @@ async function open(t: Test, dir: string, files: Partial<Record<SourceName, read
   const feed = await openIpFeed({
     clock,
     dir,
-    places: SOURCES.map((source) => ({ source, files: (files[source] ?? []).map(parsePlace), urls: [] })),
+    places: IP_SOURCES.map((source) => ({ source, files: (files[source] ?? []).map(parsePlace), urls: [] })),
     pollMs: 50,
     bytesMax: 10_000,
     relayIsVpn: false,

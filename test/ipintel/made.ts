@@ -2,7 +2,7 @@
 
 import { type CompileInput, compileTable } from '../../src/ipintel/compile.ts'
 import type { SourceName } from '../../src/ipintel/sources.ts'
-import { openTable, type Table } from '../../src/ipintel/table.ts'
+import { type AddressTable, openTable } from '../../src/ipintel/table.ts'
 
 export const CHANGED_AT = Date.UTC(2026, 10, 20)
 
@@ -28,7 +28,7 @@ export const imageOf = (source: SourceName, ...inputs: readonly (string | Buffer
     { builtAt: CHANGED_AT, bytesMax: 1e7 },
   )
 
-export const tableOf = (source: SourceName, ...inputs: readonly (string | Buffer | CompileInput)[]): Table =>
+export const tableOf = (source: SourceName, ...inputs: readonly (string | Buffer | CompileInput)[]): AddressTable =>
   openTable(imageOf(source, ...inputs))
 
 type Value = string | number | boolean | readonly Value[] | { readonly [key: string]: Value }

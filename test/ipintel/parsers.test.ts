@@ -3,17 +3,18 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ipParts } from '../../src/domain/ip.ts'
-import { words } from '../../src/ipintel/spans.ts'
-import type { Table } from '../../src/ipintel/table.ts'
+import { spanWords } from '../../src/ipintel/spans.ts'
+import type { AddressTable } from '../../src/ipintel/table.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { CHANGED_AT, imageOf, input, mmdb, tableOf } from './made.ts'
 
-function find(table: Table, ip: string): string | null {
-  const address = words(ipParts(ip) ?? [])
+function find(table: AddressTable, ip: string): string | null {
+  const address = spanWords(ipParts(ip) ?? [])
   const value = address.length === 1 ? table.v4(address[0] as number) : table.v6(address)
   return value === 0 ? null : table.text(value)
 }
-const findAsn = (table: Table, asn: number): string | null => (table.asn(asn) === 0 ? null : table.text(table.asn(asn)))
+const findAsn = (table: AddressTable, asn: number): string | null =>
+  table.asn(asn) === 0 ? null : table.text(table.asn(asn))
 
 t.test('a list takes ranges, addresses, AS numbers and comments, in all their spellings', async (t) => {
   const list = [
@@ -136,7 +137,7 @@ t.test('places are read from the layouts there are, with the time zone of their 
 })
 
 const bitsOf = (ip: string, length: number): string =>
-  words(ipParts(ip) ?? [])
+  spanWords(ipParts(ip) ?? [])
     .map((word) => word.toString(2).padStart(32, '0'))
     .join('')
     .slice(0, length)

@@ -2,8 +2,8 @@
 
 import { unpackCounted } from '../../src/engine/velocity/counted.ts'
 import { collectSeen, countEvents, unpackCounters } from '../../src/engine/velocity/counters.ts'
-import { DAY_MS } from '../../src/engine/velocity/moments.ts'
 import { fromRow } from '../../src/events/row.ts'
+import { DAY_MS } from '../../src/lib/durations.ts'
 import { partitionScope, VELOCITY } from '../../src/records/partitions.ts'
 import type { Facts } from './checks.ts'
 import { visitorOf } from './decided.ts'

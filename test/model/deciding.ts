@@ -5,7 +5,7 @@ import { openPresent } from '../../src/api/present.ts'
 import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { makeObjectId } from '../../src/domain/ids.ts'
 import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
-import type { Replay, Reply } from '../../src/engine/decided.ts'
+import type { DecisionReply, Replay } from '../../src/engine/decided.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
 import { createFreshness } from '../../src/engine/freshness.ts'
 import { createRecent, type Recent } from '../../src/engine/recent.ts'
@@ -18,8 +18,8 @@ import { newCounts } from '../../src/lib/counts.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openClaims } from '../../src/lib/first-claims.ts'
 import type { Caller } from '../../src/records/auth.ts'
+import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
-import type { Glimpse } from '../../src/records/sighting.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
 import type { Identify, Ports, ProcessNeeds, ReplyFn, Role } from './process.ts'
@@ -52,12 +52,12 @@ export interface DecidingNeeds
 export interface Deciding {
   ready(): boolean
   identify(request: Identify, answer: (response: HttpResponse) => void): void
-  glimpse(scope: string, requestId: string): Omit<Glimpse, 'from'>
+  glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
   readonly recent: Recent
   stop(): Promise<void>
 }
 
-function groupReplies(replies: readonly Reply[], replays: readonly Replay[]) {
+function groupReplies(replies: readonly DecisionReply[], replays: readonly Replay[]) {
   const messages = new Map<string, { readonly replies: [string, string][]; readonly replays: ReplayNotice[] }>()
   const to = (ingressId: string) => {
     const message = messages.get(ingressId) ?? { replies: [], replays: [] }

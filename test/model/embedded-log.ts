@@ -4,7 +4,7 @@
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { checkRecords } from '../../src/log/checks.ts'
 import type { Log, LogRecord, Topic } from '../../src/log/log.ts'
-import { recordsOf } from '../../src/log/slab.ts'
+import { slabRecordsOf } from '../../src/log/slab.ts'
 import { createWaiter, type Host, type Waiter } from './host.ts'
 import { bindLog, type LogStore, placeAfter, type StoredRecord, takeFrom } from './ports.ts'
 
@@ -122,7 +122,7 @@ export function bindEmbeddedLog(store: LogStore, host: Host, by: string, gap: ()
         const name = `${topic}/${partition}`
         const last = lasts.get(name) ?? lastOf(topic, partition)
         if (after !== last) throw new Conflict(`${name} is at ${last}, not at ${after}`)
-        const records = placeAfter(last, recordsOf(entry), gap, { at: host.clock.monotonic(), by })
+        const records = placeAfter(last, slabRecordsOf(entry), gap, { at: host.clock.monotonic(), by })
         lasts.set(name, records.at(-1)?.seq ?? last)
         return { topic, partition, after, records }
       })

@@ -2,7 +2,7 @@
 // visiting.
 
 import type { Env } from '../../src/domain/event.ts'
-import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { Answered } from './clients.ts'
 import { PARTITIONS, WORKSPACE } from './deployment.ts'
@@ -49,7 +49,7 @@ export function createMergers({ scheduler, random, ready, answers, onChange }: M
     const draft: CommandDraft = { type: 'visitor.merge', workspace: WORKSPACE, env, actor: 'model', data }
     let over = false
     open++
-    const told = (outcome: Outcome | null) => {
+    const told = (outcome: CommandOutcome | null) => {
       if (over) return
       over = true
       open--

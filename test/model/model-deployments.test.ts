@@ -14,11 +14,11 @@ t.test('where the log loses a partition, all that is accepted later is decided o
 )
 
 t.test('what a lost thread handed over is adopted where it was written, and was told to nobody where it was not', (t) =>
-  holds(t, 1, sized({ quick: 2, usual: 60, long: 200 }), { sharded: true }),
+  holds(t, 1, sized({ quick: 5, usual: 60, long: 200 }), { sharded: true }),
 )
 
 t.test('visitors are merged, split and erased whoever dies, a process or its thread', (t) =>
-  holds(t, 1, sized({ quick: 1, usual: 35, long: 60 }), {
+  holds(t, 1, sized({ quick: 6, usual: 35, long: 60 }), {
     sharded: true,
     merging: true,
     erasing: true,

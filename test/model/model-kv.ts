@@ -4,9 +4,9 @@ import { Packr } from 'msgpackr'
 import {
   COMMIT_KEYS_MAX,
   type Commit,
-  type Entry,
-  type Key,
   type Kv,
+  type KvEntry,
+  type KvKey,
   type Scope,
   VALUE_BYTES_MAX,
   type Version,
@@ -45,7 +45,7 @@ function checkScope(scope: Scope): void {
   scopes.add(scope)
 }
 
-function checkKey(scope: Scope, [collection, id]: Key): void {
+function checkKey(scope: Scope, [collection, id]: KvKey): void {
   const text = scope + collection + id
   const bytes = ASCII.test(text) ? text.length : Buffer.byteLength(text)
   if (collection === '' || id === '' || bytes > TEXT_BYTES_MAX) throw new RangeError('not a key')
@@ -68,7 +68,7 @@ function decode(value: Stored['value']): unknown {
 }
 
 interface Prepared extends Omit<Commit, 'put'> {
-  readonly put: readonly { readonly key: Key; readonly value: Stored['value']; readonly expiresAt: number }[]
+  readonly put: readonly { readonly key: KvKey; readonly value: Stored['value']; readonly expiresAt: number }[]
 }
 
 function prepare(commit: Commit, now: number): Prepared {
@@ -105,11 +105,11 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
     }
     return found
   }
-  const stored = (scope: Scope, [collection, id]: Key): Stored | null => {
+  const stored = (scope: Scope, [collection, id]: KvKey): Stored | null => {
     const found = store.scopes.get(scope)?.collections.get(collection)?.get(id)
     return found === undefined || found.expiresAt <= host.clock.now() ? null : found
   }
-  const write = (scope: Scope, [collection, id]: Key, value: Stored['value'], expiresAt: number) => {
+  const write = (scope: Scope, [collection, id]: KvKey, value: Stored['value'], expiresAt: number) => {
     const { collections } = at(scope)
     const ids = collections.get(collection) ?? new Map<string, Stored>()
     collections.set(collection, ids)
@@ -124,7 +124,7 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
 
   /** Refuses before anything is written. */
   function checkSums({ scope, put, drop = [], add = [] }: Prepared): void {
-    const same = (a: Key, b: Key) => a[0] === b[0] && a[1] === b[1]
+    const same = (a: KvKey, b: KvKey) => a[0] === b[0] && a[1] === b[1]
     const sums = new Map<string, number>()
     for (const [key, by] of add) {
       const before = drop.some((k) => same(k, key)) ? null : stored(scope, key)
@@ -162,7 +162,7 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
     `commit ${scope} ${guard === undefined ? (put[0]?.key[0] ?? '') : guard.source}`
 
   return {
-    async get<T>(scope: Scope, keys: readonly Key[]) {
+    async get<T>(scope: Scope, keys: readonly KvKey[]) {
       open()
       checkScope(scope)
       for (const key of keys) checkKey(scope, key)
@@ -192,7 +192,7 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
         )
         within.sort(byBytes)
         if (reverse) within.reverse()
-        return within.slice(0, limit).map((id): Entry<T> => {
+        return within.slice(0, limit).map((id): KvEntry<T> => {
           const { value, version } = stored(scope, [collection, id]) as Stored
           return { key: [collection, id], value: decode(value) as T, version }
         })
@@ -202,7 +202,7 @@ export function bindKv(store: KvStore, host: Host, unsorted: readonly string[] =
       open()
       checkScope(scope)
       const found = await host.call(`walk ${scope} ${collection}`, () =>
-        [...(store.scopes.get(scope)?.collections.get(collection)?.keys() ?? [])].flatMap((id): Entry<T>[] => {
+        [...(store.scopes.get(scope)?.collections.get(collection)?.keys() ?? [])].flatMap((id): KvEntry<T>[] => {
           const entry = stored(scope, [collection, id])
           if (entry === null) return []
           return [{ key: [collection, id], value: decode(entry.value) as T, version: entry.version }]
@@ -252,7 +252,7 @@ export function* texts(store: KvStore, prefix: string): Generator<readonly [name
 }
 
 /** The value of a record as of now, whether it has expired or not. */
-export function peek(store: KvStore, scope: Scope, [collection, id]: Key): unknown {
+export function peek(store: KvStore, scope: Scope, [collection, id]: KvKey): unknown {
   const found = store.scopes.get(scope)?.collections.get(collection)?.get(id)
   return found === undefined ? undefined : decode(found.value)
 }

@@ -1,6 +1,6 @@
 // What must go wrong with lists when the side effects of rules are moved carelessly.
 
-import type { Key, Kv } from '../../src/kv/kv.ts'
+import type { Kv, KvKey } from '../../src/kv/kv.ts'
 import { type Mutation, onKv } from './mutations.ts'
 
 const PLACES = 'list-effects'
@@ -9,7 +9,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'the side effects of adopted decisions are taken for done',
-    seed: 96,
+    seed: 70,
     from: 30,
     tamper: {
       ports(of, ports) {
@@ -37,7 +37,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
     what: 'side effects that come again are applied again',
     seed: 10,
     tamper: onKv('control', (kv) => ({
-      get: (async (scope: string, keys: readonly Key[]) => {
+      get: (async (scope: string, keys: readonly KvKey[]) => {
         const found = await kv.get(scope, keys)
         return found.map((entry, i) => (keys[i]?.[0] === PLACES ? null : entry))
       }) as Kv['get'],

@@ -2,7 +2,7 @@
 
 import type { Decider } from '../../src/engine/decider.ts'
 import { encodeEventsRecord } from '../../src/events/record.ts'
-import type { Commit, Key, Kv, Scope } from '../../src/kv/kv.ts'
+import type { Commit, Kv, KvKey, Scope } from '../../src/kv/kv.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import type { Log } from '../../src/log/log.ts'
 import { publishHint } from '../../src/records/hints.ts'
@@ -212,7 +212,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is inserted though one of its marks was lost',
-    seed: 93,
+    seed: 61,
     tamper: onKv(
       'sink',
       apart(
@@ -226,7 +226,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'who repeats a range does not know the others of its group',
     seed: 19,
     tamper: onKv('sink', (kv) => ({
-      async get<T>(scope: Scope, keys: readonly Key[]) {
+      async get<T>(scope: Scope, keys: readonly KvKey[]) {
         const found = await kv.get<T>(scope, keys)
         return found.map((entry) => (entry?.key === SINK_MARK ? { ...entry, value: withoutGroup(entry.value) } : entry))
       },

@@ -1,7 +1,7 @@
 // Operators of the simulation: they change rules and remember what they were told.
 
 import type { Env } from '../../src/domain/event.ts'
-import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts'
 import { MAXIMA, ruleDraft, WORKSPACE } from './deployment.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -9,7 +9,7 @@ import type { Scheduler } from './scheduler.ts'
 export interface Changed {
   readonly draft: CommandDraft
   /** null: the operator was told nothing. */
-  readonly outcome: Outcome | null
+  readonly outcome: CommandOutcome | null
   readonly propagated: boolean
   /** Virtual milliseconds of the answer. */
   readonly at: number
@@ -53,7 +53,7 @@ export function createOperators(
     const draft = draw(number)
     let over = false
     open++
-    const told = (outcome: Outcome | null, propagated: boolean) => {
+    const told = (outcome: CommandOutcome | null, propagated: boolean) => {
       if (over) return
       over = true
       open--

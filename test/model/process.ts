@@ -8,7 +8,7 @@ import { openSubmit } from '../../src/control/submit.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { homePartition, makeObjectId, makeVisitorId } from '../../src/domain/ids.ts'
 import type { KeyKind, Workspace } from '../../src/domain/workspace.ts'
-import type { Replay, Reply } from '../../src/engine/decided.ts'
+import type { DecisionReply, Replay } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
 import { MissingPosition } from '../../src/engine/engine.ts'
 import type { HttpResponse } from '../../src/http/message.ts'
@@ -21,9 +21,9 @@ import type { Log } from '../../src/log/log.ts'
 import { type EventReads, openEventReads } from '../../src/reads/events.ts'
 import { awaitSplit } from '../../src/reads/split-progress.ts'
 import { openVisitorReads, type VisitorReads } from '../../src/reads/visitors.ts'
-import type { CommandDraft, Outcome } from '../../src/records/commands.ts'
+import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts'
 import type { RuleLog } from '../../src/records/effects.ts'
-import { combine } from '../../src/records/sighting.ts'
+import { combineAnswers } from '../../src/records/event-locator.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import { openSink } from '../../src/sink/sink.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
@@ -38,7 +38,7 @@ export interface Ports {
   readonly clickhouse: ClickHouse
 }
 export type Role = 'engine' | 'sink' | 'ingress' | 'control' | 'trim' | 'rulesets' | 'submit' | 'reads' | 'erase'
-export type ReplyFn = (replies: readonly Reply[], replays: readonly Replay[]) => void
+export type ReplyFn = (replies: readonly DecisionReply[], replays: readonly Replay[]) => void
 
 /** Puts something wrong between the product and what it is given; only mutations do. */
 export interface Tamper {
@@ -63,7 +63,7 @@ export interface ProcessNeeds {
   readonly flushMs: number
   readonly workspace: Workspace
   /** Answers leave for the ingress; `reads` sees what this process could answer now. */
-  readonly onReply: (replies: readonly Reply[], reads: EventReads) => void
+  readonly onReply: (replies: readonly DecisionReply[], reads: EventReads) => void
   readonly onRuleLogs: (lines: readonly RuleLog[]) => void
   /** A role ended or raised what it must not. */
   readonly onFailure: (role: string, error: unknown) => void
@@ -84,7 +84,7 @@ export interface ModelProcess {
   readonly ready: () => boolean
   readonly missingPositions: Set<number>
   identify(request: Identify, answer: (response: HttpResponse) => void): void
-  change(draft: CommandDraft): Promise<{ readonly outcome: Outcome; readonly propagated: boolean }>
+  change(draft: CommandDraft): Promise<{ readonly outcome: CommandOutcome; readonly propagated: boolean }>
   /** Rejects with ApiError unavailable when it is not known whether the visitor was erased. */
   erase(env: Env, visitorId: string): ReturnType<Erase>
   /** What the endpoint does with these events of one visitor; null: there is nothing to ask for. */
@@ -99,7 +99,7 @@ export interface ModelProcess {
 
 export interface SplitTold {
   readonly draft: Extract<CommandDraft, { readonly type: 'visitor.split' }>
-  readonly outcome: Outcome
+  readonly outcome: CommandOutcome
   readonly env: Env
   readonly requestIds: readonly string[]
   /** The caller was answered that it is done. */
@@ -139,7 +139,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       ...{ clickhouse, log, kv, partitions, clock },
       retentionDays: () => 3_650,
       sight: async (scope, requestId) =>
-        combine(requestId, [{ from: host.name, ...(await glimpse(scope, requestId)) }], [], partitions),
+        combineAnswers(requestId, [{ from: host.name, ...(await glimpse(scope, requestId)) }], [], partitions),
     })
   const reads = readsOver(portsOf('reads'), (...args) => accepting.glimpse(...args))
   const visitorsOver = ({ kv }: Ports) => openVisitorReads(kv, partitions)

@@ -5,10 +5,10 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { type Line, openLine } from '../../src/lib/line.ts'
-import { openFrontLog, type Place } from '../../src/log/front.ts'
+import { openFrontLog, type PartitionHead } from '../../src/log/front.ts'
 import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
-import type { Glimpse } from '../../src/records/sighting.ts'
+import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { rng } from '../helpers/rng.ts'
 import { type Deciding, type DecidingNeeds, foreseen, startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
@@ -24,7 +24,7 @@ export interface ShardNeeds extends Omit<DecidingNeeds, 'portsOf' | 'stopping' |
 
 export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
   /** Asks the thread; rejects with Unavailable when it is lost meanwhile. */
-  glimpse(scope: string, requestId: string): Promise<Omit<Glimpse, 'from'>>
+  glimpse(scope: string, requestId: string): Promise<Omit<LocatorAnswer, 'from'>>
   /** What the thread knows at this very moment. */
   glimpseNow: Deciding['glimpse']
   sunk(partition: number, seq: Seq): void
@@ -108,7 +108,13 @@ export function startShard(needs: ShardNeeds): Shard {
     }
   }
 
-  function startThread(host: SimHost, bus: Ports['bus'], line: Line, far: Line, places: readonly Place[]): Thread {
+  function startThread(
+    host: SimHost,
+    bus: Ports['bus'],
+    line: Line,
+    far: Line,
+    places: readonly PartitionHead[],
+  ): Thread {
     const log = openFrontLog({
       ...{ line: far, clock: host.clock, generation: 1, own: places },
       atEndOfTurn: (act) => host.step(host.latency(), act),
@@ -158,7 +164,7 @@ export function startShard(needs: ShardNeeds): Shard {
       if (thread?.host.alive()) thread.deciding.identify(request, answer)
     },
     glimpse: async (scope, requestId) =>
-      (await started.promise).line.call('glimpse', scope, requestId) as Promise<Omit<Glimpse, 'from'>>,
+      (await started.promise).line.call('glimpse', scope, requestId) as Promise<Omit<LocatorAnswer, 'from'>>,
     glimpseNow: (scope, requestId) => thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN,
     sunk: (partition, seq) => thread?.line.cast('sunk', [partition, seq]),
     async stop() {

@@ -1,7 +1,13 @@
 // The engine's threads in-process: the real places behind the real decider, one turn at a time per thread, with threads
 // that die and take the state of their partitions along.
 
-import { createDecider, createPlace, type Decider, type Place, type Task } from '../../src/engine/decider.ts'
+import {
+  createDecider,
+  createPartitionHost,
+  type Decider,
+  type PartitionHost,
+  type Task,
+} from '../../src/engine/decider.ts'
 import { type CounterFeed, newToldCounters, noteTurn } from '../../src/engine/velocity/feed.ts'
 import type { Snapshot } from '../../src/rules/snapshot.ts'
 import type { Rng } from '../helpers/rng.ts'
@@ -23,14 +29,14 @@ export interface ThreadsNeeds {
 interface Posted {
   readonly task: Task
   /** Takes the turn; throws what it throws. */
-  readonly take: (place: Place) => void
+  readonly take: (place: PartitionHost) => void
   readonly reject: (error: Error) => void
 }
 
 export function createThreads(needs: ThreadsNeeds): Decider {
   const { host, random, threads, partitions, visitorsMax, current, counterNews } = needs
   const fresh = () =>
-    createPlace({
+    createPartitionHost({
       ...{ partitions, visitorsMax },
       random: (n) => random.bytes(n),
       monotonic: host.clock.monotonic,
@@ -76,7 +82,7 @@ export function createThreads(needs: ThreadsNeeds): Decider {
     })
   }
 
-  function perform<T>(task: Task, turn: (place: Place) => T): Promise<T> {
+  function perform<T>(task: Task, turn: (place: PartitionHost) => T): Promise<T> {
     const slot = slotOf(task.partition)
     return new Promise((resolve, reject) => {
       slot.queue.push({ task, take: (place) => resolve(turn(place)), reject })

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { parsePlace, placesProblem, type SourceName } from '../../src/ipintel/sources.ts'
 import { loadTable, previousPath, tablePath } from '../../src/ipintel/store.ts'
-import type { Table } from '../../src/ipintel/table.ts'
+import type { AddressTable } from '../../src/ipintel/table.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { dataUpdate } from '../../src/ops/data-update.ts'
 
@@ -52,7 +52,8 @@ function update(dir: string, places: Partial<Record<SourceName, { files?: string
   }).then((result) => ({ ...result, told }))
 }
 
-const load = async (dir: string, source: SourceName) => (await loadTable(tablePath(dir, source), source)) as Table
+const load = async (dir: string, source: SourceName) =>
+  (await loadTable(tablePath(dir, source), source)) as AddressTable
 const address = (a: number, b: number, c: number, d: number) => ((a * 256 + b) * 256 + c) * 256 + d
 
 t.test('what is fetched is compiled and stored, and what has not changed is not fetched again', async (t) => {

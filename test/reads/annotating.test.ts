@@ -8,8 +8,8 @@ import { toRow } from '../../src/events/row.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openRandom } from '../../src/lib/random.ts'
 import { openEventReads } from '../../src/reads/events.ts'
+import type { EventPlace } from '../../src/records/event-locator.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
-import type { Place } from '../../src/records/sighting.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { randomEvent } from '../helpers/stored-events.ts'
 
@@ -32,7 +32,7 @@ function recordOf(named: string): Uint8Array {
 }
 
 /** Reads the event; the scopes that were asked what was said of it. `named`: whose record is at the place. */
-async function askedFor(place: Place | null, named = requestId): Promise<readonly string[]> {
+async function askedFor(place: EventPlace | null, named = requestId): Promise<readonly string[]> {
   const asked: string[] = []
   const kv = {
     get: async (_: string, keys: readonly unknown[]) => keys.map(() => null),

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
 import { openKv } from '../../src/kv/open.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
-import { listMembers, runLeases, shareOf } from '../../src/records/leases.ts'
+import { leaseShareOf, listMembers, runLeases } from '../../src/records/leases.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp, temporaryFolder } from '../helpers/server.ts'
 
@@ -39,7 +39,7 @@ t.test(
       for (const [name, owner] of owners) if (owner === 'dead') owners.delete(name)
 
       for (let step = 0; step < 2; step++) {
-        const shares = members.map((id) => [id, shareOf(id, all, { members, owners })] as const)
+        const shares = members.map((id) => [id, leaseShareOf(id, all, { members, owners })] as const)
         const taken = shares.flatMap(([, { take }]) => take)
         if (new Set(taken).size !== taken.length) t.fail(`round ${round}: two take one name`)
         if (wasEven && shares.some(([, { giveBack }]) => giveBack.length > 0))
@@ -47,7 +47,7 @@ t.test(
         for (const [, { giveBack }] of shares) for (const name of giveBack) owners.delete(name)
         for (const [id, { take }] of shares) for (const name of take) owners.set(name, id)
       }
-      for (const id of members) for (const name of shareOf(id, all, { members, owners }).take) owners.set(name, id)
+      for (const id of members) for (const name of leaseShareOf(id, all, { members, owners }).take) owners.set(name, id)
       if (owners.size !== all.length || !counts().every(even))
         t.fail(`round ${round}: ${counts().join(' ')} of ${all.length}`)
     }

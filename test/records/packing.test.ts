@@ -6,13 +6,13 @@ import {
   beginPacking,
   closeBytes,
   openBytes,
+  packText,
   putArray,
   putBoolean,
   putMaybe,
   putNull,
   putNumbers,
   putRaw,
-  putText,
   putTexts,
   takePacked,
 } from '../../src/lib/packing.ts'
@@ -24,7 +24,7 @@ function putAny(value: unknown): void {
   if (value === null) putNull()
   else if (typeof value === 'boolean') putBoolean(value)
   else if (typeof value === 'number') putMaybe(value)
-  else if (typeof value === 'string') putText(value)
+  else if (typeof value === 'string') packText(value)
   else if (value instanceof Uint8Array) {
     const start = openBytes()
     putRaw(value)

@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import type { Facts } from '../../src/domain/event.ts'
-import type { Group, Leaf } from '../../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
 import { sized } from '../helpers/depth.ts'
@@ -18,7 +18,7 @@ const RULESETS = sized({ quick: 4, usual: 20, long: 40 })
 const RULES = 130
 const EVENTS = 40
 
-function decider(rules: readonly Group[], mode: Mode, scores: boolean): (facts: Facts) => number[] {
+function decider(rules: readonly ConditionGroup[], mode: Mode, scores: boolean): (facts: Facts) => number[] {
   const layout = createLayout({ scores })
   const match = compileRules(rules, { layout, member, mode })
   const values: FieldVector = []
@@ -29,7 +29,7 @@ function decider(rules: readonly Group[], mode: Mode, scores: boolean): (facts: 
   }
 }
 
-function disagree(group: Group, facts: Facts, scores: boolean): boolean {
+function disagree(group: ConditionGroup, facts: Facts, scores: boolean): boolean {
   const expected = matches(group, facts, { scores, member })
   return (['closures', 'generated'] as const).some(
     (mode) => (decider([group], mode, scores)(facts).length === 1) !== expected,
@@ -59,7 +59,7 @@ t.test('closures, generated code and the interpreter agree on every rule and eve
       ] as const) {
         if (actual.join() === expected.join()) continue
         const at = rules.findIndex((_, i) => actual.includes(i) !== expected.includes(i))
-        const rule = await shrink(rules[at] as Group, (group) => disagree(group, facts, scores))
+        const rule = await shrink(rules[at] as ConditionGroup, (group) => disagree(group, facts, scores))
         t.fail(`${name} differ from the interpreter`, {
           seed: SEED,
           ruleset: n,
@@ -88,7 +88,7 @@ t.test('the order of an AND or OR means nothing', async (t) => {
 t.test('the shrinker keeps the failure and drops the rest', async (t) => {
   const bad: Leaf = { field: 'tag.bad', operator: 'exists', value: true }
   const fine: Leaf = { field: 'ip.country', operator: 'equals', value: 'CZ' }
-  const group: Group = {
+  const group: ConditionGroup = {
     operator: 'AND',
     rules: [fine, { operator: 'OR', rules: [fine, { operator: 'AND', rules: [bad] }] }],
   }

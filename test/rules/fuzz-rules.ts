@@ -2,7 +2,7 @@
 // interpreter. The first difference is shrunk to a small rule and one event. Run by the test and by `npm run fuzz:rules`.
 
 import type { Facts, StoredEvent } from '../../src/domain/event.ts'
-import type { Group, Leaf } from '../../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 import { compileRules, type Mode } from '../../src/rules/codegen.ts'
 import { createLayout, type FieldVector } from '../../src/rules/predicate.ts'
 import { matches, valueAt } from '../helpers/interpreter.ts'
@@ -21,7 +21,7 @@ const SETS_OF_ALL_KINDS = 5
 
 export interface Finding {
   readonly who: string
-  readonly rule: Group
+  readonly rule: ConditionGroup
   readonly event: StoredEvent
   readonly scores: boolean
   /** What the interpreter says. */
@@ -36,7 +36,7 @@ export interface FuzzResult {
   readonly finding: Finding | null
 }
 
-export type Evaluate = (rules: readonly Group[], events: readonly StoredEvent[], scores: boolean) => number[][]
+export type Evaluate = (rules: readonly ConditionGroup[], events: readonly StoredEvent[], scores: boolean) => number[][]
 
 export const interpreted: Evaluate = (rules, events, scores) => {
   const known = new Map<Facts, Map<string, unknown>>(events.map((event) => [event, new Map()]))
@@ -66,10 +66,13 @@ export const compiled =
   }
 
 /** Every condition that is one step simpler. */
-export function simpler(group: Group): Group[] {
-  const steps: Group[] = []
+export function simpler(group: ConditionGroup): ConditionGroup[] {
+  const steps: ConditionGroup[] = []
   group.rules.forEach((item, i) => {
-    const replaced = (by: readonly (Leaf | Group)[]): Group => ({ ...group, rules: group.rules.toSpliced(i, 1, ...by) })
+    const replaced = (by: readonly (Leaf | ConditionGroup)[]): ConditionGroup => ({
+      ...group,
+      rules: group.rules.toSpliced(i, 1, ...by),
+    })
     if (group.rules.length > 1) steps.push(replaced([]))
     if ('rules' in item) {
       steps.push(replaced(item.rules))
@@ -82,7 +85,10 @@ export function simpler(group: Group): Group[] {
 }
 
 /** The smallest condition that one-step simplifications reach while it still fails. */
-export async function shrink(group: Group, fails: (group: Group) => boolean | Promise<boolean>): Promise<Group> {
+export async function shrink(
+  group: ConditionGroup,
+  fails: (group: ConditionGroup) => boolean | Promise<boolean>,
+): Promise<ConditionGroup> {
   for (const step of simpler(group)) if (await fails(step)) return shrink(step, fails)
   return group
 }
@@ -91,7 +97,7 @@ export async function shrink(group: Group, fails: (group: Group) => boolean | Pr
 async function differing(
   engine: SqlEngine,
   workspace: string,
-  rules: readonly Group[],
+  rules: readonly ConditionGroup[],
   events: readonly StoredEvent[],
   scores: boolean,
 ): Promise<{ who: string; rule: number; event: number } | { held: number }> {
@@ -142,7 +148,7 @@ export async function fuzzRules(
     const scores = set % SETS_OF_ALL_KINDS !== SETS_OF_ALL_KINDS - 1
     const result = await differing(engine, workspace, rules, events, scores)
     if ('who' in result) {
-      const finding = await smallest(engine, workspace, rules[result.rule] as Group, events, result, scores)
+      const finding = await smallest(engine, workspace, rules[result.rule] as ConditionGroup, events, result, scores)
       return { pairs: done, held, answers: done * EVENTS, finding }
     }
     held += result.held
@@ -155,13 +161,13 @@ export async function fuzzRules(
 async function smallest(
   engine: SqlEngine,
   workspace: string,
-  rule: Group,
+  rule: ConditionGroup,
   events: readonly StoredEvent[],
   found: { readonly who: string; readonly event: number },
   scores: boolean,
 ): Promise<Finding> {
   const event = events[found.event] as StoredEvent
-  const says = async (group: Group): Promise<boolean> => {
+  const says = async (group: ConditionGroup): Promise<boolean> => {
     if (found.who !== 'SQL') {
       const mode = found.who === 'closures' ? 'closures' : 'generated'
       return compiled(mode)([group], [event], scores)[0]?.length === 1
@@ -169,13 +175,13 @@ async function smallest(
     const [places] = await engine.matching(workspace, [group], { scores })
     return places?.includes(found.event) === true
   }
-  const expects = (group: Group): boolean => matches(group, event, { scores, member })
+  const expects = (group: ConditionGroup): boolean => matches(group, event, { scores, member })
   const small = await shrink(rule, async (group) => (await says(group)) !== expects(group))
   return { who: found.who, rule: small, event, scores, expected: expects(small) }
 }
 
 /** The same rules in another form must find the same events. */
-export const reversed = (group: Group): Group => ({
+export const reversed = (group: ConditionGroup): ConditionGroup => ({
   ...group,
   rules: group.rules.toReversed().map((item) => ('rules' in item ? reversed(item) : item)),
 })

@@ -5,7 +5,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { ApiError } from '../../src/domain/errors.ts'
-import type { Group, Operator, Rule } from '../../src/domain/rule.ts'
+import type { ConditionGroup, ConditionOperator, Rule } from '../../src/domain/rule.ts'
 import { compileRules, generate } from '../../src/rules/codegen.ts'
 import { generationAllowed } from '../../src/rules/generation.ts'
 import { parseConditions } from '../../src/rules/parse.ts'
@@ -45,10 +45,10 @@ const HOSTILE: readonly string[] = [
 const shown = encodeURIComponent
 
 const context = { plan: 'pro', lists: () => null } as const
-const parse = (input: unknown): Group => parseConditions(input, context)
+const parse = (input: unknown): ConditionGroup => parseConditions(input, context)
 const workspace = { id: 'ws', plan: 'pro', settings: { clientResult: 'id' }, tokenSecret: '', apiVersion: '' } as const
 
-function accepted(input: unknown): Group | null {
+function accepted(input: unknown): ConditionGroup | null {
   try {
     return parse(input)
   } catch (error) {
@@ -58,7 +58,7 @@ function accepted(input: unknown): Group | null {
 }
 
 function matchesTag(
-  conditions: Group,
+  conditions: ConditionGroup,
   tag: Record<string, unknown>,
   mode: 'generated' | 'closures',
   name = 'r',
@@ -100,16 +100,16 @@ t.test('a hostile field, operator or list name is refused', async (t) => {
 t.test('a hostile value, tag key or rule name is a literal', async (t) => {
   for (const text of HOSTILE) {
     for (const mode of modes) {
-      const equals = accepted(leaf('tag.k', 'equals', text)) as Group
+      const equals = accepted(leaf('tag.k', 'equals', text)) as ConditionGroup
       t.ok(matchesTag(equals, { k: text }, mode), `${mode}: value ${shown(text)}`)
       t.notOk(matchesTag(equals, { k: `${text}x` }, mode))
-      const contains = accepted(leaf('tag.k', 'contains', text)) as Group
+      const contains = accepted(leaf('tag.k', 'contains', text)) as ConditionGroup
       t.ok(matchesTag(contains, { k: `<${text}>` }, mode))
-      const among = accepted(leaf('tag.k', 'in', ['a', text])) as Group
+      const among = accepted(leaf('tag.k', 'in', ['a', text])) as ConditionGroup
       t.ok(matchesTag(among, { k: text }, mode))
       t.ok(matchesTag(equals, { k: text }, mode, text), `${mode}: name ${shown(text)}`)
 
-      const keyed = accepted(leaf(`tag.${text}`, 'equals', 'v')) as Group
+      const keyed = accepted(leaf(`tag.${text}`, 'equals', 'v')) as ConditionGroup
       const tag = text
         .split('.')
         .reduceRight<unknown>((inner, key) => JSON.parse(`{${JSON.stringify(key)}:${JSON.stringify(inner)}}`), 'v')
@@ -121,13 +121,13 @@ t.test('a hostile value, tag key or rule name is a literal', async (t) => {
 
 t.test('the generated source holds no text of anybody', async (t) => {
   const mark = 'MARKER'
-  const operators: readonly Operator[] = ['equals', 'not_equals', 'contains', 'in', 'not_in', 'gt', 'exists']
+  const operators: readonly ConditionOperator[] = ['equals', 'not_equals', 'contains', 'in', 'not_in', 'gt', 'exists']
   const rules: Rule[] = operators.flatMap((operator, i) => {
     const value =
       operator === 'exists' ? true : operator === 'in' ? [mark, 'x`$\u007by}'] : operator === 'gt' ? 424_242 : mark
     const item = { field: `tag.${mark}.${mark}`, operator, value }
     const list = { field: 'visitorId', operator: 'in' as const, value: mark }
-    const conditions: Group = { operator: 'OR', rules: [item, list, { operator: 'AND', rules: [item, item] }] }
+    const conditions: ConditionGroup = { operator: 'OR', rules: [item, list, { operator: 'AND', rules: [item, item] }] }
     // The same rule twice makes its predicates shared, which is another way for them to be written.
     return [0, 1].map((n) =>
       makeRule(`${mark}${i}${n}`, conditions, {
@@ -160,7 +160,7 @@ t.test('equal predicates of many rules are decided once', async (t) => {
   const shared = { field: 'email', operator: 'contains' as const, value: 'b.example' }
   const rules = Array.from(
     { length: 250 },
-    (_, i): Group => ({
+    (_, i): ConditionGroup => ({
       operator: 'AND',
       rules: [shared, { field: 'visitor.totalVisits', operator: 'gt', value: i }],
     }),
@@ -175,7 +175,7 @@ t.test('a chunk also ends before its function grows too large to be optimised', 
   const wide = { field: 'visitor.totalVisits', operator: 'gt' as const, value: 1 }
   const rules = Array.from(
     { length: 100 },
-    (): Group => ({ operator: 'AND', rules: Array.from({ length: 50 }, () => wide) }),
+    (): ConditionGroup => ({ operator: 'AND', rules: Array.from({ length: 50 }, () => wide) }),
   )
   t.equal(generate(rules, { layout: createLayout({ scores: true }) }).chunks.length, 5)
 })

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { StoredEvent } from '../../src/domain/event.ts'
-import type { Group, Leaf } from '../../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 import { FIELDS } from '../../src/events/fields.ts'
 import { sized } from '../helpers/depth.ts'
 import { FACTS, UNDECIDED } from '../helpers/facts.ts'
@@ -24,7 +24,7 @@ const REGRESSIONS = new URL('../../../test/rules/regressions/', import.meta.url)
 
 interface Regression {
   readonly found: string
-  readonly conditions: Group
+  readonly conditions: ConditionGroup
   readonly event: Partial<StoredEvent>
   readonly expected: boolean
 }
@@ -80,7 +80,7 @@ t.test('the form of a rule means nothing to SQL: order, and not_in as the negati
   const fields = FIELDS.filter(({ operators, type }) => operators.includes('not_in') && type !== 'any').filter(
     (_, i) => i % FIELDS_STEP === 0,
   )
-  const formsOf = ({ path: field, type }: (typeof fields)[number]): Group[] => {
+  const formsOf = ({ path: field, type }: (typeof fields)[number]): ConditionGroup[] => {
     const value = type === 'number' ? [0, 1, 0.5] : ['a', 'CZ', '203.0.113.9', 'Windows']
     const leaves: Leaf[] = [
       { field, operator: 'in', value },

@@ -7,20 +7,24 @@ import { join } from 'node:path'
 import { openEmbeddedClickHouse } from '../../src/clickhouse/embedded.ts'
 import { migrate } from '../../src/clickhouse/migrate.ts'
 import type { StoredEvent } from '../../src/domain/event.ts'
-import type { Group } from '../../src/domain/rule.ts'
+import type { ConditionGroup } from '../../src/domain/rule.ts'
 import { COLUMNS, EVENTS_TABLE, toRow } from '../../src/events/row.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openListSnapshots } from '../../src/reads/list-snapshots.ts'
 import type { ListSource } from '../../src/records/list-source.ts'
 import { conditionSql } from '../../src/rules/to-sql.ts'
-import type { ListTable } from '../../src/rules/to-sql-lists.ts'
+import type { SqlListTable } from '../../src/rules/to-sql-lists.ts'
 import { openSqlParams } from '../../src/rules/to-sql-params.ts'
 
 export interface SqlEngine {
   /** Events of one workspace; their place in the array is what `matching` calls them. */
   insert(workspace: string, events: readonly StoredEvent[]): Promise<void>
   /** The places of the events that each rule matches, ascending. */
-  matching(workspace: string, rules: readonly Group[], options?: { readonly scores?: boolean }): Promise<number[][]>
+  matching(
+    workspace: string,
+    rules: readonly ConditionGroup[],
+    options?: { readonly scores?: boolean },
+  ): Promise<number[][]>
   close(): Promise<void>
 }
 
@@ -40,7 +44,7 @@ export async function openSqlEngine(lists: ListSource, listNames: readonly strin
     clock: systemClock,
     random: (n) => new Uint8Array(randomBytes(n)),
   })
-  const tables = new Map<string, ListTable | null>()
+  const tables = new Map<string, SqlListTable | null>()
   for (const name of listNames) tables.set(name, await snapshots.table('ws', 'live', name))
 
   return {

@@ -1,17 +1,17 @@
 // The SQL of conditions holds no byte of anybody's text, and asks for no more than it must.
 
 import t from 'tap'
-import { refuse } from '../../src/clickhouse/chdb-guard.ts'
-import type { Group, Leaf, Operator } from '../../src/domain/rule.ts'
+import { refuseStatement } from '../../src/clickhouse/chdb-guard.ts'
+import type { ConditionGroup, ConditionOperator, Leaf } from '../../src/domain/rule.ts'
 import { FIELDS, OPERATORS_BY_TYPE } from '../../src/events/fields.ts'
 import { conditionSql } from '../../src/rules/to-sql.ts'
-import type { ListTable } from '../../src/rules/to-sql-lists.ts'
+import type { SqlListTable } from '../../src/rules/to-sql-lists.ts'
 import { openSqlParams } from '../../src/rules/to-sql-params.ts'
 import { wholeBound } from '../../src/rules/to-sql-parts.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { HOSTILE, randomEvent, randomRule } from '../helpers/stored-events.ts'
 
-const TABLE: ListTable = {
+const TABLE: SqlListTable = {
   snapshotId: 'MARKER',
   type: 'ip',
   v4: { fromZero: false },
@@ -19,7 +19,7 @@ const TABLE: ListTable = {
   longPrefixes: [96, 127],
 }
 
-function compile(group: Group, scores = true) {
+function compile(group: ConditionGroup, scores = true) {
   const params = openSqlParams()
   const names: string[] = []
   const sql = conditionSql(group, {
@@ -32,7 +32,7 @@ function compile(group: Group, scores = true) {
   })
   return { sql, values: params.values, names }
 }
-const one = (leaf: Leaf): Group => ({ operator: 'AND', rules: [leaf] })
+const one = (leaf: Leaf): ConditionGroup => ({ operator: 'AND', rules: [leaf] })
 
 /** Everything of the SQL that is neither a placeholder nor a text constant of the compiler's own. */
 const bare = (sql: string): string =>
@@ -62,7 +62,7 @@ t.test('no value, key or list name is in the text, whatever it is', async (t) =>
     const rest = bare(sql)
     t.notMatch(rest, /MARKER|424242|[\\"`;#$?]{2}|--|\/\*/, encodeURIComponent(text))
     t.match(rest.replace(/[?]/g, ''), /^[\w\s(),.=!<>[\]+*/-]*$/, 'only the compiler’s own signs')
-    t.equal(refuse(`SELECT ${sql} FROM events`, true), null, 'the embedded engine’s front lets it through')
+    t.equal(refuseStatement(`SELECT ${sql} FROM events`, true), null, 'the embedded engine’s front lets it through')
   }
 })
 
@@ -79,7 +79,7 @@ t.test('random rules compile to the same vocabulary', async (t) => {
 })
 
 t.test('a score is compared in the fixed point it is stored in', async (t) => {
-  const score = (operator: Operator, value: number) => compile(one({ field: 'scores.abuse', operator, value }))
+  const score = (operator: ConditionOperator, value: number) => compile(one({ field: 'scores.abuse', operator, value }))
   t.same(score('gt', 0.8), { sql: 'score_abuse >= {p0:Int64}', values: { p0: 8_001 }, names: [] })
   t.same(score('gte', 0.8).values, { p0: 8_000 })
   t.same(score('lt', 0.8).values, { p0: 7_999 })

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Facts, StoredEvent } from '../../src/domain/event.ts'
-import type { Group, Leaf } from '../../src/domain/rule.ts'
+import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 import { must } from '../../src/lib/must.ts'
 import type { ListSource } from '../../src/records/list-source.ts'
 import { compileRules } from '../../src/rules/codegen.ts'
@@ -93,9 +93,9 @@ function factsWith(field: string, actual: string): Facts {
 }
 
 /** Conditions that hold exactly when the leaf does, from no nesting to the deepest that is allowed. */
-function wrapped(leaf: Leaf): Group[] {
-  const bare: Group = { operator: 'AND', rules: [leaf] }
-  const two: Group = { operator: 'OR', rules: [NEVER, bare] }
+function wrapped(leaf: Leaf): ConditionGroup[] {
+  const bare: ConditionGroup = { operator: 'AND', rules: [leaf] }
+  const two: ConditionGroup = { operator: 'OR', rules: [NEVER, bare] }
   return [
     bare,
     { operator: 'OR', rules: [leaf] },
@@ -150,7 +150,7 @@ for (const evaluator of ['interpreter', 'closures', 'generated'] as const) {
 const LEAVES_PER_QUERY = 20
 /** The bare one and the deepest where time is short. */
 const FORMS_MAX = sized({ quick: 2, usual: 5, long: 5 })
-const formsInSql = (leaf: Leaf): Group[] =>
+const formsInSql = (leaf: Leaf): ConditionGroup[] =>
   wrapped(leaf).filter((_, i, { length }) => i === 0 || i > length - FORMS_MAX)
 
 /** What no event has, and no row can hold. */
@@ -201,7 +201,7 @@ t.test('SQL: every line of the table that a row can hold', async (t) => {
 })
 
 t.test('scores read as missing where the plan has none', async (t) => {
-  const rules: Group[] = (['gte', 'not_equals', 'exists'] as const).map((operator) => ({
+  const rules: ConditionGroup[] = (['gte', 'not_equals', 'exists'] as const).map((operator) => ({
     operator: 'AND',
     rules: [{ field: 'scores.suspect', operator, value: operator === 'exists' ? false : -1 }],
   }))

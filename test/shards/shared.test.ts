@@ -1,7 +1,7 @@
 // What threads count and claim together.
 
 import t from 'tap'
-import { count, counted, newCounts, shareOf, takeOut } from '../../src/lib/counts.ts'
+import { addCount, joinCounts, newCounts, readCount, takeOut } from '../../src/lib/counts.ts'
 import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
 import { createSuspects } from '../../src/shards/suspects.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
@@ -10,15 +10,15 @@ const WINDOW_MS = 120_000
 
 t.test('a thread that dies takes its share out of what all count', async (t) => {
   const first = newCounts(2)
-  const second = shareOf(first)
-  t.equal(count(first, 0, 1), 0)
-  t.equal(count(second, 0, 1), 1)
-  t.equal(count(second, 1, 3), 0)
+  const second = joinCounts(first)
+  t.equal(addCount(first, 0, 1), 0)
+  t.equal(addCount(second, 0, 1), 1)
+  t.equal(addCount(second, 1, 3), 0)
   takeOut(second)
-  t.equal(counted(first, 0), 1)
-  t.equal(counted(first, 1), 0)
+  t.equal(readCount(first, 0), 1)
+  t.equal(readCount(first, 1), 0)
   takeOut(second)
-  t.equal(counted(first, 0), 1, 'once')
+  t.equal(readCount(first, 0), 1, 'once')
 })
 
 t.test('the first claim of a key holds for the window, whichever thread claims it again', async (t) => {

@@ -3,7 +3,7 @@
 import { IdentifySchema } from '../../domain/identify.ts'
 import { type TSchema, Type } from '../../domain/schema.ts'
 import type { RouteDoc } from '../describe.ts'
-import type { Route } from '../routes.ts'
+import type { ApiRoute } from '../routes.ts'
 import { oneOf, strict } from '../schemas.ts'
 import { Identified, IdentifiedEvent } from './event.ts'
 import { EVENT_EXAMPLE, IDENTIFIED_EXAMPLE, IDENTIFY_BODY_EXAMPLE } from './event-examples.ts'
@@ -11,7 +11,7 @@ import { PENDING } from './events.ts'
 
 /** What the document needs to know of an endpoint. */
 export type DescribedRow = Pick<
-  Route,
+  ApiRoute,
   'method' | 'path' | 'access' | 'query' | 'body' | 'headers' | 'bodyMayBeEmpty'
 > & {
   readonly csv?: unknown

@@ -3,7 +3,7 @@
 import { CHALLENGE_TYPES, VERDICTS } from '../../domain/event.ts'
 import { REASON_CHARS_MAX, TTL_SECONDS_MAX } from '../../domain/list.ts'
 import {
-  type Group,
+  type ConditionGroup,
   IN_LITERALS_MAX,
   type Leaf,
   OPERATORS,
@@ -41,7 +41,7 @@ export const Condition = shared(
 )
 export const Conditions = shared(
   'Conditions',
-  Type.Unsafe<Group>({
+  Type.Unsafe<ConditionGroup>({
     type: 'object',
     description:
       'Groups nest 4 deep and hold 50 conditions in all. A missing value makes every operator but `exists` false.',

@@ -61,9 +61,9 @@ export interface Operation {
   readonly 'x-undescribed'?: true
 }
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
-export const METHODS: readonly Method[] = ['get', 'post', 'put', 'patch', 'delete']
-export type PathItem = Readonly<Partial<Record<Method, Operation>>>
+export type DocumentedMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
+export const DOCUMENTED_METHODS: readonly DocumentedMethod[] = ['get', 'post', 'put', 'patch', 'delete']
+export type PathItem = Readonly<Partial<Record<DocumentedMethod, Operation>>>
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.1'
@@ -95,7 +95,7 @@ export interface Endpoint {
 
 export function* endpointsOf({ paths }: Pick<OpenApiDocument, 'paths'>): Generator<Endpoint> {
   for (const [path, item] of Object.entries(paths)) {
-    for (const method of METHODS) {
+    for (const method of DOCUMENTED_METHODS) {
       const operation = item[method]
       if (operation !== undefined) yield { method: method.toUpperCase(), path, operation }
     }

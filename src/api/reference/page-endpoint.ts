@@ -9,7 +9,7 @@ import {
   responseOf,
   type Schema,
 } from './openapi.ts'
-import { kindOf, memberRow, members } from './page-schema.ts'
+import { kindOf, memberRow, schemaMembers } from './page-schema.ts'
 
 const JSON_TYPE = 'application/json'
 
@@ -58,7 +58,7 @@ function parameterTable(parameters: readonly Parameter[], place: Parameter['in']
 function bodySection({ required, content }: NonNullable<Operation['requestBody']>): string {
   const types = Object.keys(content).map((type) => `<code>${escapeHtml(type)}</code>`)
   const schema = content[JSON_TYPE]?.schema
-  return `<h4>Body</h4><p class="bounds">${types.join(' or ')}${required ? '' : ', may be empty'}</p>${schema === undefined ? '' : members(schema) || `<p>${kindOf(schema)}</p>`}`
+  return `<h4>Body</h4><p class="bounds">${types.join(' or ')}${required ? '' : ', may be empty'}</p>${schema === undefined ? '' : schemaMembers(schema) || `<p>${kindOf(schema)}</p>`}`
 }
 
 function answersSection(document: OpenApiDocument, { responses }: Operation): string {
@@ -81,7 +81,7 @@ function answersSection(document: OpenApiDocument, { responses }: Operation): st
       `<div class="answer"><p><b class="status">${escapeHtml(status)}</b> ${inline(description)} ${
         schema === undefined ? '' : kindOf(schema) === 'object' ? '' : kindOf(schema)
       }${named.length === 0 ? '' : `<span class="bounds"> Headers: ${named.map((name) => `<code>${escapeHtml(name)}</code>`).join(' ')}</span>`}</p>${
-        schema === undefined ? '' : fold(members(schema))
+        schema === undefined ? '' : fold(schemaMembers(schema))
       }</div>`,
     )
   }

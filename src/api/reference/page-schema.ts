@@ -64,14 +64,14 @@ function inner(schema: Schema): Schema | null {
 }
 
 /** All members of an object, those of nested objects below. '' for what has none. */
-export function members(schema: Schema, depth = 0): string {
+export function schemaMembers(schema: Schema, depth = 0): string {
   const shown = inner(schema)
   if (shown === null) {
     const alternatives = schema.anyOf?.map(inner).filter((one) => one !== null) ?? []
-    return alternatives.map((one) => `<div class="either">${members(one, depth)}</div>`).join('')
+    return alternatives.map((one) => `<div class="either">${schemaMembers(one, depth)}</div>`).join('')
   }
   const rows = Object.entries(shown.properties ?? {}).map(([name, member]) => {
-    const within = members(member, depth + 1)
+    const within = schemaMembers(member, depth + 1)
     const nested =
       within === ''
         ? ''
@@ -83,7 +83,7 @@ export function members(schema: Schema, depth = 0): string {
 
 /** A schema under its own heading. */
 export function schemaSection(name: string, schema: Schema): string {
-  const body = members(schema)
+  const body = schemaMembers(schema)
   return `<section class="schema" id="schema-${anchor(name)}"><h3>${escapeHtml(name)}</h3>${
     schema.description === undefined ? '' : `<p>${inline(schema.description)}</p>`
   }${body === '' ? `<p>${kindOf(schema)} ${boundsOf(schema).join(' · ')}</p>` : body}</section>`

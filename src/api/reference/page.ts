@@ -6,7 +6,7 @@ import { SCOPES } from '../../domain/workspace.ts'
 import { anchor, codeBlock, escapeHtml, inline, jsonBlock, paragraphs } from './html.ts'
 import { endpointsOf, type OpenApiDocument } from './openapi.ts'
 import { endpointAnchor, endpointSection, methodBadge } from './page-endpoint.ts'
-import { memberRow, members, schemaSection } from './page-schema.ts'
+import { memberRow, schemaMembers, schemaSection } from './page-schema.ts'
 import { STYLE } from './page-style.ts'
 import { WHEN } from './refusals.ts'
 import { CLIENT_SNIPPET, VERIFY_SNIPPETS } from './snippets.ts'
@@ -118,7 +118,7 @@ function webhookEvents({ webhooks }: OpenApiDocument): Part {
     const { schema, example } = post.requestBody?.content['application/json'] ?? { schema: {}, example: null }
     const data = schema.properties?.data
     return `<section class="endpoint" id="event-${anchor(type)}"><h3><code>${escapeHtml(type)}</code></h3><div class="columns"><div class="prose"><p>${inline(post.description ?? '')}</p>${
-      data === undefined ? '' : `<h4>data</h4>${members(data)}`
+      data === undefined ? '' : `<h4>data</h4>${schemaMembers(data)}`
     }</div><div class="samples">${jsonBlock(example, 'Body')}</div></div></section>`
   })
   const headers = Object.values(webhooks)[0]?.post.parameters ?? []

@@ -10,7 +10,7 @@ const PATHS: readonly ReferencePath[] = ['/openapi.json', '/postman.json', '/doc
 
 /** `rows` is the route table. */
 export function serveReference(http: Pick<Http, 'route'>, rows: readonly DescribedRow[], version: string): void {
-  const load = async () => (await import('./texts.ts')).openTexts(rows, version)
+  const load = async () => (await import('./texts.ts')).openReferenceTexts(rows, version)
   let loaded: ReturnType<typeof load> | null = null
   for (const path of PATHS) {
     const answer = async (request: HttpRequest) => {

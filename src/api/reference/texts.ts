@@ -1,13 +1,13 @@
 // The description of the API as texts: OpenAPI, a Postman collection, a page. Each is made once, when it is first asked for.
 
 import { createHash } from 'node:crypto'
-import type { Header, HttpResponse } from '../../http/message.ts'
+import type { HttpHeader, HttpResponse } from '../../http/message.ts'
 import { type DescribedRow, OUTSIDE_ROWS } from '../answers/outside.ts'
 import { openApiDocument } from './document.ts'
 import { PAGE_POLICY, referencePage } from './page.ts'
 import { postmanCollection } from './postman.ts'
 
-const HEADERS: readonly Header[] = [
+const HEADERS: readonly HttpHeader[] = [
   ['Cache-Control', 'no-cache'],
   ['X-Content-Type-Options', 'nosniff'],
   ['Referrer-Policy', 'no-referrer'],
@@ -16,7 +16,7 @@ const HEADERS: readonly Header[] = [
 interface Text {
   readonly make: () => string
   readonly contentType?: string
-  readonly headers?: readonly Header[]
+  readonly headers?: readonly HttpHeader[]
 }
 
 interface Answers {
@@ -36,13 +36,16 @@ function once<T>(make: () => T): () => T {
 export type ReferencePath = '/openapi.json' | '/postman.json' | '/docs'
 
 /** What is answered on each path. `rows` is the route table; what is served outside of it is added here. */
-export function openTexts(rows: readonly DescribedRow[], version: string): Record<ReferencePath, () => Answers> {
+export function openReferenceTexts(
+  rows: readonly DescribedRow[],
+  version: string,
+): Record<ReferencePath, () => Answers> {
   const document = once(() => openApiDocument([...OUTSIDE_ROWS, ...rows], version))
   const answers = ({ make, headers: own = [], ...type }: Text) =>
     once(() => {
       const body = make()
       const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
-      const headers: Header[] = [...HEADERS, ['ETag', etag], ...own]
+      const headers: HttpHeader[] = [...HEADERS, ['ETag', etag], ...own]
       return { etag, full: { status: 200, headers, body, ...type }, unchanged: { status: 304, headers } }
     })
   return {

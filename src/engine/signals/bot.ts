@@ -4,7 +4,7 @@ import type { Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Claims, Detector } from '../../identity/claims.ts'
 import { BOT, DETECTED_MIN } from '../weights.ts'
-import { name, newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
+import { type EvidenceTally, name, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
 
 const CLEAR_MAX = 0.95
 const DETECTORS_TOLD_MAX = 4
@@ -61,7 +61,7 @@ const NAMED_CRAWLER = /\+https?:|(?:bot|crawler|spider)\b/i
 const speaksAsApp = ({ fromApp, ua }: Attributes): boolean =>
   fromApp && ua.engine === 'other' && !ua.headless && !NAMED_CRAWLER.test(ua.text)
 
-function onServer(tally: Tally, attributes: Attributes): void {
+function onServer(tally: EvidenceTally, attributes: Attributes): void {
   if (headless(attributes)) raise(tally, 'headless_ua', BOT.headless_ua)
   else if (attributes.ua.bot && !speaksAsApp(attributes)) raise(tally, 'isbot_ua', BOT.isbot_ua)
   if (headersIncomplete(attributes)) raise(tally, 'headers_incomplete', BOT.headers_incomplete)
@@ -75,14 +75,14 @@ function hidesWebdriver({ claims, ua }: Attributes): boolean {
   return claims.lies.some((lie) => lie.startsWith('Navigator.webdriver:') && (always || !lie.endsWith(':missing')))
 }
 
-function raiseOnce(tally: Tally, method: keyof typeof BOT): void {
+function raiseOnce(tally: EvidenceTally, method: keyof typeof BOT): void {
   if (!tally.methods.includes(method)) raise(tally, method, BOT[method])
 }
 
 const weaknessOf = ({ name, kind }: Detector): keyof typeof BOT | undefined =>
   Object.hasOwn(WEAK, name) ? WEAK[name] : kind === 'electron' ? 'electron' : undefined
 
-function detectorChecks(tally: Tally, { detectors }: Claims): void {
+function detectorChecks(tally: EvidenceTally, { detectors }: Claims): void {
   if (detectors.length === 0) return
   const proofs: string[] = []
   for (const detector of detectors) {
@@ -97,7 +97,7 @@ function detectorChecks(tally: Tally, { detectors }: Claims): void {
 }
 
 /** Desktops have something to point with, and windows that somebody sees. */
-function headlessChecks(tally: Tally, { claims, ua, deviceType, screen, touchPoints }: Attributes): void {
+function headlessChecks(tally: EvidenceTally, { claims, ua, deviceType, screen, touchPoints }: Attributes): void {
   if (deviceType !== 'desktop') return
   if (ua.engine === 'Blink' && screen !== null && screen[0] <= HEADLESS_SCREEN.w && screen[1] <= HEADLESS_SCREEN.h) {
     raise(tally, 'headless_screen', BOT.headless_screen)
@@ -110,7 +110,7 @@ function headlessChecks(tally: Tally, { claims, ua, deviceType, screen, touchPoi
   }
 }
 
-function onClient(tally: Tally, attributes: Attributes, tampered: Signal): void {
+function onClient(tally: EvidenceTally, attributes: Attributes, tampered: Signal): void {
   const { claims } = attributes
   if (claims.webdriver === true) raise(tally, 'webdriver', BOT.webdriver)
   else if (hidesWebdriver(attributes)) raise(tally, 'webdriver_hidden', BOT.webdriver_hidden)

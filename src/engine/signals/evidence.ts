@@ -30,7 +30,7 @@ export interface SignalInput {
 export type Source = 'client' | 'server' | 'native' | 'mock'
 
 /** Collects checks that spoke; one list and one number, so that a quiet visit allocates next to nothing. */
-export interface Tally {
+export interface EvidenceTally {
   methods: readonly string[]
   /** Chance that none of the checks is right. */
   doubt: number
@@ -40,15 +40,15 @@ const METHODS_MAX = 16
 
 const NONE: readonly string[] = []
 
-export const newTally = (): Tally => ({ methods: NONE, doubt: 1 })
+export const newTally = (): EvidenceTally => ({ methods: NONE, doubt: 1 })
 
 /** Names a check that weighs nothing by itself. */
-export function name(tally: Tally, method: string): void {
+export function name(tally: EvidenceTally, method: string): void {
   if (tally.methods === NONE) tally.methods = [method]
   else (tally.methods as string[]).push(method)
 }
 
-export function raise(tally: Tally, method: string, weight: number): void {
+export function raise(tally: EvidenceTally, method: string, weight: number): void {
   tally.doubt *= 1 - weight
   if (tally.methods.length < METHODS_MAX) name(tally, method)
 }
@@ -85,7 +85,7 @@ export function clear(confidence: number, methods: readonly string[], source: So
 }
 
 /** Detected from `threshold` on; clear below it, with at most `clearMax` confidence. */
-export function verdictOf(tally: Tally, threshold: number, clearMax: number, source: Source): Signal {
+export function verdictOf(tally: EvidenceTally, threshold: number, clearMax: number, source: Source): Signal {
   const belief = 1 - tally.doubt
   return belief >= threshold - 1e-9
     ? detected(belief, tally.methods, source)

@@ -9,7 +9,7 @@ export const hasSource = ({ address }: NetworkEvidence, source: SourceName): boo
   address.dataAt[source] !== undefined
 
 /** Seconds since the data of a source was made; null when there is none or nobody says. */
-export function ageOf({ address, nowMs }: NetworkEvidence, source: SourceName): number | null {
+export function listAgeOf({ address, nowMs }: NetworkEvidence, source: SourceName): number | null {
   const at = address.dataAt[source] ?? null
   return at === null ? null : Math.max(0, Math.floor((nowMs - at) / 1_000))
 }
@@ -23,7 +23,7 @@ function freshness(ageSeconds: number | null, freshSeconds: number): number {
 /** The signal as data of a source supports it. */
 export function aged(signal: Signal, network: NetworkEvidence, source: SourceName, freshSeconds: number): Signal {
   if (!hasSource(network, source)) return signal
-  const dataAgeSeconds = ageOf(network, source)
+  const dataAgeSeconds = listAgeOf(network, source)
   const confidence = quantise4(signal.confidence * freshness(dataAgeSeconds, freshSeconds))
   const { state, methods, source: evidence } = signal
   return { state, confidence, methods, source: evidence, dataAgeSeconds }

@@ -4,7 +4,7 @@
 import type { Signal } from '../../domain/event.ts'
 import type { Native } from '../../domain/native.ts'
 import { ATTESTED, DETECTED_MIN, NATIVE } from '../weights.ts'
-import { clear, newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
+import { clear, type EvidenceTally, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
 
 const DESKTOP_CONFIDENCE = 0.9
 const CLEAR_MAX = 0.95
@@ -12,7 +12,7 @@ const CLEAR_MAX = 0.95
 type Flag = 'rooted' | 'emulator' | 'cloned' | 'hooked'
 
 /** Raises what the flag says, with its evidence by name. */
-function raiseFlag(tally: Tally, native: Native, flag: Flag): void {
+function raiseFlag(tally: EvidenceTally, native: Native, flag: Flag): void {
   if (native[flag] !== true) return
   raise(tally, 'native', NATIVE.flag)
   for (const code of native.evidence?.[flag] ?? []) raise(tally, `native:${code}`, 0)
@@ -52,7 +52,7 @@ export function detectClonedApp(input: SignalInput): Signal {
 const APPLE_MODEL = /iphone|ipad|ipod|^(x86_64|i386|arm64)$/i
 
 /** What an app says of its device that its device cannot be. */
-export function nativeContradictions(tally: Tally, { native, ua }: SignalInput['attributes']): void {
+export function nativeContradictions(tally: EvidenceTally, { native, ua }: SignalInput['attributes']): void {
   if (native === null) return
   raiseFlag(tally, native, 'hooked')
   const apple = native.platform === 'ios'

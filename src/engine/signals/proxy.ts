@@ -3,7 +3,15 @@
 
 import type { Signal } from '../../domain/event.ts'
 import { DETECTED_MIN, FRESH_SECONDS, PROXY } from '../weights.ts'
-import { clear, type NetworkEvidence, newTally, raise, type SignalInput, type Tally, verdictOf } from './evidence.ts'
+import {
+  clear,
+  type EvidenceTally,
+  type NetworkEvidence,
+  newTally,
+  raise,
+  type SignalInput,
+  verdictOf,
+} from './evidence.ts'
 import { aged, hasSource, unsure } from './lists.ts'
 
 // Content networks and load balancers in front of the customer name themselves in this header too.
@@ -26,7 +34,7 @@ function sourceOf(network: NetworkEvidence): 'datacenter' | 'badAsn' | null {
   return hasSource(network, 'badAsn') && hasSource(network, 'asn') ? 'badAsn' : null
 }
 
-function raiseHeaders(tally: Tally, headers: Readonly<Record<string, string>>): void {
+function raiseHeaders(tally: EvidenceTally, headers: Readonly<Record<string, string>>): void {
   const { via, forwarded, 'x-forwarded-for': passedOn } = headers
   if (via !== undefined && namesProxy(via)) raise(tally, 'via_header', PROXY.via_header)
   if (forwarded !== undefined) raise(tally, 'forwarded_header', PROXY.forwarded_header)

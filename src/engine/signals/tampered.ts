@@ -4,7 +4,7 @@ import type { Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Engine, Os } from '../../identity/user-agent.ts'
 import { DETECTED_MIN, TAMPERED } from '../weights.ts'
-import { newTally, raise, type SignalInput, type Tally, undetermined, verdictOf } from './evidence.ts'
+import { type EvidenceTally, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
 import { nativeContradictions } from './native-flags.ts'
 
 const CLEAR_MAX = 0.9
@@ -59,7 +59,7 @@ function engineMismatch({ claims, ua }: Attributes): boolean {
 
 const sameLanguage = (a: string, b: string): boolean => a === b || a.toLowerCase() === b.toLowerCase()
 
-function workerChecks(tally: Tally, attributes: Attributes): void {
+function workerChecks(tally: EvidenceTally, attributes: Attributes): void {
   const { claims, privacyNoise } = attributes
   const worker = claims.worker
   if (worker === null) return
@@ -96,7 +96,7 @@ const namesAnother = (os: Os, name: string | null): boolean =>
 const differ = (major: number | null, said: number | null | undefined): boolean =>
   said != null && major !== null && said !== major
 
-function hintChecks(tally: Tally, { claims, ua }: Attributes): void {
+function hintChecks(tally: EvidenceTally, { claims, ua }: Attributes): void {
   const { hints } = claims
   if (ua.engine === 'Gecko' || (ua.engine === 'WebKit' && ua.os !== 'other')) {
     if (claims.headerHints || (claims.pageHints === true && hints?.platform != null)) {
@@ -146,7 +146,7 @@ function gpuMisplaced({ gpu, os }: Attributes): boolean {
 const TELLING =
   /^(Navigator\.(userAgent|appVersion|platform|vendor|language|hardwareConcurrency|deviceMemory|webdriver|plugins|mimeTypes|maxTouchPoints)|Screen\.|Permissions\.|Function\.|HTMLIFrameElement\.)/
 
-function lieChecks(tally: Tally, lies: readonly string[]): void {
+function lieChecks(tally: EvidenceTally, lies: readonly string[]): void {
   let overridden = false
   let frame = false
   let clock = false

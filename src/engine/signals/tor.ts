@@ -4,7 +4,7 @@
 import type { Signal } from '../../domain/event.ts'
 import { FRESH_SECONDS, STALE, TOR } from '../weights.ts'
 import { clear, detected, type SignalInput, undetermined } from './evidence.ts'
-import { aged, ageOf, hasSource } from './lists.ts'
+import { aged, hasSource, listAgeOf } from './lists.ts'
 
 // What Tor Browser shows as its time zone, by version.
 const TOR_BROWSER_ZONES = new Set(['UTC', 'Etc/UTC', 'Atlantic/Reykjavik'])
@@ -19,7 +19,7 @@ export function detectTor({ attributes, network }: SignalInput): Signal {
     const methods = looksIt ? ['tor_exit', 'tor_browser'] : ['tor_exit']
     return aged(detected(looksIt ? TOR.exit_and_browser : TOR.exit, methods, 'server'), network, 'tor', fresh)
   }
-  const age = ageOf(network, 'tor')
+  const age = listAgeOf(network, 'tor')
   if (network.address.isPrivate || age === null || age > STALE.oldFactor * fresh) return undetermined()
   return aged(clear(TOR.clear, [], 'server'), network, 'tor', fresh)
 }

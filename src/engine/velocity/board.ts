@@ -2,15 +2,15 @@
 // its own; what rules see is all of them together. Those of partitions decided elsewhere follow what is told of them, and a
 // counter that is loaded late is brought up to date with what was told since it was stored.
 
+import { evictByClock } from '../../lib/clock-eviction.ts'
 import { must } from '../../lib/must.ts'
-import { evictUnused } from '../../lib/second-chance.ts'
-import { allKeysOf, type Counted, isDeparture, keysOf, unflatten } from './counted.ts'
+import { allCounterKeysOf, type Counted, counterKeysOf, isDeparture, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf, removeVisitor } from './departure.ts'
-import { addSeen, countSeen, type Seen } from './seen.ts'
+import { addSeen, countSeen, type SeenCounts } from './seen.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
-export interface Tidings {
+export interface CounterDelta {
   readonly partition: number
   readonly seq: number
   readonly counted: Float64Array
@@ -19,7 +19,7 @@ export interface Tidings {
 /** What a thread has not been told yet. */
 export interface CounterNews {
   /** In the order of each partition's records. */
-  readonly tidings: readonly Tidings[]
+  readonly tidings: readonly CounterDelta[]
   /** By partition: whatever is loaded from now on holds everything up to here. */
   readonly storedTo: readonly number[]
   /** Something in between cannot be told any more: counters of elsewhere are to be loaded anew. */
@@ -78,7 +78,7 @@ interface Entry {
   /** Those that counted something; null: to be listed anew. */
   counting: Counters[] | null
   /** What they have seen, as far as it was asked for. */
-  seen: Seen
+  seen: SeenCounts
 }
 
 /** Of most partitions for most keys. */
@@ -155,13 +155,13 @@ export function createBoard(partitions: number, keysMax: number): Board {
   let openings = 0
   const openedAt = new Map<number, number>()
 
-  function follow({ partition, seq, counted }: Tidings): void {
+  function follow({ partition, seq, counted }: CounterDelta): void {
     const waiting = pending[partition] as Map<number, Pending[]>
     const isStored = seq <= (storedTo[partition] as number)
     const isOpen = dirty.has(partition)
     const touched: Followed[] = []
     for (const one of unflatten(counted)) {
-      for (const key of allKeysOf(one)) {
+      for (const key of allCounterKeysOf(one)) {
         if (!isStored) {
           const list = waiting.get(key)
           if (list === undefined) waiting.set(key, [{ seq, counted: one }])
@@ -213,7 +213,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
 
   function evict(): void {
     const kept = [...dirty.values(), ...storing.values()]
-    evictUnused(entries, keysMax, (key) => kept.some((keys) => keys.has(key)))
+    evictByClock(entries, keysMax, (key) => kept.some((keys) => keys.has(key)))
   }
 
   return {
@@ -262,7 +262,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
       return entry?.isLoaded !== true ? 1 : countSeen(entry.seen, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
-      for (const key of keysOf(counted)) {
+      for (const key of counterKeysOf(counted)) {
         const entry = must(entries.get(key), 'counters that are loaded')
         addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
         must(dirty.get(partition), 'an open partition').add(key)

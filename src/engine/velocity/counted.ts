@@ -22,12 +22,12 @@ export const ipKey = (tenant: string, ip: string): number => hash53(`${tenant}/i
 export const linkedKey = (tenant: string, linkedId: string): number => hash53(`${tenant}/linkedId/${linkedId}`)
 export const hashSeen = hash32
 
-export const keysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>
+export const counterKeysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>
   linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]
 
 export const isDeparture = (one: Counted | Departure): one is Departure => 'keys' in one
-export const allKeysOf = (one: Counted | Departure): readonly number[] =>
-  isDeparture(one) ? one.keys.map(({ key }) => key) : keysOf(one)
+export const allCounterKeysOf = (one: Counted | Departure): readonly number[] =>
+  isDeparture(one) ? one.keys.map(({ key }) => key) : counterKeysOf(one)
 
 /** As a decided item carries it. */
 export const packCounted = ({ at, ipKey, linkedKey, visitor, ip, lat, lng }: Counted): readonly (number | null)[] =>

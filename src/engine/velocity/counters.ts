@@ -2,7 +2,7 @@
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
 import { Packr } from 'msgpackr'
-import { beginPacking, putArray, putNull, putNumber, takePacked } from '../../lib/packing.ts'
+import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
 import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
 import {
   addMoment,
@@ -14,7 +14,7 @@ import {
   putMoments,
   unpackMoments,
 } from './moments.ts'
-import { putTraces, type Traces, unpackTraces } from './traces.ts'
+import { type CounterTraces, putTraces, unpackTraces } from './traces.ts'
 
 /** About a day of events. */
 export interface Stretch {
@@ -24,7 +24,7 @@ export interface Stretch {
 }
 
 /** Where somebody was. */
-export interface Place {
+export interface GeoPlace {
   readonly at: number
   readonly lat: number
   readonly lng: number
@@ -35,9 +35,9 @@ export interface Counters {
   /** Of a time before that, only one: a third one takes its place. */
   earlier: Stretch | null
   /** The latest one that could be trusted. */
-  place: Place | null
+  place: GeoPlace | null
   /** Of a visitor: where else its events are counted. null of an address or account. */
-  traces: Traces | null
+  traces: CounterTraces | null
 }
 
 export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null, traces: null })
@@ -94,7 +94,7 @@ export function addEvent(
 }
 
 /** A place counts as the latest by its own time. */
-export function addPlace(counters: Counters, place: Place): void {
+export function addPlace(counters: Counters, place: GeoPlace): void {
   if (counters.place === null || place.at >= counters.place.at) counters.place = place
 }
 
@@ -105,7 +105,7 @@ export function countEvents({ latest, earlier }: Counters, at: number, windowMs:
 }
 
 /** How many different things of a set all of them have seen in the day that ends with `at`. */
-export function countSeen(all: readonly Counters[], set: number, at: number): number {
+export function countSeenWith(all: readonly Counters[], set: number, at: number): number {
   const [only] = all
   if (all.length === 1 && only !== undefined && only.earlier === null) {
     const distinct = only.latest?.sets[set]
@@ -141,7 +141,7 @@ function putStretch(stretch: Stretch | null): void {
   }
   const { newest, moments, sets } = stretch
   putArray(2 + sets.length)
-  putNumber(newest)
+  packNumber(newest)
   putMoments(moments)
   for (const set of sets) putDistinct(set, newest)
 }
@@ -159,9 +159,9 @@ export function putCounters({ latest, earlier, place, traces }: Counters): void 
   if (place === null) putNull()
   else {
     putArray(3)
-    putNumber(place.at)
-    putNumber(place.lat)
-    putNumber(place.lng)
+    packNumber(place.at)
+    packNumber(place.lat)
+    packNumber(place.lng)
   }
   if (traces !== null) putTraces(traces)
 }

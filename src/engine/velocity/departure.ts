@@ -2,7 +2,7 @@
 // by the times these have.
 
 import type { Counters } from './counters.ts'
-import { type Cell, removeCell, removeMoment } from './moments.ts'
+import { type MomentCell, removeCell, removeMoment } from './moments.ts'
 
 /** What an erased visitor takes with it. */
 export interface Departure {
@@ -11,7 +11,7 @@ export interface Departure {
   readonly keys: readonly { readonly key: number; readonly events: number; readonly ips: readonly number[] }[]
   /** When its events were, wherever they are counted, as exactly as its own counters tell. */
   readonly times: readonly number[]
-  readonly cells: readonly Cell[]
+  readonly cells: readonly MomentCell[]
 }
 
 /**

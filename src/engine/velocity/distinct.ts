@@ -1,7 +1,8 @@
 // How many different things a key was seen with in the last day: exact up to a bound, which larger counts do not pass.
 
-import { putArray, putNumber } from '../../lib/packing.ts'
-import { DAY_MS, KEPT_MS } from './moments.ts'
+import { DAY_MS } from '../../lib/durations.ts'
+import { packNumber, putArray } from '../../lib/packing.ts'
+import { KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
 export const DISTINCT_MAX = 256
@@ -77,13 +78,13 @@ export function putDistinct(distinct: Distinct, newest: number): void {
   for (const [hash, seen] of distinct) {
     const { first, last, earlier } = seen
     if (isTwice(seen)) {
-      putNumber(hash)
-      putNumber(newest - earlier)
-      putNumber(0)
+      packNumber(hash)
+      packNumber(newest - earlier)
+      packNumber(0)
     }
-    putNumber(hash)
-    putNumber(newest - last)
-    putNumber(last - first)
+    packNumber(hash)
+    packNumber(newest - last)
+    packNumber(last - first)
   }
 }
 

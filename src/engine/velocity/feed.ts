@@ -7,7 +7,7 @@ import type { Kv } from '../../kv/kv.ts'
 import { type Clock, nextBeat } from '../../lib/clock.ts'
 import type { Log, Seq } from '../../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../../records/partitions.ts'
-import type { CounterNews, Tidings } from './board.ts'
+import type { CounterDelta, CounterNews } from './board.ts'
 import { flattenRecord } from './counted.ts'
 
 export interface CounterFeedNeeds {
@@ -76,7 +76,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   const storedTo: Seq[] = everyPartition.map(() => 0)
   const holds = new Set<readonly Seq[]>()
   const reading = new Map<number, Promise<void>>()
-  let buffer: Tidings[] = []
+  let buffer: CounterDelta[] = []
   /** The number of the first in the buffer: they are numbered in the order in which they came. */
   let base = 1
   let events = 0

@@ -1,7 +1,7 @@
 // Between the orders of a partition and the counters of its thread: what an erased visitor takes with it.
 
 import type { HeldVisitor } from '../../records/visitors.ts'
-import type { Leaving } from '../orders.ts'
+import type { LeavingCounters } from '../visitor-commands.ts'
 import type { Board } from './board.ts'
 import { hashSeen } from './counted.ts'
 import { unpackCounters } from './counters.ts'
@@ -11,7 +11,7 @@ import { packDeparture, unpackDeparture } from './departure.ts'
 export const keysLeft = (held: Pick<HeldVisitor, 'counters'> | null | undefined): Iterable<number> =>
   !held || held.counters.length === 0 ? [] : (unpackCounters(held.counters).traces?.keys() ?? [])
 
-export const openLeaving = (board: Board, partition: number): Leaving => ({
+export const openLeaving = (board: Board, partition: number): LeavingCounters => ({
   leaving(visitorId, own) {
     const departure = own.length === 0 ? null : board.leaving(partition, hashSeen(visitorId), unpackCounters(own))
     return departure === null ? null : packDeparture(departure)

@@ -1,12 +1,12 @@
 // How many events a key had in a window that ends now: exact while few are kept, by cells that widen with their age beyond.
 
-import { putArray, putNumber } from '../../lib/packing.ts'
+import { DAY_MS } from '../../lib/durations.ts'
+import { packNumber, putArray } from '../../lib/packing.ts'
 
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
 /** So many of the oldest give up their time at once. */
 const FOLDED = 64
-export const DAY_MS = 86_400_000
 /** So late an event may come and still be counted with all that came before it. */
 export const LATE_MS = 600_000
 /** Kept behind the newest event. */
@@ -24,7 +24,7 @@ const NARROWEST_MS = 10_000
 const WIDEST_MS = 1_800_000
 
 /** Events of `[from, from + width)`, milliseconds. */
-export interface Cell {
+export interface MomentCell {
   from: number
   width: number
   count: number
@@ -34,7 +34,7 @@ export interface Moments {
   /** Ascending. */
   times: number[]
   /** Ascending, all before the times. */
-  cells: Cell[]
+  cells: MomentCell[]
 }
 
 export const noMoments = (): Moments => ({ times: [], cells: [] })
@@ -57,8 +57,8 @@ function firstAfter(times: readonly number[], at: number): number {
 }
 
 /** Cells as wide as their age allows, with `added` among them; what is older than a day goes. */
-function fold(cells: readonly Cell[], added: readonly number[], newest: number): Cell[] {
-  const counts = new Map<string, Cell>()
+function fold(cells: readonly MomentCell[], added: readonly number[], newest: number): MomentCell[] {
+  const counts = new Map<string, MomentCell>()
   const put = (at: number, count: number) => {
     const width = widthAt(at, newest)
     const from = startOf(at, width)
@@ -83,7 +83,7 @@ export function addMoment(moments: Moments, at: number): void {
   const latest = times.at(-1) as number
   const gone = firstAfter(times, latest - KEPT_MS)
   if (gone > 0) times.splice(0, gone)
-  if (moments.cells.length > 0 && (moments.cells[0] as Cell).from + WIDEST_MS <= latest - KEPT_MS) {
+  if (moments.cells.length > 0 && (moments.cells[0] as MomentCell).from + WIDEST_MS <= latest - KEPT_MS) {
     moments.cells = moments.cells.filter(({ from, width }) => from + width > latest - KEPT_MS)
   }
   if (times.length > EXACT_MAX) moments.cells = fold(moments.cells, times.splice(0, FOLDED), latest)
@@ -103,7 +103,7 @@ export function removeMoment({ times, cells }: Moments, at: number): number {
 }
 
 /** Takes as many events of that time out as there are, at most `count`. Changes the given moments; returns how many it took. */
-export function removeCell({ times, cells }: Moments, { from, width, count }: Cell): number {
+export function removeCell({ times, cells }: Moments, { from, width, count }: MomentCell): number {
   let left = count
   for (const cell of cells) {
     if (cell.from >= from + width || cell.from + cell.width <= from) continue
@@ -118,13 +118,13 @@ export function removeCell({ times, cells }: Moments, { from, width, count }: Ce
 }
 
 /** How many events of cells lie after `after` and not after `at`: of a cell in part as much as the part is. */
-function countCells(cells: readonly Cell[], after: number, at: number): number {
+function countCells(cells: readonly MomentCell[], after: number, at: number): number {
   // They do not overlap: what lies before one that is over is over.
   let first = cells.length
-  while (first > 0 && (cells[first - 1] as Cell).from + (cells[first - 1] as Cell).width > after) first--
+  while (first > 0 && (cells[first - 1] as MomentCell).from + (cells[first - 1] as MomentCell).width > after) first--
   let folded = 0
   for (let i = first; i < cells.length; i++) {
-    const { from, width, count } = cells[i] as Cell
+    const { from, width, count } = cells[i] as MomentCell
     const begin = Math.max(from, after)
     const end = Math.min(from + width, at)
     if (end > begin) folded += (count * (end - begin)) / width
@@ -153,21 +153,21 @@ export type PackedMoments = readonly [newest: number, steps: readonly number[], 
 export function putMoments({ times, cells }: Moments): void {
   const newest = times.at(-1) ?? 0
   putArray(3)
-  putNumber(newest)
+  packNumber(newest)
   const steps = Math.max(0, times.length - 1)
   putArray(steps)
-  for (let i = 0; i < steps; i++) putNumber(newest - (times[i] as number))
+  for (let i = 0; i < steps; i++) packNumber(newest - (times[i] as number))
   putArray(3 * cells.length)
   for (const { from, width, count } of cells) {
-    putNumber(from)
-    putNumber(width)
-    putNumber(count)
+    packNumber(from)
+    packNumber(width)
+    packNumber(count)
   }
 }
 
 export function unpackMoments([newest, steps, flat]: PackedMoments): Moments {
   if (newest === 0) return noMoments()
-  const cells: Cell[] = []
+  const cells: MomentCell[] = []
   for (let i = 0; i + 2 < flat.length; i += 3) {
     cells.push({ from: flat[i] as number, width: flat[i + 1] as number, count: flat[i + 2] as number })
   }

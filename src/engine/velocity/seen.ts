@@ -1,8 +1,8 @@
 // How many different things were seen with a key in the last day, by all partitions that counted it. Gathered once and kept while
 // events are added: an address with hundreds of visitors is asked for with each of its events.
 
+import { DAY_MS } from '../../lib/durations.ts'
 import { addEvent, type Counters, collectSeen, type Forgotten } from './counters.ts'
-import { DAY_MS } from './moments.ts'
 
 /** What of one set is seen in every day that ends within `[from, until)`: nothing more, and nothing less. */
 interface Gathered {
@@ -12,7 +12,7 @@ interface Gathered {
 }
 
 /** By the number of the set; null: not asked for yet, or something was taken out. */
-export type Seen = (Gathered | null)[]
+export type SeenCounts = (Gathered | null)[]
 
 const stretchesOf = ({ latest, earlier }: Counters) => [latest, earlier]
 
@@ -37,7 +37,7 @@ function include(gathered: Gathered, hash: number, first: number, last: number):
 }
 
 /** Different things of a set in the day that ends with `at`, `also` among them. Gathers what is not gathered yet. */
-export function countSeen(seen: Seen, all: readonly Counters[], set: number, at: number, also: number): number {
+export function countSeen(seen: SeenCounts, all: readonly Counters[], set: number, at: number, also: number): number {
   let gathered = seen[set]
   if (gathered == null || at >= gathered.until) {
     gathered = gather(all, set, at)
@@ -51,7 +51,7 @@ export function countSeen(seen: Seen, all: readonly Counters[], set: number, at:
 
 /** Adds an event to counters of the key, as `addEvent` does, and to what is gathered of it. */
 export function addSeen(
-  seen: Seen,
+  seen: SeenCounts,
   all: readonly Counters[],
   counters: Counters,
   at: number,

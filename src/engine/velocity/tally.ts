@@ -2,6 +2,7 @@
 // that others hold.
 
 import type { Velocity } from '../../domain/event.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import type { Board } from './board.ts'
 import { type Counted, hashSeen, ipKey, linkedKey } from './counted.ts'
 import {
@@ -9,12 +10,11 @@ import {
   addPlace,
   type Counters,
   countEvents,
-  countSeen,
+  countSeenWith,
+  type GeoPlace,
   noCounters,
-  type Place,
   unpackCounters,
 } from './counters.ts'
-import { DAY_MS } from './moments.ts'
 import { addTraces } from './traces.ts'
 
 const FIVE_MINUTES_MS = 300_000
@@ -29,7 +29,7 @@ const VISITORS = 0
 const ITS_IPS = 1
 
 /** What is known of an event before anybody knows who it is. */
-export interface Counts {
+export interface EventCountsOf {
   readonly at: number
   /** When it came, by the clock. */
   readonly acceptedAt: number
@@ -41,12 +41,12 @@ export interface Counts {
 }
 
 /** `tenant`: `<workspace>/<env>`. */
-export const countsOf = (
+export const eventCountsOf = (
   tenant: string,
-  { at, acceptedAt }: Pick<Counts, 'at' | 'acceptedAt'>,
+  { at, acceptedAt }: Pick<EventCountsOf, 'at' | 'acceptedAt'>,
   ip: string,
   linkedId: string | null,
-): Counts => ({
+): EventCountsOf => ({
   at,
   acceptedAt,
   ip: hashSeen(ip),
@@ -55,12 +55,12 @@ export const countsOf = (
   account: linkedId === null ? null : hashSeen(linkedId),
 })
 
-export interface Tally {
+export interface EventTally {
   readonly velocity: Velocity
   /** Where the visitor and the account were, by the events known so far. */
-  readonly places: readonly Place[]
+  readonly places: readonly GeoPlace[]
   /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
-  finish(place: Place | null): {
+  finish(place: GeoPlace | null): {
     /** The visitor's. */
     readonly counters: Counters
     /** What it adds to those of others. */
@@ -75,28 +75,28 @@ function eventsOf(all: readonly Counters[], at: number, windowMs: number): numbe
 }
 
 /** A visitor, and where it is now. */
-export interface Placed {
+export interface PlacedEvent {
   readonly visitorId: string
   readonly country: string | null
 }
 
 /** A visitor's counters before an event: those of the record that was recognised, null for a new one, and of all merged with it. */
-export interface Before {
+export interface EventBefore {
   readonly packed: Uint8Array | null
   readonly others: readonly Counters[]
 }
 
 export function tallyEvent(
-  { at, acceptedAt, ip, ipKey, linkedKey, account }: Counts,
-  { visitorId, country }: Placed,
-  { packed, others }: Before,
+  { at, acceptedAt, ip, ipKey, linkedKey, account }: EventCountsOf,
+  { visitorId, country }: PlacedEvent,
+  { packed, others }: EventBefore,
   board: Pick<Board, 'of' | 'seen'>,
-): Tally {
+): EventTally {
   const visitor = hashSeen(visitorId)
   const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
   const ofIp = board.of(ipKey)
   const ofAccount = linkedKey === 0 ? null : board.of(linkedKey)
-  const places: Place[] = []
+  const places: GeoPlace[] = []
   if (own.place !== null) places.push(own.place)
   if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places.push(place)
   addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
@@ -106,9 +106,9 @@ export function tallyEvent(
       'visitor.events.5m': eventsOf(all, at, FIVE_MINUTES_MS),
       'visitor.events.1h': eventsOf(all, at, HOUR_MS),
       'visitor.events.24h': eventsOf(all, at, DAY_MS),
-      'visitor.ips.24h': countSeen(all, IPS, at),
-      'visitor.countries.24h': countSeen(all, COUNTRIES, at),
-      'visitor.linkedIds.24h': countSeen(all, ACCOUNTS, at),
+      'visitor.ips.24h': countSeenWith(all, IPS, at),
+      'visitor.countries.24h': countSeenWith(all, COUNTRIES, at),
+      'visitor.linkedIds.24h': countSeenWith(all, ACCOUNTS, at),
       'ip.events.5m': 1 + eventsOf(ofIp, at, FIVE_MINUTES_MS),
       'ip.events.1h': 1 + eventsOf(ofIp, at, HOUR_MS),
       'ip.events.24h': 1 + eventsOf(ofIp, at, DAY_MS),

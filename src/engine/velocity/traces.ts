@@ -1,6 +1,6 @@
 // Where the events of a visitor are counted besides its own record: the keys of those counters, which its own keep.
 
-import { putArray, putNumber } from '../../lib/packing.ts'
+import { packNumber, putArray } from '../../lib/packing.ts'
 import { VELOCITY_KEPT_MS } from '../../records/partitions.ts'
 
 const HOUR_MS = 3_600_000
@@ -19,7 +19,7 @@ interface Trace {
 }
 
 /** By the key of the counter. */
-export type Traces = Map<number, Trace>
+export type CounterTraces = Map<number, Trace>
 
 /** Where an event is counted; `linkedKey` 0: at no account. */
 interface Place {
@@ -29,7 +29,7 @@ interface Place {
 }
 
 /** Notes where an event is counted. Changes the given traces; `acceptedAt` by the clock, whatever the event's time is. */
-export function addTraces(traces: Traces, { ipKey, linkedKey, ip }: Place, acceptedAt: number): void {
+export function addTraces(traces: CounterTraces, { ipKey, linkedKey, ip }: Place, acceptedAt: number): void {
   const hour = Math.floor(acceptedAt / HOUR_MS)
   const note = (key: number, hash: number) => {
     const events = (traces.get(key)?.events ?? 0) + 1
@@ -45,18 +45,18 @@ export function addTraces(traces: Traces, { ipKey, linkedKey, ip }: Place, accep
   }
 }
 
-export function putTraces(traces: Traces): void {
+export function putTraces(traces: CounterTraces): void {
   putArray(4 * traces.size)
   for (const [key, { ip, hour, events }] of traces) {
-    putNumber(key)
-    putNumber(ip)
-    putNumber(hour)
-    putNumber(events)
+    packNumber(key)
+    packNumber(ip)
+    packNumber(hour)
+    packNumber(events)
   }
 }
 
-export function unpackTraces(flat: readonly number[]): Traces {
-  const traces: Traces = new Map()
+export function unpackTraces(flat: readonly number[]): CounterTraces {
+  const traces: CounterTraces = new Map()
   for (let i = 0; i + 3 < flat.length; i += 4) {
     const number = (place: number) => flat[i + place] as number
     traces.set(number(0), { ip: number(1), hour: number(2), events: number(3) })

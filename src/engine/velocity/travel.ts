@@ -2,7 +2,7 @@
 
 import type { IpFacts, Signals } from '../../domain/event.ts'
 import type { AddressFacts } from '../../ipintel/addresses.ts'
-import type { Place } from './counters.ts'
+import type { GeoPlace } from './counters.ts'
 
 /** Airliners cruise at about 900 km/h (the ground speed that comparable services take as the bound, too). */
 const KMH_MAX = 900
@@ -14,7 +14,7 @@ const MS_PER_HOUR = 3_600_000
 const radians = (degrees: number): number => (degrees * Math.PI) / 180
 
 /** Great-circle distance (haversine). */
-export function kmBetween(a: Pick<Place, 'lat' | 'lng'>, b: Pick<Place, 'lat' | 'lng'>): number {
+export function kmBetween(a: Pick<GeoPlace, 'lat' | 'lng'>, b: Pick<GeoPlace, 'lat' | 'lng'>): number {
   const lat = Math.sin(radians(b.lat - a.lat) / 2) ** 2
   const lng = Math.sin(radians(b.lng - a.lng) / 2) ** 2
   const h = lat + Math.cos(radians(a.lat)) * Math.cos(radians(b.lat)) * lng
@@ -22,7 +22,7 @@ export function kmBetween(a: Pick<Place, 'lat' | 'lng'>, b: Pick<Place, 'lat' | 
 }
 
 /** Whether a traveller was too fast between the two, whichever came first. */
-export function isImpossible(a: Place, b: Place): boolean {
+export function isImpossible(a: GeoPlace, b: GeoPlace): boolean {
   const km = kmBetween(a, b)
   return km >= KM_MIN && km * MS_PER_HOUR > KMH_MAX * Math.abs(a.at - b.at)
 }
@@ -33,7 +33,7 @@ export function placeOf(
   { lat, lng }: Pick<IpFacts, 'lat' | 'lng'>,
   signals: Pick<Signals, 'vpn' | 'proxy' | 'tor'>,
   address: Pick<AddressFacts, 'hosting' | 'relay' | 'vpn' | 'tor' | 'isPrivate'>,
-): Place | null {
+): GeoPlace | null {
   if (lat === null || lng === null) return null
   if (address.hosting !== null || address.relay !== null || address.vpn !== null) return null
   if (address.tor || address.isPrivate) return null

@@ -13,7 +13,6 @@ import {
 import {
   addMoment,
   countMoments,
-  DAY_MS,
   EXACT_MAX,
   KEPT_MS,
   noMoments,
@@ -21,6 +20,7 @@ import {
   putMoments,
   unpackMoments,
 } from '../../../src/engine/velocity/moments.ts'
+import { DAY_MS } from '../../../src/lib/durations.ts'
 import { beginPacking, takePacked } from '../../../src/lib/packing.ts'
 import { rng } from '../../helpers/rng.ts'
 

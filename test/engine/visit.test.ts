@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { IdentifyBody, IdentifyMeta } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
-import { caseOf, openCase } from '../../src/engine/case.ts'
+import { openVisit, visitOf } from '../../src/engine/visit.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { NO_FACTS } from '../../src/ipintel/addresses.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
@@ -35,10 +35,10 @@ const BODIES: Readonly<Record<string, string>> = {
 t.test('a body that was parsed already makes the same case as its bytes', async (t) => {
   for (const [name, text] of Object.entries(BODIES)) {
     const bytes = new TextEncoder().encode(text)
-    const read = openCase({ seq: 5, bytes: encodeIdentification(META, bytes) }, openParsers(), () => NO_FACTS)
+    const read = openVisit({ seq: 5, bytes: encodeIdentification(META, bytes) }, openParsers(), () => NO_FACTS)
     const parsed = JSON.parse(text) as IdentifyBody
     t.same(
-      caseOf(5, META, parsed, bytes, openParsers(), () => NO_FACTS),
+      visitOf(5, META, parsed, bytes, openParsers(), () => NO_FACTS),
       read,
       name,
     )
@@ -48,13 +48,13 @@ t.test('a body that was parsed already makes the same case as its bytes', async 
 t.test('halves of surrogate pairs are replaced before anything reads them', async (t) => {
   const text = BODIES['half of a pair'] as string
   const bytes = new TextEncoder().encode(text)
-  const { body } = caseOf(5, META, JSON.parse(text) as IdentifyBody, bytes, openParsers(), () => NO_FACTS)
+  const { body } = visitOf(5, META, JSON.parse(text) as IdentifyBody, bytes, openParsers(), () => NO_FACTS)
   t.same(body.tag, { 'a\ufffd': ['\ufffdb', { c: '\ufffd' }] })
 })
 
 t.test('bytes that are no UTF-8 or no JSON are no case', async (t) => {
   for (const bytes of [Uint8Array.of(0x7b, 0xff, 0x7d), new TextEncoder().encode('{')]) {
     const frame = { seq: 5, bytes: encodeIdentification(META, bytes) }
-    t.throws(() => openCase(frame, openParsers(), () => NO_FACTS))
+    t.throws(() => openVisit(frame, openParsers(), () => NO_FACTS))
   }
 })

@@ -8,18 +8,18 @@ import {
   deliveriesScope,
   deliveryKey,
   FAILED_KEPT_MS,
-  readDueId,
+  readDueDeliveryId,
   type StoredDelivery,
 } from '../records/deliveries.ts'
 import { prolongPayloads } from './save.ts'
 
 /** Half of what the shortest-lived body is given, so that one round may fail. */
-export const KEEP_EVERY_MS = 12 * HOUR_MS
+export const EXTEND_EVERY_MS = 12 * HOUR_MS
 const AHEAD_MS = 36 * HOUR_MS
 const AT_ONCE = 200
 
 /** Looks at everything that waits for a webhook. May run beside its sender. */
-export async function keepWaiting(
+export async function extendPayloadTtls(
   kv: Pick<Kv, 'get' | 'scan' | 'commit'>,
   webhookId: string,
   nowMs: number,
@@ -32,7 +32,7 @@ export async function keepWaiting(
     after = last
     const found = await kv.get<StoredDelivery>(
       scope,
-      page.map(({ key }) => deliveryKey(readDueId(key[1]).deliveryId)),
+      page.map(({ key }) => deliveryKey(readDueDeliveryId(key[1]).deliveryId)),
     )
     const ending = found.flatMap((entry) =>
       entry !== null && entry.value.status === 'pending' && entry.value.payloadUntil < nowMs + AHEAD_MS ? [entry] : [],

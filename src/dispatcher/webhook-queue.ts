@@ -3,7 +3,7 @@
 
 import type { Env } from '../domain/event.ts'
 import type { WebhookStatus } from '../domain/webhook.ts'
-import type { Entry, Key, Kv, Version } from '../kv/kv.ts'
+import type { Kv, KvEntry, KvKey, Version } from '../kv/kv.ts'
 import { type CancelSource, openCancel } from '../lib/cancel.ts'
 import {
   DUE,
@@ -18,21 +18,21 @@ import {
   NO_HEALTH,
   type Payload,
   payloadKey,
-  readDueId,
+  readDueDeliveryId,
   SENDER_FENCE,
   type StoredDelivery,
 } from '../records/deliveries.ts'
 import type { StoredWebhook } from '../records/webhooks.ts'
+import { newPace, type Pace } from './circuit-breaker.ts'
 import { hasBodyFor } from './envelope.ts'
 import type { NewDelivery } from './match.ts'
-import { newPace, type Pace } from './pace.ts'
 import { isSlackQueue } from './slack.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** One attempt that is to be made. */
 export interface Job {
   readonly deliveryId: string
-  readonly due: Key
+  readonly due: KvKey
   readonly manual: boolean
   /** null: handed over by whoever stored it, and never read. */
   readonly version: Version | null
@@ -40,28 +40,28 @@ export interface Job {
   readonly payload: Payload
 }
 
-export interface Outcome {
+export interface AttemptOutcome {
   readonly job: Job
   readonly delivery: StoredDelivery
 }
 
 /** What a lane has read once of what only its sender writes. */
-export interface Standing {
+export interface QueueStanding {
   /** The guarded position that every write of outcomes moves on. */
   fence: number | null
   health: Health
   /** As it lies in the kv. */
   healthStored: Health
   /** The row that counts what ends just now, as it lies in the kv; null: the next one to be written is a new one. */
-  tally: Tally | null
+  tally: QueueTally | null
 }
 
 /** A row of deliveries that came to an end. */
-export interface Tally extends Ended {
+export interface QueueTally extends Ended {
   readonly id: string
 }
 
-export interface Lane {
+export interface WebhookQueue {
   readonly id: string
   readonly shard: number
   readonly workspace: string
@@ -71,13 +71,13 @@ export interface Lane {
   /** Due entries that are ready, under way or being saved, and the deliveries they are of. */
   readonly known: Set<string>
   readonly busy: Set<string>
-  readonly outcomes: Outcome[]
+  readonly outcomes: AttemptOutcome[]
   inFlight: number
   /** null: not read yet, and of a queue for Slack always. */
   webhook: StoredWebhook | null
   status: WebhookStatus | 'gone'
   /** null: not read yet. */
-  standing: Standing | null
+  standing: QueueStanding | null
   /** Everything that is due is ready, under way or being saved: what is stored now may be handed over. */
   complete: boolean
   /** Followers that store something for it just now, trusting that the index has it. */
@@ -99,7 +99,7 @@ export interface Lane {
   readonly ending: CancelSource
 }
 
-export function openLane(id: string, shard: number, workspace: string, env: Env): Lane {
+export function openWebhookQueue(id: string, shard: number, workspace: string, env: Env): WebhookQueue {
   return {
     id,
     shard,
@@ -133,16 +133,16 @@ export function openLane(id: string, shard: number, workspace: string, env: Env)
 const WINDOW = 64
 const JOBS_BEFORE_MORE = 16
 const HANDED_MAX = 256
-export const wantsMore = (lane: Lane): boolean => lane.ready.length < JOBS_BEFORE_MORE
+export const wantsMore = (lane: WebhookQueue): boolean => lane.ready.length < JOBS_BEFORE_MORE
 
 export interface Unsendable {
-  readonly due: Key
+  readonly due: KvKey
   readonly deliveryId: string
   /** null: it is gone. */
-  readonly entry: Entry<StoredDelivery> | null
+  readonly entry: KvEntry<StoredDelivery> | null
 }
 
-export interface Loaded {
+export interface LoadedDue {
   readonly added: number
   /** Deliveries that can never be sent: what was to be sent is gone with the visitor it spoke of. */
   readonly unsendable: readonly Unsendable[]
@@ -153,7 +153,7 @@ export interface Loaded {
 }
 
 /** Finds out whether the webhook may be called at all. */
-export async function refreshLane(subscriptions: Subscriptions, lane: Lane): Promise<void> {
+export async function refreshQueue(subscriptions: Subscriptions, lane: WebhookQueue): Promise<void> {
   if (isSlackQueue(lane.id)) return
   const tenant = await subscriptions.tenant(lane.workspace, lane.env)
   lane.webhook = tenant?.subscriptions.get(lane.id)?.webhook ?? null
@@ -161,26 +161,26 @@ export async function refreshLane(subscriptions: Subscriptions, lane: Lane): Pro
   if (lane.status !== 'active') lane.ready.splice(0, lane.ready.length, ...lane.ready.filter(keptBy(lane)))
 }
 
-const keptBy = (lane: Lane) => (job: Job) => {
+const keptBy = (lane: WebhookQueue) => (job: Job) => {
   if (job.manual && lane.status !== 'gone') return true
   release(lane, job)
   return false
 }
 
 /** It is found again in the kv. */
-export function release(lane: Lane, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+export function release(lane: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
   lane.complete = false
   forgetJob(lane, { due, deliveryId })
 }
 
-export function forgetJob(lane: Lane, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
+export function forgetJob(lane: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
   lane.known.delete(dueName(due))
   lane.busy.delete(deliveryId)
 }
 
-const dueName = ([collection, id]: Key): string => `${collection}/${id}`
+const dueName = ([collection, id]: KvKey): string => `${collection}/${id}`
 
-export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, lane: Lane): Promise<Standing> {
+export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, lane: WebhookQueue): Promise<QueueStanding> {
   const scope = deliveriesScope(lane.id)
   const [[stored], fence] = await Promise.all([kv.get<Health>(scope, [HEALTH]), kv.position(scope, SENDER_FENCE)])
   const health = stored?.value ?? NO_HEALTH
@@ -188,12 +188,12 @@ export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, lane: Lan
 }
 
 /** Takes what was stored a moment ago without reading it; false when it has to wait its turn in the kv. */
-export function handOver(lane: Lane, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
+export function handOver(lane: WebhookQueue, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
   const mayTake =
     lane.complete && lane.standing !== null && lane.status === 'active' && lane.pace.openUntil === 0 && !lane.again
   if (!mayTake || lane.ready.length >= HANDED_MAX || lane.busy.has(id)) return false
   if (webhook !== null && (lane.webhook === null || webhook.version > lane.webhook.version)) lane.webhook = webhook
-  const due: Key = [DUE, dueId(delivery.nextAttemptAt ?? 0, id)]
+  const due: KvKey = [DUE, dueId(delivery.nextAttemptAt ?? 0, id)]
   lane.known.add(dueName(due))
   lane.busy.add(id)
   lane.ready.push({ deliveryId: id, due, manual: false, version: null, delivery, payload })
@@ -201,7 +201,7 @@ export function handOver(lane: Lane, { id, delivery, webhook }: NewDelivery, pay
 }
 
 /** Reads what is due up to `nowMs` and not known yet, a window at a time. */
-export async function loadLane(kv: Pick<Kv, 'get' | 'scan'>, lane: Lane, nowMs: number): Promise<Loaded> {
+export async function loadQueue(kv: Pick<Kv, 'get' | 'scan'>, lane: WebhookQueue, nowMs: number): Promise<LoadedDue> {
   const scope = deliveriesScope(lane.id)
   const limit = WINDOW + lane.known.size
   const until = dueUntil(nowMs)
@@ -210,11 +210,11 @@ export async function loadLane(kv: Pick<Kv, 'get' | 'scan'>, lane: Lane, nowMs: 
   const scheduled = isActive ? await kv.scan(scope, DUE, { upTo: until, limit }) : []
   // Very much may be due later: of that only the first matters.
   const [next] = isActive ? await kv.scan(scope, DUE, { after: until, limit: 1 }) : []
-  const nextAt = next === undefined ? null : readDueId(next.key[1]).at
+  const nextAt = next === undefined ? null : readDueDeliveryId(next.key[1]).at
   let complete = manual.length < limit && scheduled.length < limit
-  const fresh: { readonly due: Key; readonly deliveryId: string }[] = []
+  const fresh: { readonly due: KvKey; readonly deliveryId: string }[] = []
   for (const { key } of [...manual, ...scheduled]) {
-    const { deliveryId } = readDueId(key[1])
+    const { deliveryId } = readDueDeliveryId(key[1])
     if (lane.known.has(dueName(key))) continue
     // One attempt at a time for one delivery: what is left out here is found again when that is over.
     if (lane.busy.has(deliveryId) || fresh.length === WINDOW) {
@@ -238,8 +238,8 @@ export async function loadLane(kv: Pick<Kv, 'get' | 'scan'>, lane: Lane, nowMs: 
 
 async function readJobs(
   kv: Pick<Kv, 'get'>,
-  lane: Lane,
-  fresh: readonly { readonly due: Key; readonly deliveryId: string }[],
+  lane: WebhookQueue,
+  fresh: readonly { readonly due: KvKey; readonly deliveryId: string }[],
 ): Promise<{ readonly jobs: Job[]; readonly unsendable: Unsendable[] }> {
   const jobs: Job[] = []
   const unsendable: Unsendable[] = []
@@ -273,7 +273,7 @@ async function readJobs(
 }
 
 /** Whether anything waits, though it may not be sent now. */
-export async function isEmpty(kv: Pick<Kv, 'scan'>, lane: Lane): Promise<boolean> {
+export async function isEmpty(kv: Pick<Kv, 'scan'>, lane: WebhookQueue): Promise<boolean> {
   const scope = deliveriesScope(lane.id)
   const pages = await Promise.all([DUE, DUE_MANUAL].map((collection) => kv.scan(scope, collection, { limit: 1 })))
   return pages.every((page) => page.length === 0)

@@ -25,7 +25,7 @@ export const SPANS = SPAN_BOUNDS_HOURS.length + 1
 /** Longer absences count as this. */
 const HOURS_MAX = 400 * 24
 
-export interface Learned {
+export interface MatchStatistics {
   /** Visitors that were new here, ever. */
   visitors: number
   /** Per age and value of a profile: [equal, compared]. */
@@ -55,7 +55,7 @@ export interface Learned {
   readonly sources: number[]
 }
 
-export const newLearned = (): Learned => ({
+export const newMatchStatistics = (): MatchStatistics => ({
   visitors: 0,
   pairs: new Array<number>(AGES * VALUES * 2).fill(0),
   networks: new Array<number>(AGES * 3).fill(0),
@@ -75,7 +75,7 @@ export const newLearned = (): Learned => ({
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
-export interface Lesson {
+export interface Observation {
   /** What it was told: by its token, a link without one, new. */
   readonly kind: 'token' | 'link' | 'new'
   /** Of a token's visit: what it was compared with. */
@@ -103,7 +103,7 @@ export interface Lesson {
 const FIXED = 6
 
 /** The stored form: whole numbers in a fixed order. */
-export const packLearned = (l: Learned): number[] => [
+export const packMatchStatistics = (l: MatchStatistics): number[] => [
   ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
   ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
   ...[...l.returns, l.privateLinks, l.privateNews],
@@ -111,8 +111,8 @@ export const packLearned = (l: Learned): number[] => [
 ]
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
-export function unpackLearned(packed: readonly number[]): Learned {
-  const learned = newLearned()
+export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
+  const learned = newMatchStatistics()
   const { pairs, networks, news, blindNews, returns, versions, updates, sources } = learned
   let at = 0
   const fill = (list: number[]) => {
@@ -123,10 +123,10 @@ export function unpackLearned(packed: readonly number[]): Learned {
   // In the order in which builds came to count them.
   for (const lists of [[fixed, pairs, networks, news, blindNews], [returns, windows], [versions, updates], [sources]]) {
     if (at === packed.length && at > 0) break
-    if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newLearned()
+    if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
     lists.forEach(fill)
   }
-  if (at !== packed.length) return newLearned()
+  if (at !== packed.length) return newMatchStatistics()
   const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = fixed
   const [privateLinks = 0, privateNews = 0] = windows
   return { ...learned, visitors, links, blind, blindFound, singles, doubles, privateLinks, privateNews }
@@ -135,9 +135,9 @@ export function unpackLearned(packed: readonly number[]): Learned {
 const KINDS = ['token', 'link', 'new'] as const
 const BLINDS = ['none', 'found', 'wrong', 'new'] as const
 /** As records of decisions carry it. */
-export type PackedLesson = readonly number[]
+export type PackedObservation = readonly number[]
 
-export const packLesson = (l: Lesson): PackedLesson => [
+export const packObservation = (l: Observation): PackedObservation => [
   KINDS.indexOf(l.kind),
   l.age,
   l.compared,
@@ -154,7 +154,7 @@ export const packLesson = (l: Lesson): PackedLesson => [
 ]
 
 /** Builds before wrote neither windows nor hours, later ones no versions, and the last of these no source. */
-export function unpackLesson(packed: PackedLesson): Lesson {
+export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
   const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0] = packed.slice(8)
   return {
@@ -183,7 +183,7 @@ export function spanOf(hours: number): number {
   return span
 }
 
-export function ageOf(elapsedMs: number): number {
+export function seenAgeOf(elapsedMs: number): number {
   const elapsed = Math.abs(elapsedMs)
   let age = 0
   while (age < AGE_BOUNDS_MS.length && elapsed >= (AGE_BOUNDS_MS[age] as number)) age++
@@ -204,7 +204,7 @@ const add = (counts: number[], at: number, n = 1): void => {
   counts[at] = (counts[at] as number) + n
 }
 
-function learnReturn({ returns }: Learned, { kind, isPrivate, hours }: Lesson): void {
+function learnReturn({ returns }: MatchStatistics, { kind, isPrivate, hours }: Observation): void {
   const span = spanOf(hours)
   add(returns, span * 3 + (kind === 'link' && !isPrivate ? 0 : 1))
   let from = 0
@@ -217,7 +217,7 @@ function learnReturn({ returns }: Learned, { kind, isPrivate, hours }: Lesson): 
   if (counted > OBSERVATIONS_MAX) halve(returns)
 }
 
-function learnUpdate({ versions, updates }: Learned, { age, major, majorBefore }: Lesson): void {
+function learnUpdate({ versions, updates }: MatchStatistics, { age, major, majorBefore }: Observation): void {
   if (major < 0 || majorBefore < 0) return
   const [could, moved] = updateOf(versions, majorBefore, major)
   add(updates, age * 2, could)
@@ -225,7 +225,7 @@ function learnUpdate({ versions, updates }: Learned, { age, major, majorBefore }
 }
 
 /** CHANGES what is given. */
-export function learn(learned: Learned, lesson: Lesson): void {
+export function addObservation(learned: MatchStatistics, lesson: Observation): void {
   const { kind, age, bin } = lesson
   if (lesson.source > 0) noteSource(learned.sources, lesson.source)
   if (kind === 'token') {

@@ -5,8 +5,8 @@ import { hash53 } from '../domain/ids.ts'
 import { lineOf, subnetOf } from '../domain/ip.ts'
 import { ELSEWHERE } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
-import { ageOf, binOf, hoursOf, type Lesson } from './learned.ts'
-import type { RecogniseInput, Recognition } from './matcher.ts'
+import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
+import type { MatchResult, RecogniseInput } from './matcher.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
@@ -22,20 +22,25 @@ const OF_NOBODY = {
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
-export const lessonBit = (visitor: VisitorState, atMs: number): number => 1 << ageOf(atMs - visitor.lastSeenAt)
+export const observationBit = (visitor: VisitorState, atMs: number): number => 1 << seenAgeOf(atMs - visitor.lastSeenAt)
 
-const hasTaught = (visitor: VisitorState, atMs: number): boolean => (visitor.taught & lessonBit(visitor, atMs)) !== 0
+const hasTaught = (visitor: VisitorState, atMs: number): boolean =>
+  (visitor.taught & observationBit(visitor, atMs)) !== 0
 
 /** Whether hiding the token would teach anything: on the same day next to nothing has changed, and nobody teaches twice. */
 export const worthHiding = (visitor: VisitorState, atMs: number): boolean =>
-  ageOf(atMs - visitor.lastSeenAt) > 0 && !hasTaught(visitor, atMs)
+  seenAgeOf(atMs - visitor.lastSeenAt) > 0 && !hasTaught(visitor, atMs)
 
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
  * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
  * is nothing to learn.
  */
-export function lessonOf(input: RecogniseInput, recognition: Recognition, blind: Recognition | null): Lesson | null {
+export function observationOf(
+  input: RecogniseInput,
+  recognition: MatchResult,
+  blind: MatchResult | null,
+): Observation | null {
   const { method, visitor, newChance } = recognition
   const source = sourceOf(input.ip)
   if (!mayTeach(input.learned?.sources ?? [], source)) return null
@@ -61,7 +66,7 @@ export function lessonOf(input: RecogniseInput, recognition: Recognition, blind:
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
   return {
     kind: 'token',
-    age: ageOf(input.atMs - visitor.lastSeenAt),
+    age: seenAgeOf(input.atMs - visitor.lastSeenAt),
     compared,
     equal,
     network: networkOf(visitor, hash53(lineOf(input.ip)), hash53(subnetOf(input.ip))),

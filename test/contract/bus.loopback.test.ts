@@ -1,7 +1,7 @@
 // The bus with a short way home, on either side of it: the common guarantees, and that other processes are still heard.
 import t from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
-import { openNearBus } from '../../src/bus/near.ts'
+import { openLoopbackBus } from '../../src/bus/loopback.ts'
 import { pause } from '../helpers/processes.ts'
 import { busContract, until } from './bus.ts'
 
@@ -9,7 +9,7 @@ async function open(own: string) {
   const errors: unknown[] = []
   const onError = (error: unknown) => errors.push(error)
   const far = openLocalBus({ onError })
-  return { bus: openNearBus({ far, near: openLocalBus({ onError }), own }), far, errors }
+  return { bus: openLoopbackBus({ far, near: openLocalBus({ onError }), own }), far, errors }
 }
 
 busContract(t, 'near, the subject of another process', async () => {

@@ -3,29 +3,29 @@
 
 import { type DecidedItem, decodeEventsRecord } from '../events/record.ts'
 import { GET_KEYS_MAX } from '../kv/checks.ts'
-import type { Key, Kv, Put } from '../kv/kv.ts'
+import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { partitionScope, VELOCITY } from '../records/partitions.ts'
-import { allKeysOf, unpackHeldVisitor } from '../records/visitors.ts'
+import { allIndexKeysOf, unpackHeldVisitor } from '../records/visitors.ts'
 import { provideAll } from './asking.ts'
-import { readCounters, readEntries, withStoredMatches, writesOf } from './checkpoint.ts'
+import { readCounters, readStateEntries, withStoredMatches, writesOf } from './checkpoint.ts'
 import { createPartition } from './partition.ts'
-import { createState, type Loaded, readIndex, type Wanted } from './state.ts'
+import { createState, type LoadedEntry, readIndex, type WantedEntry } from './state.ts'
 
 const COMMIT_KEYS = 1_000
 const DIRTY_MAX = 2_000
 const VISITORS_MAX = 10_000
 
-export interface RefoldNeeds {
+export interface ReplayNeeds {
   readonly kv: Pick<Kv, 'get' | 'commit'>
   readonly clock: Pick<Clock, 'monotonic'>
   readonly partition: number
   readonly partitions: number
   /** A fresh key for nonces, oldest first. */
-  readonly nextNonceKey: () => Key
+  readonly nextNonceKey: () => KvKey
 }
 
-export interface Refold {
+export interface StateReplay {
   /** Applies records of `events` in order. */
   apply(records: readonly Uint8Array[]): Promise<void>
   /** Writes what is not written yet. */
@@ -33,7 +33,7 @@ export interface Refold {
 }
 
 /** For a partition without positions: nothing guards what is written, and applying the same record twice counts it twice. */
-export function openRefold({ kv, clock, partition, partitions, nextNonceKey }: RefoldNeeds): Refold {
+export function openStateReplay({ kv, clock, partition, partitions, nextNonceKey }: ReplayNeeds): StateReplay {
   const scope = partitionScope(partition)
   const state = createPartition({
     partition,
@@ -83,7 +83,7 @@ export async function reindex(
   const places: { readonly id: string; readonly visitorId: string }[] = []
   for (const { workspace, env, visitorId, state, indexed } of items) {
     if (state.length === 0) continue
-    for (const key of allKeysOf(unpackHeldVisitor(state))) {
+    for (const key of allIndexKeysOf(unpackHeldVisitor(state))) {
       if (!indexed.includes(key)) places.push({ id: `${workspace}/${env}/${key}`, visitorId })
     }
   }
@@ -102,12 +102,16 @@ export async function reindex(
 export const itemsOf = (records: readonly Uint8Array[]): DecidedItem[] =>
   records.flatMap((bytes) => decodeEventsRecord(bytes).items)
 
-async function loadAll(kv: Pick<Kv, 'get'>, partition: number, wanted: readonly Wanted[]): Promise<readonly Loaded[]> {
-  const loaded: Loaded[] = []
+async function loadAll(
+  kv: Pick<Kv, 'get'>,
+  partition: number,
+  wanted: readonly WantedEntry[],
+): Promise<readonly LoadedEntry[]> {
+  const loaded: LoadedEntry[] = []
   for (const some of parts(wanted, GET_KEYS_MAX)) {
     const entries = some.flatMap(({ kind, id }) => (kind === 'ruleset' || kind === VELOCITY ? [] : [{ kind, id }]))
     const counters = some.flatMap(({ kind, id }) => (kind === VELOCITY ? [id] : []))
-    if (entries.length > 0) loaded.push(...(await readEntries(kv, partitionScope(partition), entries)))
+    if (entries.length > 0) loaded.push(...(await readStateEntries(kv, partitionScope(partition), entries)))
     // Nobody asks for what other partitions counted.
     if (counters.length > 0) loaded.push(...(await readCounters(kv, [partition], counters)))
   }

@@ -6,13 +6,13 @@ import type { LogRecord } from '../log/log.ts'
 
 const ATTEMPTS_MAX = 3
 
-export interface Patience {
+export interface PoisonRetry {
   readonly recordsMax: () => number
   attempt<T>(batch: readonly LogRecord[], decide: (poisoned: readonly number[]) => Promise<T>): Promise<T>
 }
 
 /** `givenUp`: records that are given up on at once. */
-export function createPatience(recordsMax: number, givenUp: readonly number[] = []): Patience {
+export function createPoisonRetry(recordsMax: number, givenUp: readonly number[] = []): PoisonRetry {
   let limit = recordsMax
   const failures = new Map(givenUp.map((seq) => [seq, ATTEMPTS_MAX]))
 

@@ -2,7 +2,7 @@
 // each use two changes of the map.
 
 /** Removes entries that were not used lately, until `entriesMax` are left or all others are `isKept`. */
-export function evictUnused<K>(
+export function evictByClock<K>(
   entries: Map<K, { used: boolean }>,
   entriesMax: number,
   isKept: (key: K) => boolean,

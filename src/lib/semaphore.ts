@@ -4,14 +4,14 @@ export class GaveUp extends Error {
   override readonly name = 'GaveUp'
 }
 
-export interface Turns {
+export interface Semaphore {
   /** Resolves with what ends the turn. Fails with GaveUp when `signal` aborts first, or when too many wait. */
   take(signal: AbortSignal): Promise<() => void>
   /** Nobody has a turn or waits for one. */
   isIdle(): boolean
 }
 
-export function openTurns(runningMax: number, waitingMax: number): Turns {
+export function openSemaphore(runningMax: number, waitingMax: number): Semaphore {
   const waiting = new Set<() => void>()
   let running = 0
 

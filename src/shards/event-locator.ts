@@ -6,10 +6,16 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
-import { combine, type Glimpse, openSight, type Sight, serveSight } from '../records/sighting.ts'
+import {
+  combineAnswers,
+  type EventLocator,
+  type LocatorAnswer,
+  openEventLocator,
+  serveEventLocator,
+} from '../records/event-locator.ts'
 import type { Shards } from './shards.ts'
 
-export interface SightNeeds {
+export interface LocatorNeeds {
   readonly shards: Pick<Shards, 'glimpse'> | null
   readonly processId: string
   readonly isCluster: boolean
@@ -23,18 +29,18 @@ export interface SightNeeds {
 
 const NOTHING = { place: null, pending: false, original: null, covers: [] }
 
-export function openProcessSight(needs: SightNeeds): Sight {
+export function openProcessLocator(needs: LocatorNeeds): EventLocator {
   const { shards, processId, partitions, bus, kv, clock, lifetime, logger } = needs
-  const glimpse = async (scope: string, requestId: string): Promise<Glimpse> => ({
+  const glimpse = async (scope: string, requestId: string): Promise<LocatorAnswer> => ({
     from: processId,
     ...((await shards?.glimpse(scope, requestId)) ?? NOTHING),
   })
   if (!needs.isCluster) {
-    return async (scope, requestId) => combine(requestId, [await glimpse(scope, requestId)], [], partitions)
+    return async (scope, requestId) => combineAnswers(requestId, [await glimpse(scope, requestId)], [], partitions)
   }
   const onError = (error: unknown) => logger.warn({ error }, 'a question to other processes failed')
   const ask = openAsk({ bus, clock, id: processId, onError })
   lifetime.onClose(() => ask.close())
-  serveSight(ask, glimpse)
-  return openSight(ask, kv, partitions)
+  serveEventLocator(ask, glimpse)
+  return openEventLocator(ask, kv, partitions)
 }

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../lib/clock.ts'
 
-export interface Turns {
+export interface PacedSteps {
   /** Runs `step` when it is its turn. */
   take<T>(step: () => T): Promise<T>
   /** Runs `step` at once. When that took long, the next turn comes after a rest as long. */
@@ -13,7 +13,7 @@ export interface Turns {
 /** What takes less is not long. */
 export const SHORT_MS = 0.5
 
-export function openTurns(clock: Pick<Clock, 'monotonic' | 'sleep'>): Turns {
+export function openPacedSteps(clock: Pick<Clock, 'monotonic' | 'sleep'>): PacedSteps {
   let last: Promise<unknown> = Promise.resolve()
   return {
     take<T>(step: () => T): Promise<T> {

@@ -6,14 +6,14 @@ import { homePartition } from '../domain/ids.ts'
 import type { VisitorState } from '../identity/visitor.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import { type HeldVisitor, unpackHeldVisitor } from '../records/visitors.ts'
-import { type Case, visitorIdIn } from './case.ts'
 import { type Counters, unpackCounters } from './velocity/counters.ts'
+import { type Visit, visitorIdIn } from './visit.ts'
 
 /** What is asked for by the id of the survivor. */
-export const KIN = 'kin'
+export const MERGED_RECORDS = 'kin'
 
 /** Everybody who is one visitor, and of those in other partitions the records, packed. */
-export interface StoredKin {
+export interface StoredMergedRecords {
   readonly ids: readonly string[]
   readonly elsewhere: readonly (readonly [visitorId: string, packed: Uint8Array])[]
 }
@@ -24,35 +24,35 @@ export interface Relatives {
   readonly counters: readonly Counters[]
 }
 
-type At = Pick<Case, 'tenant' | 'tokenId' | 'meta'>
+type At = Pick<Visit, 'tenant' | 'tokenId' | 'meta'>
 
 interface KinWanted {
-  readonly kind: typeof KIN | 'visitor'
+  readonly kind: typeof MERGED_RECORDS | 'visitor'
   readonly id: string
 }
 
 /** What is asked of the state of the partition. */
-export interface KinState {
+export interface MergedRecordsState {
   visitor(id: string): HeldVisitor | null | undefined
   survivor(id: string): string | null | undefined
   missing(kind: 'visitor', id: string): boolean
 }
 
-export interface Kin {
+export interface MergedRecords {
   /** What was read for the batch before is forgotten. `joining`: survivors of those whom the batch itself makes aliases. */
   begin(joining: ReadonlyMap<string, string>): void
   /** What is missing to know the relatives of these, named as the state names visitors. */
   wanted(at: At, ids: readonly string[]): KinWanted[]
-  load(id: string, stored: StoredKin): void
+  load(id: string, stored: StoredMergedRecords): void
   of(at: At, visitorId: string): Relatives
 }
 
 const NOBODY: Relatives = { visitors: [], counters: [] }
 
-export function createKin(
-  state: KinState,
+export function createMergedRecords(
+  state: MergedRecordsState,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
-): Kin {
+): MergedRecords {
   const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
   let coming: ReadonlyMap<string, string> = new Map()
 
@@ -72,7 +72,7 @@ export function createKin(
         const groupId = groupIdOf(at, one)
         if (groupId === null) continue
         const group = groups.get(groupId)
-        if (group === undefined) wanted.push({ kind: KIN, id: groupId })
+        if (group === undefined) wanted.push({ kind: MERGED_RECORDS, id: groupId })
         for (const other of group?.ids ?? []) {
           const id = at.tenant + other
           const isHere = homePartition(other, partitions) === partition

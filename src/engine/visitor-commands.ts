@@ -8,7 +8,7 @@ import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
-import { ERASED, type Erasure, erasedId } from '../records/erasures.ts'
+import { ERASED, erasedId, type RecordedErasure } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
 import {
   decodeAliasing,
@@ -19,31 +19,31 @@ import {
 } from '../records/identification.ts'
 import type { Splitting } from '../records/splits.ts'
 import { type Unnaming, withoutName } from '../records/unnaming.ts'
-import { allKeysOf, type HeldVisitor, packHeldVisitor } from '../records/visitors.ts'
+import { allIndexKeysOf, type HeldVisitor, packHeldVisitor } from '../records/visitors.ts'
 import { blankVisitor, decideSplit } from './splitting.ts'
-import type { Loadable, PartitionState, Wanted } from './state.ts'
+import type { Loadable, PartitionState, WantedEntry } from './state.ts'
 
-export type Order =
-  | { readonly seq: number; readonly erasure: Erasure }
+export type VisitorCommand =
+  | { readonly seq: number; readonly erasure: RecordedErasure }
   | { readonly seq: number; readonly aliasing: Aliasing }
   | { readonly seq: number; readonly splitting: Splitting }
   | { readonly seq: number; readonly expiry: Expiry }
   | { readonly seq: number; readonly unnaming: Unnaming }
 
 /** What is said of an event. */
-export interface Said {
+export interface Annotating {
   readonly seq: number
   readonly annotation: DecidedAnnotation
 }
 
 /** A decided order, alone in its record. */
-export type DecidedOrder = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry' | 'unnaming' | 'annotation'>
+export type DecidedCommand = Pick<EventsRecord, 'erasure' | 'aliasing' | 'split' | 'expiry' | 'unnaming' | 'annotation'>
 
 export const scopedId = (at: { readonly workspace: string; readonly env: string }, id: string): string =>
   `${at.workspace}/${at.env}/${id}`
 
 /** null: the bytes are no order. Throws on those that are nothing. */
-export function openOrder(seq: number, bytes: Uint8Array): Order | null {
+export function openVisitorCommand(seq: number, bytes: Uint8Array): VisitorCommand | null {
   const erasure = decodeErasure(bytes)
   if (erasure !== null) return { seq, erasure }
   const aliasing = decodeAliasing(bytes)
@@ -57,7 +57,7 @@ export function openOrder(seq: number, bytes: Uint8Array): Order | null {
 }
 
 /** Visitors whose tokens may be another's, or nobody's, once the order is decided. */
-export function unsettledBy(order: Order): string[] {
+export function unsettledBy(order: VisitorCommand): string[] {
   if ('erasure' in order) return [scopedId(order.erasure, order.erasure.visitorId)]
   if ('aliasing' in order) return []
   if ('unnaming' in order) return [scopedId(order.unnaming, order.unnaming.visitorId)]
@@ -68,7 +68,7 @@ export function unsettledBy(order: Order): string[] {
 /** Of an order that makes somebody an alias, or a survivor: who, and whose. */
 export function joinedBy(one: object): [visitorId: string, survivor: string][] {
   if (!('aliasing' in one)) return []
-  const { aliasing } = one as Extract<Order, { aliasing: Aliasing }>
+  const { aliasing } = one as Extract<VisitorCommand, { aliasing: Aliasing }>
   return [[scopedId(aliasing, aliasing.visitorId), aliasing.survivor]]
 }
 
@@ -85,20 +85,20 @@ function restOf(visitorId: string, { survivor, parted, former, state }: HeldVisi
   return [packHeldVisitor(blank.keys, blank.state, { survivor, parted, former })]
 }
 
-export interface Orders {
+export interface VisitorCommands {
   /** What is not in memory yet of all that the order, or what is said of an event, needs. */
-  wanted(order: Order | Said): Wanted[]
+  wanted(order: VisitorCommand | Annotating): WantedEntry[]
   /** The same with what it makes of the visitor, which is applied as well. */
   recount(annotation: DecidedAnnotation): DecidedAnnotation
   /** Applies it as well. null: it changes nothing, being told twice or of a visitor that was erased. */
-  decide(order: Order): DecidedOrder | null
+  decide(order: VisitorCommand): DecidedCommand | null
   /** The same for one decided before. */
-  wantedToApply(record: DecidedOrder): Wanted[]
-  apply(record: DecidedOrder): void
+  wantedToApply(record: DecidedCommand): WantedEntry[]
+  apply(record: DecidedCommand): void
 }
 
 /** What orders do to counters of addresses and accounts. */
-export interface Leaving {
+export interface LeavingCounters {
   /** What a visitor takes with it, by its own counters; null: nothing. */
   leaving(visitorId: string, counters: Uint8Array): readonly number[] | null
   remove(counted: readonly number[]): void
@@ -109,16 +109,16 @@ const ERASURE_ID_CHARS = 20
 const erasureIdOf = (erasureId: string, visitorId: string): string =>
   `era_${createHash('sha256').update(`${erasureId}/${visitorId}`).digest('hex').slice(0, ERASURE_ID_CHARS)}`
 
-export function createOrders(state: PartitionState, counters: Leaving): Orders {
-  function missing(all: readonly (readonly [Loadable, string])[]): Wanted[] {
+export function createVisitorCommands(state: PartitionState, counters: LeavingCounters): VisitorCommands {
+  function missing(all: readonly (readonly [Loadable, string])[]): WantedEntry[] {
     return all.filter(([kind, id]) => state.missing(kind, id)).map(([kind, id]) => ({ kind, id }))
   }
   function keysOf(id: string): readonly string[] {
     const held = state.visitor(id)
-    return held ? allKeysOf(held) : []
+    return held ? allIndexKeysOf(held) : []
   }
 
-  function wanted(order: Order | Said): Wanted[] {
+  function wanted(order: VisitorCommand | Annotating): WantedEntry[] {
     if ('annotation' in order) {
       const { recount } = order.annotation
       return recount === undefined ? [] : missing([['visitor', scopedId(order.annotation, recount.visitorId)]])
@@ -160,7 +160,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     ])
   }
 
-  function apply({ erasure, aliasing, split, expiry, unnaming, annotation }: DecidedOrder): void {
+  function apply({ erasure, aliasing, split, expiry, unnaming, annotation }: DecidedCommand): void {
     if (annotation?.recount !== undefined && annotation.state !== undefined) {
       state.putVisitor(scopedId(annotation, annotation.recount.visitorId), annotation.state)
     }
@@ -194,7 +194,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     }
   }
 
-  function decidedSplit(splitting: Splitting): DecidedOrder | null {
+  function decidedSplit(splitting: Splitting): DecidedCommand | null {
     const { workspace, env, visitorId, to } = splitting
     const held = state.visitor(scopedId(splitting, visitorId)) ?? null
     // Told twice, and erased in between.
@@ -210,7 +210,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
     return { erasure: { erasureId, workspace, env, visitorId: to, at: tombstone.at, indexed: [] } }
   }
 
-  function decided(order: Order): DecidedOrder | null {
+  function decided(order: VisitorCommand): DecidedCommand | null {
     if ('erasure' in order) {
       const id = scopedId(order.erasure, order.erasure.visitorId)
       const held = state.visitor(id) ?? null
@@ -228,7 +228,7 @@ export function createOrders(state: PartitionState, counters: Leaving): Orders {
       const visitors = visitorIds.flatMap((visitorId) => {
         const held = state.visitor(scopedId(what, visitorId))
         if (!held || !isExpired(held, what.before)) return []
-        return [[visitorId, allKeysOf(held), ...restOf(visitorId, held)] as const]
+        return [[visitorId, allIndexKeysOf(held), ...restOf(visitorId, held)] as const]
       })
       return visitors.length === 0 ? null : { expiry: { ...what, visitors } }
     }

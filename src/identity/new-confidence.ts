@@ -1,7 +1,7 @@
 // How sure an answer "new" is: what traffic with hidden tokens tells of devices that come back and are not found.
 
 import { returningOf, toldNew } from './estimates.ts'
-import { BIN_BOUNDS, BINS, binOf, type Learned } from './learned.ts'
+import { BIN_BOUNDS, BINS, binOf, type MatchStatistics } from './match-statistics.ts'
 
 /** What the chance found for a visit weighs against what was learned of such chances, in visits. */
 const CHANCE_VISITS = 2
@@ -10,7 +10,7 @@ const CHANCE_VISITS = 2
  * How likely an answer "new" is right, given the chance the candidates leave for it. Devices that come back and are not found
  * look new as well: as many of them as of the visits whose token was hidden, of all that come back without one.
  */
-export function newConfidence(learned: Learned, chance: number): number {
+export function newConfidence(learned: MatchStatistics, chance: number): number {
   const { links, blind, blindNews, news } = learned
   const all = toldNew(learned)
   const returning = Math.min(links + all, returningOf(learned, links, all))

@@ -4,15 +4,15 @@ import t from 'tap'
 import { SAME_ADDRESS } from '../../src/identity/agreement.ts'
 import { keeping, staying, versionsAt } from '../../src/identity/estimates.ts'
 import {
-  type Lesson,
-  learn,
-  newLearned,
-  packLearned,
-  packLesson,
-  unpackLearned,
-  unpackLesson,
-} from '../../src/identity/learned.ts'
-import { newConfidence } from '../../src/identity/newcomers.ts'
+  addObservation,
+  newMatchStatistics,
+  type Observation,
+  packMatchStatistics,
+  packObservation,
+  unpackMatchStatistics,
+  unpackObservation,
+} from '../../src/identity/match-statistics.ts'
+import { newConfidence } from '../../src/identity/new-confidence.ts'
 import { returningNow, returnsOf } from '../../src/identity/returns.ts'
 import { SHORTLIST_MAX, shortlist } from '../../src/identity/shortlist.ts'
 import { versionRatio } from '../../src/identity/versions.ts'
@@ -23,7 +23,7 @@ import { rng, testSeed } from '../helpers/rng.ts'
 const SEED = testSeed()
 t.comment(`SEED=${SEED}`)
 
-const pair: Lesson = {
+const pair: Observation = {
   kind: 'token',
   age: 1,
   compared: 0b11,
@@ -38,29 +38,29 @@ const pair: Lesson = {
   majorBefore: 149,
   source: 0,
 }
-const found: Lesson = { ...pair, blind: 'found', alike: 1 }
-const missed: Lesson = { ...pair, blind: 'new', bin: 5 }
-const link: Lesson = { ...pair, kind: 'link', compared: 0, equal: 0, age: 0 }
-const fresh: Lesson = { ...link, kind: 'new', bin: 5, hours: -1 }
+const found: Observation = { ...pair, blind: 'found', alike: 1 }
+const missed: Observation = { ...pair, blind: 'new', bin: 5 }
+const link: Observation = { ...pair, kind: 'link', compared: 0, equal: 0, age: 0 }
+const fresh: Observation = { ...link, kind: 'new', bin: 5, hours: -1 }
 
 const LESSONS = sized({ quick: 300, usual: 600, long: 2_000 })
 
 t.test('lessons and what they taught are the same after storing', async (t) => {
   const r = rng(SEED)
-  const learned = newLearned()
+  const learned = newMatchStatistics()
   for (let i = 0; i < LESSONS; i++) {
     const lesson = r.pick([pair, found, missed, link, fresh])
-    t.strictSame(unpackLesson(packLesson(lesson)), lesson) || t.bailout()
-    learn(learned, lesson)
+    t.strictSame(unpackObservation(packObservation(lesson)), lesson) || t.bailout()
+    addObservation(learned, lesson)
   }
-  t.strictSame(unpackLearned(packLearned(learned)), learned)
-  t.strictSame(unpackLearned([1, 2, 3]), newLearned(), 'of another build')
+  t.strictSame(unpackMatchStatistics(packMatchStatistics(learned)), learned)
+  t.strictSame(unpackMatchStatistics([1, 2, 3]), newMatchStatistics(), 'of another build')
 })
 
 t.test('chances follow traffic from where the literature has them', async (t) => {
-  const learned = newLearned()
+  const learned = newMatchStatistics()
   t.equal(keeping(learned, 0.9, 0, 1), 0.9)
-  for (let i = 0; i < 1_000; i++) learn(learned, pair)
+  for (let i = 0; i < 1_000; i++) addObservation(learned, pair)
   t.ok(keeping(learned, 0.9, 0, 1) > 0.98, 'a value that keeps')
   t.ok(keeping(learned, 0.9, 1, 1) < 0.6, 'and one that does not')
   t.ok(keeping(learned, 0.9, 1, 1) > 0.5, 'though no further from there than a bound: it may have been sent to mislead')
@@ -73,8 +73,8 @@ t.test(
   'a version that few have says more than the newest, and an update is expected once others have it',
   async (t) => {
     const day = 86_400_000
-    const learned = newLearned()
-    for (let i = 0; i < 200; i++) learn(learned, { ...fresh, major: i % 20 === 0 ? 140 : 150 })
+    const learned = newMatchStatistics()
+    for (let i = 0; i < 200; i++) addObservation(learned, { ...fresh, major: i % 20 === 0 ? 140 : 150 })
     const ratio = (known: number, seen: number, days: number) =>
       versionRatio(versionsAt(learned, 2), known, seen, days * day)
     t.ok(ratio(140, 140, 1) > 1 && ratio(140, 140, 1) > ratio(150, 150, 1) + 1, 'of few')
@@ -85,52 +85,52 @@ t.test(
     t.ok(ratio(149, 190, 1) <= -3, 'faster than releases come')
     t.equal(versionRatio(versionsAt(learned, 2), null, 150, day), 0)
     const before = ratio(149, 150, 10)
-    for (let i = 0; i < 400; i++) learn(learned, { ...pair, age: 2, majorBefore: 149 })
+    for (let i = 0; i < 400; i++) addObservation(learned, { ...pair, age: 2, majorBefore: 149 })
     t.ok(ratio(149, 150, 10) > before, 'as tokens show it')
   },
 )
 
 t.test('versions that only one client claims push nobody out', async (t) => {
-  const learned = newLearned()
-  for (let i = 0; i < 150; i++) learn(learned, { ...fresh, major: 150 })
+  const learned = newMatchStatistics()
+  for (let i = 0; i < 150; i++) addObservation(learned, { ...fresh, major: 150 })
   const before = versionRatio(versionsAt(learned, 1), 140, 140, 0)
-  for (let i = 0; i < 30; i++) learn(learned, { ...fresh, major: 1_000 + i })
+  for (let i = 0; i < 30; i++) addObservation(learned, { ...fresh, major: 1_000 + i })
   t.ok(Math.abs(versionRatio(versionsAt(learned, 1), 150, 150, 0)) < 0.5)
   t.ok(versionRatio(versionsAt(learned, 1), 140, 140, 0) > before - 0.5)
-  t.equal(learned.versions.length, newLearned().versions.length)
+  t.equal(learned.versions.length, newMatchStatistics().versions.length)
 })
 
 t.test('what builds before counted is kept', async (t) => {
-  const learned = newLearned()
-  for (let i = 0; i < 50; i++) learn(learned, i % 2 === 0 ? pair : link)
-  const { versions, updates, sources } = newLearned()
-  const packed = packLearned(learned)
+  const learned = newMatchStatistics()
+  for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
+  const { versions, updates, sources } = newMatchStatistics()
+  const packed = packMatchStatistics(learned)
   const older = packed.slice(0, packed.length - versions.length - updates.length - sources.length)
-  t.strictSame(unpackLearned(older), { ...learned, versions, updates })
-  t.strictSame(unpackLesson(packLesson(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
+  t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates })
+  t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
 })
 
 t.test('counts stay bounded and old ones fade', async (t) => {
-  const learned = newLearned()
-  for (let i = 0; i < 60_000; i++) learn(learned, i % 2 === 0 ? found : link)
+  const learned = newMatchStatistics()
+  for (let i = 0; i < 60_000; i++) addObservation(learned, i % 2 === 0 ? found : link)
   const { returns, updates, ...others } = learned
-  t.ok(packLearned({ ...others, returns: [], updates: [] }).every((count) => count <= 25_000))
+  t.ok(packMatchStatistics({ ...others, returns: [], updates: [] }).every((count) => count <= 25_000))
   t.ok(updates.every((hundredths) => hundredths <= 25_000 * 100))
   t.ok(returns.every((hours) => hours <= 25_000 * 400 * 24))
-  for (let i = 0; i < 60_000; i++) learn(learned, missed)
+  for (let i = 0; i < 60_000; i++) addObservation(learned, missed)
   t.ok(learned.blindFound < learned.blind / 4, 'what was found long ago')
 })
 
 t.test('a newcomer is certain as long as nobody was missed, and not beyond what hidden tokens show', async (t) => {
-  const learned = newLearned()
+  const learned = newMatchStatistics()
   t.ok(newConfidence(learned, 1) > 0.98)
-  for (let i = 0; i < 100; i++) learn(learned, fresh)
+  for (let i = 0; i < 100; i++) addObservation(learned, fresh)
   t.ok(newConfidence(learned, 1) > 0.98)
   // Half of those who come back are missed: of 100 links' worth as many again look new.
   for (let i = 0; i < 40; i++) {
-    learn(learned, found)
-    learn(learned, missed)
-    learn(learned, link)
+    addObservation(learned, found)
+    addObservation(learned, missed)
+    addObservation(learned, link)
   }
   const confidence = newConfidence(learned, 1)
   t.ok(confidence > 0.5 && confidence < 0.7, `${confidence}`)
@@ -142,12 +142,12 @@ t.test('a newcomer is certain as long as nobody was missed, and not beyond what 
 t.test(
   'where few are accepted, devices still return: those left likelier known than new are counted too',
   async (t) => {
-    const learned = newLearned()
-    const unsure: Lesson = { ...fresh, bin: 1 }
+    const learned = newMatchStatistics()
+    const unsure: Observation = { ...fresh, bin: 1 }
     for (let i = 0; i < 100; i++) {
-      learn(learned, { ...missed, bin: 1 })
-      learn(learned, unsure)
-      if (i % 2 === 0) learn(learned, fresh)
+      addObservation(learned, { ...missed, bin: 1 })
+      addObservation(learned, unsure)
+      if (i % 2 === 0) addObservation(learned, fresh)
     }
     const { odds } = returnsOf(learned, false)
     t.ok(odds > 1 && odds < 3, `nobody was linked, two of three came back: ${odds}`)
@@ -157,11 +157,11 @@ t.test(
 t.test(
   'visits that hardly look new are told new with what the chance says, even if more seem to be missed',
   async (t) => {
-    const learned = newLearned()
+    const learned = newMatchStatistics()
     for (let i = 0; i < 200; i++) {
-      learn(learned, { ...missed, bin: 0 })
-      learn(learned, link)
-      if (i % 4 === 0) learn(learned, { ...fresh, bin: 0 })
+      addObservation(learned, { ...missed, bin: 0 })
+      addObservation(learned, link)
+      if (i % 4 === 0) addObservation(learned, { ...fresh, bin: 0 })
     }
     const confidence = newConfidence(learned, 0.1)
     t.ok(confidence > 0.1 && confidence < 0.2, `${confidence}`)
@@ -169,7 +169,7 @@ t.test(
 )
 
 t.test('who lost a storage before does so again, and whoever opens private windows opens them again', async (t) => {
-  const learned = newLearned()
+  const learned = newMatchStatistics()
   const hour = 3_600_000
   const weight = (privateVisits: number, tokenVisits: number, isPrivate: boolean, hours = 10) =>
     returningNow(
@@ -181,19 +181,19 @@ t.test('who lost a storage before does so again, and whoever opens private windo
   t.ok(weight(0, 20, false) < 0.2, 'never without')
   t.ok(weight(10, 10, false) < 0.3, 'only in private windows, and this is none')
   t.ok(weight(10, 10, true) > 2)
-  const soon: Lesson = { ...link, hours: 10 }
-  for (let i = 0; i < 200; i++) learn(learned, i % 4 === 0 ? { ...link, hours: 2_000 } : soon)
+  const soon: Observation = { ...link, hours: 10 }
+  for (let i = 0; i < 200; i++) addObservation(learned, i % 4 === 0 ? { ...link, hours: 2_000 } : soon)
   t.ok(weight(0, 10, false) > 5 * weight(0, 10, false, 1_000), 'after as long as others stay away')
 })
 
 t.test('nearly everybody seen in a private window was seen before, if newcomers come as often in one', async (t) => {
-  const learned = newLearned()
+  const learned = newMatchStatistics()
   for (let i = 0; i < 300; i++) {
-    learn(learned, found)
-    learn(learned, fresh)
-    learn(learned, link)
-    learn(learned, { ...link, isPrivate: true })
-    if (i % 10 === 0) learn(learned, { ...fresh, isPrivate: true })
+    addObservation(learned, found)
+    addObservation(learned, fresh)
+    addObservation(learned, link)
+    addObservation(learned, { ...link, isPrivate: true })
+    if (i % 10 === 0) addObservation(learned, { ...fresh, isPrivate: true })
   }
   t.ok(returnsOf(learned, true).odds > 2 * returnsOf(learned, false).odds)
 })

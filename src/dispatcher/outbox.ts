@@ -12,18 +12,18 @@ import {
   type Next,
   nextKey,
   type Payload,
-  PENDING,
+  PENDING_DELIVERIES,
   payloadKey,
   shardOf,
   shardScope,
 } from '../records/deliveries.ts'
-import type { NewDelivery, NewPayload, Told } from './match.ts'
+import type { NewDelivery, NewPayload, OutboxEntries } from './match.ts'
 
 const PAYLOADS_PER_COMMIT = 64
 const DELIVERIES_PER_COMMIT = 256
 const ATTEMPTS_MAX = 20
 
-export interface Stored {
+export interface StoredOutbox {
   /** The webhooks that have something to send now, by shard. */
   readonly woken: ReadonlyMap<number, ReadonlySet<string>>
   /** What was written just now, each with a payload exactly as it was told: it can be sent without reading it again. */
@@ -31,12 +31,12 @@ export interface Stored {
 }
 
 /** `isAwake`: whether the index is known to have the webhook already. */
-export async function storeTold(
+export async function storeOutbox(
   kv: Pick<Kv, 'get' | 'commit'>,
-  { payloads, deliveries }: Told,
+  { payloads, deliveries }: OutboxEntries,
   nowMs: number,
   isAwake: (webhookId: string) => boolean = () => false,
-): Promise<Stored> {
+): Promise<StoredOutbox> {
   if (deliveries.length === 0) return { woken: new Map(), fresh: [] }
   const ofPayload = (payload: NewPayload): Rendered => ({ payload, stored: null, version: null })
   const rendered = chunksOf(payloads.map(ofPayload), ({ payload }) => payload.scope, PAYLOADS_PER_COMMIT)
@@ -136,7 +136,7 @@ function deliveryCommit({ scope, items }: Chunk<NewDelivery>): Commit {
     put.push({ key: [DUE, dueId(delivery.nextAttemptAt ?? 0, id)], value: true })
   }
   const check = items.map(({ id }) => [deliveryKey(id), null] as const)
-  return { scope, check, put, add: [[PENDING, items.length]] }
+  return { scope, check, put, add: [[PENDING_DELIVERIES, items.length]] }
 }
 
 async function unknownDeliveries(
@@ -162,7 +162,7 @@ function wokenBy(deliveries: readonly NewDelivery[]): WokenPlaces {
   return woken
 }
 
-const idsOf = (woken: WokenPlaces): Stored['woken'] =>
+const idsOf = (woken: WokenPlaces): StoredOutbox['woken'] =>
   new Map([...woken].map(([shard, webhooks]) => [shard, new Set(webhooks.keys())]))
 
 function wakes(woken: WokenPlaces, nowMs: number, isAwake: (webhookId: string) => boolean): Commit[] {

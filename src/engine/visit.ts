@@ -9,10 +9,10 @@ import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
 import { decodedOf, type Frame } from './frames.ts'
-import { type Counts, countsOf } from './velocity/tally.ts'
+import { type EventCountsOf, eventCountsOf } from './velocity/tally.ts'
 
 /** One decoded identification. */
-export interface Case {
+export interface Visit {
   readonly seq: number
   readonly meta: IdentifyMeta
   readonly body: IdentifyBody
@@ -44,12 +44,12 @@ export interface Case {
   /** 0 without a nonce. */
   readonly nonceHash: number
   readonly bodyHash: number
-  readonly counts: Counts
+  readonly counts: EventCountsOf
 }
 
 /** What the state calls a visitor of the environment; mostly the token's. */
 export const visitorIdIn = (
-  { meta, tenant, tokenId }: Pick<Case, 'meta' | 'tenant' | 'tokenId'>,
+  { meta, tenant, tokenId }: Pick<Visit, 'meta' | 'tenant' | 'tokenId'>,
   visitorId: string,
 ): string => (tokenId !== null && meta.token?.visitorId === visitorId ? tokenId : tenant + visitorId)
 
@@ -73,22 +73,22 @@ function mayHoldHalves(json: Uint8Array): boolean {
 }
 
 /** Throws when the bytes are no identification at all. */
-export function openCase(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Case {
+export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Visit {
   const decoded = decodedOf(frame)
-  if (decoded !== null) return caseOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
+  if (decoded !== null) return visitOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
   const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  return caseOf(frame.seq, meta, JSON.parse(utf8.decode(bytes)) as IdentifyBody, bytes, parsers, locate)
+  return visitOf(frame.seq, meta, JSON.parse(utf8.decode(bytes)) as IdentifyBody, bytes, parsers, locate)
 }
 
 /** The same of what is decoded: `parsed` is what JSON.parse makes of `bytes`. */
-export function caseOf(
+export function visitOf(
   seq: number,
   meta: IdentifyMeta,
   parsed: IdentifyBody,
   bytes: Uint8Array,
   parsers: Parsers,
   locate: (ip: string) => AddressFacts,
-): Case {
+): Visit {
   const body = mayHoldHalves(bytes) ? (wellFormed(parsed) as IdentifyBody) : parsed
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
@@ -125,6 +125,6 @@ export function caseOf(
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
     bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
-    counts: countsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
+    counts: eventCountsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }
 }

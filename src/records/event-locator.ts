@@ -5,7 +5,7 @@ import type { Kv } from '../kv/kv.ts'
 import { listMembers } from './leases.ts'
 
 /** A place in the events log. */
-export interface Place {
+export interface EventPlace {
   readonly partition: number
   readonly seq: number
   readonly index: number
@@ -18,9 +18,9 @@ export interface Original {
 }
 
 /** What is known of an event by all who could know. */
-export interface Sighting {
+export interface LocatedEvent {
   /** Hashes of ids may coincide: compare the requestId there. */
-  readonly place: Place | null
+  readonly place: EventPlace | null
   /** Accepted and not decided yet. */
   readonly pending: boolean
   /** The event of an id that stands for a request which turned out to repeat an earlier one. */
@@ -30,10 +30,10 @@ export interface Sighting {
 }
 
 /** Finds an event of `<workspace>/<env>`. `decided`: that it is pending, wherever, is no answer. */
-export type Sight = (scope: string, requestId: string, decided?: boolean) => Promise<Sighting>
+export type EventLocator = (scope: string, requestId: string, decided?: boolean) => Promise<LocatedEvent>
 
 /** What one process knows. */
-export interface Glimpse extends Omit<Sighting, 'complete'> {
+export interface LocatorAnswer extends Omit<LocatedEvent, 'complete'> {
   readonly from: string
   /** Partitions of which it would have known the place. */
   readonly covers: readonly number[]
@@ -51,12 +51,12 @@ interface Question {
 
 /** `accepting`: the processes whose answers count for what is pending. */
 /** A record that came twice is its own original, which leads nowhere. */
-export function combine(
+export function combineAnswers(
   requestId: string,
-  glimpses: readonly Glimpse[],
+  glimpses: readonly LocatorAnswer[],
   accepting: readonly string[],
   partitions: number,
-): Sighting {
+): LocatedEvent {
   const covered = new Set(glimpses.flatMap(({ covers }) => covers))
   const heard = new Set(glimpses.map(({ from }) => from))
   return {
@@ -68,7 +68,10 @@ export function combine(
 }
 
 /** Answers other processes by what this one knows. */
-export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string) => Promise<Glimpse>): void {
+export function serveEventLocator(
+  ask: Ask,
+  glimpse: (scope: string, requestId: string) => Promise<LocatorAnswer>,
+): void {
   ask.answer(SUBJECT, (question) => {
     const { scope, requestId } = question as Question
     return glimpse(scope, requestId)
@@ -76,10 +79,11 @@ export function serveSight(ask: Ask, glimpse: (scope: string, requestId: string)
 }
 
 /** Asks every process, and waits no longer than for the first that knows or for all that could. */
-export function openSight(ask: Ask, kv: Pick<Kv, 'scan'>, partitions: number): Sight {
+export function openEventLocator(ask: Ask, kv: Pick<Kv, 'scan'>, partitions: number): EventLocator {
   return async (scope, requestId, decided = false) => {
     const accepting = await listMembers(kv, INGRESS_GROUP)
-    const combined = (answers: readonly unknown[]) => combine(requestId, answers as Glimpse[], accepting, partitions)
+    const combined = (answers: readonly unknown[]) =>
+      combineAnswers(requestId, answers as LocatorAnswer[], accepting, partitions)
     const enough = (answers: readonly unknown[]) => {
       const { place, pending, original, complete } = combined(answers)
       return place !== null || (pending && !decided) || original !== null || complete

@@ -7,17 +7,17 @@ import { type Sealer, sealedBy } from '../lib/sealed.ts'
 import type { Attempt, AttemptTrigger } from '../records/deliveries.ts'
 import { openAddress } from '../records/slack-addresses.ts'
 import { bodyFor, deliveryHeaders, secretsAt } from './envelope.ts'
-import type { Job, Lane } from './lane.ts'
 import type { Poster } from './post.ts'
+import type { Job, WebhookQueue } from './webhook-queue.ts'
 
-export interface CourierNeeds {
+export interface AttemptNeeds {
   readonly poster: Poster
   readonly sealer: Sealer
   readonly clock: Clock
   readonly userAgent: string
 }
 
-export interface Errand {
+export interface DueAttempt {
   readonly eventId: string
   readonly type: EventType
   readonly body: Buffer
@@ -25,13 +25,13 @@ export interface Errand {
   readonly trigger: AttemptTrigger
 }
 
-export interface Courier {
+export interface Attempts {
   /** Whether an attempt there could begin now: not while as many connections are being opened as may be. */
   hasRoom(url: string): boolean
   /** null: it was cancelled. Throws Unreadable at once when the webhook's secret cannot be opened. */
-  deliver(webhook: Webhook, errand: Errand, cancel: Cancel): Promise<Attempt | null>
+  deliver(webhook: Webhook, errand: DueAttempt, cancel: Cancel): Promise<Attempt | null>
   /** A message for Slack, unsigned: the address is the secret. */
-  tell(url: string, body: Buffer, errand: Pick<Errand, 'n' | 'trigger'>, cancel: Cancel): Promise<Attempt | null>
+  tell(url: string, body: Buffer, errand: Pick<DueAttempt, 'n' | 'trigger'>, cancel: Cancel): Promise<Attempt | null>
 }
 
 /** Opened secrets that are kept, so that not every attempt decrypts. */
@@ -52,7 +52,7 @@ function kept<T>(countMax: number, make: (name: string, context: string) => T): 
   }
 }
 
-export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds): Courier {
+export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds): Attempts {
   const open = kept(OPENED_MAX, (sealed, context) => sealer.open(sealed, context))
   const addressOf = kept(ADDRESSES_MAX, (url) => new URL(url))
 
@@ -60,7 +60,7 @@ export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds):
     url: string,
     headers: Readonly<Record<string, string>>,
     body: Buffer,
-    { n, trigger }: Pick<Errand, 'n' | 'trigger'>,
+    { n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>,
     cancel: Cancel,
   ): Promise<Attempt | null> {
     const startedAt = clock.now()
@@ -94,7 +94,7 @@ export function openCourier({ poster, sealer, clock, userAgent }: CourierNeeds):
 }
 
 /** An attempt that nobody can make: the secret was sealed under a key that was given up. */
-const unopened = ({ n, trigger }: Pick<Errand, 'n' | 'trigger'>, startedAt: number): Attempt => ({
+const unopened = ({ n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>, startedAt: number): Attempt => ({
   n,
   trigger,
   startedAt,
@@ -104,7 +104,7 @@ const unopened = ({ n, trigger }: Pick<Errand, 'n' | 'trigger'>, startedAt: numb
 })
 
 /** The attempt that a job of a lane asks for; null: not made, or its outcome does not matter any more. */
-export function attemptAt(courier: Courier, lane: Lane, job: Job): Promise<Attempt | null> | null {
+export function attemptAt(courier: Attempts, lane: WebhookQueue, job: Job): Promise<Attempt | null> | null {
   const { manual, delivery, payload } = job
   const { ending } = lane
   if (ending.isCancelled) return null

@@ -7,28 +7,28 @@ import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { deviceOf } from '../identity/attributes.ts'
 import { explain } from '../identity/explain.ts'
 import { joinVisitors, recordedWith } from '../identity/joined.ts'
-import type { Learned, Lesson } from '../identity/learned.ts'
-import { lessonBit, lessonOf, worthHiding } from '../identity/lesson.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
+import type { MatchStatistics, Observation } from '../identity/match-statistics.ts'
 import { type RecogniseInput, recognise } from '../identity/matcher.ts'
 import { keepsNativeId, otherHardware, recogniseNative } from '../identity/native.ts'
+import { observationBit, observationOf, worthHiding } from '../identity/observation.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from '../identity/visitor.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
 import type { HeldVisitor } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
-import { lookBlindly } from './blind.ts'
-import type { Case } from './case.ts'
 import { ipFacts } from './ip-facts.ts'
-import type { Relatives } from './kin.ts'
+import type { Relatives } from './merged-records.ts'
 import { type ScoreInput, scoreEvent } from './scores.ts'
+import { matchInShadow } from './shadow-match.ts'
 import { detectIncognito } from './signals/incognito.ts'
 import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
 import type { Counted } from './velocity/counted.ts'
 import type { Counters } from './velocity/counters.ts'
-import type { Before, Placed, Tally } from './velocity/tally.ts'
+import type { EventBefore, EventTally, PlacedEvent } from './velocity/tally.ts'
 import { isImpossible, placeOf } from './velocity/travel.ts'
+import type { Visit } from './visit.ts'
 import { WEIGHTS_VERSION } from './weights.ts'
 
 /** What is known of visitors this one may be. */
@@ -40,12 +40,12 @@ export interface Candidates {
   readonly native: readonly VisitorState[]
   /** How many visitors were ever seen under each match key, by its letter. */
   readonly totals: Readonly<Record<string, number>>
-  readonly learned: Learned
+  readonly learned: MatchStatistics
   /** The visit is also looked at without its token. */
   readonly blind: boolean
 }
 
-export interface Judgement {
+export interface EventDecision {
   readonly event: StoredEvent
   readonly visitor: VisitorState
   /** What was kept of it before this visit; null: nothing. */
@@ -58,7 +58,7 @@ export interface Judgement {
   readonly effects: readonly DecidedEffect[]
   readonly effectsSkipped: number
   /** What the visit teaches, if anything. */
-  readonly lesson: Lesson | null
+  readonly lesson: Observation | null
   /** What its visitor is found by from now on. */
   readonly keys: readonly string[]
 }
@@ -72,21 +72,26 @@ const OWN_SIGNAL: ReadonlySet<string> = new Set(['tor', 'bad_asn'])
 const isHonest = ({ bot, tampered }: Signals): boolean => bot.state !== 'detected' && tampered.state !== 'detected'
 
 /** Where a partition is, how it names newcomers, and what it knows of others. */
-export interface JudgeNeeds {
+export interface DecideEventNeeds {
   readonly partition: number
   readonly partitions: number
   readonly parsers: Parsers
   /** A new visitor id whose home is this partition. */
   readonly drawId: () => string
   /** What is kept of a visitor; null: nothing yet. Its survivor is itself where others were merged into it. */
-  readonly heldOf: (c: Case, visitorId: string) => HeldVisitor | null
+  readonly heldOf: (c: Visit, visitorId: string) => HeldVisitor | null
   /** The records that are one visitor with this one. */
-  readonly relativesOf: (c: Case, visitorId: string) => Relatives
+  readonly relativesOf: (c: Visit, visitorId: string) => Relatives
   /** The counters as they are with this event. */
-  readonly tally: (c: Case, visitor: Placed, before: Before) => Tally
+  readonly tally: (c: Visit, visitor: PlacedEvent, before: EventBefore) => EventTally
 }
 
-export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset, needs: JudgeNeeds): Judgement {
+export function decideEvent(
+  c: Visit,
+  candidates: Candidates,
+  ruleset: CompiledRuleset,
+  needs: DecideEventNeeds,
+): EventDecision {
   const { meta, body, attributes, atMs, ip } = c
   const mock = body.mock
   const email = body.email === undefined ? null : body.email.trim().toLowerCase()
@@ -113,8 +118,8 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
   const byId = token === null ? recogniseNative(native, attributes, meta.keyKind) : null
   const recognition = byId ?? recognise(input)
   const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
-  const blindly = hide ? lookBlindly(c, input, needs) : null
-  const taught = byId === null ? lessonOf(input, recognition, blindly) : null
+  const blindly = hide ? matchInShadow(c, input, needs) : null
+  const taught = byId === null ? observationOf(input, recognition, blindly) : null
   const compared = tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
@@ -227,7 +232,7 @@ export function judge(c: Case, candidates: Candidates, ruleset: CompiledRuleset,
     token: event.identity.method === 'token' ? token : null,
     generation,
     confidence: event.confidence,
-    taught: lesson === null || recognition.visitor === null ? 0 : lessonBit(before, atMs),
+    taught: lesson === null || recognition.visitor === null ? 0 : observationBit(before, atMs),
     linkedId,
   })
   recordVerdict(visitor, outcome.verdict)

@@ -1,7 +1,7 @@
 // Works that begin and end together.
 
 /** Runs them until `signal` aborts or one of them ends, which ends the others too. Rejects with the first failure. */
-export async function together(
+export async function runGroup(
   signal: AbortSignal,
   works: readonly ((signal: AbortSignal) => Promise<void>)[],
 ): Promise<void> {

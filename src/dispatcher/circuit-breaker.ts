@@ -33,7 +33,7 @@ export const newPace = (): Pace => ({
 })
 
 /** Closed again: somebody says that the receiver is well. */
-export function closeBreaker(pace: Pace): void {
+export function closeCircuit(pace: Pace): void {
   pace.outages = []
   pace.openUntil = 0
   pace.openMs = OPEN_MS
@@ -54,7 +54,7 @@ export function recordAttempt(
   pace.durations.push(durationMs)
   if (pace.durations.length > DURATIONS_KEPT) pace.durations.shift()
   if (ok) {
-    closeBreaker(pace)
+    closeCircuit(pace)
     pace.successes += 1
     if (pace.successes % SUCCESSES_TO_GROW === 0) pace.atOnce = Math.min(AT_ONCE_MAX, pace.atOnce + 1)
     return

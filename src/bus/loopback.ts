@@ -2,7 +2,7 @@
 // never leaves it.
 import type { Bus } from './bus.ts'
 
-export interface NearBusConfig {
+export interface LoopbackBusConfig {
   /** Between processes. Closed by the caller. */
   readonly far: Bus
   /** Inside this process; closed with the bus that is returned. */
@@ -12,7 +12,7 @@ export interface NearBusConfig {
 }
 
 /** Messages to the own subject are handed over by reference, so neither side may change one after `publish`. */
-export function openNearBus({ far, near, own }: NearBusConfig): Bus {
+export function openLoopbackBus({ far, near, own }: LoopbackBusConfig): Bus {
   return {
     publish: (subject, message) => (subject === own ? near : far).publish(subject, message),
     subscribe(subject, receive) {
