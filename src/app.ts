@@ -241,7 +241,6 @@ async function startRoles(
     await Promise.all([directory.reload(), listensInShards ? shards?.reloadKeys() : null])
   }
 
-  const files = readFiles(new URL('../sdk', import.meta.url).pathname)
   const ownHttp = listensInShards ? null : await listen(config['http.host'], config['http.port'])
   const http = ownHttp ?? passedOn
   // From here on in one turn of the event loop: no request may meet a server without its routes.
@@ -250,7 +249,7 @@ async function startRoles(
   const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
-  if (roles.has('ingress')) serveStatic(http, files)
+  if (roles.has('ingress')) serveStatic(http, readFiles(new URL('../sdk', import.meta.url).pathname))
   let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({

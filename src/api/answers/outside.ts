@@ -89,6 +89,7 @@ const Ready = Type.Object({
   durability: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
   partitions: Type.Integer(),
   native: Type.Boolean(),
+  driver: oneOf(['uws', 'node']),
   version: Type.String(),
   ipSources: Type.Optional(Type.Unknown()),
 })
@@ -100,6 +101,7 @@ const ready = {
   durability: {},
   partitions: 1,
   native: true,
+  driver: 'uws',
   version: '0.1.0',
 }
 
