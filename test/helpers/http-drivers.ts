@@ -1,6 +1,6 @@
 // Runs a test of HTTP once over each driver that this Node.js has.
 
-import t, { type Test } from 'tap'
+import type { Test } from 'tap'
 import type { Driver, HttpConfig } from '../../src/http/server.ts'
 import { DRIVERS, openForwardedServer, openTestServer, type TestServer } from './http.ts'
 
@@ -13,13 +13,14 @@ export interface Over {
   readonly openForwarded: Open
 }
 
-export function overDrivers(title: string, check: (t: Test, over: Over) => Promise<void>): void {
+/** `file`: the root of the test file. */
+export function overDrivers(file: Test, title: string, check: (t: Test, over: Over) => Promise<void>): void {
   for (const driver of DRIVERS) {
     const over: Over = {
       driver,
       open: (config) => openTestServer({ driver, ...config }),
       openForwarded: (config) => openForwardedServer({ driver, ...config }),
     }
-    t.test(`${title}: ${driver}`, (t) => check(t, over))
+    void file.test(`${title}: ${driver}`, (t) => check(t, over))
   }
 }

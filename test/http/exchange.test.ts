@@ -1,3 +1,4 @@
+import t from 'tap'
 import type { HttpResponse } from '../../src/http/message.ts'
 import { bodyOf, exchange, pause, talk } from '../helpers/http.ts'
 import { overDrivers } from '../helpers/http-drivers.ts'
@@ -7,7 +8,7 @@ const get = (path: string, ...headers: string[]) =>
 const post = (path: string, body: string, ...headers: string[]) =>
   `POST ${path} HTTP/1.1\r\n${['Host: a', `Content-Length: ${body.length}`, ...headers].join('\r\n')}\r\n\r\n${body}`
 
-overDrivers('a handler sees the request as it was sent', async (t, { open }) => {
+overDrivers(t, 'a handler sees the request as it was sent', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   server.route(
@@ -52,7 +53,7 @@ overDrivers('a handler sees the request as it was sent', async (t, { open }) => 
   ])
 })
 
-overDrivers('a body survives the callback it came in, in one piece or many', async (t, { open, driver }) => {
+overDrivers(t, 'a body survives the callback it came in, in one piece or many', async (t, { open, driver }) => {
   const server = await open()
   t.teardown(server.close)
   server.route(
@@ -84,7 +85,7 @@ overDrivers('a body survives the callback it came in, in one piece or many', asy
   t.equal((lent as Uint8Array | null)?.length, driver === 'uws' ? 0 : 3, 'a borrowed body is given back')
 })
 
-overDrivers('every way to fail is one 500 on a connection that goes on', async (t, { open }) => {
+overDrivers(t, 'every way to fail is one 500 on a connection that goes on', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   const boom = () => {
@@ -133,7 +134,7 @@ overDrivers('every way to fail is one 500 on a connection that goes on', async (
   t.equal(server.inFlight(), 0)
 })
 
-overDrivers('a presenter or an observer that fails does not take the server with it', async (t, { open }) => {
+overDrivers(t, 'a presenter or an observer that fails does not take the server with it', async (t, { open }) => {
   const boom = () => {
     throw new Error('boom')
   }
@@ -145,7 +146,7 @@ overDrivers('a presenter or an observer that fails does not take the server with
   t.ok(server.errors.length >= 4)
 })
 
-overDrivers('the first answer counts, and one given to nobody is harmless', async (t, { open }) => {
+overDrivers(t, 'the first answer counts, and one given to nobody is harmless', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   const gone: boolean[] = []
@@ -174,7 +175,7 @@ overDrivers('the first answer counts, and one given to nobody is harmless', asyn
   t.equal(server.errors.length, 0)
 })
 
-overDrivers('the deadline answers for handlers, gates and bodies that take too long', async (t, { open }) => {
+overDrivers(t, 'the deadline answers for handlers, gates and bodies that take too long', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   const never = () => new Promise<never>(() => {})
@@ -218,6 +219,7 @@ overDrivers('the deadline answers for handlers, gates and bodies that take too l
 })
 
 overDrivers(
+  t,
   'a second request behind an unanswered one is never executed twice nor out of order',
   async (t, { open, driver }) => {
     const server = await open()
@@ -242,7 +244,7 @@ overDrivers(
   },
 )
 
-overDrivers('refusals from the headers come before the body, in the order of the contract', async (t, { open }) => {
+overDrivers(t, 'refusals from the headers come before the body, in the order of the contract', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   let runs = 0
@@ -284,7 +286,7 @@ overDrivers('refusals from the headers come before the body, in the order of the
   kept.socket.destroy()
 })
 
-overDrivers('what before learned reaches the handler', async (t, { open }) => {
+overDrivers(t, 'what before learned reaches the handler', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   server.route('GET', '/', (request) => ({ status: 200, body: String(request.context) }), {
@@ -296,7 +298,7 @@ overDrivers('what before learned reaches the handler', async (t, { open }) => {
   t.equal(bodyOf((await exchange(server.port, '200', get('/'))).text()), 'who')
 })
 
-overDrivers('HEAD has the headers of GET and no body', async (t, { open }) => {
+overDrivers(t, 'HEAD has the headers of GET and no body', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   server.route('GET', '/a', () => ({ status: 200, body: 'h\u00e9llo', contentType: 'text/plain' }))
@@ -314,6 +316,7 @@ overDrivers('HEAD has the headers of GET and no body', async (t, { open }) => {
 })
 
 overDrivers(
+  t,
   '405 names the methods there are, every answer carries the common headers, 204 has no length',
   async (t, { open }) => {
     let calls = 0

@@ -2,7 +2,7 @@
 // with a client that leaves or does not read.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import type { HttpStream } from '../../src/http/stream.ts'
 import { inParallel, type openTestServer, pause, type TestServer, talk } from '../helpers/http.ts'
 import { overDrivers } from '../helpers/http-drivers.ts'
@@ -162,6 +162,7 @@ async function ask(port: number, expected: string, send: readonly string[]): Pro
 }
 
 overDrivers(
+  t,
   'what is passed on is answered byte for byte as it is without',
   async (t, { driver, open, openForwarded }) => {
     const [own, passedOn] = await Promise.all([openRoutes(t, open), openRoutes(t, openForwarded)])
@@ -182,7 +183,7 @@ overDrivers(
   },
 )
 
-overDrivers('a client that leaves is told to whoever answers it', async (t, { openForwarded }) => {
+overDrivers(t, 'a client that leaves is told to whoever answers it', async (t, { openForwarded }) => {
   const { server, seen } = await openRoutes(t, openForwarded)
   for (const path of ['/never', '/stream', '/many-parts']) {
     const { socket } = talk(server.port, request(`GET ${path}`))
@@ -201,7 +202,7 @@ overDrivers('a client that leaves is told to whoever answers it', async (t, { op
   t.equal(server.observed.at(-1)?.status, 499)
 })
 
-overDrivers('parts are made as fast as the client takes them', async (t, { openForwarded }) => {
+overDrivers(t, 'parts are made as fast as the client takes them', async (t, { openForwarded }) => {
   const { server, seen } = await openRoutes(t, openForwarded)
   const { socket } = talk(server.port, request('GET /many-parts'))
   socket.pause()
@@ -222,7 +223,7 @@ overDrivers('parts are made as fast as the client takes them', async (t, { openF
   await eventually(() => server.inFlight() === 0)
 })
 
-overDrivers('an answer that breaks off does not end as if it were whole', async (t, { openForwarded }) => {
+overDrivers(t, 'an answer that breaks off does not end as if it were whole', async (t, { openForwarded }) => {
   const { server } = await openRoutes(t, openForwarded)
   const broken = talk(server.port, request('GET /broken-parts'))
   await eventually(broken.closed)
@@ -231,6 +232,7 @@ overDrivers('an answer that breaks off does not end as if it were whole', async 
 })
 
 overDrivers(
+  t,
   'a stream reaches its client at once, and one that does not keep up is cut off',
   async (t, { openForwarded }) => {
     const { server, seen } = await openRoutes(t, openForwarded)

@@ -12,7 +12,7 @@ async function begun({ inFlight }: TestServer, count: number): Promise<void> {
   for (let i = 0; i < 1_000 && inFlight() < count; i++) await pause(10)
 }
 
-overDrivers('a port belongs to one server', async (t, { open }) => {
+overDrivers(t, 'a port belongs to one server', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   const second = open({ port: server.port })
@@ -24,7 +24,7 @@ overDrivers('a port belongs to one server', async (t, { open }) => {
   t.match(String(error), `127.0.0.1:${server.port}`)
 })
 
-overDrivers('a stopping server finishes what it began and takes nothing new', async (t, { open }) => {
+overDrivers(t, 'a stopping server finishes what it began and takes nothing new', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   let release = () => {}
@@ -51,7 +51,7 @@ overDrivers('a stopping server finishes what it began and takes nothing new', as
   t.equal((await exchange(server.port, 'closed', GET)).outcome(), 'closed', 'no new connection')
 })
 
-overDrivers('draining ends at its deadline and closing drops the rest', async (t, { open }) => {
+overDrivers(t, 'draining ends at its deadline and closing drops the rest', async (t, { open }) => {
   const server = await open()
   server.route('GET', '/slow', () => new Promise<never>(() => {}))
   const slow = talk(server.port, SLOW)
@@ -66,7 +66,7 @@ overDrivers('draining ends at its deadline and closing drops the rest', async (t
   t.equal(server.inFlight(), 0)
 })
 
-overDrivers('more requests at once than allowed are refused, and served when there is room', async (t, { open }) => {
+overDrivers(t, 'more requests at once than allowed are refused, and served when there is room', async (t, { open }) => {
   const server = await open({ inFlightMax: 2 })
   t.teardown(server.close)
   let release = () => {}
@@ -89,31 +89,35 @@ overDrivers('more requests at once than allowed are refused, and served when the
   for (const conversation of served) conversation.socket.destroy()
 })
 
-overDrivers('one host cannot keep the others out, however many requests it leaves half sent', async (t, { open }) => {
-  const hostOf = (address: string) => (address === '127.0.0.9' ? null : address)
-  const server = await open({ perHost: { max: 3, hostOf } })
-  t.teardown(server.close)
-  server.route('GET', '/', () => ({ status: 200 }))
-  server.route('POST', '/', () => ({ status: 200 }))
-  const half = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab'
-  const from = (address: string, text: string) => talkFrom(address, server.port, text)
-  const halves = Array.from({ length: 3 }, () => from('127.0.0.2', half))
-  await begun(server, 3)
-  const refused = from('127.0.0.2', GET)
-  t.equal(await refused.until('503 closed'), '503 closed')
-  t.match(refused.text(), /Retry-After: 1/)
-  for (const other of ['127.0.0.1', '127.0.0.9']) t.equal(await from(other, GET).until('200'), '200', other)
-  const exempt = Array.from({ length: 5 }, () => from('127.0.0.9', half))
-  await begun(server, 8)
-  t.equal(server.inFlight(), 8)
-  halves[0]?.socket.destroy()
-  for (let i = 0; i < 1_000 && server.inFlight() > 7; i++) await pause(10)
-  const again = from('127.0.0.2', GET)
-  t.equal(await again.until('200'), '200', 'a place that is given back')
-  for (const { socket } of [...halves, ...exempt, again, refused]) socket.destroy()
-})
+overDrivers(
+  t,
+  'one host cannot keep the others out, however many requests it leaves half sent',
+  async (t, { open }) => {
+    const hostOf = (address: string) => (address === '127.0.0.9' ? null : address)
+    const server = await open({ perHost: { max: 3, hostOf } })
+    t.teardown(server.close)
+    server.route('GET', '/', () => ({ status: 200 }))
+    server.route('POST', '/', () => ({ status: 200 }))
+    const half = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab'
+    const from = (address: string, text: string) => talkFrom(address, server.port, text)
+    const halves = Array.from({ length: 3 }, () => from('127.0.0.2', half))
+    await begun(server, 3)
+    const refused = from('127.0.0.2', GET)
+    t.equal(await refused.until('503 closed'), '503 closed')
+    t.match(refused.text(), /Retry-After: 1/)
+    for (const other of ['127.0.0.1', '127.0.0.9']) t.equal(await from(other, GET).until('200'), '200', other)
+    const exempt = Array.from({ length: 5 }, () => from('127.0.0.9', half))
+    await begun(server, 8)
+    t.equal(server.inFlight(), 8)
+    halves[0]?.socket.destroy()
+    for (let i = 0; i < 1_000 && server.inFlight() > 7; i++) await pause(10)
+    const again = from('127.0.0.2', GET)
+    t.equal(await again.until('200'), '200', 'a place that is given back')
+    for (const { socket } of [...halves, ...exempt, again, refused]) socket.destroy()
+  },
+)
 
-overDrivers('no answer says which server made it', async (t, { open }) => {
+overDrivers(t, 'no answer says which server made it', async (t, { open }) => {
   const server = await open()
   t.teardown(server.close)
   server.route('GET', '/', () => ({ status: 200, body: '{}' }))
@@ -121,7 +125,7 @@ overDrivers('no answer says which server made it', async (t, { open }) => {
   t.notMatch(text(), /uwebsockets|server:/i)
 })
 
-overDrivers('headers above the limit are refused', async (t, { open }) => {
+overDrivers(t, 'headers above the limit are refused', async (t, { open }) => {
   const server = await open({ headersBytesMax: 100 })
   t.teardown(server.close)
   server.route('GET', '/', () => ({ status: 200 }))
