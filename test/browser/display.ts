@@ -12,9 +12,13 @@ export type Display = {
   close(): Promise<void>
 }
 
-/** The X server chooses a free number itself and writes it to the descriptor we name. */
+/**
+ * The X server chooses a free number itself and writes it to the descriptor we name. Without `-noreset` it would start over
+ * whenever its last client leaves and drop those who connect meanwhile: Firefox, whose first look at the screen is a process
+ * of its own, then finds no display.
+ */
 export async function openDisplay(size = '1600x900x24'): Promise<Display> {
-  const args = ['-displayfd', '3', '-screen', '0', size, '-nolisten', 'tcp']
+  const args = ['-displayfd', '3', '-screen', '0', size, '-nolisten', 'tcp', '-noreset']
   const child = spawn(executable, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
   const exited = once(child, 'exit')
   const close = async () => {
