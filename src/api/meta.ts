@@ -1,7 +1,7 @@
 // /v1/meta: which versions of the API there are, and which build answers.
 
 import { API_VERSIONS } from '../domain/workspace.ts'
-import { META_DOC } from './answers/admin.ts'
+import { META_DOC } from './admin/docs.ts'
 import { type ApiRoute, keyed } from './routes.ts'
 
 export interface Build {

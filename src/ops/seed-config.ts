@@ -1,8 +1,8 @@
 // The configuration that a made-up history belongs to: its workspace and the rules that judged it, written through `changes` like
 // any other, and its lists.
 
-import { LIST_MAXIMA } from '../api/lists.ts'
-import { RULE_MAXIMA } from '../api/rules.ts'
+import { LIST_MAXIMA } from '../api/lists/routes.ts'
+import { RULE_MAXIMA } from '../api/rules/routes.ts'
 import type { Bus } from '../bus/bus.ts'
 import { createDefaultWorkspace, DEFAULT_WORKSPACE } from '../control/bootstrap.ts'
 import { runControl } from '../control/owner.ts'

@@ -1,7 +1,7 @@
 // Who may run a backtest when: against a column store that answers when the test says so.
 
 import t from 'tap'
-import { backtestRoutes } from '../../src/api/backtests.ts'
+import { backtestRoutes } from '../../src/api/rules/backtests.ts'
 import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'

@@ -1,10 +1,10 @@
 // Answers that are long: made and read in steps beside which others are served, in pages that end, and stored once.
 
 import t from 'tap'
-import { openListedRules } from '../../src/api/listed-rules.ts'
 import { openPacedKv } from '../../src/api/paced-kv.ts'
 import { openPacedSteps } from '../../src/api/paced-steps.ts'
 import { keyed } from '../../src/api/routes.ts'
+import { openListedRules } from '../../src/api/rules/listed.ts'
 import type { Kv, KvEntry, KvKey } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { readRuleSlots } from '../../src/records/rules.ts'

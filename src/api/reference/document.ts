@@ -1,7 +1,6 @@
 // The OpenAPI 3.1 document, made from the route table: what validates requests is what it shows.
 
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts'
-import type { DescribedRow } from '../answers/outside.ts'
 import type { AnswerDoc, Fragment } from '../describe.ts'
 import { mayLackBody } from '../routes.ts'
 import { type NamedSchemas, openNamedSchemas } from './named-schemas.ts'
@@ -15,6 +14,7 @@ import {
   refToResponse,
   type Schema,
 } from './openapi.ts'
+import type { DescribedRow } from './outside.ts'
 import { refusalsOf, WHEN } from './refusals.ts'
 import { WEBHOOK_EVENTS } from './webhook-events.ts'
 import { HEADER_PARAMETERS, HEADERS, INTRODUCTION, PATH_PARAMETERS, SECURITY, TAGS, tagOf } from './words.ts'

@@ -1,7 +1,7 @@
 // Which errors an endpoint can give, and when each of them comes: the words of the error tables.
 
 import type { ErrorCode } from '../../domain/errors.ts'
-import type { DescribedRow } from '../answers/outside.ts'
+import type { DescribedRow } from './outside.ts'
 
 /** When each code comes. Those without a place in any endpoint are answers of the server as a whole. */
 export const WHEN: Readonly<Record<ErrorCode, string>> = {

@@ -3,7 +3,7 @@
 
 import type { HttpRequest } from '../../http/message.ts'
 import type { Http } from '../../http/server.ts'
-import type { DescribedRow } from '../answers/outside.ts'
+import type { DescribedRow } from './outside.ts'
 import type { ReferencePath } from './texts.ts'
 
 const PATHS: readonly ReferencePath[] = ['/openapi.json', '/postman.json', '/docs']

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import type { HttpHeader, HttpResponse } from '../../http/message.ts'
-import { type DescribedRow, OUTSIDE_ROWS } from '../answers/outside.ts'
 import { openApiDocument } from './document.ts'
+import { type DescribedRow, OUTSIDE_ROWS } from './outside.ts'
 import { PAGE_POLICY, referencePage } from './page.ts'
 import { postmanCollection } from './postman.ts'
 

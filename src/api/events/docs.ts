@@ -1,0 +1,94 @@
+// How identify and the endpoints of events are described.
+
+import { cursorPage, type Fragment, PAGE_MEMBERS, type RouteDoc } from '../describe.ts'
+import {
+  EVENT_EXAMPLE,
+  PENDING_EXAMPLE,
+  RECOGNITION_EXAMPLE,
+  SUMMARY_EXAMPLE,
+  VISITOR_EVENT_EXAMPLE,
+} from './examples.ts'
+import { Event, EventSummary, Pending, Recognition, VisitorEvent } from './schema.ts'
+
+export const PENDING = {
+  description: 'Accepted and not decided yet: ask again.',
+  schema: Pending,
+  example: PENDING_EXAMPLE,
+  headers: ['Retry-After'],
+} as const
+
+const FILTERS: Readonly<Record<string, Fragment>> = {
+  ...PAGE_MEMBERS,
+  visitorId: { description: 'Only events of this visitor.', pattern: '^pv_[0-9A-Za-z]{20}$' },
+  verdict: { description: 'Only events with this verdict.' },
+  bot: { description: 'Only events whose bot signal is raised, or is not.' },
+  linkedId: { description: 'Only events of this account.' },
+  country: { description: 'Only events from this country, two letters.' },
+  platform: { description: 'Only events of this platform, such as `iOS`.' },
+  ruleId: {
+    description: 'Only events that this rule matched, whether it decided or not.',
+    pattern: '^rul_[0-9A-Za-z]{20}$',
+  },
+  keyKind: { description: 'Only events that came with a key of this kind.' },
+  signal: { description: 'Only events with this signal raised.' },
+}
+
+export const EVENT_DOCS = {
+  one: {
+    id: 'getEvent',
+    summary: 'Read one event',
+    description:
+      'The whole event, readable from the moment identify has answered. An event past its retention is not found.',
+    answers: { 200: { description: 'The event.', schema: Event, example: EVENT_EXAMPLE }, 202: PENDING },
+  },
+  change: {
+    id: 'changeEvent',
+    summary: 'Label an event',
+    description:
+      'Says afterwards whose it was and whether it was fraud; what was decided stays. Labels are what backtests measure precision and recall by.',
+    members: {
+      linkedId: { description: 'Your id of the account.' },
+      tag: { description: 'Takes the place of the whole tag.' },
+      label: { description: 'null takes the label away.' },
+    },
+    bodyExample: { label: 'fraud' },
+    answers: {
+      200: { description: 'The event as it is now.', schema: Event, example: { ...EVENT_EXAMPLE, label: 'fraud' } },
+    },
+  },
+  identity: {
+    id: 'explainEvent',
+    summary: 'Explain a recognition',
+    description: 'Why the event has its visitor: the candidates, how each attribute compared, the token.',
+    answers: {
+      200: { description: 'The recognition.', schema: Recognition, example: RECOGNITION_EXAMPLE },
+      202: PENDING,
+    },
+  },
+  list: {
+    id: 'listEvents',
+    summary: 'List events',
+    description: 'Newest first. All filters that are given must hold.',
+    members: FILTERS,
+    answers: {
+      200: {
+        description: 'A page of events.',
+        schema: cursorPage(EventSummary),
+        example: { data: [SUMMARY_EXAMPLE], hasMore: false, nextCursor: null },
+      },
+    },
+  },
+  ofVisitor: {
+    id: 'listVisitorEvents',
+    summary: 'List the events of a visitor',
+    description: 'Newest first.',
+    members: PAGE_MEMBERS,
+    answers: {
+      200: {
+        description: 'A page of events.',
+        schema: cursorPage(VisitorEvent),
+        example: { data: [VISITOR_EVENT_EXAMPLE], hasMore: false, nextCursor: null },
+      },
+    },
+  },
+} as const satisfies Record<string, RouteDoc>
