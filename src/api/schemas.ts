@@ -8,9 +8,6 @@ export const OFFSET_MAX = 10_000
 /** A page of items that may be long ends with the one that passes it. */
 export const PAGE_CHARS_MAX = 1_048_576
 
-export const strict = { additionalProperties: false } as const
-/** One error that names the field, where a union of literals would give one per literal. */
-export const oneOf = <T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] })
 /** For pages by offset; cursors have the same limit. */
 export const PAGE_LIMIT = Type.Optional(Type.Integer({ minimum: 1, maximum: PAGE_LIMIT_MAX }))
 export const OFFSET = Type.Optional(Type.Integer({ minimum: 0, maximum: OFFSET_MAX }))

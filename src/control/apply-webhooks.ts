@@ -4,12 +4,12 @@ import type { Webhook } from '../domain/webhook.ts'
 import { must } from '../lib/must.ts'
 import type { WebhookHead } from '../records/commands.ts'
 import { tenantScope } from '../records/scopes.ts'
-import type { WebhookCommandData } from '../records/webhook-commands.ts'
+import type { WEBHOOK_COMMANDS } from '../records/webhook-commands.ts'
 import { NO_WEBHOOKS, type StoredWebhook, WEBHOOKS, type WebhooksMeta, webhookKey } from '../records/webhooks.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
-type WebhookCommand = CommandOf<keyof WebhookCommandData>
+type WebhookCommand = CommandOf<keyof typeof WEBHOOK_COMMANDS>
 
 interface Before {
   readonly meta: WebhooksMeta

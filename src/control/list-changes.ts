@@ -5,7 +5,7 @@ import type { KvKey, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import type { AuditDraft } from '../records/audit.ts'
 import type { EntriesOutcome } from '../records/commands.ts'
-import type { ListCommandData } from '../records/list-commands.ts'
+import type { LIST_COMMANDS } from '../records/list-commands.ts'
 import {
   DELTAS_KEPT,
   DELTAS_UNTOLD_MAX,
@@ -23,7 +23,7 @@ import { tenantScope } from '../records/scopes.ts'
 import type { Change, CommandOf, Read } from './change.ts'
 import type { EntriesWritten } from './list-entries.ts'
 
-export type ListCommand = CommandOf<keyof ListCommandData | 'visitor.merge'>
+export type ListCommand = CommandOf<keyof typeof LIST_COMMANDS | 'visitor.merge'>
 
 /** Deltas dropped at once, so that most commands need not look for the oldest. */
 const DELTAS_DROPPED = 50

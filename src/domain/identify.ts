@@ -2,7 +2,7 @@
 
 import type { Env } from './event.ts'
 import { NativeSchema } from './native.ts'
-import { type Static, type TObjectOptions, type TSchema, Type } from './schema.ts'
+import { type Static, strict, type TObjectOptions, type TSchema, Type } from './schema.ts'
 import type { KeyKind } from './workspace.ts'
 
 export const IDENTIFY_BODY_BYTES_MAX = 65_536
@@ -14,7 +14,6 @@ export const NONCE_WINDOW_MS = 120_000
 /** Longer page addresses are accepted and cut to this many characters before they are stored. */
 export const URL_CHARS_STORED_MAX = 2_048
 
-const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.String({ maxLength })
 const flag = Type.Boolean()
 const name = Type.String({ minLength: 1, maxLength: 64 })

@@ -1,13 +1,12 @@
 // What an app on a phone says of itself: the `native` block of an identify request. Strict, unlike `components`: a mobile SDK is
 // built against it, and a misspelt member must not be lost in silence.
 
-import { type Static, Type } from './schema.ts'
+import { type Static, strict, Type } from './schema.ts'
 
 const NATIVE_PLATFORMS = ['android', 'ios'] as const
 const NATIVE_EVIDENCE_MAX = 8
 const ATTESTATION_VERDICTS_MAX = 8
 
-const strict = { additionalProperties: false } as const
 const text = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
 const flag = Type.Optional(Type.Boolean())
 /** Codes such as `su_binary` or `MEETS_DEVICE_INTEGRITY`: they become names in `signalDetails`. */

@@ -2,7 +2,7 @@
 // typebox itself would be 370 files that every process and every thread reads when it starts.
 
 import type typebox from 'typebox'
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 
 export type { Static, TObject, TObjectOptions, TSchema } from 'typebox'
 
@@ -67,3 +67,17 @@ const builders: Record<Builder, unknown> = {
 }
 
 export const Type = builders as Pick<typeof typebox, Builder>
+
+/** An object with no members but those it names. */
+export const strict = { additionalProperties: false } as const
+/** One error that names the field, where a union of literals would give one per literal. */
+export const oneOf = <T extends string>(values: readonly T[]) => Type.Unsafe<T>({ type: 'string', enum: [...values] })
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** What a schema describes, as something nobody changes. */
+export type Described<T extends TSchema> = Frozen<Static<T>>
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]: Frozen<T[Name]> }
+    : T

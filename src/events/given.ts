@@ -12,11 +12,10 @@ import {
   VELOCITY_NAMES,
 } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
-import { type Static, Type } from '../domain/schema.ts'
+import { type Static, strict, Type } from '../domain/schema.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { type Field, type FieldValue, field } from './fields.ts'
 
-const strict = { additionalProperties: false } as const
 const maybe = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]))
 const text = (maxLength: number) => maybe(Type.String({ maxLength }))

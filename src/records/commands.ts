@@ -2,74 +2,116 @@
 
 import { ApiError, type ErrorCode } from '../domain/errors.ts'
 import { CHALLENGE_TYPES, ENVS, type Env, VERDICTS } from '../domain/event.ts'
-import type { ConditionGroup, Rule, RuleAction, SideEffect } from '../domain/rule.ts'
+import type { ConditionGroup, Rule, SideEffect } from '../domain/rule.ts'
 import { CONDITION_DEPTH_MAX, OPERATORS, RULE_NAME_CHARS_MAX, RULE_STATUSES } from '../domain/rule.ts'
-import { type Static, type TSchema, Type } from '../domain/schema.ts'
-import type { ApiKey, Plan, Workspace, WorkspaceSettings, WorkspaceSettingsChange } from '../domain/workspace.ts'
+import { type Described, nullable, oneOf, type Static, strict, type TSchema, Type } from '../domain/schema.ts'
+import type { Workspace } from '../domain/workspace.ts'
 import { PLANS, SCOPES } from '../domain/workspace.ts'
 import { pack, unpack } from '../lib/codec.ts'
 import { validator } from '../lib/validate.ts'
-import { ALERT_COMMANDS, type AlertCommandData } from './alert-commands.ts'
+import { ALERT_COMMANDS } from './alert-commands.ts'
 import type { StoredAlert } from './alerts.ts'
-import { LIST_COMMANDS, type ListCommandData } from './list-commands.ts'
+import { byId, count, id, text } from './command-schema.ts'
+import { LIST_COMMANDS } from './list-commands.ts'
 import type { StoredList } from './lists.ts'
 import { SYSTEM, tenantScope } from './scopes.ts'
-import { VISITOR_COMMANDS, type VisitorCommandData } from './visitor-commands.ts'
-import { WEBHOOK_COMMANDS, type WebhookCommandData } from './webhook-commands.ts'
+import { VISITOR_COMMANDS } from './visitor-commands.ts'
+import { WEBHOOK_COMMANDS } from './webhook-commands.ts'
 import type { StoredWebhook } from './webhooks.ts'
 
 /** A thousand entries of lists with long values and reasons fit. */
 export const COMMAND_BYTES_MAX = 786_432
 
-/** A key without what the command itself says (workspace, environment, time) and without a fate. */
-export type KeyToMake = Omit<ApiKey, 'workspace' | 'env' | 'createdAt' | 'revokedAt'>
+const literal = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
+const leaf = Type.Object(
+  { field: text(512), operator: oneOf(OPERATORS), value: Type.Union([literal, Type.Array(literal)]) },
+  strict,
+)
+function group(depth: number): TSchema {
+  const item = depth === 1 ? leaf : Type.Union([leaf, group(depth - 1)])
+  return Type.Object({ operator: oneOf(['AND', 'OR']), rules: Type.Array(item, { minItems: 1 }) }, strict)
+}
+const sideEffects = Type.Unsafe<readonly SideEffect[]>(Type.Array(Type.Object({ type: text(64) })))
+const ruleFields = {
+  name: Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX }),
+  conditions: Type.Unsafe<ConditionGroup>(group(CONDITION_DEPTH_MAX)),
+  action: Type.Object(
+    {
+      verdict: oneOf(VERDICTS),
+      challengeType: Type.Optional(oneOf(CHALLENGE_TYPES)),
+      sideEffects: Type.Optional(sideEffects),
+    },
+    strict,
+  ),
+  status: oneOf(RULE_STATUSES),
+}
 
 /** Maxima travel in the command, so that a replay under other settings refuses exactly what was refused. */
-export interface RuleMaxima {
-  readonly rulesMax: number
-  readonly activeMax: number
-}
+const maxima = Type.Object({ rulesMax: count, activeMax: count }, strict)
+export type RuleMaxima = Described<typeof maxima>
 
-export interface RuleCommandChanges {
-  readonly name?: string
-  readonly conditions?: ConditionGroup
-  /** Replaces verdict and challenge type; side effects stay when it has none. */
-  readonly action?: RuleAction
-  readonly sideEffects?: readonly SideEffect[]
-  readonly priority?: number
-  readonly status?: Rule['status']
-}
+/** An action replaces verdict and challenge type; side effects stay when it has none. */
+const RuleChanges = Type.Partial(Type.Object({ ...ruleFields, sideEffects, priority: Type.Integer() }), strict)
+export type RuleCommandChanges = Described<typeof RuleChanges>
 
-export interface CommandData extends ListCommandData, VisitorCommandData, WebhookCommandData, AlertCommandData {
-  readonly 'workspace.create': {
-    readonly name: string
-    readonly plan: Plan
-    readonly apiVersion: string
-    readonly settings: Pick<WorkspaceSettings, 'clientResult'> & WorkspaceSettingsChange
-    readonly tokenSecret: string
-  }
-  readonly 'workspace.update': {
-    readonly name?: string
-    readonly plan?: Plan
-    readonly apiVersion?: string
-    readonly settings?: WorkspaceSettingsChange
-  }
+const limit = Type.Optional(nullable(count))
+const days = Type.Optional(Type.Integer({ minimum: 1 }))
+const settings = {
+  clientResult: oneOf(['id', 'verdict']),
+  scoreWeights: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0, maximum: 1 }))),
+  limits: Type.Optional(
+    nullable(Type.Object({ serverPerMinute: limit, mgmtPerMinute: limit, burstPerSecond: limit }, strict)),
+  ),
+  retention: Type.Optional(Type.Object({ eventsDays: days, fullIpDays: days }, strict)),
+}
+const workspaceFields = { name: text(200), plan: oneOf(PLANS), apiVersion: text(32) }
+
+/** A key without what the command itself says (workspace, environment, time) and without a fate. */
+const KeyToMake = Type.Object(
+  {
+    id,
+    kind: oneOf(['public', 'secret']),
+    digest: Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 }),
+    last4: text(4),
+    label: nullable(text(200)),
+    scopes: nullable(Type.Array(oneOf(SCOPES))),
+    origins: nullable(Type.Array(text(300))),
+    expiresAt: nullable(count),
+  },
+  strict,
+)
+export type KeyToMake = Described<typeof KeyToMake>
+const newKey = Type.Object({ key: KeyToMake, keysMax: count }, strict)
+
+const DATA = {
+  'workspace.create': Type.Object(
+    { ...workspaceFields, settings: Type.Object(settings, strict), tokenSecret: text(512) },
+    strict,
+  ),
   /** `isLost`: the secret before cannot be opened any more. */
-  readonly 'workspace.token': { readonly tokenSecret: string; readonly isLost: boolean }
-  readonly 'key.create': { readonly key: KeyToMake; readonly keysMax: number }
-  readonly 'key.revoke': { readonly id: string }
+  'workspace.token': Type.Object({ tokenSecret: text(512), isLost: Type.Boolean() }, strict),
+  'workspace.update': Type.Partial(
+    Type.Object({ ...workspaceFields, settings: Type.Partial(Type.Object(settings, strict), strict) }),
+    strict,
+  ),
+  'key.create': newKey,
+  'key.revoke': byId,
   /** Adds the key and revokes all others of its kind and environment. */
-  readonly 'key.rotate': { readonly key: KeyToMake; readonly keysMax: number }
-  readonly 'rule.create': Pick<Rule, 'id' | 'name' | 'conditions' | 'action' | 'status'> & {
-    /** null: the highest one plus 10. */
-    readonly priority: number | null
-    readonly maxima: RuleMaxima
-  }
-  readonly 'rule.update': { readonly id: string; readonly changes: RuleCommandChanges; readonly maxima: RuleMaxima }
-  readonly 'rule.delete': { readonly id: string }
+  'key.rotate': newKey,
+  /** A priority of null is the highest one plus 10. */
+  'rule.create': Type.Object({ id, ...ruleFields, priority: nullable(Type.Integer()), maxima }, strict),
+  'rule.update': Type.Object({ id, changes: RuleChanges, maxima }, strict),
+  'rule.delete': byId,
   /** `version`: one that the rule had. */
-  readonly 'rule.rollback': { readonly id: string; readonly version: number; readonly maxima: RuleMaxima }
+  'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
+  ...LIST_COMMANDS,
+  ...VISITOR_COMMANDS,
+  ...WEBHOOK_COMMANDS,
+  ...ALERT_COMMANDS,
 }
+
+/** What a command of each type says: as its schema has it. */
+export type CommandData = { readonly [T in keyof typeof DATA]: Described<(typeof DATA)[T]> }
 export type CommandType = keyof CommandData
 
 export type Command = {
@@ -134,99 +176,6 @@ export type CommandOutcome =
       readonly field?: string
     }
 
-const strict = { additionalProperties: false } as const
-const oneOf = (values: readonly string[]) => Type.Unsafe<string>({ type: 'string', enum: values })
-const id = Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$', maxLength: 64 })
-const count = Type.Integer({ minimum: 0 })
-const text = (maxLength: number) => Type.String({ maxLength })
-const nullable = (schema: TSchema) => Type.Union([schema, Type.Null()])
-const literal = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
-
-const leaf = Type.Object(
-  { field: text(512), operator: oneOf(OPERATORS), value: Type.Union([literal, Type.Array(literal)]) },
-  strict,
-)
-function group(depth: number): TSchema {
-  const item = depth === 1 ? leaf : Type.Union([leaf, group(depth - 1)])
-  return Type.Object({ operator: oneOf(['AND', 'OR']), rules: Type.Array(item, { minItems: 1 }) }, strict)
-}
-const sideEffects = Type.Array(Type.Object({ type: text(64) }))
-const ruleFields = {
-  name: Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX }),
-  conditions: group(CONDITION_DEPTH_MAX),
-  action: Type.Object(
-    {
-      verdict: oneOf(VERDICTS),
-      challengeType: Type.Optional(oneOf(CHALLENGE_TYPES)),
-      sideEffects: Type.Optional(sideEffects),
-    },
-    strict,
-  ),
-  status: oneOf(RULE_STATUSES),
-}
-const maxima = Type.Object({ rulesMax: count, activeMax: count }, strict)
-const scoreWeights = Type.Record(Type.String({ maxLength: 64 }), Type.Number({ minimum: 0, maximum: 1 }))
-const limit = Type.Optional(nullable(count))
-const days = Type.Optional(Type.Integer({ minimum: 1 }))
-const settings = {
-  clientResult: oneOf(['id', 'verdict']),
-  scoreWeights: Type.Optional(scoreWeights),
-  limits: Type.Optional(
-    nullable(Type.Object({ serverPerMinute: limit, mgmtPerMinute: limit, burstPerSecond: limit }, strict)),
-  ),
-  retention: Type.Optional(Type.Object({ eventsDays: days, fullIpDays: days }, strict)),
-}
-const workspaceFields = { name: text(200), plan: oneOf(PLANS), apiVersion: text(32) }
-const keyChange = Type.Object(
-  {
-    key: Type.Object(
-      {
-        id,
-        kind: oneOf(['public', 'secret']),
-        digest: Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 }),
-        last4: text(4),
-        label: nullable(text(200)),
-        scopes: nullable(Type.Array(oneOf(SCOPES))),
-        origins: nullable(Type.Array(text(300))),
-        expiresAt: nullable(count),
-      },
-      strict,
-    ),
-    keysMax: count,
-  },
-  strict,
-)
-const byId = Type.Object({ id }, strict)
-
-const DATA: Readonly<Record<CommandType, TSchema>> = {
-  'workspace.create': Type.Object(
-    { ...workspaceFields, settings: Type.Object(settings, strict), tokenSecret: text(512) },
-    strict,
-  ),
-  'workspace.token': Type.Object({ tokenSecret: text(512), isLost: Type.Boolean() }, strict),
-  'workspace.update': Type.Partial(
-    Type.Object({ ...workspaceFields, settings: Type.Partial(Type.Object(settings, strict), strict) }),
-    strict,
-  ),
-  'key.create': keyChange,
-  'key.revoke': byId,
-  'key.rotate': keyChange,
-  'rule.create': Type.Object({ id, ...ruleFields, priority: nullable(Type.Integer()), maxima }, strict),
-  'rule.update': Type.Object(
-    {
-      id,
-      changes: Type.Partial(Type.Object({ ...ruleFields, sideEffects, priority: Type.Integer() }), strict),
-      maxima,
-    },
-    strict,
-  ),
-  'rule.delete': byId,
-  'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
-  ...LIST_COMMANDS,
-  ...VISITOR_COMMANDS,
-  ...WEBHOOK_COMMANDS,
-  ...ALERT_COMMANDS,
-}
 const COMMAND = Type.Object(
   {
     id: Type.String({ pattern: '^cmd_[0-9A-Z]{26}$', maxLength: 30 }),

@@ -1,7 +1,7 @@
 // What the operator's API shows of workspaces and keys, and how its endpoints are described; also `/v1/meta`.
 
 import { ENVS } from '../../domain/event.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { API_VERSIONS, PLANS, SCOPES } from '../../domain/workspace.ts'
 import {
   deleted,
@@ -14,7 +14,6 @@ import {
   shared,
   words,
 } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 const id = words()
 export const Workspace = shared(

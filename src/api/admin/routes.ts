@@ -7,7 +7,7 @@ import { ApiError, invalid } from '../../domain/errors.ts'
 import { ENVS, type Env } from '../../domain/event.ts'
 import { type RandomBytes, seededBytes } from '../../domain/ids.ts'
 import { makeKey } from '../../domain/keys.ts'
-import { type Static, Type } from '../../domain/schema.ts'
+import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import {
   API_VERSIONS,
   type ApiKey,
@@ -33,7 +33,7 @@ import { newId } from '../callers.ts'
 import { orNull } from '../describe.ts'
 import { KEEP_ALL } from '../idempotency.ts'
 import { type ApiRoute, operated } from '../routes.ts'
-import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from '../schemas.ts'
+import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { ADMIN_DOCS } from './docs.ts'
 import { presentKey, presentWorkspace, withoutText } from './present.ts'
 

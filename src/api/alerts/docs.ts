@@ -2,7 +2,7 @@
 
 import { ALERT_METRICS, ALERT_OPERATORS, ALERT_STATUSES } from '../../domain/alert.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import {
   alertId,
   count,
@@ -17,7 +17,6 @@ import {
   shared,
   words,
 } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 const ALERT_ID = 'alr_1qAz3wSx5eDc7rFv9tGb'
 

@@ -15,7 +15,7 @@ import {
 import { ApiError, invalid } from '../../domain/errors.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
-import { type Static, Type } from '../../domain/schema.ts'
+import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
 import type { Kv } from '../../kv/kv.ts'
 import { must } from '../../lib/must.ts'
@@ -26,7 +26,7 @@ import { callerPlaceOf, commandOf, newId } from '../callers.ts'
 import { KEEP_ALL } from '../idempotency.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { refuseUnknownRule } from '../rules/routes.ts'
-import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from '../schemas.ts'
+import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { ALERT_DOCS } from './docs.ts'
 
 export const ALERTS_MAX = 100

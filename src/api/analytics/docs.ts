@@ -1,10 +1,9 @@
 // What the API shows of counted events and signals, and how its endpoints are described.
 
 import { SIGNAL_NAMES } from '../../domain/event.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { EVENT_GROUPS } from '../../reads/analytics.ts'
 import { count, moment, type RouteDoc, share, shared, words } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 const range = { from: moment(), to: moment(), total: count('Events in the range.') }
 const bucket = Type.Optional(words('First day of the bucket, UTC.'))

@@ -2,12 +2,11 @@
 
 import { invalid } from '../../domain/errors.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
 import { type Analytics, EVENT_GROUPS, type EventGroup, SIGNAL_GROUPS, type TimeRange } from '../../reads/analytics.ts'
 import { readMoment } from '../query.ts'
 import { type ApiRoute, type KeyedCall, keyed } from '../routes.ts'
-import { oneOf, strict } from '../schemas.ts'
 import { ANALYTICS_DOCS } from './docs.ts'
 
 export interface AnalyticsRoutesNeeds {

@@ -1,10 +1,9 @@
 // What the API shows of events: the event itself, its summaries, why it has its visitor, and the answers of identify.
 
 import { CHALLENGE_TYPES, SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { VALUE_NAMES } from '../../identity/profile.ts'
 import { count, flag, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 export const verdict = orNull(oneOf(VERDICTS))
 const challengeType = orNull(oneOf(CHALLENGE_TYPES))

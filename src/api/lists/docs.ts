@@ -8,7 +8,7 @@ import {
   REASON_CHARS_MAX,
   TTL_SECONDS_MAX,
 } from '../../domain/list.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import {
   count,
   cursorPage,
@@ -25,7 +25,6 @@ import {
   shared,
   words,
 } from '../describe.ts'
-import { oneOf, strict } from '../schemas.ts'
 
 const listMembers = {
   id: listId(),

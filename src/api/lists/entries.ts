@@ -9,7 +9,7 @@ import {
   REASON_CHARS_MAX,
   TTL_SECONDS_MAX,
 } from '../../domain/list.ts'
-import { Type } from '../../domain/schema.ts'
+import { strict, Type } from '../../domain/schema.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { must } from '../../lib/must.ts'
@@ -31,7 +31,7 @@ import { tenantScope } from '../../records/scopes.ts'
 import { boundedText, members } from '../../rules/parse.ts'
 import { callerPlaceOf, commandOf } from '../callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
-import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from '../schemas.ts'
+import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { existingList } from './callers.ts'
 import { readEntriesCsv } from './csv.ts'
 import { LIST_DOCS } from './docs.ts'

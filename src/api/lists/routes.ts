@@ -10,7 +10,7 @@ import {
   LIST_TYPES,
   TTL_SECONDS_MAX,
 } from '../../domain/list.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { must } from '../../lib/must.ts'
@@ -20,7 +20,7 @@ import { readRuleset } from '../../records/rules.ts'
 import { callerPlaceOf, commandOf, newId } from '../callers.ts'
 import { KEEP_ALL } from '../idempotency.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
-import { OFFSET, oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from '../schemas.ts'
+import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { existingList } from './callers.ts'
 import { LIST_DOCS } from './docs.ts'
 import { listEntryRoutes } from './entries.ts'

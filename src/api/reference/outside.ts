@@ -1,13 +1,12 @@
 // Endpoints that are served outside of the route table, described as rows of it: identify, health, and this reference.
 
 import { IdentifySchema } from '../../domain/identify.ts'
-import { type TSchema, Type } from '../../domain/schema.ts'
+import { oneOf, strict, type TSchema, Type } from '../../domain/schema.ts'
 import type { RouteDoc } from '../describe.ts'
 import { PENDING } from '../events/docs.ts'
 import { EVENT_EXAMPLE, IDENTIFIED_EXAMPLE, IDENTIFY_BODY_EXAMPLE } from '../events/examples.ts'
 import { Identified, IdentifiedEvent } from '../events/schema.ts'
 import type { ApiRoute } from '../routes.ts'
-import { oneOf, strict } from '../schemas.ts'
 
 /** What the document needs to know of an endpoint. */
 export type DescribedRow = Pick<

@@ -5,13 +5,12 @@ import { OWN_SHAPE } from '../../dispatcher/occurrences.ts'
 import { SIGNALS_OFF } from '../../dispatcher/samples.ts'
 import { CHALLENGE_TYPES, VERDICTS } from '../../domain/event.ts'
 import { ENTRY_SOURCES } from '../../domain/list.ts'
-import { type TObject, type TSchema, Type } from '../../domain/schema.ts'
+import { oneOf, type TObject, type TSchema, Type } from '../../domain/schema.ts'
 import { PAYLOAD_BYTES_MAX } from '../../domain/webhook.ts'
 import { API_VERSIONS } from '../../domain/workspace.ts'
 import { count, flag, listId, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
 import { EVENT_EXAMPLE } from '../events/examples.ts'
 import { Event, RuleMatch, Scores, verdict } from '../events/schema.ts'
-import { oneOf } from '../schemas.ts'
 
 export interface WebhookEvent {
   readonly type: string

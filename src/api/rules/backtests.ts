@@ -3,7 +3,7 @@
 import { ApiError } from '../../domain/errors.ts'
 import type { Verdict } from '../../domain/event.ts'
 import type { ConditionGroup } from '../../domain/rule.ts'
-import { type Static, Type } from '../../domain/schema.ts'
+import { type Static, strict, Type } from '../../domain/schema.ts'
 import { isoTime, scoresVisible } from '../../events/present.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -19,7 +19,6 @@ import { type BacktestQueueConfig, openBacktestQueue, WorkspaceBusy } from '../.
 import { parseConditions } from '../../rules/parse.ts'
 import { parseAction } from '../../rules/parse-action.ts'
 import { type ApiRoute, type KeyedCall, keyed, type RouteReply } from '../routes.ts'
-import { strict } from '../schemas.ts'
 import { existingRule, parseContext } from './routes.ts'
 import { RULE_TRIAL_DOCS } from './trial-docs.ts'
 

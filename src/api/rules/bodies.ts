@@ -1,9 +1,9 @@
 // What requests about rules may hold: the bodies of POST and PATCH and the query of a list.
 
 import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleStatus } from '../../domain/rule.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { PRIORITY_MAX, PRIORITY_MIN } from '../../records/rules.ts'
-import { OFFSET, oneOf, PAGE_LIMIT, strict } from '../schemas.ts'
+import { OFFSET, PAGE_LIMIT } from '../schemas.ts'
 
 const CREATE_STATUSES: readonly RuleStatus[] = ['live', 'monitor', 'draft']
 const name = Type.String({ minLength: 1, maxLength: RULE_NAME_CHARS_MAX })

@@ -11,11 +11,10 @@ import {
   RULE_STATUSES,
   VALUE_CHARS_MAX,
 } from '../../domain/rule.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { PRIORITY_MAX, PRIORITY_MIN } from '../../records/rules.ts'
 import { MESSAGE_CHARS_MAX, SIDE_EFFECTS_MAX } from '../../rules/parse-effects.ts'
 import { count, flag, moment, orNull, ruleId, shared, words } from '../describe.ts'
-import { oneOf, strict } from '../schemas.ts'
 
 const LITERAL = {
   anyOf: [{ type: 'string', maxLength: VALUE_CHARS_MAX }, { type: 'number' }, { type: 'boolean' }],

@@ -1,7 +1,7 @@
 // What the API shows of rules that are tried and of what became of them: simulations, backtests, monitoring, versions.
 
 import { OPERATORS } from '../../domain/rule.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { AUDITED } from '../../records/audit.ts'
 import {
   count,
@@ -19,7 +19,6 @@ import {
 } from '../describe.ts'
 import { PENDING } from '../events/docs.ts'
 import { RuleMatch, verdict } from '../events/schema.ts'
-import { oneOf } from '../schemas.ts'
 import { Action, Conditions, RuleDefinition } from './schema.ts'
 
 export const AuditEntry = shared(

@@ -1,7 +1,7 @@
 // What the API shows of erasures and of all that is held of a visitor, and how both endpoints are described.
 
 import { ENTRY_SOURCES } from '../../domain/list.ts'
-import { type TSchema, Type } from '../../domain/schema.ts'
+import { oneOf, type TSchema, Type } from '../../domain/schema.ts'
 import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
 import {
   count,
@@ -17,7 +17,6 @@ import {
 } from '../describe.ts'
 import { EVENT_EXAMPLE } from '../events/examples.ts'
 import { Event } from '../events/schema.ts'
-import { oneOf } from '../schemas.ts'
 import { VISITOR_DOCS, Visitor } from './docs.ts'
 
 export const Erasure = shared(

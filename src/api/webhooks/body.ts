@@ -3,7 +3,7 @@
 
 import { invalid } from '../../domain/errors.ts'
 import { VERDICTS } from '../../domain/event.ts'
-import { type Static, Type } from '../../domain/schema.ts'
+import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import {
   ALL_EVENTS,
   EVENT_TYPES,
@@ -16,7 +16,6 @@ import {
 } from '../../domain/webhook.ts'
 import type { WebhookCommandChanges } from '../../records/webhook-commands.ts'
 import type { StoredWebhook } from '../../records/webhooks.ts'
-import { oneOf, strict } from '../schemas.ts'
 
 const url = Type.String({ minLength: 1, maxLength: URL_CHARS_MAX })
 const events = Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })

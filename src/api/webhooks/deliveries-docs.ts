@@ -1,6 +1,6 @@
 // What the API shows of deliveries to webhooks, and how their endpoints are described.
 
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { EVENT_TYPES, PLAIN_EVENT_NAMES } from '../../domain/webhook.ts'
 import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
 import {
@@ -17,7 +17,6 @@ import {
   webhookId,
   words,
 } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 const eventType = () => oneOf([...EVENT_TYPES, ...PLAIN_EVENT_NAMES])
 const statusCode = orNull(Type.Integer({ description: 'null: no answer came.' }))

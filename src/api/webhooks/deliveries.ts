@@ -6,7 +6,7 @@ import { bodyFor, renderPayload, shownType } from '../../dispatcher/envelope.ts'
 import { sampleOf } from '../../dispatcher/samples.ts'
 import { ApiError, invalid } from '../../domain/errors.ts'
 import { type RandomBytes, ulid } from '../../domain/ids.ts'
-import { Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import {
   EVENT_TYPES,
   type EventType,
@@ -40,7 +40,7 @@ import { publishHint } from '../../records/hints.ts'
 import type { StoredWebhook } from '../../records/webhooks.ts'
 import { callerPlaceOf } from '../callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
-import { oneOf, PAGE_LIMIT, PAGE_LIMIT_DEFAULT, strict } from '../schemas.ts'
+import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { existingWebhook } from './callers.ts'
 import { DELIVERY_DOCS } from './deliveries-docs.ts'
 import { presentAttempt, presentDelivery } from './present.ts'

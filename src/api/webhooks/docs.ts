@@ -1,6 +1,6 @@
 // What the API shows of webhooks, and how their endpoints are described.
 
-import { Type } from '../../domain/schema.ts'
+import { oneOf, Type } from '../../domain/schema.ts'
 import { EVENT_TYPES, PLAIN_EVENT_NAMES, WEBHOOK_STATUSES } from '../../domain/webhook.ts'
 import {
   deleted,
@@ -18,7 +18,6 @@ import {
   webhookId,
   words,
 } from '../describe.ts'
-import { oneOf } from '../schemas.ts'
 
 const Filters = shared(
   'WebhookFilters',
