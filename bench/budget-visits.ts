@@ -65,7 +65,11 @@ export function openVisits(devices: number, seed: number) {
     const told = `{"storageToken":${JSON.stringify(token)},"nonce":"n${String(seq).padStart(15, '0')}",`
     const bytes = new TextEncoder().encode(told + rest)
     return {
-      ...{ device, seq, token, bytes, peer },
+      device,
+      seq,
+      token,
+      bytes,
+      peer,
       headers: headersOf(userAgent, bytes.length),
       meta: {
         requestId: makeRequestId(atMs, random),

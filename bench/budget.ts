@@ -83,7 +83,11 @@ async function openKeys() {
   const workspace: Workspace = { ...WORKSPACE, name: 'bench', createdAt: 0 }
   const keys = texts.map(
     (text, i): ApiKey => ({
-      ...{ id: `key_${i}`, workspace: workspace.id, env: ENV, kind: 'public', digest: keyDigest(text) },
+      id: `key_${i}`,
+      workspace: workspace.id,
+      env: ENV,
+      kind: 'public',
+      digest: keyDigest(text),
       ...{
         last4: text.slice(-4),
         label: null,
@@ -193,8 +197,16 @@ function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
     visits.answered(must(batch[i], 'a visit').device, body)
   })
   return {
-    ...{ http, key, parse, 'depth and schema': schema, 'verify token': verify, stamp: stamping, 'open case': open },
-    ...{ decide: without(whole, [open, row, answer]), row, 'sign and answer': answer },
+    http,
+    key,
+    parse,
+    'depth and schema': schema,
+    'verify token': verify,
+    stamp: stamping,
+    'open case': open,
+    decide: without(whole, [open, row, answer]),
+    row,
+    'sign and answer': answer,
   }
 }
 

@@ -58,8 +58,17 @@ export async function storeRetries({ kv, webhook }: DeliverBench, count: number,
       for (const [i, id] of ids.entries()) {
         const deliveryId = deliveryIdOf(startedAt, eventId, id)
         const delivery: StoredDelivery = {
-          ...{ eventId, type: told.type, status: 'pending', tries: 1, attemptsMade: 1, attempts: [] },
-          ...{ nextAttemptAt: dueAt, createdAt: startedAt, reason: null, payloadAt: 'p/0', payloadId },
+          eventId,
+          type: told.type,
+          status: 'pending',
+          tries: 1,
+          attemptsMade: 1,
+          attempts: [],
+          nextAttemptAt: dueAt,
+          createdAt: startedAt,
+          reason: null,
+          payloadAt: 'p/0',
+          payloadId,
           payloadUntil: startedAt + 15 * DAY_MS,
         }
         puts[i]?.push({ key: deliveryKey(deliveryId), value: delivery })

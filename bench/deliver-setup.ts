@@ -88,9 +88,19 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
     const id = `wh_${name}${String(n).padStart(6, '0')}`
     const secrets = [{ sealed: sealer.seal(secret, id), createdAt: 0, expiresAt: null }]
     return {
-      ...{ id, shape: 'B', url: `https://localhost:${port}/${path}/${n}`, events: ['*'] },
-      ...{ filters: null, description: null, status: 'active', disabledReason: null, secrets },
-      ...{ createdAt: 0, updatedAt: 0, enabledAt: 0, version: 1 },
+      id,
+      shape: 'B',
+      url: `https://localhost:${port}/${path}/${n}`,
+      events: ['*'],
+      filters: null,
+      description: null,
+      status: 'active',
+      disabledReason: null,
+      secrets,
+      createdAt: 0,
+      updatedAt: 0,
+      enabledAt: 0,
+      version: 1,
     }
   }
 
@@ -143,7 +153,12 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
   }
 
   return {
-    ...{ kv, bus, poster, webhook, tenantOf, startSender },
+    kv,
+    bus,
+    poster,
+    webhook,
+    tenantOf,
+    startSender,
     async close() {
       await poster.close()
       // What is still to be said of receivers that hang is not worth waiting for.

@@ -46,7 +46,12 @@ async function benchRaw({ poster, place: { ca, port, secret } }: DeliverBench): 
   const url = new URL(`https://localhost:${port}/raw`)
   const signed = () =>
     deliveryHeaders({
-      ...{ shape: 'B', type: 'visitor.new', eventId: 'evt_0', body, nowMs: Date.now(), userAgent: 'bench' },
+      shape: 'B',
+      type: 'visitor.new',
+      eventId: 'evt_0',
+      body,
+      nowMs: Date.now(),
+      userAgent: 'bench',
       secrets: { main: secret, next: null },
     })
   const never = openCancel()

@@ -78,7 +78,11 @@ export function measureLists(entries: number, seed: number): ListsMeasured {
   const { places, filter } = openDigestTable(replica.base().memory).bytes()
   const perMillion = (bytes: number) => bytes / entries
   return {
-    ...{ entries, loadMs, hitNs, missNs, decodeNs },
+    entries,
+    loadMs,
+    hitNs,
+    missNs,
+    decodeNs,
     filterMbPerMillion: perMillion(filter),
     placesMbPerMillion: perMillion(places),
   }

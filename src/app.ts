@@ -132,9 +132,22 @@ async function startRoles(
       return originals
     }
     const started = openShards({
-      ...{ config, deployment, partitions, log: ports.log, kv, bus, limits, clock, logger, processId, cells, counts },
-      ...{ sealsSecrets: sealer !== null, ipData: () => ip?.current() ?? NO_IP_DATA },
-      ...{ refusal: () => capacity?.refusal() ?? null, serve: passedOn.serve },
+      config,
+      deployment,
+      partitions,
+      log: ports.log,
+      kv,
+      bus,
+      limits,
+      clock,
+      logger,
+      processId,
+      cells,
+      counts,
+      sealsSecrets: sealer !== null,
+      ipData: () => ip?.current() ?? NO_IP_DATA,
+      refusal: () => capacity?.refusal() ?? null,
+      serve: passedOn.serve,
       calls: {
         findEvent: (workspace, env, requestId) => reads().byId(workspace, env, requestId),
         fateOf: (workspace, env, requestId) => reads().fateOf(workspace, env, requestId),
@@ -146,8 +159,13 @@ async function startRoles(
 
   const { perHost, ...httpRest } = httpSettings(config)
   const { listen, dispatch } = openListeners({
-    ...{ clock, random, logger, metrics, ...httpRest },
-    ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
+    clock,
+    random,
+    logger,
+    metrics,
+    ...httpRest,
+    inFlightCounts: counts.inFlight,
+    perHost: { ...perHost, counts: counts.hosts },
   })
   const keyFile = masterKeyFile(config)
   const makes = roles.has('api') || roles.has('dispatcher')
@@ -223,8 +241,12 @@ async function startRoles(
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
   const watched = await watchCapacity({
-    ...{ log, kv, clock, dir: ports.dataDir },
-    ...{ freeBytesMin: config['data.freeBytesMin'], kvBytesMax: config['kv.bytesMax'] },
+    log,
+    kv,
+    clock,
+    dir: ports.dataDir,
+    freeBytesMin: config['data.freeBytesMin'],
+    kvBytesMax: config['kv.bytesMax'],
     onUsage: ({ logBytes, kvBytes }) => {
       metrics.logBytes.set(logBytes)
       if (kvBytes !== null) metrics.kvBytes.set(kvBytes)

@@ -58,8 +58,13 @@ function isLinked({ sides }: ExportedCorrection): boolean | null {
   const [earlier, later] = one.lastSeenAt <= other.lastSeenAt ? [one, other] : [other, one]
   const { visitor } = recognise({
     attributes: attributesOf(later),
-    ...{ ip: IP, atMs: later.lastSeenAt, token: null, tokenVisitor: null, incognito: false },
-    ...{ exact: [], linked: [relocated(earlier, later)] },
+    ip: IP,
+    atMs: later.lastSeenAt,
+    token: null,
+    tokenVisitor: null,
+    incognito: false,
+    exact: [],
+    linked: [relocated(earlier, later)],
   })
   return visitor !== null
 }
@@ -80,7 +85,9 @@ export function measureCorrections(pairs: readonly ExportedCorrection[]): Correc
   }
   return {
     pairs: pairs.length,
-    ...{ unknown, same, different },
+    unknown,
+    same,
+    different,
     precision: wilson(same.linked, same.linked + different.linked),
     recall: wilson(same.linked, same.n),
   }

@@ -51,7 +51,11 @@ export function openListeners({ clock, random, logger, metrics, ...settings }: L
     () => makeCallId(clock.now(), random),
   )
   const answering = () => ({
-    ...{ clock, log: logger, present, observe: metrics.observeRequest, responseHeaders: callHeaders(clock, random) },
+    clock,
+    log: logger,
+    present,
+    observe: metrics.observeRequest,
+    responseHeaders: callHeaders(clock, random),
     ...settings,
   })
   return {

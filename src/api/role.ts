@@ -3,17 +3,15 @@
 import type { Bus } from '../bus/bus.ts'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { openPropagation } from '../control/propagation.ts'
-import { accepted, type Submitter } from '../control/submit.ts'
-import { forgetVisitor } from '../dispatcher/forget.ts'
+import type { Submitter } from '../control/submit.ts'
 import { ApiError } from '../domain/errors.ts'
-import { homePartition, type RandomBytes } from '../domain/ids.ts'
+import type { RandomBytes } from '../domain/ids.ts'
 import type { Cidr } from '../domain/ip.ts'
 import type { Routes } from '../http/dispatch.ts'
 import type { HttpRequest } from '../http/message.ts'
 import type { Driver } from '../http/server.ts'
 import { openAnnotate } from '../ingress/annotate.ts'
 import { clientAddress } from '../ingress/client-address.ts'
-import { openErase } from '../ingress/erase.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
@@ -30,11 +28,9 @@ import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
-import { noteRequested } from '../records/erasure-progress.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
 import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
-import { partitionScope } from '../records/partitions.ts'
 import { openOperator } from './admin/operator.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { alertRoutes } from './alerts/routes.ts'
@@ -54,6 +50,7 @@ import { backtestRoutes } from './rules/backtests.ts'
 import { ruleHistoryRoutes } from './rules/history.ts'
 import { ruleRoutes } from './rules/routes.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rules/trial.ts'
+import { openErasure } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
 import { visitorRoutes } from './visitors/routes.ts'
@@ -114,7 +111,6 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const { 'operator.token': token, trustedProxies } = config
   const propagation = openPropagation({ kv, bus, clock })
   lifetime.onClose(() => propagation.close())
-  const erase = openErase({ log, kv, clock, random, partitions })
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
   const annotate = openAnnotate({ log, kv, clock, random })
   const turns = openPacedSteps(clock)
@@ -124,32 +120,16 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
     ...eventRoutes({
-      ...{ events, visitors, identity: openIdentityReads(kv, partitions) },
+      events,
+      visitors,
+      identity: openIdentityReads(kv, partitions),
       annotate,
       relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),
       submit,
     }),
     ...visitorRoutes({
       visitors,
-      async erase(workspace, env, visitorId) {
-        const at = clock.now()
-        const erased = await erase(workspace, env, visitorId)
-        await Promise.all(
-          erased.map(({ visitorId }) => {
-            const home = partitionScope(homePartition(visitorId, partitions))
-            return forgetVisitor(kv, home, { workspace, env, visitorId })
-          }),
-        )
-        // The owner of the partition asked for the same, so that it is done in any case; asking again tells when it is.
-        const data = { visitorId: erased[0].visitorId, partitions }
-        accepted(await submit({ type: 'list.forget', workspace, env, actor: 'erasure', data }))
-        const parts = erased.map(({ erasureId, visitorId }) => ({
-          erasureId,
-          partition: homePartition(visitorId, partitions),
-        }))
-        await noteRequested(kv, workspace, env, erased[0].erasureId, { at, parts })
-        return erased
-      },
+      erase: openErasure({ log, kv, clock, random, partitions, submit }),
       submit,
       partitions,
       entriesMax: config['lists.entriesMax'],
@@ -158,19 +138,29 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...splitRoutes({ ...needs, visitors }),
     ...erasureRoutes(openErasureReads({ kv, log, partitions })),
     ...visitorExportRoutes({
-      ...{ events, visitors, submit, turns },
+      events,
+      visitors,
+      submit,
+      turns,
       personal: openPersonalReads({ kv: pacedKv, clickhouse, partitions }),
       memberships: (workspace, env, visitorId) => membershipsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...ruleRoutes({
       kv: pacedKv,
-      ...{ submit, clock, random, ruleStats, sealer: needs.outgoing.sealer },
+      submit,
+      clock,
+      random,
+      ruleStats,
+      sealer: needs.outgoing.sealer,
       awaitPropagation: propagation.awaitPropagation,
     }),
     ...ruleHistoryRoutes({ kv: pacedKv, submit, awaitPropagation: propagation.awaitPropagation, clock, turns }),
     ...ruleTrialRoutes({ kv, events, monitor: openMonitor({ clickhouse, kv, clock, partitions }), lookUp }),
     ...listRoutes({
-      ...{ kv, submit, clock, random },
+      kv,
+      submit,
+      clock,
+      random,
       maxima: { listsMax: config['lists.max'], entriesMax: config['lists.entriesMax'] },
     }),
     ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),

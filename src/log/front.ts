@@ -95,8 +95,13 @@ export function openFrontLog(needs: FrontNeeds): Log {
   for (const { topic, partition, last } of needs.own) {
     owned.set(`${topic}/${partition}`, {
       name: `${topic}/${partition}`,
-      ...{ topic, partition, last, durable: last },
-      ...{ tail: openTail(last, tailBytesMax(topic)), newest: [], readers: openReaders(clock) },
+      topic,
+      partition,
+      last,
+      durable: last,
+      tail: openTail(last, tailBytesMax(topic)),
+      newest: [],
+      readers: openReaders(clock),
     })
   }
   let { generation } = needs

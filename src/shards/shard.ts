@@ -149,7 +149,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   if (config.roles.has('engine')) {
     const givenUp = new Map(start.givenUp)
     engine = await startEngine({
-      ...{ ...needs, ...engineSettings(config), deployment },
+      ...needs,
+      ...engineSettings(config),
+      deployment,
       ipData: () => ipData,
       checkpointMsMax: config.isCluster ? CHECKPOINT_MS.cluster : CHECKPOINT_MS.embedded,
       onRecord: (partition, seq) => {
@@ -189,15 +191,27 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     serve('reloadKeys', directory.reload)
     const { perHost, ...settings } = httpSettings(config)
     const { listen, dispatch, present } = openListeners({
-      ...{ ...settings, clock, random, logger, metrics },
-      ...{ inFlightCounts: counts.inFlight, perHost: { ...perHost, counts: counts.hosts } },
+      ...settings,
+      clock,
+      random,
+      logger,
+      metrics,
+      inFlightCounts: counts.inFlight,
+      perHost: { ...perHost, counts: counts.hosts },
     })
     http = listens ? await listen(host, wanted, true) : dispatch()
     lifetime.onClose(() => http?.close())
     // From here on in one turn of the event loop: no request may meet a listener without its routes.
     ingress = startIngress({
-      ...{ ...needs, http, present, auth: openAuth(directory, clock), parsers: openParsers(), config, ingressId },
-      ...{ pendingMax: config['ingress.pendingMax'], pendingCounts: counts.pending },
+      ...needs,
+      http,
+      present,
+      auth: openAuth(directory, clock),
+      parsers: openParsers(),
+      config,
+      ingressId,
+      pendingMax: config['ingress.pendingMax'],
+      pendingCounts: counts.pending,
       nonceRoutes: openClaims(cells.nonceRoutes, NONCE_WINDOW_MS, nowOfAllThreads),
       atEndOfTurn: setImmediate,
       decisionWaitMs: config['ingress.decisionWaitMs'],

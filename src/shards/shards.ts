@@ -113,7 +113,9 @@ export function openShards(needs: ShardsNeeds): Shards {
         hosts: joinCounts(counts.hosts),
       },
       ready: Promise.reject(new Unavailable('not started')),
-      ...{ thread: null, status: NO_STATUS, listens: null },
+      thread: null,
+      status: NO_STATUS,
+      listens: null,
     }
   })
   const shardOf = (partition: number): Shard => shards[partition % count] as Shard
@@ -147,8 +149,16 @@ export function openShards(needs: ShardsNeeds): Shards {
         onError: (error) => logger.error({ error, shard: index }, 'a message of a shard failed'),
       },
       {
-        ...{ index, config, deployment: needs.deployment, partitions, ipData, refusal, cells, counts: shard.counts },
-        ...{ processId: needs.processId, sealsSecrets: needs.sealsSecrets },
+        index,
+        config,
+        deployment: needs.deployment,
+        partitions,
+        ipData,
+        refusal,
+        cells,
+        counts: shard.counts,
+        processId: needs.processId,
+        sealsSecrets: needs.sealsSecrets,
         givenUp: suspects.givenUp(),
       },
       isEmbedded ? meetOthers(index) : [],

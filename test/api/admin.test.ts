@@ -126,8 +126,14 @@ t.test(
 t.test('a key and a workspace are made once, though the answer to the first attempt was lost', async (t) => {
   const { submit, admin } = await openServer(t)
   const key = {
-    ...{ id: 'key_00000000000000000000', kind: 'secret' as const, digest: 'd'.repeat(64), last4: 'xxxx', label: null },
-    ...{ scopes: null, origins: null, expiresAt: null },
+    id: 'key_00000000000000000000',
+    kind: 'secret' as const,
+    digest: 'd'.repeat(64),
+    last4: 'xxxx',
+    label: null,
+    scopes: null,
+    origins: null,
+    expiresAt: null,
   }
   const draft = { workspace: 'ws_default', env: 'live' as const, actor: 'test', data: { key, keysMax: 100 } }
   const first = await submit({ ...draft, type: 'key.rotate' })
@@ -136,7 +142,8 @@ t.test('a key and a workspace are made once, though the answer to the first atte
   t.match(second, { ok: true, revoked: first.ok ? first.revoked : [] }, 'the same command once more')
   t.equal((await admin('GET', '/workspaces/ws_default/keys')).body.total, 4)
   t.match(await submit({ ...draft, type: 'key.create', data: { key: { ...key, id: 'key_1' }, keysMax: 100 } }), {
-    ...{ ok: false, code: 'conflict' },
+    ok: false,
+    code: 'conflict',
   })
 })
 
@@ -145,8 +152,14 @@ t.test('a workspace has at most a hundred keys', async (t) => {
   const { body: workspace } = await admin('POST', '/workspaces', { name: 'Full' })
   const add = (i: number) => {
     const key = {
-      ...{ id: `key_${i}`, kind: 'public' as const, digest: i.toString(16).padStart(64, '0'), last4: 'xxxx' },
-      ...{ label: null, scopes: null, origins: null, expiresAt: null },
+      id: `key_${i}`,
+      kind: 'public' as const,
+      digest: i.toString(16).padStart(64, '0'),
+      last4: 'xxxx',
+      label: null,
+      scopes: null,
+      origins: null,
+      expiresAt: null,
     }
     const draft = { type: 'key.create' as const, workspace: workspace.id, env: 'live' as const, actor: 'test' }
     return submit({ ...draft, data: { key, keysMax: 100 } })

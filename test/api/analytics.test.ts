@@ -109,7 +109,9 @@ t.test('groups add up to the total and to the events there are, in every groupin
     const verdict = random.chance(0.3) ? random.pick(['allow', 'challenge', 'block']) : null
     const events = within(from, to).filter((event) => verdict === null || event.verdict === verdict)
     const { status, body } = await ask('events', {
-      ...{ from: iso(from), to: iso(to), groupBy },
+      from: iso(from),
+      to: iso(to),
+      groupBy,
       ...(verdict !== null && { verdict }),
     })
     const about = `${groupBy} from ${iso(from)} to ${iso(to)}`
@@ -159,7 +161,9 @@ t.test('signals have the rate of their range, day or week, and that of the one b
     SIGNALS.map((signal) => ({
       signal,
       count: now.filter(({ signals }) => signals[signal]).length,
-      ...{ rate: rateOf(now, signal), previousRate: rateOf(then, signal), trend: 'stable' },
+      rate: rateOf(now, signal),
+      previousRate: rateOf(then, signal),
+      trend: 'stable',
     })),
   )
   const bots = await ask('signals', { from: iso(from), to: iso(to), signal: 'bot' })
@@ -183,7 +187,9 @@ t.test('signals have the rate of their range, day or week, and that of the one b
           [unit]: iso(at).slice(0, 10),
           signal: 'bot',
           count: eventsOf(at).filter(({ signals }) => signals.bot).length,
-          ...{ rate: rateOf(eventsOf(at), 'bot'), previousRate: rateOf(before, 'bot'), trend: 'stable' },
+          rate: rateOf(eventsOf(at), 'bot'),
+          previousRate: rateOf(before, 'bot'),
+          trend: 'stable',
         }
       }),
       unit,
@@ -226,7 +232,9 @@ t.test('an erased visitor is not counted any more', async (t) => {
   t.equal((await send('DELETE', `/v1/visitors/${visitorId}`, { key })).status, 200)
   made = made.filter((event) => event.visitorId !== visitorId)
   const { body } = await ask('events', {
-    ...{ from: iso(MONDAY_MS - DAY_MS), to: iso(MONDAY_MS + 19 * DAY_MS), groupBy: 'day' },
+    from: iso(MONDAY_MS - DAY_MS),
+    to: iso(MONDAY_MS + 19 * DAY_MS),
+    groupBy: 'day',
   })
   t.equal(body.total, made.length)
 })

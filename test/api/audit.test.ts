@@ -51,7 +51,9 @@ t.test('keys, plans and settings are in the log of the environments they change,
 
 t.test('entries of a list are counted and not named; who wrote is told by id and label', async (t) => {
   const { body: mine } = await admin('POST', `/workspaces/${server.workspace}/keys`, {
-    ...{ kind: 'secret', environment: 'live', label: 'importer' },
+    kind: 'secret',
+    environment: 'live',
+    label: 'importer',
   })
   const { body: list } = await send('POST', '/v1/lists', { key: mine.key, body: { name: 'mails', type: 'email' } })
   const path = `/v1/lists/${list.id}/entries`

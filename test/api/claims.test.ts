@@ -28,7 +28,10 @@ t.test(
   'the kind of key is in the event, in rules, in backtests and in the filter, and so are the weights',
   async (t) => {
     const made = await post('/v1/rules', {
-      ...{ name: 'Of a page', status: 'live', priority: 1, conditions: ofKind('public') },
+      name: 'Of a page',
+      status: 'live',
+      priority: 1,
+      conditions: ofKind('public'),
       action: { verdict: 'challenge' },
     })
     t.equal(made.status, 201)

@@ -48,7 +48,8 @@ async function objectsOf(key: string, mark: string): Promise<Ids> {
   await visit()
   const rule = { name: mark, conditions: CONDITIONS, action: { verdict: 'challenge' }, status: 'monitor' }
   const ids: Record<string, string> = {
-    ...{ requestId, visitorId },
+    requestId,
+    visitorId,
     ruleId: (await made('POST', '/v1/rules', key, rule)).id ?? '',
     listId: (await made('POST', '/v1/lists', key, { name: `list-${mark}`, type: 'visitor' })).id ?? '',
   }

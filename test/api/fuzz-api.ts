@@ -237,7 +237,9 @@ async function seedObjects({ url, keys, operatorToken }: Remote): Promise<Ids> {
   const { id: webhookId = '' } = await made('/v1/webhooks', { url: 'https://shop.example/hooks', events: ['*'] })
   const alert = { name: 'Known', metric: 'block_rate', operator: 'gt', threshold: 0.5 }
   return {
-    ...{ requestId, visitorId, webhookId },
+    requestId,
+    visitorId,
+    webhookId,
     alertId: (await made('/v1/alerts', alert)).id ?? '',
     ruleId: (await made('/v1/rules', rule)).id ?? '',
     listId: (await made('/v1/lists', { name: 'known', type: 'email' })).id ?? '',

@@ -93,7 +93,8 @@ export function invalidRequests(endpoint: Endpoint, schemas: Schemas, known: Kno
   const good = body === undefined ? fc.constant(undefined) : valid(body, schemas, known)
   const withFault = (faults: Arbitrary<(query: Drawn['query']) => Pick<DrawnFaulty, 'query' | 'head'>>) =>
     fc.tuple(ids, query, good, faults).map(([ids, query, value, spoil]) => ({
-      ...{ ids, ...spoil(query) },
+      ids,
+      ...spoil(query),
       ...(body === undefined ? {} : { body: value }),
     }))
   const kinds: Arbitrary<DrawnFaulty>[] = [

@@ -134,7 +134,10 @@ const createRule = fc.record({ status, verdict, priority: fc.option(fc.integer({
     const priority = drawn.priority ?? highest + 10
     if ([...model.rules.values()].some((rule) => rule.priority === priority)) return
     const { body } = await call(real, 'POST', '/v1/rules', 201, {
-      ...{ name, status: drawn.status, conditions: conditions('x'), action: { verdict: drawn.verdict } },
+      name,
+      status: drawn.status,
+      conditions: conditions('x'),
+      action: { verdict: drawn.verdict },
       ...(drawn.priority === null ? {} : { priority }),
     })
     model.rules.set(body.id, { id: body.id, name, status: drawn.status, priority, verdict: drawn.verdict })
@@ -342,8 +345,12 @@ export async function fuzzStates(
       if (performance.now() > untilMs) return
       sequences += 1
       const model: Model = {
-        ...{ rules: new Map(), lists: new Map(), webhooks: new Map(), visitors: new Map() },
-        ...{ gone: [], aliases: new Map() },
+        rules: new Map(),
+        lists: new Map(),
+        webhooks: new Map(),
+        visitors: new Map(),
+        gone: [],
+        aliases: new Map(),
       }
       const real: Real = { client, key: server.keys.testSecret, mark: `s${sequences}`, devices }
       try {

@@ -26,7 +26,8 @@ try {
     const states = await fuzzStates(server, { seed, sequencesMax: 5_000, untilMs })
     console.log(`${String(states.calls).padStart(6)} calls in ${states.sequences} sequences against the model`)
     const result = await fuzzApi(server, {
-      ...{ runs: RUNS, seed },
+      runs: RUNS,
+      seed,
       onDone: (endpoint, count) => console.log(`${String(count).padStart(6)} ${endpoint}`),
     })
     done += result.requests + states.calls

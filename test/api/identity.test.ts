@@ -58,8 +58,14 @@ t.test('a stranger was compared with nobody', async (t) => {
   t.equal(status, 200)
   t.same(shape(body), [])
   t.match(body, {
-    ...{ requestId: event.requestId, visitorId: event.visitorId, visitorFound: false, method: 'new' },
-    ...{ confidence: event.confidence, candidates: [], comparedWith: null, agreement: null },
+    requestId: event.requestId,
+    visitorId: event.visitorId,
+    visitorFound: false,
+    method: 'new',
+    confidence: event.confidence,
+    candidates: [],
+    comparedWith: null,
+    agreement: null,
     tokenGeneration: { presented: null, issued: 1 },
   })
 })
@@ -73,10 +79,15 @@ t.test('a token decides, and the comparison says whether the looks agree with it
   const { body } = await explanationOf(event.requestId)
   t.same(shape(body), [])
   t.match(body, {
-    ...{ visitorId: first.visitorId, visitorFound: true, method: 'token', comparedWith: first.visitorId },
+    visitorId: first.visitorId,
+    visitorFound: true,
+    method: 'token',
+    comparedWith: first.visitorId,
     candidates: [{ visitorId: first.visitorId, score: event.confidence }],
-    ...{ agreement: { gpu: 'agrees', fonts: 'agrees', audio: 'differs', model: 'unknown' }, network: 'address' },
-    ...{ browserVersion: 'same', tokenGeneration: { presented: 1, issued: 1 } },
+    agreement: { gpu: 'agrees', fonts: 'agrees', audio: 'differs', model: 'unknown' },
+    network: 'address',
+    browserVersion: 'same',
+    tokenGeneration: { presented: 1, issued: 1 },
   })
   for (const name of ATTRIBUTES) t.ok(name in body.agreement, name)
 })
@@ -89,8 +100,12 @@ t.test('a device without its token is found by its looks, and gets a token of th
   const { body } = await explanationOf(event.requestId)
   t.same(shape(body), [])
   t.match(body, {
-    ...{ method: 'exact', visitorFound: true, comparedWith: first.visitorId, confidence: event.confidence },
-    ...{ agreement: { gpu: 'agrees', audio: 'agrees' }, tokenGeneration: { presented: null, issued: 2 } },
+    method: 'exact',
+    visitorFound: true,
+    comparedWith: first.visitorId,
+    confidence: event.confidence,
+    agreement: { gpu: 'agrees', audio: 'agrees' },
+    tokenGeneration: { presented: null, issued: 2 },
   })
   t.match(body.candidates[0], { visitorId: first.visitorId })
   t.ok(body.candidates[0].score >= event.confidence)

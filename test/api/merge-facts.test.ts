@@ -67,7 +67,8 @@ const elsewhere = apart.find(neighbours(first, false)) as Known
 for (const [what, survivor, alias] of [...pairs, ['of two partitions', first, elsewhere]] as const) {
   t.test(`visitors ${what}: everything told of an event counts what both have seen`, async (t) => {
     const merged = await api.send('POST', `/v1/visitors/${survivor.visitorId}/merge`, {
-      ...{ key, body: { visitorId: alias.visitorId } },
+      key,
+      body: { visitorId: alias.visitorId },
     })
     t.match(merged, { status: 200, body: { totalVisits: 2, linkedAccounts: 2 } })
     const { firstSeenAt } = merged.body
@@ -96,7 +97,8 @@ t.test('an account that either device was seen with is not new for the other', a
   const rule = { name: 'ask', conditions, action: { verdict: 'challenge' }, status: 'live' }
   t.equal((await api.send('POST', '/v1/rules', { key, body: rule })).status, 201)
   const merged = await api.send('POST', `/v1/visitors/${one.visitorId}/merge`, {
-    ...{ key, body: { visitorId: other.visitorId } },
+    key,
+    body: { visitorId: other.visitorId },
   })
   t.equal(merged.status, 200)
   const linkedId = `account_${everybody.indexOf(one) + 1}`

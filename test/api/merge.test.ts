@@ -96,10 +96,12 @@ t.test('twice equals once, either way round, and chains lead to the last survivo
   const again = await merge(first.visitorId, second.visitorId)
   t.match(again, { status: 200, body: { visitorId: first.visitorId, totalVisits: 2 } })
   t.match(await merge(second.visitorId, first.visitorId), {
-    ...{ status: 200, body: { visitorId: first.visitorId, totalVisits: 2 } },
+    status: 200,
+    body: { visitorId: first.visitorId, totalVisits: 2 },
   })
   t.match(await merge(third.visitorId, second.visitorId), {
-    ...{ status: 200, body: { visitorId: third.visitorId, totalVisits: 3 } },
+    status: 200,
+    body: { visitorId: third.visitorId, totalVisits: 3 },
   })
   for (const { visitorId } of [first, second, third])
     t.equal((await client.get(`/v1/visitors/${visitorId}`, key)).body.visitorId, third.visitorId)
@@ -183,7 +185,9 @@ t.test('who may merge, and what', async (t) => {
   const restricted = async (scope: string): Promise<string> =>
     (
       await client.admin('POST', `/workspaces/${server.workspace}/keys`, {
-        ...{ kind: 'secret', environment: 'test', scopes: [scope] },
+        kind: 'secret',
+        environment: 'test',
+        scopes: [scope],
       })
     ).body.key
   const unknown = 'pv_00000000000000000000'

@@ -38,13 +38,17 @@ const claim = (native: object, more: object = {}) => visit(native, more, server.
 
 t.test('the block of a native SDK makes the device and its signals', async (t) => {
   const event = await visit({
-    ...{ installId: '5a3c9d1e-7b2f-4e8a-9c6d-0f1e2d3c4b5a', rooted: true, cloned: true },
+    installId: '5a3c9d1e-7b2f-4e8a-9c6d-0f1e2d3c4b5a',
+    rooted: true,
+    cloned: true,
     evidence: { rooted: ['su_binary', 'magisk'], cloned: ['user_id_10'] },
   })
   t.match(event.device, { platform: 'Android', osVersion: '16', model: 'Pixel 9', appVersion: '4.2.0', type: 'mobile' })
   t.match(event.signals, { rootedDevice: true, clonedApp: true, emulator: false, tampered: false })
   t.match(event.signalDetails.rootedDevice, {
-    ...{ state: 'detected', source: 'native', methods: ['native', 'native:su_binary', 'native:magisk'] },
+    state: 'detected',
+    source: 'native',
+    methods: ['native', 'native:su_binary', 'native:magisk'],
   })
   t.notMatch(JSON.stringify(event), /5a3c9d1e|A4:0D/, 'ids and signatures are not shown')
 })

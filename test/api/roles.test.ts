@@ -25,7 +25,9 @@ async function call(method: string, path: string, operation: Operation | null, k
   address += 1
   const body = operation?.requestBody === undefined ? undefined : (bodyOf(operation) ?? {})
   return askDescribed(server.url, description as NonNullable<typeof description>, {
-    ...{ method, path, key },
+    method,
+    path,
+    key,
     ...(body === undefined ? {} : { body }),
     headers: { 'X-Forwarded-For': `198.51.${Math.floor(address / 250) % 250}.${address % 250}` },
   })

@@ -133,7 +133,10 @@ t.test('a rollback brings a version back as a new one, whole', async (t) => {
   const nested = { operator: 'OR', rules: [CONDITIONS.rules[0], CONDITIONS] }
   const sideEffects = [{ type: 'log', level: 'warn' }]
   await put(id, {
-    ...{ name: 'Other', priority: 77, status: 'paused', conditions: nested },
+    name: 'Other',
+    priority: 77,
+    status: 'paused',
+    conditions: nested,
     action: { verdict: 'challenge', challengeType: 'otp', sideEffects },
   })
   const back = await rollback(id, { version })

@@ -116,7 +116,10 @@ t.test('the trace says what each condition saw, masked, whatever the others came
   const { status, body } = await simulate({ requestId: events[5].requestId, conditions })
   t.equal(status, 200)
   t.same(body, {
-    ...{ matched: true, verdict: null, matchedRules: [], monitorMatches: [] },
+    matched: true,
+    verdict: null,
+    matchedRules: [],
+    monitorMatches: [],
     trace: [
       trace('conditions.rules[0]', conditions.rules[0], '203.0.113.*', true),
       trace('conditions.rules[1].rules[0]', conditions.rules[1]?.rules?.[0], 's***@shop.example', true),
@@ -203,7 +206,9 @@ t.test('what cannot be simulated is refused by name', async (t) => {
   const raw = await client.send('POST', '/v1/rules/simulate', { key, raw: '{' })
   t.same(refused(raw), [400, 'invalid_json'])
   const { body: writer } = await client.admin('POST', `/workspaces/${server.workspace}/keys`, {
-    ...{ kind: 'secret', environment: 'test', scopes: ['rules:write'] },
+    kind: 'secret',
+    environment: 'test',
+    scopes: ['rules:write'],
   })
   t.same(refused(await simulate({ requestId }, writer.key)), [403, 'insufficient_permissions'])
   t.same(refused(await client.get(`/v1/rules/${bots}/monitor`, writer.key)), [403, 'insufficient_permissions'])

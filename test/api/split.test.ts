@@ -257,7 +257,9 @@ t.test('who may split, and what', async (t) => {
   const restricted = async (scope: string): Promise<string> =>
     (
       await client.admin('POST', `/workspaces/${server.workspace}/keys`, {
-        ...{ kind: 'secret', environment: 'test', scopes: [scope] },
+        kind: 'secret',
+        environment: 'test',
+        scopes: [scope],
       })
     ).body.key
   const cases: [string, string, unknown, string | null, number, string, string?][] = [

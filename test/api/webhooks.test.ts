@@ -152,7 +152,10 @@ t.test('a webhook is read, listed, changed by its shape and deleted', async (t) 
   t.notOk(JSON.stringify([read.body, listed.body]).includes('whsec_'), 'no secret is ever read back')
 
   t.match((await call('PUT', a.id, { status: 'paused', url: 'https://other.example/' })).body, {
-    ...{ id: a.id, url: 'https://other.example/', status: 'paused', updatedAt: TIME },
+    id: a.id,
+    url: 'https://other.example/',
+    status: 'paused',
+    updatedAt: TIME,
   })
   t.match((await call('PUT', b.id, { enabled: true, description: null })).body, { status: 'active', description: null })
   t.match((await call('PUT', b.id, { status: 'paused' })).body, { enabled: false })
@@ -323,7 +326,9 @@ t.test('deliveries are paged newest first and filtered; those that failed are qu
       error: 'http_status',
     }
     const delivery = {
-      ...{ eventId, type: i % 2 === 0 ? 'visitor.new' : 'rule.matched', status: i < 20 ? 'failed' : 'delivered' },
+      eventId,
+      type: i % 2 === 0 ? 'visitor.new' : 'rule.matched',
+      status: i < 20 ? 'failed' : 'delivered',
       ...{
         tries: 3,
         attemptsMade: 3,

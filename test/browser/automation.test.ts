@@ -73,7 +73,8 @@ t.test('Chromium in a window, started by a person', async (t) => {
 
   t.test('is, under stealth patches, a bot and tampered', async (t) => {
     isBot(t, await session.drive('stealth', stealth), {
-      ...{ tampered: true, methods: ['webdriver_hidden', 'tampered_environment'] },
+      tampered: true,
+      methods: ['webdriver_hidden', 'tampered_environment'],
     })
     await session.close()
   })

@@ -61,7 +61,12 @@ async function openFronted(
   { own = OWN, config, between = (log) => log }: Setup = {},
 ): Promise<Fronted> {
   const behind = await openLog({
-    ...{ backend: 'lmdb', dataDir, partitions: 2, clock: systemClock, bytesMax: 1_000_000_000, durability: 'relaxed' },
+    backend: 'lmdb',
+    dataDir,
+    partitions: 2,
+    clock: systemClock,
+    bytesMax: 1_000_000_000,
+    durability: 'relaxed',
     ...config,
   } as LogConfig)
   const errors: unknown[] = []

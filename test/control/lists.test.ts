@@ -37,9 +37,16 @@ const value = (text: string) => ({ value: text })
 const pv = (n: number | string) => `pv_${String(n).padStart(20, '0')}`
 const effects = (seq: number, part: number, some: readonly [string, string, boolean?][], deployment = 'd') =>
   list('list.effects', {
-    ...{ deployment, partition: 0, seq, part, entriesMax: 10_000 },
+    deployment,
+    partition: 0,
+    seq,
+    part,
+    entriesMax: 10_000,
     effects: some.map(([name, of, remove = false], index) => ({
-      ...{ list: name, value: of, remove, index },
+      list: name,
+      value: of,
+      remove,
+      index,
       requestId: `req_${seq}`,
       ruleId: 'rul_a',
     })),
@@ -135,7 +142,11 @@ t.test('what rules do to a list is one entry of the audit log per hour, with cou
     return found
   }
   const entry = (added: number, removed: number) => ({
-    ...{ actor: 'test', resource: 'list', id: 'lst_a', action: 'entries', before: null },
+    actor: 'test',
+    resource: 'list',
+    id: 'lst_a',
+    action: 'entries',
+    before: null,
     after: { id: 'lst_a', added, removed, source: 'rule' },
   })
   await submit(
@@ -323,7 +334,10 @@ t.test('a follower sees every change within two seconds, hints or not, and after
   }
   let read = 0
   const feed = await openListFeed({
-    ...{ kv, bus: listening, clock, key: [1, 2, 3, 4] },
+    kv,
+    bus: listening,
+    clock,
+    key: [1, 2, 3, 4],
     report: {
       followed: (_, lists) => {
         read += lists
@@ -381,7 +395,10 @@ t.test('a store that was emptied takes no entry from decisions', async (t) => {
       isEmpty && scope === SCOPE ? [] : kv.scan(scope, ...rest)) as typeof kv.scan,
   }
   const feed = await openListFeed({
-    ...{ kv: emptied, bus, clock: systemClock, key: [1, 2, 3, 4] },
+    kv: emptied,
+    bus,
+    clock: systemClock,
+    key: [1, 2, 3, 4],
     report: { followed: () => undefined, failed: (error) => t.fail(String(error)) },
   })
   t.teardown(feed.stop)
@@ -420,7 +437,10 @@ if (WHOLE) {
     }
     let read = 0
     const feed = await openListFeed({
-      ...{ kv: slow, bus, clock: systemClock, key: [1, 2, 3, 4] },
+      kv: slow,
+      bus,
+      clock: systemClock,
+      key: [1, 2, 3, 4],
       report: {
         followed: (_, lists) => {
           read += lists

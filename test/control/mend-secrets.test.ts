@@ -25,10 +25,18 @@ t.test('secrets of tokens and addresses of Slack in clear are sealed, and nothin
   const leaf = { field: 'signals.bot.detected', operator: 'equals', value: true } as const
   const maxima = { rulesMax: 10, activeMax: 10 }
   const made = await submit({
-    ...{ type: 'rule.create', workspace: 'ws_a', env: 'live', actor: 'test' },
+    type: 'rule.create',
+    workspace: 'ws_a',
+    env: 'live',
+    actor: 'test',
     data: {
-      ...{ id: 'rul_1', name: 'one', conditions: { operator: 'AND', rules: [leaf] }, action, priority: null },
-      ...{ status: 'live', maxima },
+      id: 'rul_1',
+      name: 'one',
+      conditions: { operator: 'AND', rules: [leaf] },
+      action,
+      priority: null,
+      status: 'live',
+      maxima,
     },
   })
   t.ok(made.ok, JSON.stringify(made))

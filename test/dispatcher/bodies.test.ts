@@ -43,7 +43,9 @@ t.test('what is sent of every type has the schema of its type, in both forms', a
   await send('POST', '/v1/alerts', { ...alert, name: 'Anybody' })
   const ruleOn = (signal: string, name: string, action: object) =>
     send('POST', '/v1/rules', {
-      ...{ name, action, status: 'live' },
+      name,
+      action,
+      status: 'live',
       conditions: {
         operator: 'AND',
         rules: [{ field: `signals.${signal}.detected`, operator: 'equals', value: true }],

@@ -50,8 +50,13 @@ async function open(t: Test, smtpPort: number) {
   }
   const logger = { debug: log, info: log, warn: log, error: log, fatal: log }
   const mailer = openMailer({
-    ...{ host: '127.0.0.1', port: smtpPort, tls: 'none', user: 'fingerpost', password: PASSWORD },
-    ...{ from: 'fingerpost@shop.example', to: ['ops@shop.example', 'second@shop.example'] },
+    host: '127.0.0.1',
+    port: smtpPort,
+    tls: 'none',
+    user: 'fingerpost',
+    password: PASSWORD,
+    from: 'fingerpost@shop.example',
+    to: ['ops@shop.example', 'second@shop.example'],
   })
   function start() {
     const stopping = new AbortController()

@@ -9,7 +9,12 @@ import { type Attempt, type AttemptTrigger, NO_HEALTH, type StoredDelivery } fro
 const T0 = Date.UTC(2026, 10, 21)
 const HOUR = 3_600_000
 const fresh: StoredDelivery = {
-  ...{ eventId: 'evt_1', type: 'visitor.new', status: 'pending', tries: 0, attemptsMade: 0, attempts: [] },
+  eventId: 'evt_1',
+  type: 'visitor.new',
+  status: 'pending',
+  tries: 0,
+  attemptsMade: 0,
+  attempts: [],
   ...{
     nextAttemptAt: T0,
     createdAt: T0,
@@ -20,7 +25,12 @@ const fresh: StoredDelivery = {
   },
 }
 const attempt = (endedAt: number, error: string | null = 'timeout', trigger: AttemptTrigger = 'auto'): Attempt => ({
-  ...{ n: 1, trigger, startedAt: endedAt - 10_000, durationMs: 10_000, statusCode: null, error },
+  n: 1,
+  trigger,
+  startedAt: endedAt - 10_000,
+  durationMs: 10_000,
+  statusCode: null,
+  error,
 })
 
 function run(shape: WebhookShape, id: string): { readonly gaps: number[]; readonly delivery: StoredDelivery } {

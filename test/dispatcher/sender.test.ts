@@ -317,7 +317,11 @@ t.test('a message for Slack is sent once, as it was rendered, to the address of 
   const { start, store, sent } = await open(t, () => 200)
   const url = 'https://hooks.slack.example/services/secret'
   const item = {
-    ...{ workspace: 'ws_1', env: 'live', requestId: 'req_1', visitorId: 'pv_1', acceptedAt: 1_000_000 },
+    workspace: 'ws_1',
+    env: 'live',
+    requestId: 'req_1',
+    visitorId: 'pv_1',
+    acceptedAt: 1_000_000,
     effects: [{ type: 'slack', ruleId: 'rul_1', index: 0, url, message: 'Bots: pv_1' }],
   } as unknown as DecidedItem
   const stop = start()

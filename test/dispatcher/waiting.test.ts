@@ -25,13 +25,25 @@ async function open(t: Test) {
   const kv = await openLmdbKv({ path: temporaryFolder(), clock })
   t.teardown(() => kv.close())
   const webhook = (id: string, shape: 'A' | 'B', status: StoredWebhook['status'] = 'active'): StoredWebhook => ({
-    ...{ id, shape, url: 'https://shop.example/', events: shape === 'A' ? ['identification'] : ['*'], filters: null },
-    ...{ description: null, status, disabledReason: null, secrets: [], createdAt: 0, updatedAt: 0, enabledAt: 0 },
+    id,
+    shape,
+    url: 'https://shop.example/',
+    events: shape === 'A' ? ['identification'] : ['*'],
+    filters: null,
+    description: null,
+    status,
+    disabledReason: null,
+    secrets: [],
+    createdAt: 0,
+    updatedAt: 0,
+    enabledAt: 0,
     version: 1,
   })
   const tenantOf = (...webhooks: readonly StoredWebhook[]): Tenant => ({
     workspace: { id: 'ws_1', plan: 'pro', apiVersion: '2026-11-01' } as Tenant['workspace'],
-    ...{ env: 'live', revision: 1, types: typesOf(['*']) },
+    env: 'live',
+    revision: 1,
+    types: typesOf(['*']),
     subscriptions: new Map(webhooks.map((one) => [one.id, { webhook: one, types: typesOf(one.events) }])),
   })
   async function happen(tenant: Tenant, name: string) {

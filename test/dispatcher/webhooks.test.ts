@@ -206,7 +206,11 @@ t.test('entries of lists and rules that match are told, and a rule can name a we
   )
   const bodies = hits.map(({ body }) => JSON.parse(body))
   t.match(bodies.find(({ eventType }) => eventType === 'list.entry.added')?.data, {
-    ...{ listName: 'seen', value: visitorId, expiresAt: null, source: 'rule', requestId },
+    listName: 'seen',
+    value: visitorId,
+    expiresAt: null,
+    source: 'rule',
+    requestId,
   })
   t.match(
     bodies.find(({ eventType }) => eventType === 'rule.matched'),

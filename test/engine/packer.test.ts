@@ -10,9 +10,20 @@ import { randomEvent } from '../helpers/stored-events.ts'
 
 function itemOf(seq: number, rowBytes: number, stateBytes: number): DecidedItem {
   return {
-    ...{ seq, rowBytes, requestId: `req_${seq}`, workspace: 'ws_1', env: 'live', visitorId: 'pv_1' },
-    ...{ state: new Uint8Array(stateBytes).fill(seq), indexed: [], matches: [], nonceHash: 0, bodyHash: 0 },
-    ...{ acceptedAt: 1, keyKind: 'public', replyTo: '' },
+    seq,
+    rowBytes,
+    requestId: `req_${seq}`,
+    workspace: 'ws_1',
+    env: 'live',
+    visitorId: 'pv_1',
+    state: new Uint8Array(stateBytes).fill(seq),
+    indexed: [],
+    matches: [],
+    nonceHash: 0,
+    bodyHash: 0,
+    acceptedAt: 1,
+    keyKind: 'public',
+    replyTo: '',
   }
 }
 

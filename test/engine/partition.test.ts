@@ -20,7 +20,11 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
   const { bytes: random } = rng(7)
   const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
   const partition = createPartition({
-    ...{ partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 0 },
+    partition: 0,
+    partitions: 1,
+    random,
+    monotonic: () => 0,
+    visitorsMax: 0,
     ruleset: () => ruleset,
   })
   const ids = [makeVisitorId(random), makeVisitorId(random)] as const
@@ -28,8 +32,15 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
     seq: i + 1,
     bytes: encodeIdentification(
       {
-        ...{ requestId: makeRequestId(AT, random), acceptedAt: AT, workspace: 'ws_a', env: 'test', keyKind: 'public' },
-        ...{ ip: '203.0.113.7', headers: {}, tokenForged: false, replyTo: 'x' },
+        requestId: makeRequestId(AT, random),
+        acceptedAt: AT,
+        workspace: 'ws_a',
+        env: 'test',
+        keyKind: 'public',
+        ip: '203.0.113.7',
+        headers: {},
+        tokenForged: false,
+        replyTo: 'x',
         token: { visitorId, generation: 1, issuedAt: AT - 1_000 },
       },
       Buffer.from('{"components":{}}'),
@@ -76,7 +87,11 @@ function openVisits(seed: number) {
   const { bytes: random } = rng(seed)
   const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
   const partition = createPartition({
-    ...{ partition: 0, partitions: 1, random, monotonic: () => 0, visitorsMax: 100 },
+    partition: 0,
+    partitions: 1,
+    random,
+    monotonic: () => 0,
+    visitorsMax: 100,
     ruleset: () => ruleset,
   })
   let seq = 0

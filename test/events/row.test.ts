@@ -61,7 +61,10 @@ function judged(r: Rng, number: number): StoredEvent {
     monitorMatches: few(() => match('rul_2')),
     evaluationError: r.pick([null, ...TEXTS.filter((text) => text !== '')]),
     identity: {
-      ...{ method: event.identity.method, anonymitySet: 1, candidates: 2, generation },
+      method: event.identity.method,
+      anonymitySet: 1,
+      candidates: 2,
+      generation,
       ...(r.chance(0.3) ? { holder: 'pv_y' } : {}),
       ...(r.chance(0.3) ? { recorded } : {}),
       ...(r.chance(0.7) ? { explanation } : {}),

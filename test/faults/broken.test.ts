@@ -34,7 +34,11 @@ for (const fault of FAULTS) {
     const { kinds, ...config } = sized<typeof SHORT | typeof LONG>({ usual: SHORT, long: LONG })
     const habits = sized({ usual: { newShare: NEW_SHARE, nonceShare: fault.nonceShare }, long: {} })
     const { violation, cycles } = await runSeries({
-      ...{ seed, cycles: CYCLES_MAX, checkEvery: true, habits, ...config },
+      seed,
+      cycles: CYCLES_MAX,
+      checkEvery: true,
+      habits,
+      ...config,
       open: () => openEmbedded({ main, kinds, env: { ...ENV, FINGERPOST_DECISION_WAIT_MS: '3000' } }),
       print: () => undefined,
     })

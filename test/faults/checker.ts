@@ -172,7 +172,10 @@ function checkVisitors(to: Checked): Promise<Violation | null> {
     const { totalVisits, firstSeenAt, lastSeenAt, linkedAccounts, previousVerdicts } = visitor
     const { allow, challenge, block } = previousVerdicts
     const found = {
-      ...{ totalVisits, firstSeenAt, lastSeenAt, linkedAccounts },
+      totalVisits,
+      firstSeenAt,
+      lastSeenAt,
+      linkedAccounts,
       previousVerdicts: { allow, challenge, block },
     }
     return show(found) === show(due) ? null : { id, what: `is ${show(found)} instead of ${show(due)}`, history }
@@ -198,7 +201,8 @@ async function checkRules(to: Checked): Promise<Violation | null> {
     let listed = 0
     for await (const page of pagesOf(to, `&ruleId=${id}`)) listed += page.length
     return {
-      ...{ id, what: `(${name}) counted ${show(counted)} instead of ${show(due)}` },
+      id,
+      what: `(${name}) counted ${show(counted)} instead of ${show(due)}`,
       history: [`the list has ${listed} events that it matched`],
     }
   }

@@ -36,7 +36,9 @@ t.test('what was accepted survives faults of every part of a cluster, exactly on
   const options = sized({ usual: SHORT, long: { kinds: KINDS } })
   const load = sized({ usual: SHORT_LOAD, long: LONG_LOAD })
   const { violation, readyMs, decidingMs, ...figures } = await runSeries({
-    ...{ seed, cycles: KINDS.length, ...load },
+    seed,
+    cycles: KINDS.length,
+    ...load,
     open: () => openCluster(options),
     print: (line) => t.comment(line),
   })

@@ -225,7 +225,9 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
     urls: cluster.membersOf('ingress').map(({ url }) => url),
     url: api.url,
     keys: cluster.keys,
-    ...{ partitions, readyMs, decidingMs },
+    partitions,
+    readyMs,
+    decidingMs,
     injury(cycle, random) {
       const kind = kinds[cycle % kinds.length] as ClusterKind
       return { name: kind, ...injure(kind, random) }

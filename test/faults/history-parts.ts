@@ -41,7 +41,10 @@ export function deviceOf(gpu: number, n: number, ip: string, components?: object
     ...components,
   })
   return {
-    ...{ number: 10_000 + n, ip, account: components === undefined ? `account ${n}` : null, token: null },
+    number: 10_000 + n,
+    ip,
+    account: components === undefined ? `account ${n}` : null,
+    token: null,
     request: { body, userAgent: CHROME, headers: {} },
   } as unknown as Device
 }

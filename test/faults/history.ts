@@ -165,8 +165,24 @@ export async function makeHistory(random: Rng): Promise<History> {
   for (const { event } of unseen) visitors.delete(event.visitorId)
   events.push(...unseen.map(({ event }) => event))
   return {
-    ...{ random, keys, port, folder, seamMs, events, erased, visits, unseen, merged, split, said, lists, ...before },
-    ...{ visitors, revoked, kept, erasure },
+    random,
+    keys,
+    port,
+    folder,
+    seamMs,
+    events,
+    erased,
+    visits,
+    unseen,
+    merged,
+    split,
+    said,
+    lists,
+    ...before,
+    visitors,
+    revoked,
+    kept,
+    erasure,
   }
 }
 

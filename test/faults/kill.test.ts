@@ -9,7 +9,12 @@ import { KILLS, openEmbedded } from './embedded.ts'
 import { runSeries } from './series.ts'
 
 const EACH_ONCE = {
-  ...{ cycles: 4, connections: 6, byIdMax: 60, loadMsMax: 600, answersMin: 60, ackedMin: 240 },
+  cycles: 4,
+  connections: 6,
+  byIdMax: 60,
+  loadMsMax: 600,
+  answersMin: 60,
+  ackedMin: 240,
   kinds: ['server', 'engine', 'both', 'starting'],
 } as const
 const MANY = { cycles: 15, connections: 16, byIdMax: 150, answersMin: 70, ackedMin: 1_000, kinds: KILLS } as const
@@ -23,7 +28,8 @@ t.test('what was accepted survives kills under load, exactly once, and the serve
   t.comment(`seed ${seed}`)
   const { kinds, ackedMin, ...size } = sized<typeof EACH_ONCE | typeof MANY>({ usual: EACH_ONCE, long: MANY })
   const summary = await runSeries({
-    ...{ seed, ...size },
+    seed,
+    ...size,
     open: () => openEmbedded({ kinds }),
     print: (line) => t.comment(line),
   })

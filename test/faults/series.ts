@@ -132,8 +132,16 @@ export async function runSeries(config: SeriesConfig): Promise<Summary> {
   }
   const answers = ledger.attempts.flatMap(({ answer }) => answer ?? [])
   return {
-    ...{ seed, cycles: cycle, violation: ledger.violation(), acked: answers.length, listed, readById },
+    seed,
+    cycles: cycle,
+    violation: ledger.violation(),
+    acked: answers.length,
+    listed,
+    readById,
     visitors: new Set(answers.map(({ visitorId }) => visitorId)).size,
-    ...{ counts: ledger.counts, injuries, readyMs: target.readyMs, decidingMs: target.decidingMs },
+    counts: ledger.counts,
+    injuries,
+    readyMs: target.readyMs,
+    decidingMs: target.decidingMs,
   }
 }

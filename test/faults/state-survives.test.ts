@@ -51,7 +51,10 @@ const tagged = (test: string) => leaf('tag.test', 'equals', test)
 const makeRule = async (name: string, rules: readonly object[], more: object = {}): Promise<string> =>
   (
     await made('/v1/rules', {
-      ...{ name, conditions: { operator: 'AND', rules }, action: { verdict: 'block' }, status: 'live' },
+      name,
+      conditions: { operator: 'AND', rules },
+      action: { verdict: 'block' },
+      status: 'live',
       ...more,
     })
   ).id

@@ -128,7 +128,14 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     throw error
   }
   return {
-    ...{ keys, partitions, nats, redis, clickhouse, proxies, members, env },
+    keys,
+    partitions,
+    nats,
+    redis,
+    clickhouse,
+    proxies,
+    members,
+    env,
     async add(name, own) {
       const member = await open(name, own)
       members.push(member)

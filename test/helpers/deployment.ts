@@ -100,7 +100,9 @@ export async function visitAll(
       const { body: page, headers, userAgent } = device.request
       const body = {
         ...page,
-        ...{ ip: device.ip, userAgent, headers },
+        ip: device.ip,
+        userAgent,
+        headers,
         storageToken: random.chance(0.9) ? device.token : null,
         nonce: `nonce-of-a-visit-${String(++nonces).padStart(8, '0')}`,
         ...(device.account === null ? {} : { linkedId: device.account }),

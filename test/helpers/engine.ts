@@ -18,7 +18,10 @@ export async function openEngine(t: Pick<Test, 'teardown'>, retentionDays = 90):
   const dataDir = temporaryFolder()
   const open = () =>
     openEmbeddedClickHouse({
-      ...{ dataDir, database: DATABASE, clock, lockWaitMsMax: 10_000 },
+      dataDir,
+      database: DATABASE,
+      clock,
+      lockWaitMsMax: 10_000,
       log: { info() {}, warn() {} },
     })
   const clickhouse = await open()

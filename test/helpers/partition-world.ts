@@ -88,8 +88,14 @@ export function openWorld() {
     const { mock: _, ...body } = deviceOf(device)
     const at = T0 + 1_000 * log.length
     const meta: IdentifyMeta = {
-      ...{ requestId: makeRequestId(at, random), acceptedAt: at, ...AT, keyKind: 'secret' as const },
-      ...{ ip, headers: {}, tokenForged: false, replyTo: 'x' },
+      requestId: makeRequestId(at, random),
+      acceptedAt: at,
+      ...AT,
+      keyKind: 'secret' as const,
+      ip,
+      headers: {},
+      tokenForged: false,
+      replyTo: 'x',
       token: visitorId === undefined ? null : { visitorId, generation: 1, issuedAt: T0 },
     }
     return encodeIdentification(meta, Buffer.from(JSON.stringify({ ...body, ...(linkedId ? { linkedId } : {}) })))
@@ -113,7 +119,10 @@ export function openWorld() {
     recount: (visitorId: string, what: Omit<Recount, 'visitorId'>) =>
       decide([
         encodeAnnotation({
-          ...{ ...AT, annotationId: `ann_${seq}`, requestId: 'req_1', changes: {} },
+          ...AT,
+          annotationId: `ann_${seq}`,
+          requestId: 'req_1',
+          changes: {},
           recount: { visitorId, ...what },
         }),
       ]),

@@ -76,7 +76,9 @@ export async function openSmtp(user: string, password: string): Promise<SmtpServ
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return Object.assign(state, {
-    ...{ port: (server.address() as AddressInfo).port, letters, said },
+    port: (server.address() as AddressInfo).port,
+    letters,
+    said,
     close() {
       server.close()
       for (const socket of sockets) socket.destroy()

@@ -22,8 +22,13 @@ t.test('tokens on both sides of a split are certain, whatever the link between t
   t.equal(tokenChance(state, guessed, T0 + HOUR, HOUR), 0.85)
 
   const event = {
-    ...{ requestId: 'req', timestamp: T0 + HOUR, verdict: 'allow', linkedId: null },
-    ...{ device, ip: { address: '203.0.113.7' }, identity: { method: 'linked', generation: 2 } },
+    requestId: 'req',
+    timestamp: T0 + HOUR,
+    verdict: 'allow',
+    linkedId: null,
+    device,
+    ip: { address: '203.0.113.7' },
+    identity: { method: 'linked', generation: 2 },
   } as unknown as PartedEvent
   const moved = visitorOfEvents(NEW, [event])
   t.equal(tokenChance(moved, { ...guessed, visitorId: NEW }, T0 + 2 * HOUR, HOUR), 1)
@@ -31,7 +36,10 @@ t.test('tokens on both sides of a split are certain, whatever the link between t
   const rest = { firstSeenAt: T0, lastSeenAt: T0, lastVerdict: null, generation: 1 }
   const gone = { accounts: [], ips: [], networks: [], devices: [] }
   const left = withoutVisits(state, {
-    ...{ visits: 1, firstAt: T0 + HOUR, lastAt: T0 + HOUR, moved },
+    visits: 1,
+    firstAt: T0 + HOUR,
+    lastAt: T0 + HOUR,
+    moved,
     parting: { totalVisits: 2, state: '', rest, gone },
   })
   t.equal(left.generation, 1)

@@ -114,8 +114,16 @@ t.test(
     const { attributes, visit } = { attributes: attributesOf(windowsPc()), visit: office.visit(windowsPc(), HOME) }
     const asked = (totals: Readonly<Record<string, number>>, statistics = newMatchStatistics()) =>
       recognise({
-        ...{ attributes, ip: HOME, atMs: visit.visitor.lastSeenAt + 60_000, token: null, tokenVisitor: null },
-        ...{ exact: [visit.visitor], linked: [], incognito: false, totals, statistics },
+        attributes,
+        ip: HOME,
+        atMs: visit.visitor.lastSeenAt + 60_000,
+        token: null,
+        tokenVisitor: null,
+        exact: [visit.visitor],
+        linked: [],
+        incognito: false,
+        totals,
+        statistics,
       }).confidence
     t.ok(asked({ c: 7, e: 1 }) > 0.9, 'many at the address, nobody else of that look')
     t.ok(asked({ c: 2, e: 2 }) > 0.9, 'a household')

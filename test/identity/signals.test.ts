@@ -200,7 +200,12 @@ const ENVIRONMENTS: readonly Row[] = [
       {},
       {
         native: {
-          ...{ platform: 'android', model: 'Pixel 9', rooted: false, emulator: false, cloned: false, hooked: false },
+          platform: 'android',
+          model: 'Pixel 9',
+          rooted: false,
+          emulator: false,
+          cloned: false,
+          hooked: false,
           attestation: { provider: 'play_integrity', verdicts: ['MEETS_BASIC_INTEGRITY', 'MEETS_DEVICE_INTEGRITY'] },
         },
       },
@@ -214,7 +219,9 @@ const ENVIRONMENTS: readonly Row[] = [
       {},
       {
         native: {
-          ...{ platform: 'android', model: 'Pixel 9', rooted: false },
+          platform: 'android',
+          model: 'Pixel 9',
+          rooted: false,
           attestation: { provider: 'play_integrity', verdicts: ['MEETS_BASIC_INTEGRITY'] },
         },
       },

@@ -19,7 +19,9 @@ t.test('the state has a cap of its own, and warns well before it', async (t) => 
       },
     },
     clock: { monotonic: () => 0, sleep: () => new Promise<void>((resolve) => wakes.push(resolve)) } as never,
-    ...{ dir: null, freeBytesMin: 0, kvBytesMax: 1_000 },
+    dir: null,
+    freeBytesMin: 0,
+    kvBytesMax: 1_000,
     onUsage: ({ kvBytes }) => told.push(kvBytes),
     onNearlyFull: (bytes) => warned.push(bytes),
   })

@@ -23,8 +23,16 @@ const visitorId = 'pv_00000000000000000001'
 const originalEvent = (requestId: string) =>
   failedEvent(
     {
-      ...{ requestId, acceptedAt: 0, workspace: 'ws_1', env: 'live', keyKind: 'public', ip: '192.0.2.1', headers: {} },
-      ...{ token: null, tokenForged: false, replyTo: '' },
+      requestId,
+      acceptedAt: 0,
+      workspace: 'ws_1',
+      env: 'live',
+      keyKind: 'public',
+      ip: '192.0.2.1',
+      headers: {},
+      token: null,
+      tokenForged: false,
+      replyTo: '',
     },
     visitorId,
     'evaluation_failed',
@@ -127,7 +135,12 @@ function openIngress() {
   function identify(body: object, key = 'pk_1'): Promise<HttpResponse> {
     const sent: Record<string, string> = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     const request = {
-      ...{ method: 'POST', path: '/v1/identify', query: '', params: {}, context: null, answerHeaders: [] },
+      method: 'POST',
+      path: '/v1/identify',
+      query: '',
+      params: {},
+      context: null,
+      answerHeaders: [],
       body: Buffer.from(JSON.stringify(body)),
       header: (name: string) => sent[name] ?? '',
       hasHeader: (name: string) => Object.hasOwn(sent, name),

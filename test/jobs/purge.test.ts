@@ -27,7 +27,11 @@ function rowOf(workspace: string, visitorId: string, number: number): string {
   const timestamp = must(requestTime(requestId))
   const event: StoredEvent = {
     ...randomEvent(r, workspace, number),
-    ...{ requestId, visitorId, timestamp, firstSeenAt: timestamp, lastSeenAt: timestamp },
+    requestId,
+    visitorId,
+    timestamp,
+    firstSeenAt: timestamp,
+    lastSeenAt: timestamp,
   }
   return `${toRow(event, 0, number)}\n`
 }
@@ -57,7 +61,11 @@ t.test(
     const running = runPurge(
       {
         ...ports,
-        ...{ clickhouse, cluster: '', clock, partitions: PARTITIONS, everyMs: 200 },
+        clickhouse,
+        cluster: '',
+        clock,
+        partitions: PARTITIONS,
+        everyMs: 200,
         retention: { eventsDays: 90, fullIpDays: 90 },
         onError: (error) => t.fail(String(error)),
       },

@@ -68,7 +68,9 @@ export function openDecided(log: LogStore): DecidedSoFar {
     items.forEach((item, index) => {
       let cells: readonly unknown[] | null = null
       const event = {
-        ...{ partition, record, item },
+        partition,
+        record,
+        item,
         cells: () => {
           cells ??= rowAt({ ...rest, items }, index)
           return cells

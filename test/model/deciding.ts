@@ -92,7 +92,13 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   function startRoles({ current, load }: Pick<Rulesets, 'current' | 'load'>, counters: CounterFeed): void {
     const counterNews = counters.news
     const threads = createThreads({
-      ...{ host, random, threads: needs.threads, partitions, visitorsMax: 20, current, counterNews },
+      host,
+      random,
+      threads: needs.threads,
+      partitions,
+      visitorsMax: 20,
+      current,
+      counterNews,
     })
     const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
     const decider = tamper.decider?.(threads, reply) ?? threads
@@ -109,8 +115,18 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
         effectsSkipped: () => undefined,
       }
       const engine = {
-        ...{ ...portsOf('engine'), decider, recent, clock, reply, loadRuleset: load, effects, report },
-        ...{ counters, partitions, freshness, checkpointMsMax: needs.checkpointMsMax },
+        ...portsOf('engine'),
+        decider,
+        recent,
+        clock,
+        reply,
+        loadRuleset: load,
+        effects,
+        report,
+        counters,
+        partitions,
+        freshness,
+        checkpointMsMax: needs.checkpointMsMax,
       }
       const owning = runPartition(engine, partition, stopping.signal).catch((error) => {
         if (!(error instanceof MissingPosition)) onFailure('engine', error)

@@ -106,7 +106,11 @@ const WITH_LISTS: readonly CommandDraft[] = [
     env: 'live',
     actor: 'model',
     data: {
-      ...{ id: 'lst_seen', name: 'seen', type: 'visitor', description: null, ttl: null },
+      id: 'lst_seen',
+      name: 'seen',
+      type: 'visitor',
+      description: null,
+      ttl: null,
       maxima: { listsMax: 10 },
     },
   },

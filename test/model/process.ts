@@ -136,7 +136,11 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   const complete = () => accepting.glimpseNow('', '').covers.length === partitions
   const readsOver = ({ clickhouse, log, kv }: Ports, glimpse: Shard['glimpse'] | Shard['glimpseNow']) =>
     openEventReads({
-      ...{ clickhouse, log, kv, partitions, clock },
+      clickhouse,
+      log,
+      kv,
+      partitions,
+      clock,
       retentionDays: () => 3_650,
       sight: async (scope, requestId) =>
         combineAnswers(requestId, [{ from: host.name, ...(await glimpse(scope, requestId)) }], [], partitions),
@@ -175,7 +179,9 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       }
     }
     const parts = [...new Set(its.map(({ from }) => from))].map((from) => ({
-      ...{ from, to: drawId(from), generations: [] },
+      from,
+      to: drawId(from),
+      generations: [],
       requestIds: byTime(its.filter((event) => event.from === from).map(({ requestId }) => requestId)),
       uncounted: its.filter((event) => event.from === from && !event.isVisit).map(({ requestId }) => requestId),
     }))
@@ -199,7 +205,12 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   let sink: ReturnType<typeof openSink> | null = null
   function runSink(partition: number): void {
     sink ??= openSink({
-      ...{ ...portsOf('sink'), clock, deployment: 'd', flushMsMax: needs.flushMs, batchRowsMax: 8, report: sinkReport },
+      ...portsOf('sink'),
+      clock,
+      deployment: 'd',
+      flushMsMax: needs.flushMs,
+      batchRowsMax: 8,
+      report: sinkReport,
     })
     run('sink', sink(partition, stopping.signal))
   }
@@ -211,7 +222,12 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   }
 
   const decidingNeeds = {
-    ...{ ...needs, random, claims: newClaims(1_024), readsOfDecided, findEvent: reads.byId, fateOf: reads.fateOf },
+    ...needs,
+    random,
+    claims: newClaims(1_024),
+    readsOfDecided,
+    findEvent: reads.byId,
+    fateOf: reads.fateOf,
     ingressId: () => makeObjectId('ing', bytes),
     missing: (partition: number) => missingPositions.add(partition),
   }
@@ -229,7 +245,12 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   function startAlone(): Shard {
     const checkpointMsMax = 500
     const deciding = startDeciding({
-      ...{ ...decidingNeeds, portsOf, stopping, checkpointMsMax, beside: runSink, besides: runTrims },
+      ...decidingNeeds,
+      portsOf,
+      stopping,
+      checkpointMsMax,
+      beside: runSink,
+      besides: runTrims,
     })
     return {
       ...deciding,

@@ -116,14 +116,22 @@ export function startShard(needs: ShardNeeds): Shard {
     places: readonly PartitionHead[],
   ): Thread {
     const log = openFrontLog({
-      ...{ line: far, clock: host.clock, generation: 1, own: places },
+      line: far,
+      clock: host.clock,
+      generation: 1,
+      own: places,
       atEndOfTurn: (act) => host.step(host.latency(), act),
     })
     const its: Ports = { log, kv: openRemoteKv(far) as Kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
     const deciding = startDeciding({
-      ...{ ...needs, host, portsOf, random: rng(random.int(2 ** 31)), ingressId: () => ingressId },
-      ...{ stopping: new AbortController(), checkpointMsMax: CHECKPOINT_MS },
+      ...needs,
+      host,
+      portsOf,
+      random: rng(random.int(2 ** 31)),
+      ingressId: () => ingressId,
+      stopping: new AbortController(),
+      checkpointMsMax: CHECKPOINT_MS,
       findEvent: (...args) => far.call('findEvent', ...args) as never,
       fateOf: (...args) => far.call('fateOf', ...args) as never,
     })

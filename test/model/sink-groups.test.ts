@@ -72,7 +72,13 @@ async function open(t: Test) {
       },
     }
     const hold = openSink({
-      ...{ log, kv: ports.kv ?? kv, clickhouse, clock: host.clock, deployment: 'd', flushMsMax: 20, batchRowsMax: 100 },
+      log,
+      kv: ports.kv ?? kv,
+      clickhouse,
+      clock: host.clock,
+      deployment: 'd',
+      flushMsMax: 20,
+      batchRowsMax: 100,
       report: {
         sunk: () => void check(),
         quarantined: (partition) => quarantined.push(partition),

@@ -37,7 +37,8 @@ export function createThreads(needs: ThreadsNeeds): Decider {
   const { host, random, threads, partitions, visitorsMax, current, counterNews } = needs
   const fresh = () =>
     createPartitionHost({
-      ...{ partitions, visitorsMax },
+      partitions,
+      visitorsMax,
       random: (n) => random.bytes(n),
       monotonic: host.clock.monotonic,
       now: host.clock.now,

@@ -199,7 +199,13 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   })
   const operators = createOperators(scheduler, ready, (changed) => changes.push(changed))
   const chaos = createChaos({
-    ...{ scheduler, deployment, alive, start, alone, sharing, losesStream },
+    scheduler,
+    deployment,
+    alive,
+    start,
+    alone,
+    sharing,
+    losesStream,
     threads: sharded ? rng(seed ^ THREADS) : null,
   })
   const mergersRandom = rng(seed ^ MERGERS)
@@ -217,7 +223,13 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     scheduler.after(splittersRandom.float() * READS_AFTER_ERASURE_MS, readByAll)
   }
   const splitters = createSplitters({
-    ...{ scheduler, random: splittersRandom, ready, answers: () => answers, onChange, onSplit, problem },
+    scheduler,
+    random: splittersRandom,
+    ready,
+    answers: () => answers,
+    onChange,
+    onSplit,
+    problem,
   })
   const erasers = createErasers({ scheduler, random: erasersRandom, ready, answers: () => answers, onErased, problem })
 

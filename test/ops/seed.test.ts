@@ -141,7 +141,12 @@ t.test('an interrupted history is completed without doubling anything, and two s
 t.test('every row is one that the service could have written, judged as its rules judge', async (t) => {
   const rules: Rule[] = RULES.map((rule) => ({ ...rule, createdAt: 0, updatedAt: 0 }))
   const workspace: Workspace = {
-    ...{ id: 'ws_a', name: 'a', plan: 'enterprise', apiVersion: '', createdAt: 0, tokenSecret: 'x' },
+    id: 'ws_a',
+    name: 'a',
+    plan: 'enterprise',
+    apiVersion: '',
+    createdAt: 0,
+    tokenSecret: 'x',
     settings: { clientResult: 'id' },
   }
   const history = () => {

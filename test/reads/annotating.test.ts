@@ -24,8 +24,19 @@ const { workspace, env, requestId } = event
 function recordOf(named: string): Uint8Array {
   const row = `${toRow(event, 5, 7)}\n`
   const item: DecidedItem = {
-    ...{ seq: 7, requestId: named, workspace, env, visitorId: event.visitorId, state: new Uint8Array(0) },
-    ...{ indexed: [], matches: [], nonceHash: 0, bodyHash: 0, acceptedAt: 0, keyKind: 'secret', replyTo: '' },
+    seq: 7,
+    requestId: named,
+    workspace,
+    env,
+    visitorId: event.visitorId,
+    state: new Uint8Array(0),
+    indexed: [],
+    matches: [],
+    nonceHash: 0,
+    bodyHash: 0,
+    acceptedAt: 0,
+    keyKind: 'secret',
+    replyTo: '',
     rowBytes: Buffer.byteLength(row),
   }
   return encodeEventsRecord({ from: 7, to: 7, items: [item], rows: Buffer.from(row) })
@@ -43,7 +54,10 @@ async function askedFor(place: EventPlace | null, named = requestId): Promise<re
     },
   }
   const reads = openEventReads({
-    ...{ kv, partitions: PARTITIONS, clock: systemClock, retentionDays: () => 90 },
+    kv,
+    partitions: PARTITIONS,
+    clock: systemClock,
+    retentionDays: () => 90,
     clickhouse: { query: async () => [] },
     log: { at: async () => ({ seq: 7, bytes: recordOf(named) }) },
     sight: async () => ({ place, pending: false, original: null, complete: true }),

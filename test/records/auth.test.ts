@@ -66,8 +66,19 @@ async function openKeys(t: Test) {
     make(id: string, more: Partial<ApiKey> = {}): string {
       const text = makeKey('secret', 'live', random)
       keys.set(id, {
-        ...{ id, workspace: BASE.id, env: 'live', kind: 'secret', digest: keyDigest(text), last4: text.slice(-4) },
-        ...{ label: null, scopes: null, origins: null, createdAt: START_MS, expiresAt: null, revokedAt: null, ...more },
+        id,
+        workspace: BASE.id,
+        env: 'live',
+        kind: 'secret',
+        digest: keyDigest(text),
+        last4: text.slice(-4),
+        label: null,
+        scopes: null,
+        origins: null,
+        createdAt: START_MS,
+        expiresAt: null,
+        revokedAt: null,
+        ...more,
       })
       return text
     },

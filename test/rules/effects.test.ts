@@ -81,9 +81,20 @@ t.test('with verifiedOnly, what only a page claims is left out and counted', asy
 t.test('side effects come back out of a record of events as they went in', async (t) => {
   const { effects } = evaluate([rule('rul_a', EFFECTS)])
   const item: DecidedItem = {
-    ...{ seq: 1, requestId: FACTS.requestId, workspace: 'ws', env: 'live', visitorId: FACTS.visitorId },
-    ...{ state: new Uint8Array(0), indexed: [], matches: [], nonceHash: 0, bodyHash: 0, acceptedAt: 1 },
-    ...{ keyKind: 'secret', replyTo: '', rowBytes: 3 },
+    seq: 1,
+    requestId: FACTS.requestId,
+    workspace: 'ws',
+    env: 'live',
+    visitorId: FACTS.visitorId,
+    state: new Uint8Array(0),
+    indexed: [],
+    matches: [],
+    nonceHash: 0,
+    bodyHash: 0,
+    acceptedAt: 1,
+    keyKind: 'secret',
+    replyTo: '',
+    rowBytes: 3,
   }
   const rows = Buffer.from('[]\n[]\n')
   const record = encodeEventsRecord({

@@ -40,7 +40,12 @@ async function run(files: Readonly<Record<string, string>>, { fileMsMax = 60_000
   writeFileSync(join(home, 'package.json'), '{"type":"module"}')
   const printed: string[] = []
   const ran = await runFiles({
-    ...{ files: names, jobs: 1, ownsProcess: () => alone, env: {}, nodeArgs: [], fileMsMax },
+    files: names,
+    jobs: 1,
+    ownsProcess: () => alone,
+    env: {},
+    nodeArgs: [],
+    fileMsMax,
     results: join(home, 'results.tap'),
     print: (line: string) => printed.push(line),
   })

@@ -50,7 +50,11 @@ t.teardown(() => {
 /** Over one of the connections, which stays open. */
 async function over(agent: Agent, method: string, path: string, { key, body, headers }: Asked = {}): Promise<Answered> {
   const call = ask({
-    ...{ agent, port, host: '127.0.0.1', method, path },
+    agent,
+    port,
+    host: '127.0.0.1',
+    method,
+    path,
     headers: {
       Authorization: `Bearer ${key ?? keys.secret}`,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }),

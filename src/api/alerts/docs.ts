@@ -57,12 +57,21 @@ export const Incident = shared(
 const times = { createdAt: '2026-11-01T08:00:00.000Z', updatedAt: '2026-11-20T18:04:05.123Z' }
 const body = { name: 'Too many blocked', metric: 'block_rate', operator: 'gt', threshold: 0.2 }
 const alert = {
-  ...{ id: ALERT_ID, ...body, filters: {}, windowSeconds: 300, minEvents: 0, cooldownSeconds: 3_600 },
-  ...{ status: 'active', ...times },
+  id: ALERT_ID,
+  ...body,
+  filters: {},
+  windowSeconds: 300,
+  minEvents: 0,
+  cooldownSeconds: 3_600,
+  status: 'active',
+  ...times,
 }
 const incident = {
-  ...{ id: 'inc_01KAJ6Q3ZV8M4T9XW2C5E7G1HN', alertId: ALERT_ID, value: 0.31 },
-  ...{ windowStart: '2026-11-20T17:59:00.000Z', windowEnd: '2026-11-20T18:04:00.000Z' },
+  id: 'inc_01KAJ6Q3ZV8M4T9XW2C5E7G1HN',
+  alertId: ALERT_ID,
+  value: 0.31,
+  windowStart: '2026-11-20T17:59:00.000Z',
+  windowEnd: '2026-11-20T18:04:00.000Z',
   triggeredAt: '2026-11-20T18:04:00.000Z',
 }
 

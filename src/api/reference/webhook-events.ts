@@ -277,7 +277,10 @@ const PLAIN: Readonly<Record<string, readonly [description: string, data: TObjec
       change: oneOf(['added', 'expired']),
     }),
     {
-      ...{ requestId: null, visitorId: null, verdict: null, signals: null },
+      requestId: null,
+      visitorId: null,
+      verdict: null,
+      signals: null,
       list: { id: entry.listId, name: entry.listName },
       entry: entry.value,
       change: 'added',

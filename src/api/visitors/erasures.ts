@@ -22,7 +22,9 @@ export function erasureRoutes(erasure: ReadErasure): ApiRoute[] {
         const { requestedAt, stores } = found
         const status = stores.every((store) => store.status === 'done') ? 'done' : 'in_progress'
         const shown = stores.map(({ store, status, expectedBy }) => ({
-          ...{ store, status, expectedBy: expectedBy === null ? null : isoTime(expectedBy) },
+          store,
+          status,
+          expectedBy: expectedBy === null ? null : isoTime(expectedBy),
         }))
         return { body: { erasureId, status, requestedAt: isoTime(requestedAt), stores: shown } }
       },

@@ -111,9 +111,13 @@ export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
             ),
             mergedVisitorIds: visitorIds.slice(1),
             lists: lists.map(({ list, entry }) => ({
-              ...{ list, value: visitor.id, addedAt: isoTime(entry.addedAt) },
+              list,
+              value: visitor.id,
+              addedAt: isoTime(entry.addedAt),
               expiresAt: entry.expiresAt === null ? null : isoTime(entry.expiresAt),
-              ...{ source: entry.source, ruleId: entry.ruleId, reason: entry.reason },
+              source: entry.source,
+              ruleId: entry.ruleId,
+              reason: entry.reason,
             })),
             ...held,
             events: page.events,
@@ -133,17 +137,27 @@ const presentHeld = (held: PersonalData, masked: boolean) => ({
   addresses: distinct(held.addresses, masked ? maskIp : asItIs).map(presentSaid),
   deliveries: held.deliveries.map((one) => ({ ...one, createdAt: isoTime(one.createdAt) })),
   corrections: held.corrections.map(({ visitors, same, at, actor }) => ({
-    ...{ visitorIds: visitors, same, at: isoTime(at), actor },
+    visitorIds: visitors,
+    same,
+    at: isoTime(at),
+    actor,
   })),
   audit: held.audit.map(({ at, actor, resource, id, action }) => ({
-    ...{ at: isoTime(at), actor, resource, id, action },
+    at: isoTime(at),
+    actor,
+    resource,
+    id,
+    action,
   })),
 })
 
 const asItIs = (text: string): string => text
 
 const presentSaid = ({ value, firstAt, lastAt, events }: PersonalSaid) => ({
-  ...{ value, firstAt: isoTime(firstAt), lastAt: isoTime(lastAt), events },
+  value,
+  firstAt: isoTime(firstAt),
+  lastAt: isoTime(lastAt),
+  events,
 })
 
 /** What is the same under its mask is told once. */

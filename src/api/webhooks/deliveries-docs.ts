@@ -72,14 +72,23 @@ export const Queued = shared(
 
 const ULID = '01KAJ6Q3ZV8M4T9XW2C5E7G1HN'
 const shown = {
-  ...{ deliveryId: `dlv_${ULID}`, webhookId: 'wh_8uJm0kIo2lPq4aSd6fGh', eventId: `evt_${ULID}` },
-  ...{ eventType: 'verdict.block', status: 'delivered', lastStatusCode: 204, lastError: null, nextAttemptAt: null },
+  deliveryId: `dlv_${ULID}`,
+  webhookId: 'wh_8uJm0kIo2lPq4aSd6fGh',
+  eventId: `evt_${ULID}`,
+  eventType: 'verdict.block',
+  status: 'delivered',
+  lastStatusCode: 204,
+  lastError: null,
+  nextAttemptAt: null,
   createdAt: '2026-11-20T18:04:05.123Z',
 }
 const attempt = { n: 1, trigger: 'auto', startedAt: '2026-11-20T18:04:05.150Z', durationMs: 41 }
 const succeeded = { statusCode: 204, error: null }
 const payload = {
-  ...{ eventId: shown.eventId, eventType: 'verdict.block', apiVersion: '2026-11-01', createdAt: shown.createdAt },
+  eventId: shown.eventId,
+  eventType: 'verdict.block',
+  apiVersion: '2026-11-01',
+  createdAt: shown.createdAt,
   data: { verdict: 'block' },
 }
 
@@ -147,8 +156,11 @@ export const DELIVERY_DOCS = {
         schema: TestedDelivery,
         example: {
           ...shown,
-          ...{ attempts: [{ ...attempt, trigger: 'test', ...succeeded }], success: true, ...succeeded },
-          ...{ durationMs: 41, payload },
+          attempts: [{ ...attempt, trigger: 'test', ...succeeded }],
+          success: true,
+          ...succeeded,
+          durationMs: 41,
+          payload,
         },
       },
     },

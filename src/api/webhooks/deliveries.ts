@@ -67,7 +67,8 @@ const PageQuery = Type.Object(
       after: time,
       before: time,
     },
-    ...{ limit: PAGE_LIMIT, cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) },
+    limit: PAGE_LIMIT,
+    cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   },
   strict,
 )
@@ -217,8 +218,12 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
             payloadId: eventId,
             payloadUntil: at + DELIVERED_KEPT_MS,
           },
-          ...{ tries: 0, attemptsMade: 1, attempts: [attempt] },
-          ...{ status: attempt.error === null ? 'delivered' : 'failed', nextAttemptAt: null, reason: null },
+          tries: 0,
+          attemptsMade: 1,
+          attempts: [attempt],
+          status: attempt.error === null ? 'delivered' : 'failed',
+          nextAttemptAt: null,
+          reason: null,
         }
         const kept = { key: payloadKey(eventId), value: payload, ttlMs: DELIVERED_KEPT_MS }
         await kv.commit([{ scope, put: [putDelivery(deliveryId, delivery), kept] }])

@@ -147,7 +147,10 @@ export const WEBHOOK_DOCS = {
         headers: ['ETag'],
         example: {
           ...shownListed,
-          ...{ disabledReason: null, failingSince: null, secretGraceEndsAt: null, updatedAt: changed },
+          disabledReason: null,
+          failingSince: null,
+          secretGraceEndsAt: null,
+          updatedAt: changed,
         },
       },
     },

@@ -30,7 +30,8 @@ export function departureOf(visitor: number, own: Counters, of: (key: number) =>
   })
   const moments = [own.latest, own.earlier].flatMap((stretch) => (stretch === null ? [] : [stretch.moments]))
   return {
-    ...{ visitor, keys },
+    visitor,
+    keys,
     times: moments.flatMap(({ times }) => times),
     cells: moments.flatMap(({ cells }) => cells),
   }

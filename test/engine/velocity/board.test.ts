@@ -95,7 +95,8 @@ function openWorld(random: Rng, lossy: boolean) {
           return () => void receivers.splice(receivers.indexOf(receive), 1)
         },
       },
-      ...{ id: `p${names++}`, partitions: PARTITIONS },
+      id: `p${names++}`,
+      partitions: PARTITIONS,
       onError: (error) => {
         throw error
       },
@@ -194,7 +195,15 @@ function openWorld(random: Rng, lossy: boolean) {
   }
 
   return {
-    ...{ all, owners, own, start, provide, append, checkpoint, release, freshThread },
+    all,
+    owners,
+    own,
+    start,
+    provide,
+    append,
+    checkpoint,
+    release,
+    freshThread,
     processes: () => processes,
     begin(partition: number) {
       undecided = partition
@@ -211,7 +220,12 @@ function openWorld(random: Rng, lossy: boolean) {
 }
 
 const ITEM: DecidedItem = {
-  ...{ seq: 1, requestId: 'req_1', workspace: 'w', env: 'test', visitorId: 'pv_1', state: new Uint8Array(0) },
+  seq: 1,
+  requestId: 'req_1',
+  workspace: 'w',
+  env: 'test',
+  visitorId: 'pv_1',
+  state: new Uint8Array(0),
   ...{
     indexed: [],
     matches: [],
