@@ -5,7 +5,6 @@ import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { readFiles, serveStatic } from './api/static.ts'
-
 import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
@@ -16,17 +15,16 @@ import { makeObjectId } from './domain/ids.ts'
 import { driverOf } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
 import type { IpData } from './ipintel/addresses.ts'
-
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { Unavailable } from './lib/failures.ts'
-import { createLifetime, type Lifetime, settleWithin } from './lib/lifetime.ts'
+import { type Lifetime, settleWithin } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
 import { openMetrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
-import { openEmbedded, type Ports, patiently, serveBackups } from './ports.ts'
+import { type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
@@ -70,27 +68,8 @@ export interface App {
 
 const random = openRandom()
 
-/** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
-export async function startApp(
-  config: Config,
-  build: BuildInfo,
-  logger: Logger,
-  unwanted: AbortSignal,
-  acceptLost: boolean,
-): Promise<App> {
-  const lifetime = createLifetime(logger, unwanted)
-  try {
-    // Loaded only where they are used: the clients of the servers would lengthen every start on one machine.
-    const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
-    const ports = await open(config, logger, lifetime)
-    return await startRoles(config, build, logger, lifetime, ports, acceptLost)
-  } catch (error) {
-    await lifetime.end()
-    throw error
-  }
-}
-
-async function startRoles(
+/** What it returns stops the process again; where it throws, whoever made `lifetime` ends that. */
+export async function startRoles(
   config: Config,
   build: BuildInfo,
   logger: Logger,
@@ -103,6 +82,7 @@ async function startRoles(
   const processId = makeObjectId('prc', random)
   const driver = driverOf(config['http.driver'])
   const metrics = openMetrics({ version: build.version, driver })
+  const shared = { kv, bus, limits, clock, random, logger, metrics }
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
@@ -132,15 +112,11 @@ async function startRoles(
       return originals
     }
     const started = openShards({
+      ...shared,
       config,
       deployment,
       partitions,
       log: ports.log,
-      kv,
-      bus,
-      limits,
-      clock,
-      logger,
       processId,
       cells,
       counts,
@@ -159,10 +135,7 @@ async function startRoles(
 
   const { perHost, ...httpRest } = httpSettings(config)
   const { listen, dispatch } = openListeners({
-    clock,
-    random,
-    logger,
-    metrics,
+    ...shared,
     ...httpRest,
     inFlightCounts: counts.inFlight,
     perHost: { ...perHost, counts: counts.hosts },
@@ -187,7 +160,7 @@ async function startRoles(
     : null
   const shards = roles.has('engine') || roles.has('ingress') ? startShards() : null
   const log = shards?.log ?? ports.log
-  const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics }
+  const needs = { ...shared, log, lifetime }
   const control = roles.has('api')
     ? startControl({ ...needs, own: (run) => own('control', ['changes'], (_, signal) => run(signal)) })
     : null
@@ -241,9 +214,7 @@ async function startRoles(
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
   const watched = await watchCapacity({
-    log,
-    kv,
-    clock,
+    ...needs,
     dir: ports.dataDir,
     freeBytesMin: config['data.freeBytesMin'],
     kvBytesMax: config['kv.bytesMax'],

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type BuildInfo, startApp } from './app.ts'
+import type { BuildInfo } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { systemClock } from './lib/clock.ts'
 import { parseDatetime } from './lib/datetime.ts'
@@ -16,6 +16,7 @@ import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
 import { helpText } from './ops/settings-text.ts'
 import { welcomeText } from './ops/welcome.ts'
+import { startApp } from './server.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
 fingerpost start --role R   run roles in a cluster: ingress, engine, api, dispatcher, jobs, comma-separated

@@ -34,6 +34,7 @@ const LINE: readonly (readonly string[])[] = [
   ['shards'],
   ['commands.ts'],
   ['app.ts'],
+  ['server.ts'],
   ['main.ts'],
 ]
 const BROWSER = ['sdk']

@@ -5,6 +5,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { NEXT, type Next, nextKey, shardScope } from '../records/deliveries.ts'
 import { scanAll } from '../records/scopes.ts'
+import { claimEntry, entryVersion, isIndexed, seeEntry, wakeBy } from './queue-state.ts'
 import { isEmpty, openWebhookQueue, type WebhookQueue } from './webhook-queue.ts'
 
 /** A queue that has nothing is kept for a while: there may be more soon. */
@@ -22,10 +23,8 @@ export async function lookAt(
   for await (const { key, value, version } of scanAll<Next>(kv, scope, NEXT)) {
     const queue = queues.get(key[1]) ?? openWebhookQueue(key[1], shard, value.workspace, value.env)
     queues.set(queue.id, queue)
-    if (queue.nextVersion === version) continue
-    queue.nextVersion = version
-    if (!queue.claimed) unclaimed.push({ queue, value, version })
-    queue.wakeAt = Math.min(queue.wakeAt === 0 ? value.at : queue.wakeAt, value.at)
+    if (!seeEntry(queue.state, version, value.at)) continue
+    if (queue.state.entry.is !== 'claimed') unclaimed.push({ queue, value, version })
     news.push(queue)
   }
   // A former sender of this shard that slept meanwhile would still take away the entry it knew.
@@ -34,17 +33,12 @@ export async function lookAt(
     return { scope, check: [[key, version] as const], put: [{ key, value }] }
   })
   const done = claims.length === 0 ? [] : await kv.commit(claims)
-  for (const [i, { queue }] of unclaimed.entries()) {
-    if (done[i] !== true) continue
-    queue.claimed = true
-    queue.nextVersion = 0
-  }
+  for (const [i, { queue }] of unclaimed.entries()) if (done[i] === true) claimEntry(queue.state)
   return news
 }
 
 /** Whoever stores something for it need not write to the index, because its entry is there and stays. */
-export const isAwake = (queue: WebhookQueue): boolean =>
-  queue.claimed && queue.nextVersion !== 0 && !queue.resting && queue.status !== 'gone'
+export const isAwake = ({ state, status }: WebhookQueue): boolean => isIndexed(state) && status !== 'gone'
 
 /** Everything due is known: when is the next time? */
 export async function rest(
@@ -57,32 +51,33 @@ export async function rest(
   at: number | null,
 ): Promise<void> {
   const { kv, clock, queues } = needs
+  const { state } = queue
   if (at !== null) {
-    queue.wakeAt = Math.min(queue.wakeAt, at)
-    queue.idleSince = Number.POSITIVE_INFINITY
+    wakeBy(state, at)
+    state.idleSince = Number.POSITIVE_INFINITY
     return
   }
-  if (queue.known.size > 0 || queue.reserved > 0) {
-    queue.idleSince = Number.POSITIVE_INFINITY
-    queue.wakeAt = Math.min(queue.wakeAt, clock.now() + IDLE_MS)
+  if (queue.known.size > 0 || state.reserved > 0) {
+    state.idleSince = Number.POSITIVE_INFINITY
+    wakeBy(state, clock.now() + IDLE_MS)
     return
   }
-  queue.idleSince = Math.min(queue.idleSince, clock.monotonic())
-  if (clock.monotonic() - queue.idleSince < IDLE_MS) {
-    queue.wakeAt = Math.min(queue.wakeAt, clock.now() + IDLE_MS)
+  state.idleSince = Math.min(state.idleSince, clock.monotonic())
+  if (clock.monotonic() - state.idleSince < IDLE_MS) {
+    wakeBy(state, clock.now() + IDLE_MS)
     return
   }
-  queue.resting = true
+  state.leaving = true
   try {
     // Held back, by a pause: looked at again when that ends, or when nobody told of it.
     if (!(await isEmpty(kv, queue))) {
-      queue.wakeAt = Math.min(queue.wakeAt, clock.now() + IDLE_MS)
+      wakeBy(state, clock.now() + IDLE_MS)
       return
     }
-    const check = [[nextKey(queue.id), queue.nextVersion === 0 ? null : queue.nextVersion] as const]
+    const check = [[nextKey(queue.id), entryVersion(state)] as const]
     const [dropped] = await kv.commit([{ scope: shardScope(queue.shard), check, drop: [nextKey(queue.id)] }])
-    if (dropped === true && queue.known.size === 0 && !queue.again) queues.delete(queue.id)
+    if (dropped === true && queue.known.size === 0 && state.holding !== 'again') queues.delete(queue.id)
   } finally {
-    queue.resting = false
+    state.leaving = false
   }
 }

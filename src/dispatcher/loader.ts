@@ -3,6 +3,7 @@
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { lookAt, rest } from './due-index.ts'
+import { beginLoad, endLoad, isLoading, missSomething, reachEnd } from './queue-state.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { dropUnsendable, failPending, pendingOf, purgeQueue } from './sweep.ts'
 import { loadQueue, readStandingOf, refreshQueue, type WebhookQueue, wantsMore } from './webhook-queue.ts'
@@ -36,30 +37,29 @@ export function openLoader(needs: LoaderNeeds): Loader {
   const { kv, clock, subscriptions, backlogMax, queues, isHeld } = needs
 
   async function look(shard: number): Promise<void> {
-    for (const queue of await lookAt(kv, queues, shard)) if (queue.wakeAt <= clock.now()) loadMore(queue)
+    for (const queue of await lookAt(kv, queues, shard)) if (queue.state.wakeAt <= clock.now()) loadMore(queue)
   }
 
   function loadMore(queue: WebhookQueue): void {
-    queue.complete = false
-    if (queue.loading) queue.again = true
-    else if (wantsMore(queue) && queue.pace.openUntil <= clock.monotonic()) void load(queue)
+    missSomething(queue.state)
+    if (isLoading(queue.state) || !wantsMore(queue) || queue.pace.openUntil > clock.monotonic()) return
+    void load(queue)
   }
 
   async function load(queue: WebhookQueue): Promise<void> {
-    queue.again = true
-    queue.complete = false
-    if (queue.loading) return
-    queue.loading = true
+    const { state } = queue
+    missSomething(state)
+    if (isLoading(state)) return
     try {
-      while (queue.again && isHeld(queue.shard)) {
-        queue.again = false
-        await loadOnce(queue)
-      }
+      do {
+        beginLoad(state)
+        if (isHeld(queue.shard)) await loadOnce(queue)
+      } while (state.holding === 'again')
     } catch (error) {
       needs.onFailed(error)
-      queue.wakeAt = clock.now() + RETRY_MS
+      state.wakeAt = clock.now() + RETRY_MS
     } finally {
-      queue.loading = false
+      endLoad(state)
     }
   }
 
@@ -76,7 +76,7 @@ export function openLoader(needs: LoaderNeeds): Loader {
     await dropUnsendable(kv, queue, unsendable)
     if (queue.ready.length > 0) needs.onReady(queue)
     if (!complete) return
-    queue.complete = !queue.again
+    reachEnd(queue.state)
     await rest({ kv, clock, queues }, queue, nextAt)
   }
 

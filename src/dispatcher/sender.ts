@@ -16,6 +16,7 @@ import { type FailureCode, isOutage } from './failure.ts'
 import type { Handover } from './handover.ts'
 import { openLoader } from './loader.ts'
 import { EXTEND_EVERY_MS, extendPayloadTtls } from './payload-ttl.ts'
+import { giveBack, isComplete, wakeBy } from './queue-state.ts'
 import { saveOutcomes } from './save.ts'
 import { afterAttempt, healthAfter } from './schedule.ts'
 import { isSlackQueue } from './slack.ts'
@@ -147,8 +148,7 @@ export function openSender(needs: SenderNeeds): Sender {
       const slow = isSlow(queue.pace)
       if (queue.ready.length === 0 || roomIn(queue.pace, queue.inFlight, now) <= 0) {
         // It comes back when an attempt ends, or when its breaker lets one through.
-        if (queue.pace.openUntil > now)
-          queue.wakeAt = Math.min(queue.wakeAt, clock.now() + (queue.pace.openUntil - now))
+        if (queue.pace.openUntil > now) wakeBy(queue.state, clock.now() + (queue.pace.openUntil - now))
         continue
       }
       const mayConnect = queue.webhook === null || attempts.hasRoom(queue.webhook.url)
@@ -177,14 +177,14 @@ export function openSender(needs: SenderNeeds): Sender {
       release(queue, job)
       // Nothing that the receiver could help: not before somebody may have done something about it.
       queue.pace.openUntil = clock.monotonic() + SPOILED_MS
-      queue.wakeAt = clock.now() + SPOILED_MS
+      queue.state.wakeAt = clock.now() + SPOILED_MS
     }
     inFlight -= 1
     queue.inFlight -= 1
     if (slow) slowInFlight -= 1
     if (queue.ready.length > 0) waitingQueues.add(queue)
     pump()
-    if (!queue.complete && !queue.loading) loadMore(queue)
+    if (queue.state.holding === 'partial') loadMore(queue)
   }
 
   function settle(queue: WebhookQueue, job: Job, attempt: Attempt): void {
@@ -200,7 +200,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (delivery.status !== 'pending' && job.delivery.status === 'pending') report.ended(delivery.status)
     if (turn === 'warn' && !isSlackQueue(queue.id)) report.failing(queue.id, 'warned', failingOf(queue))
     if (turn === 'disable' && !isSlackQueue(queue.id)) disable(queue)
-    if (delivery.nextAttemptAt !== null) queue.wakeAt = Math.min(queue.wakeAt, delivery.nextAttemptAt)
+    if (delivery.nextAttemptAt !== null) wakeBy(queue.state, delivery.nextAttemptAt)
     queue.outcomes.push({ job, delivery })
     unsaved.add(queue)
     if (!saving) void save()
@@ -234,7 +234,7 @@ export function openSender(needs: SenderNeeds): Sender {
       for (const queue of some) {
         queue.saving = false
         if (queue.outcomes.length > 0 && held.has(queue.shard)) unsaved.add(queue)
-        else if (!queue.complete) loadMore(queue)
+        else if (!isComplete(queue.state)) loadMore(queue)
       }
     }
     saving = false
@@ -265,8 +265,8 @@ export function openSender(needs: SenderNeeds): Sender {
       if (isRefresh) refreshAt = clock.monotonic() + REFRESH_MS
       for (const queue of queues.values()) {
         if (isRefresh && queue.inFlight > 0) refreshQueue(subscriptions, queue).catch(report.failed)
-        if (queue.wakeAt > now) continue
-        queue.wakeAt = Number.POSITIVE_INFINITY
+        if (queue.state.wakeAt > now) continue
+        queue.state.wakeAt = Number.POSITIVE_INFINITY
         if (queue.ready.length > 0) waitingQueues.add(queue)
         void load(queue)
       }
@@ -294,11 +294,11 @@ export function openSender(needs: SenderNeeds): Sender {
         const queue = queues.get(id)
         if (queue !== undefined && isHeld(queue.shard) && isAwake(queue)) mine.set(id, queue)
       }
-      for (const queue of mine.values()) queue.reserved += 1
+      for (const queue of mine.values()) queue.state.reserved += 1
       return {
         isAwake: (id) => mine.has(id),
         done() {
-          for (const queue of mine.values()) queue.reserved -= 1
+          for (const queue of mine.values()) queue.state.reserved -= 1
         },
       }
     },
@@ -307,7 +307,7 @@ export function openSender(needs: SenderNeeds): Sender {
       for (const one of fresh) {
         const queue = queues.get(one.webhookId)
         if (queue === undefined) lookSoon(shardOf(one.webhookId))
-        else if (queue.status === 'paused') queue.complete = false
+        else if (queue.status === 'paused') giveBack(queue.state)
         else if (!handOver(queue, one, payloads.get(one.delivery.payloadId) ?? {})) loadMore(queue)
         else waitingQueues.add(queue)
       }

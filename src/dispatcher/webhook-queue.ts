@@ -26,6 +26,7 @@ import type { StoredWebhook } from '../records/webhooks.ts'
 import { newPace, type Pace } from './circuit-breaker.ts'
 import { hasBodyFor } from './envelope.ts'
 import type { NewDelivery } from './match.ts'
+import { giveBack, isComplete, newQueueState, type QueueState } from './queue-state.ts'
 import { isSlackQueue } from './slack.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -78,21 +79,7 @@ export interface WebhookQueue {
   status: WebhookStatus | 'gone'
   /** null: not read yet. */
   standing: QueueStanding | null
-  /** Everything that is due is ready, under way or being saved: what is stored now may be handed over. */
-  complete: boolean
-  /** Followers that store something for it just now, trusting that the index has it. */
-  reserved: number
-  /** Milliseconds: there may be something to do then. */
-  wakeAt: number
-  idleSince: number
-  /** Its entry in the index, as last seen; 0: not seen yet. */
-  nextVersion: number
-  /** The entry was written anew by this sender, so that no former one can take it away. */
-  claimed: boolean
-  /** The sender is about to forget this queue. */
-  resting: boolean
-  loading: boolean
-  again: boolean
+  readonly state: QueueState
   saving: boolean
   disabling: boolean
   /** Ends what is under way when the webhook is deleted. */
@@ -115,15 +102,7 @@ export function openWebhookQueue(id: string, shard: number, workspace: string, e
     webhook: null,
     status: 'active',
     standing: null,
-    complete: false,
-    reserved: 0,
-    wakeAt: 0,
-    nextVersion: 0,
-    claimed: false,
-    idleSince: Number.POSITIVE_INFINITY,
-    resting: false,
-    loading: false,
-    again: false,
+    state: newQueueState(),
     saving: false,
     disabling: false,
   }
@@ -169,7 +148,7 @@ const keptBy = (queue: WebhookQueue) => (job: Job) => {
 
 /** Gives a job back: the next load finds it again in the kv. */
 export function release(queue: WebhookQueue, { due, deliveryId }: Pick<Job, 'due' | 'deliveryId'>): void {
-  queue.complete = false
+  giveBack(queue.state)
   forgetJob(queue, { due, deliveryId })
 }
 
@@ -190,7 +169,7 @@ export async function readStandingOf(kv: Pick<Kv, 'get' | 'position'>, queue: We
 /** Takes what was stored a moment ago without reading it; false when it has to wait its turn in the kv. */
 export function handOver(queue: WebhookQueue, { id, delivery, webhook }: NewDelivery, payload: Payload): boolean {
   const mayTake =
-    queue.complete && queue.standing !== null && queue.status === 'active' && queue.pace.openUntil === 0 && !queue.again
+    isComplete(queue.state) && queue.standing !== null && queue.status === 'active' && queue.pace.openUntil === 0
   if (!mayTake || queue.ready.length >= HANDED_MAX || queue.busy.has(id)) return false
   if (webhook !== null && (queue.webhook === null || webhook.version > queue.webhook.version)) queue.webhook = webhook
   const due: KvKey = [DUE, dueId(delivery.nextAttemptAt ?? 0, id)]

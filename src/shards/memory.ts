@@ -1,7 +1,7 @@
 // Memory that all threads of a process share.
 
 import { HOST_CELLS } from '../http/hosts.ts'
-import { newCounts } from '../lib/counts.ts'
+import { joinCounts, newCounts } from '../lib/counts.ts'
 import { newClaims } from '../lib/first-claims.ts'
 import type { Cells, Shared } from './protocol.ts'
 
@@ -21,4 +21,11 @@ export const makeCounts = (): Shared => ({
   inFlight: newCounts(1),
   pending: newCounts(1),
   hosts: newCounts(HOST_CELLS),
+})
+
+/** The same memory for one more thread, which counts its own share by itself. */
+export const joinAllCounts = ({ inFlight, pending, hosts }: Shared): Shared => ({
+  inFlight: joinCounts(inFlight),
+  pending: joinCounts(pending),
+  hosts: joinCounts(hosts),
 })

@@ -10,7 +10,7 @@ import { canSharePort } from '../http/shared-port.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { joinCounts, takeOut } from '../lib/counts.ts'
+import { takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -19,6 +19,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
 import { openFreshKv } from './fresh-kv.ts'
+import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
 import { createSuspects } from './suspects.ts'
@@ -103,15 +104,11 @@ export function openShards(needs: ShardsNeeds): Shards {
   let closed = false
 
   const shards = Array.from({ length: count }, (_, index): Shard => {
-    const all = Array.from({ length: partitions }, (_, partition) => partition)
+    const own = Array.from({ length: Math.ceil((partitions - index) / count) }, (_, at) => index + at * count)
     return {
       index,
-      partitions: all.filter((partition) => partition % count === index),
-      counts: {
-        inFlight: joinCounts(counts.inFlight),
-        pending: joinCounts(counts.pending),
-        hosts: joinCounts(counts.hosts),
-      },
+      partitions: own,
+      counts: joinAllCounts(counts),
       ready: Promise.reject(new Unavailable('not started')),
       thread: null,
       status: NO_STATUS,
