@@ -34,7 +34,7 @@ import type { Exemptions } from './exempt.ts'
 import type { Changed } from './operators.ts'
 import type { StoredRecord } from './ports.ts'
 import type { ModelProcess } from './process.ts'
-import type { Scheduler } from './scheduler.ts'
+import { EPOCH_MS, type Scheduler } from './scheduler.ts'
 import { kindOf, type Problem } from './watch.ts'
 
 /** All that the checks may look at when everything is quiet. */
@@ -47,6 +47,8 @@ export interface Facts extends Deployment {
   readonly logged: ReadonlySet<string>
   readonly exempt: Exemptions
   readonly processes: readonly ModelProcess[]
+  /** Threads decide a record when it is submitted, which may be long before it is durable. */
+  readonly sharded: boolean
   /** The partition whose records in the kv were lost, or null. */
   readonly lostPartition: number | null
   readonly problem: Problem
@@ -361,9 +363,12 @@ async function checkAnswers(
   }
 }
 
-/** Once a change is said to be in force, nothing that comes later is decided without it. */
+/**
+ * Once a change is said to be in force, nothing that comes later is decided without it. A record came when it was durable, and
+ * where it is decided as soon as it is submitted, when it was accepted.
+ */
 function checkRevisions(
-  { changes, problem }: Facts,
+  { changes, sharded, problem }: Facts,
   accepted: readonly Accepted[],
   byId: ReadonlyMap<string, readonly Row[]>,
 ): void {
@@ -371,6 +376,7 @@ function checkRevisions(
     if (!propagated || outcome?.ok !== true || outcome.revision === undefined) continue
     for (const { meta, record } of accepted) {
       if (meta === null || meta.env !== draft.env || record.at <= at) continue
+      if (sharded && meta.acceptedAt <= EPOCH_MS + at + SKEW_MS_MAX) continue
       const event = byId.get(meta.requestId)?.[0]?.event
       if (event !== undefined && event.evaluationError === null && event.rulesRevision < outcome.revision)
         problem(

@@ -306,7 +306,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const lostPartition = chaos.lostPartition()
   if (failures.length === 0)
     await checkWorld(
-      { ...deployment, answers, changes, erased, processes, lostPartition, decided, logged, exempt, problem },
+      { ...deployment, answers, changes, erased, processes, sharded, lostPartition, decided, logged, exempt, problem },
       scheduler,
     )
   return {
