@@ -176,8 +176,9 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
 
   function onErased(one: Erased): void {
     erased.push(one)
-    // Whoever is merged with it meanwhile names it until it is erased as well, behind its back.
-    for (const name of merging ? [] : namesOf(kv, one.visitorId))
+    // Whoever is merged with it names it until it is erased as well, and whom it was split off until its owner hears of the erasure:
+    // both come later than the answer, and what is left at the end is checked there.
+    for (const name of merging || splitting ? [] : namesOf(kv, one.visitorId))
       problem('no record names an erased visitor when that is answered', `${one.visitorId}: ${name}`)
     const readByAll = () => {
       for (const process of ready()) {
