@@ -257,8 +257,7 @@ export async function startRoles(
       clickhouse,
       retentionDays,
       partitions,
-      build,
-      driver,
+      ...{ build, driver },
       config,
     })
   }
@@ -275,8 +274,7 @@ export async function startRoles(
       roles: [...roles],
       durability: ports.durability,
       partitions,
-      native: driver === 'uws',
-      driver,
+      ...{ native: driver === 'uws', driver },
       version: build.version,
       ...(ip === null ? {} : { ipSources: ip.state() }),
     }),

@@ -1,16 +1,40 @@
-// A port that nobody listens on yet, for listeners of several threads that share it.
+// A port that nobody listens on yet, for listeners of several threads, and whether those can share it: the native driver always can,
+// Node.js only from 22.12 on and where the system spreads connections, which a trial tells.
 
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer, type Server } from 'node:net'
 import { PortBusy } from './errors.ts'
+import type { Driver } from './server.ts'
+
+export interface FoundPort {
+  readonly port: number
+  /** False: one thread must listen for all. */
+  readonly isShared: boolean
+}
+
+function probe(host: string, port: number, reusePort: boolean): Promise<Server> {
+  const server = createServer()
+  return new Promise((resolve, reject) => {
+    server.once('error', () => reject(new PortBusy(host, port)))
+    server.listen({ host, port, exclusive: true, ...(reusePort ? { reusePort } : {}) }, () => resolve(server))
+  })
+}
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+const closed = (server: Server) => new Promise<void>((resolve) => server.close(() => resolve()))
+
+async function canShare(host: string, port: number): Promise<boolean> {
+  const first = await probe(host, port, true).catch(() => null)
+  if (first === null) return false
+  const second = await probe(host, port, true).catch(() => null)
+  await Promise.all([first, second].map((server) => server && closed(server)))
+  return second !== null
+}
 
 /** `wanted` or, for 0, any: the threads would share it with another process as well. Fails with PortBusy. */
-export function findPort(host: string, wanted: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', () => reject(new PortBusy(host, wanted)))
-    probe.listen({ host, port: wanted, exclusive: true }, () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : wanted))
-    })
-  })
+export async function findPort(driver: Driver, host: string, wanted: number): Promise<FoundPort> {
+  const server = await probe(host, wanted, false)
+  const port = portOf(server)
+  await closed(server)
+  return { port, isShared: driver === 'uws' || (await canShare(host, port)) }
 }

@@ -6,7 +6,6 @@ import type { Config } from '../config.ts'
 import type { Serve } from '../http/dispatch.ts'
 import { findPort } from '../http/find-port.ts'
 import { driverOf } from '../http/server.ts'
-import { canSharePort } from '../http/shared-port.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -83,7 +82,7 @@ interface Shard {
   ready: Promise<Line>
   thread: Thread | null
   status: ShardStatus
-  listens: { readonly host: string; readonly port: number; readonly itself: boolean } | null
+  listens: readonly [host: string, port: number, itself: boolean] | null
 }
 
 const CHECK_MS = 500
@@ -173,8 +172,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     const { thread } = shard
     while (shard.listens !== null && shard.thread === thread) {
       try {
-        const { host, port, itself } = shard.listens
-        await line.call('listen', host, port, itself)
+        await line.call('listen', ...shard.listens)
         break
       } catch (error) {
         // Its partitions wait for it, so it is tried until it listens or is lost again.
@@ -267,14 +265,9 @@ export function openShards(needs: ShardsNeeds): Shards {
     async listen(host, wanted) {
       // What was not known when they were started they know before they accept anything.
       if (!isRefusing) tellRefusal(needs.refusal())
-      const port = await findPort(host, wanted)
-      const isShared = await canSharePort(driverOf(config['http.driver']))
-      await Promise.all(
-        shards.map(async (shard) => {
-          shard.listens = { host, port, itself: isShared || shard.index === 0 }
-          await (await shard.ready).call('listen', host, port, shard.listens.itself)
-        }),
-      )
+      const { port, isShared } = await findPort(driverOf(config['http.driver']), host, wanted)
+      for (const shard of shards) shard.listens = [host, port, isShared || shard.index === 0]
+      await Promise.all(shards.map(async ({ ready, listens }) => (await ready).call('listen', ...(listens ?? []))))
       return port
     },
     stopListening: () => void each('stopListening').catch(() => undefined),
