@@ -8,8 +8,6 @@ import { isNativePresent, listenNative } from './uws.ts'
 /** uws: native, where its binary loads. node: what Node.js brings. */
 export type Driver = 'uws' | 'node'
 
-export const DRIVERS = ['auto', 'uws', 'node'] as const
-
 export interface HttpConfig extends DispatchConfig, Place {
   /** Default: `uws` where it is there. */
   readonly driver?: Driver
