@@ -60,8 +60,8 @@ export type Serve = (raw: RawResponse, rawRequest: RawRequest) => void
 
 export interface Dispatch extends Routes {
   readonly serve: Serve
-  /** Answers what is no request at all. */
-  refuse(raw: RawResponse, fault: Error): void
+  /** As `Receiver`. */
+  refuse(raw: RawResponse, fault: Error, path: string | null): void
   /** Takes over what has no route here, from the next request on. */
   passOn(elsewhere: Serve): void
   close(): void
@@ -136,7 +136,10 @@ export function openDispatch(config: DispatchConfig): Dispatch {
       exchanges.serve(raw, rawRequest, route, method, path, params)
     },
 
-    refuse: (raw, fault) => exchanges.refuse(raw, unknown, fault),
+    refuse(raw, fault, path) {
+      const found = path === null ? null : router.find(path)
+      exchanges.refuse(raw, found === null ? unknown : must(refused.get(found.resource), 'a route of refusals'), fault)
+    },
 
     passOn(serve) {
       elsewhere = serve

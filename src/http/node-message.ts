@@ -34,8 +34,13 @@ function textOf(value: string): string {
   }
 }
 
+/** Of the origin form, whichever form it was sent in. */
+const targetOf = (url: string): string => (url.startsWith('/') ? url : url.replace(ABSOLUTE, '') || '/')
+
+export const pathOf = ({ url = '' }: Pick<IncomingMessage, 'url'>): string => targetOf(url).split('?', 1)[0] as string
+
 export function requestOf({ method = '', url = '', rawHeaders }: IncomingMessage): RawRequest {
-  const target = url.startsWith('/') ? url : url.replace(ABSOLUTE, '') || '/'
+  const target = targetOf(url)
   const mark = target.indexOf('?')
   return {
     getMethod: () => method.toLowerCase(),

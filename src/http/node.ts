@@ -4,10 +4,11 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, Server as NetServer } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { BadFraming, HeadersTooLarge, PortBusy } from './errors.ts'
-import { answerOnSocket, answerOver, requestFault, requestOf } from './node-message.ts'
+import { type ChunkWatch, watchChunks } from './node-chunks.ts'
+import { answerOnSocket, answerOver, pathOf, requestFault, requestOf } from './node-message.ts'
 import type { Listen, Receiver } from './port.ts'
 
 /** Request line and headers as they were sent; what their names and values may be long together the dispatch says. */
@@ -18,12 +19,21 @@ const CHECK_MS = 1_000
 /** Requests behind an unanswered one; whoever sends more is cut off. */
 const WAITING_MAX = 64
 
+const REQUEST_LINES = /(?:^|\r\n)[A-Z]+ \S+ HTTP\/1\.[01]\r\n/g
+
+/** What the parser says of a message that is none. */
+interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
+}
+
 /** One connection. */
 interface Turns {
   readonly waiting: (() => void)[]
   isBusy: boolean
   /** Nothing behind this is served. */
   isOver: boolean
+  readonly chunks: ChunkWatch
   current: { readonly request: IncomingMessage; abandon(): boolean } | null
 }
 
@@ -40,13 +50,22 @@ const OPTIONS = {
   noDelay: true,
 } as const
 
-function connect(server: Server, receiver: Receiver): void {
+const extended = () => new BadFraming('a chunk has an extension')
+
+/** The path of the request whose head a packet holds that the parser gave up in, as far as it can be told. */
+function pathIn({ rawPacket, bytesParsed }: ParseError): string | null {
+  const heads = rawPacket?.toString('latin1', 0, bytesParsed ?? 0).match(REQUEST_LINES)
+  const target = heads?.at(-1)?.trim().split(' ')[1]
+  return target === undefined ? null : pathOf({ url: target })
+}
+
+function connect(server: Server, isSecure: boolean, receiver: Receiver): void {
   const connections = new WeakMap<Duplex, Turns>()
 
   function turnsOf(socket: Duplex): Turns {
     let turns = connections.get(socket)
     if (turns === undefined) {
-      turns = { waiting: [], isBusy: false, isOver: false, current: null }
+      turns = { waiting: [], isBusy: false, isOver: false, chunks: watchChunks(), current: null }
       connections.set(socket, turns)
     }
     return turns
@@ -74,6 +93,7 @@ function connect(server: Server, receiver: Receiver): void {
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     const turns = turnsOf(socket)
+    const isFramed = turns.chunks.begin(request)
     enqueue(socket, turns, () => {
       const raw = answerOver(request, response, () => {
         turns.isOver = true
@@ -81,18 +101,18 @@ function connect(server: Server, receiver: Receiver): void {
       turns.current = { request, abandon: raw.abandon }
       response.once('finish', () => next(turns))
       response.once('close', raw.abandon)
-      const fault = requestFault(request)
+      const fault = isFramed ? requestFault(request) : extended()
       if (fault === null) receiver.serve(raw, requestOf(request))
-      else receiver.refuse(raw, fault)
+      else receiver.refuse(raw, fault, pathOf(request))
     })
   }
 
-  function refuse(socket: Duplex, fault: Error): void {
+  function refuse(socket: Duplex, fault: Error, path: string | null = null): void {
     const turns = turnsOf(socket)
     const { current } = turns
     const answer = () => {
       turns.isOver = true
-      receiver.refuse(answerOnSocket(socket), fault)
+      receiver.refuse(answerOnSocket(socket), fault, path)
     }
     if (current === null || current.request.complete) {
       enqueue(socket, turns, answer)
@@ -105,16 +125,24 @@ function connect(server: Server, receiver: Receiver): void {
     else socket.destroy()
   }
 
+  server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
+    socket.prependListener('data', (bytes: Buffer) => {
+      const turns = turnsOf(socket)
+      if (!turns.isOver && !turns.chunks.packet(bytes))
+        refuse(socket, extended(), turns.current === null ? null : pathOf(turns.current.request))
+    })
+  })
   server.on('request', serve)
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('connect', (_request, socket) => refuse(socket, new BadFraming('CONNECT is not served')))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: ParseError, socket) => {
     if (turnsOf(socket).isOver) return
     if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
-    else if (error.code === 'HPE_HEADER_OVERFLOW') refuse(socket, new HeadersTooLarge('the headers are too long'))
+    else if (error.code === 'HPE_HEADER_OVERFLOW')
+      refuse(socket, new HeadersTooLarge('the headers are too long'), pathIn(error))
     else if (error.code?.startsWith('HPE_') === true && error.code !== 'HPE_INVALID_EOF_STATE')
-      refuse(socket, new BadFraming('the message is not HTTP/1.1'))
+      refuse(socket, new BadFraming('the message is not HTTP/1.1'), pathIn(error))
     else socket.destroy()
   })
 }
@@ -126,7 +154,7 @@ export const listenNode: Listen = async ({ host, port: wanted, isShared = false,
       : createTlsServer({ ...OPTIONS, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) })
   // Node.js leaves out what is above a limit: none may be hidden.
   server.maxHeadersCount = 0
-  connect(server, receiver)
+  connect(server, tls !== undefined, receiver)
   await new Promise<void>((resolve, reject) => {
     server.once('error', () => reject(new PortBusy(host, wanted)))
     server.listen({ host, port: wanted, exclusive: true, ...(isShared ? { reusePort: true } : {}) }, resolve)

@@ -43,7 +43,9 @@ export async function openHttp(config: HttpConfig): Promise<OwnHttp> {
   const driver = config.driver ?? driverOf('auto')
   const listening = await (driver === 'uws' ? listenNative : listenNode)(config, dispatch)
   return {
-    ...{ ...dispatch, ...listening, driver },
+    ...dispatch,
+    ...listening,
+    driver,
     close() {
       listening.close()
       dispatch.close()

@@ -1,3 +1,5 @@
+// Which driver serves, and whether its listeners can share a port, is found out and told.
+
 import t from 'tap'
 import { findPort } from '../../src/http/find-port.ts'
 import { DriverMissing, driverOf } from '../../src/http/server.ts'
