@@ -181,6 +181,12 @@ function refuseUnsafe(config: Values): void {
   if (address !== '' && !(/^https?:\/\/[^/?#@]+$/.test(address) && URL.canParse(address))) {
     throw new BadSetting('http.publicUrl takes an address such as https://fingerpost.example, without a path')
   }
+  if (
+    config['ingress.cookieDomain'] !== '' &&
+    !/^([a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/.test(config['ingress.cookieDomain'])
+  ) {
+    throw new BadSetting('ingress.cookieDomain takes a domain such as example.com')
+  }
   if (config['http.adminPort'] !== 0 && config['http.adminPort'] === config['http.port']) {
     throw new BadSetting('http.adminPort is a port of its own, or 0')
   }

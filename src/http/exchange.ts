@@ -7,7 +7,7 @@ import { openDeadlines, removeDeadline } from './deadlines.ts'
 import { BodyTooLarge, DeadlineExceeded, TooManyInFlight } from './errors.ts'
 import { openHeaderScanner } from './framing.ts'
 import { type HostsConfig, openHosts } from './hosts.ts'
-import type { BeforeBody, HttpLog, HttpResponse, Observe } from './message.ts'
+import type { BeforeBody, HttpHeader, HttpLog, HttpResponse, Observe } from './message.ts'
 import { type AnswerParts, sendParts } from './parts.ts'
 import type { RawRequest, RawResponse } from './port.ts'
 import { type Exchange, newExchange, type Route } from './request.ts'
@@ -226,9 +226,14 @@ export function openExchanges(config: ExchangeConfig) {
     }
   }
 
+  /** Those of the answer replace those of the route. */
+  function headersOf({ responseHeaders }: Route, answerHeaders: readonly HttpHeader[]): readonly HttpHeader[] {
+    if (answerHeaders.length === 0) return responseHeaders
+    return [...responseHeaders.filter(([name]) => answerHeaders.every(([other]) => other !== name)), ...answerHeaders]
+  }
+
   function write({ raw, route, method, answerHeaders, closing }: Exchange, response: HttpResponse): void {
-    const headers = answerHeaders.length === 0 ? route.responseHeaders : [...route.responseHeaders, ...answerHeaders]
-    sendResponse(raw, response, headers, presenter, method === 'HEAD', closing)
+    sendResponse(raw, response, headersOf(route, answerHeaders), presenter, method === 'HEAD', closing)
   }
 
   function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): AnswerParts {

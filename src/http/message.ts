@@ -17,7 +17,10 @@ export interface HttpRequest {
   readonly body: Uint8Array
   /** What `before` wants the handler to know, such as who is calling. */
   context: unknown
-  /** What `before` wants on the answer, whatever that turns out to be. Checked by nobody: only texts of our own. */
+  /**
+   * What `before` wants on the answer, whatever that turns out to be, in place of the route's headers of the same names. Checked by
+   * nobody: only texts of our own, or that were compared with one.
+   */
   answerHeaders: readonly HttpHeader[]
   /** The value of a header the route lists (lower case); repeated ones are joined as HTTP says; '' when absent. */
   header(this: HttpRequest, name: string): string

@@ -46,6 +46,8 @@ export interface Incoming {
   readonly ip: string
   /** Hops the client claims to pass on. */
   readonly hopsBefore: number
+  /** From the first-party cookie; a token in the body wins. */
+  readonly cookieToken: string | null
   readonly header: (name: string) => string
 }
 
@@ -88,7 +90,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
   function metaOf(incoming: Incoming): IdentifyMeta {
     const { caller, body, header } = incoming
     const { workspace, env } = caller
-    const text = body.storageToken ?? ''
+    const text = body.storageToken ?? incoming.cookieToken ?? ''
     const token = text === '' ? null : verifyToken(workspace.tokenSecret, workspace.id, env, text)
     const headers: Record<string, string> = {}
     // A server speaks for its client: its own headers are no evidence then.

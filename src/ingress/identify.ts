@@ -9,6 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
+import { cookieOf, credentialHeaders, firstPartyOrigin, tokenInCookies } from './cookie.ts'
 import type { TakeIngress } from './rates.ts'
 import type { AcceptOutcome, Answering } from './repeats.ts'
 
@@ -19,6 +20,8 @@ export interface IdentifyNeeds {
   readonly takeIngress: TakeIngress
   readonly clock: Clock
   readonly trustedProxies: readonly Cidr[]
+  /** The domain of the first-party cookie; '' is the host that answers, and no other. */
+  readonly cookieDomain: string
   readonly retentionDays: (workspace: string) => number
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
@@ -40,12 +43,14 @@ const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the 
 const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
 const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const OWN_HEADERS = ['authorization', 'content-encoding', 'content-type', 'origin', 'x-forwarded-for']
+const OWN_HEADERS = ['authorization', 'content-encoding', 'content-type', 'cookie', 'host', 'origin', 'x-forwarded-for']
 const HEADERS = [...EVIDENCE_HEADERS, ...OWN_HEADERS, IDEMPOTENCY_KEY]
 
 interface Context {
   readonly caller: Caller
   readonly client: RequestClient
+  /** The page may have the first-party cookie. */
+  isFirstParty: boolean
 }
 
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
@@ -87,7 +92,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       const key = fromQuery ? queryKey(request.query) : bearer(header)
       const client = clientOf(request)
       const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
-      request.context = { caller, client } satisfies Context
+      request.context = { caller, client, isFirstParty: false } satisfies Context
       const taken = needs.takeIngress(caller, client.address)
       if (taken !== null) return taken.then(() => admit(request, caller, fromQuery))
       return admit(request, caller, fromQuery)
@@ -98,19 +103,33 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   function admit(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
     permit(caller, 'identify')
-    if (caller.key.kind === 'public') permitOrigin(caller, request.header('origin'))
+    const origin = request.header('origin')
+    if (caller.key.kind === 'public' && origin !== '') {
+      permitOrigin(caller, origin)
+      const ours = firstPartyOrigin(caller, origin, request.header('host'))
+      if (ours !== null) {
+        const context = request.context as Context
+        context.isFirstParty = true
+        request.answerHeaders = credentialHeaders(ours)
+      }
+    }
     if (request.hasHeader('content-encoding')) throw new ApiError('unsupported_media_type')
     checkMediaType(request.header('content-type'), fromQuery)
     return null
   }
 
-  function respondDecided(caller: Caller, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
-    if ('failure' in outcome) answer(present(outcome.failure, { caller }))
-    else answer({ status: 200, body: outcome.body, headers: replayed ? [NO_STORE, REPLAYED] : [NO_STORE] })
+  function respondDecided(context: Context, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
+    const { caller, isFirstParty } = context
+    if ('failure' in outcome) return answer(present(outcome.failure, { caller }))
+    const headers = replayed ? [NO_STORE, REPLAYED] : [NO_STORE]
+    const cookie = isFirstParty ? cookieOf(outcome.body, caller.env, needs.cookieDomain) : null
+    if (cookie !== null) headers.push(cookie)
+    answer({ status: 200, body: outcome.body, headers })
   }
 
   function handle(request: HttpRequest, answer: Answer): undefined {
-    const { caller, client } = request.context as Context
+    const context = request.context as Context
+    const { caller, client, isFirstParty } = context
     const refused = (error: unknown) => answer(present(error, { caller }))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
@@ -129,9 +148,10 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           atMs,
           ip: mockIp ?? ip ?? client.address,
           hopsBefore: client.hopsBefore,
+          cookieToken: isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null,
           header: (name) => request.header(name),
         },
-        (outcome, replayed) => respondDecided(caller, answer, outcome, replayed),
+        (outcome, replayed) => respondDecided(context, answer, outcome, replayed),
         (requestId) =>
           answer({
             status: 202,

@@ -34,4 +34,10 @@ export const INGRESS_SETTINGS = [
     max: 1_000_000,
     sentence: 'Identifications per second and workspace beyond which 429 is answered; 0: any number.',
   },
+  {
+    name: 'ingress.cookieDomain',
+    kind: 'text',
+    standard: '',
+    sentence: 'Domain of the first-party cookie, such as example.com; empty: the host that answers, and no other.',
+  },
 ] as const

@@ -218,6 +218,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,
       retentionDays: (workspace) => eventsDaysOf(config, directory.workspace(workspace)?.settings),
       trustedProxies: config.trustedProxies,
+      cookieDomain: config['ingress.cookieDomain'],
       refusal: () => refusal,
       findEvent: (workspace: string, env: Env, requestId: string) => call('findEvent', workspace, env, requestId),
       fateOf: (workspace: string, env: Env, requestId: string) => call('fateOf', workspace, env, requestId),

@@ -119,6 +119,7 @@ function openIngress() {
     deadlineMs: 10_000,
     retentionDays: () => 30,
     trustedProxies: [],
+    cookieDomain: '',
     present: (error) => ({
       status: 500,
       body: JSON.stringify({ code: (error as { code?: string }).code ?? String(error) }),

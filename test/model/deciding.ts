@@ -159,6 +159,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
       deadlineMs: 10_000,
       retentionDays: () => 30,
       trustedProxies: [],
+      cookieDomain: '',
       present: openPresent(
         (error) => onFailure('ingress', error),
         () => 'call',
