@@ -17,9 +17,10 @@ import {
   probeVoices,
   probeWindow,
 } from './environment.ts'
+import { probeFontPreferences } from './font-preferences.ts'
 import { probeLies } from './lies.ts'
 import type { Collection } from './types.ts'
-import { probeWorker } from './worker.ts'
+import { probeWorker, type WorkerChoice } from './worker.ts'
 
 type WebGlCache = Parameters<typeof sources.webGlBasics>[0]
 
@@ -28,16 +29,16 @@ const idleWaitMs = 50
 export type CollectOptions = {
   budgetMs: number
   /** Address of the SDK's classic script, tried as a worker. */
-  workerUrl: string
+  worker: WorkerChoice
   /** The answer of the private-mode check, which the caller starts early: it takes longest. */
   privateMode: Promise<unknown>
 }
 
 /** Collects every component within the budget. Never rejects: what fails or is late becomes an error entry. */
-export async function collect({ budgetMs, workerUrl, privateMode }: CollectOptions): Promise<Collection> {
+export async function collect({ budgetMs, worker, privateMode }: CollectOptions): Promise<Collection> {
   const start = performance.now()
   await pageIdle()
-  const probes = listProbes(workerUrl, privateMode)
+  const probes = listProbes(worker, privateMode)
   const { detectors, ...components } = await runProbes(probes, budgetMs - (performance.now() - start))
   return {
     components,
@@ -50,11 +51,11 @@ export async function collect({ budgetMs, workerUrl, privateMode }: CollectOptio
 
 // First those that only wait, so that they wait while the others compute; then what costs next to nothing and the graphics
 // card, which the service files devices by and is therefore always read; last those that compute.
-function listProbes(workerUrl: string, privateMode: Promise<unknown>): Probe[] {
+function listProbes(worker: WorkerChoice, privateMode: Promise<unknown>): Probe[] {
   const webgl: WebGlCache = { cache: {} }
   return [
     { name: 'incognito', share: 1, run: () => privateMode },
-    { name: 'worker', share: 1, run: () => probeWorker(workerUrl) },
+    { name: 'worker', share: 1, run: () => probeWorker(worker) },
     { name: 'userAgentData', share: 0.8, run: probeUserAgentData },
     { name: 'storage', share: 0.8, run: probeStorage },
     { name: 'permissions', share: 0.8, run: probePermissions },
@@ -87,7 +88,7 @@ function listProbes(workerUrl: string, privateMode: Promise<unknown>): Probe[] {
     { name: 'canvasNoise', share: 1, run: probeCanvasNoise },
     { name: 'audio', share: 0.8, run: probeAudio },
     { name: 'fonts', share: 0.8, run: sources.fonts },
-    { name: 'fontPreferences', share: 0.8, run: sources.fontPreferences },
+    { name: 'fontPreferences', share: 0.8, run: probeFontPreferences },
     { name: 'systemStyle', share: 0.8, run: probeSystemStyle },
     { name: 'lies', share: 0.8, run: probeLies },
     { name: 'screenFrame', share: 0.8, run: () => sources.screenFrame()() },

@@ -2,7 +2,7 @@
 
 /**
  * `code` is the service's own (`validation_error`, `invalid_api_key`, …) or one of `timeout`, `network_error`,
- * `payload_too_large`, `invalid_response`. `status` is 0 when no answer came.
+ * `payload_too_large`, `invalid_response`, `aborted`, `internal_error`. `status` is 0 when no answer came.
  */
 export class FingerpostError extends Error {
   readonly code: string

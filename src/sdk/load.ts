@@ -1,17 +1,19 @@
 // Ties collecting, the storage token and sending together into the client a page uses.
 
+import { sentAddress } from './address.ts'
+import { openCache } from './cache.ts'
 import { collect } from './collect.ts'
+import { FingerpostError } from './errors.ts'
 import { detectPrivateMode } from './private-mode.ts'
 import { renderBody, send } from './send.ts'
 import { openTokenStore, tokenName } from './token.ts'
 import type { Client, Collection, GetOptions, IdentifyResult, LoadOptions, PendingResult } from './types.ts'
 
-export const version = '1.0.0'
+export const version = '1.1.0'
 
 const budgetMsDefault = 1_000
 const timeoutMsDefault = 10_000
 const collectionFreshMs = 5_000
-const addressCharsMax = 2_048
 
 /** `scriptUrl` is where this SDK was loaded from; null when that is unknown (bundled into a page's own script). */
 export function makeLoad(scriptUrl: string | null): (options: LoadOptions) => Client {
@@ -19,12 +21,15 @@ export function makeLoad(scriptUrl: string | null): (options: LoadOptions) => Cl
 }
 
 function openClient(options: LoadOptions, scriptUrl: string | null): Client {
-  const { publicKey, budgetMs = budgetMsDefault, timeoutMs = timeoutMsDefault } = options
+  const { publicKey, budgetMs = budgetMsDefault, timeoutMs = timeoutMsDefault, serverCookie = 'same-origin' } = options
   if (typeof publicKey !== 'string' || !/^pk_(live|test)_/.test(publicKey)) {
     throw new TypeError('publicKey must be a public key of this service: pk_live_… or pk_test_…')
   }
-  const endpoint = readEndpoint(options.endpoint, scriptUrl)
-  const store = openTokenStore(tokenName(publicKey))
+  const endpoints = readEndpoints(options.endpoint, scriptUrl)
+  const name = tokenName(publicKey)
+  const store = openTokenStore(name, options.cookieDomain)
+  let mayStore = options.storage !== false
+  const cache = openCache(name, options.cacheSeconds ?? 0, () => mayStore)
   // Started here, since it takes longest of all; nothing is sent before get().
   const privateMode = detectPrivateMode()
   privateMode.catch(() => undefined)
@@ -35,10 +40,8 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
     if (collection && (collection.doneAt === null || performance.now() - collection.doneAt < collectionFreshMs)) {
       return collection.started
     }
-    const current = {
-      started: collect({ budgetMs, workerUrl: `${endpoint}/sdk.js`, privateMode }),
-      doneAt: null as number | null,
-    }
+    const worker = { url: `${endpoints[0]}/sdk.js`, mode: options.worker ?? 'auto' }
+    const current = { started: collect({ budgetMs, worker, privateMode }), doneAt: null as number | null }
     current.started.then(
       () => {
         current.doneAt = performance.now()
@@ -51,36 +54,80 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
     return current.started
   }
 
-  async function get(request: GetOptions = {}): Promise<IdentifyResult | PendingResult> {
+  async function identify({ signal, ...request }: GetOptions): Promise<IdentifyResult | PendingResult> {
+    const asked = JSON.stringify([request.linkedId, request.email, request.tag])
+    const known = cache.find(asked)
+    if (known) return known
     const resetsBefore = resets
-    const [{ components, automation }, storageToken] = await Promise.all([collectOnce(), store.read()])
+    const keeps = mayStore
+    const gathered = Promise.all([collectOnce(), keeps ? store.read() : null])
+    const [{ components, automation }, storageToken] = await unlessAborted(gathered, signal)
     const body = renderBody({
       nonce: makeNonce(),
       sdk: { name: 'js', version },
       storageToken,
       ...pick(request),
-      url: location.href.split('#')[0]?.slice(0, addressCharsMax),
-      referrer: document.referrer.slice(0, addressCharsMax),
+      url: sentAddress(location.href, options.urlParams, options.urlFragment),
+      referrer: sentAddress(document.referrer),
       components,
       automation,
     })
-    const answer = await send(`${endpoint}/v1/identify?key=${encodeURIComponent(publicKey)}`, body, timeoutMs)
+    const answer = await send(body, {
+      urls: endpoints.map((endpoint) => `${endpoint}/v1/identify?key=${encodeURIComponent(publicKey)}`),
+      timeoutMs,
+      credentials: keeps && serverCookie !== 'off' ? serverCookie : 'omit',
+      signal,
+    })
     if (!('visitorId' in answer)) return answer
     const { storageToken: issued, ...result } = answer
     // A reset during the request wins: storing now would bring back what the visitor asked to forget.
-    if (typeof issued === 'string' && resets === resetsBefore) await store.write(issued)
+    if (resets !== resetsBefore) return result
+    cache.keep(asked, result)
+    if (typeof issued === 'string' && keeps && mayStore) await store.write(issued)
     return result
+  }
+
+  async function get(request: GetOptions = {}): Promise<IdentifyResult | PendingResult> {
+    try {
+      return await identify(request)
+    } catch (error) {
+      const failure =
+        error instanceof FingerpostError
+          ? error
+          : new FingerpostError('internal_error', 'The SDK failed.', 0, undefined)
+      tell(failure)
+      throw failure
+    }
+  }
+
+  /** What a page's own handler throws is the page's own fault, and no reason to fail. */
+  function tell(failure: FingerpostError): void {
+    try {
+      options.onError?.(failure)
+    } catch (error) {
+      setTimeout(() => {
+        throw error
+      })
+    }
+  }
+
+  async function reset(): Promise<void> {
+    resets += 1
+    cache.forget()
+    await store.clear()
   }
 
   return {
     get,
+    tryGet: (request) => get(request).catch(() => null),
     async components() {
       return (await collectOnce()).components
     },
-    async reset() {
-      resets += 1
-      await store.clear()
+    async allowStorage(allowed) {
+      mayStore = allowed
+      if (!allowed) await reset()
     },
+    reset,
   }
 }
 
@@ -89,9 +136,20 @@ function pick({ linkedId, email, tag }: GetOptions): Record<string, unknown> {
   return { linkedId, email, tag }
 }
 
-function readEndpoint(endpoint: string | undefined, scriptUrl: string | null): string {
-  if (endpoint !== undefined) return new URL(endpoint, location.href).href.replace(/\/+$/, '')
-  return new URL(scriptUrl || location.href, location.href).origin
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new FingerpostError('aborted', 'The page ended the call.'))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject)
+  })
+}
+
+function readEndpoints(endpoint: LoadOptions['endpoint'], scriptUrl: string | null): string[] {
+  const given = typeof endpoint === 'string' ? [endpoint] : (endpoint ?? [])
+  if (given.length === 0) return [new URL(scriptUrl || location.href, location.href).origin]
+  return given.map((one) => new URL(one, location.href).href.replace(/\/+$/, ''))
 }
 
 /** 128 random bits as 22 characters of the URL-safe base64 alphabet. */

@@ -38,37 +38,53 @@ export function renderBody(body: { components: Components } & Record<string, unk
   return text
 }
 
+export type Sending = {
+  /** Tried in turns. */
+  urls: readonly string[]
+  timeoutMs: number
+  credentials: RequestCredentials
+  signal: AbortSignal | undefined
+}
+
 /**
- * Posts `body` up to three times, on network failures, 5xx and "pending", waiting in between as the service asks (at most
- * 5 s). A visit that stays pending is a success: its request id is returned.
+ * Posts `body` up to three times to each address, on network failures, 5xx and "pending", waiting in between as the service asks (at
+ * most 5 s), but not before another address. A visit that stays pending is a success: its request id is returned.
  */
-export async function send(url: string, body: string, timeoutMs: number): Promise<Answer> {
+export async function send(body: string, sending: Sending): Promise<Answer> {
+  const { urls, timeoutMs, signal } = sending
   const deadline = performance.now() + timeoutMs
   let last: Attempt = { retryAfterMs: null, final: false }
-  for (let tryNumber = 1; tryNumber <= triesMax; tryNumber++) {
-    const attempt = await post(url, body, deadline - performance.now())
+  for (let at = 0; at < triesMax * urls.length; at++) {
+    const attempt = await post(urls[at % urls.length] as string, body, deadline - performance.now(), sending)
     // A pending answer is worth more than a later failure: the visit is recorded.
     last = attempt.answer || !last.answer ? attempt : last
-    if (attempt.final || tryNumber === triesMax) break
+    const tryNumber = Math.floor(at / urls.length) + 1
+    if (attempt.final || at + 1 === triesMax * urls.length) break
+    if (!attempt.answer && (at + 1) % urls.length > 0) continue
     const backoffMs = backoffMsFirst * 2 ** (tryNumber - 1) * (1 + Math.random() / 2)
     const pauseMs = Math.min(attempt.retryAfterMs ?? backoffMs, retryAfterMsMax)
     if (performance.now() + pauseMs >= deadline) break
     await waitMs(pauseMs)
+    if (signal?.aborted) break
   }
+  if (signal?.aborted) throw new FingerpostError('aborted', 'The page ended the call.')
   if (last.answer) return last.answer
   throw last.failure ?? new FingerpostError('timeout', 'No time was left to send the request.')
 }
 
-async function post(url: string, body: string, timeoutMs: number): Promise<Attempt> {
+async function post(url: string, body: string, timeoutMs: number, { credentials, signal }: Sending): Promise<Attempt> {
   const abort = new AbortController()
-  const timer = setTimeout(() => abort.abort(), Math.max(timeoutMs, 0))
+  const end = () => abort.abort()
+  const timer = setTimeout(end, Math.max(timeoutMs, 0))
+  if (signal?.aborted) end()
+  signal?.addEventListener('abort', end)
   try {
     const response = await fetch(url, {
       method: 'POST',
       // A "simple" type: the browser asks no preflight question first.
       headers: { 'Content-Type': 'text/plain' },
       body,
-      credentials: 'omit',
+      credentials,
       cache: 'no-store',
       signal: abort.signal,
     })
@@ -80,6 +96,7 @@ async function post(url: string, body: string, timeoutMs: number): Promise<Attem
     return { failure, retryAfterMs: null, final: abort.signal.aborted }
   } finally {
     clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
   }
 }
 

@@ -17,11 +17,11 @@ const tokenPattern = /^st_[\w.~-]{1,509}$/
 
 /**
  * `name` tells apart tokens of different environments on one site: a live token shown to the test environment would
- * count as forged.
+ * count as forged. `cookieDomain`: of the cookie; undefined is this host alone.
  */
-export function openTokenStore(name: string): TokenStore {
+export function openTokenStore(name: string, cookieDomain?: string): TokenStore {
   async function write(token: string): Promise<void> {
-    writeCookie(name, token, cookieDays * 86_400)
+    writeCookie(name, token, cookieDays * 86_400, cookieDomain)
     attempt(() => localStorage.setItem(name, token))
     await inDatabase('readwrite', (store) => store.put(token, name))
   }
@@ -39,7 +39,7 @@ export function openTokenStore(name: string): TokenStore {
       if (tokenPattern.test(token)) await write(token)
     },
     async clear() {
-      writeCookie(name, '', 0)
+      writeCookie(name, '', 0, cookieDomain)
       attempt(() => localStorage.removeItem(name))
       await inDatabase('readwrite', (store) => store.delete(name))
     },
@@ -56,11 +56,12 @@ function readCookie(name: string): unknown {
   return pair ? pair.slice(name.length + 1) : null
 }
 
-function writeCookie(name: string, value: string, maxAgeSeconds: number): void {
+function writeCookie(name: string, value: string, maxAgeSeconds: number, domain?: string): void {
+  const scope = domain ? `; Domain=${domain}` : ''
   const secure = location.protocol === 'https:' ? '; Secure' : ''
   attempt(() => {
     // biome-ignore lint/suspicious/noDocumentCookie: the Cookie Store API is missing in Safari and on plain http
-    document.cookie = `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; SameSite=Lax${secure}`
+    document.cookie = `${name}=${value}; Path=/; Max-Age=${maxAgeSeconds}; SameSite=Lax${secure}${scope}`
   })
 }
 

@@ -1,5 +1,7 @@
 // The worker probe: the same questions asked outside the page, where spoofing scripts seldom reach.
 
+import { trustedUrl } from './trusted.ts'
+
 export const workerName = 'fingerpost'
 
 export type WorkerValue = {
@@ -41,19 +43,23 @@ export function readInWorker(): WorkerValue {
   }
 }
 
+export type WorkerChoice = { url: string; mode: 'auto' | 'blob' | 'off' }
+
 /**
- * Asks a worker. The SDK's own file is tried first, since a strict content policy allows it and refuses blob: addresses;
- * an SDK of another origin can only be a blob. Rejects when neither may run.
+ * Asks a worker: the SDK's own file, where it is of the page's origin (browsers run no worker of another one). Else, where the site said
+ * `blob`, a text of ours: content policies must allow `worker-src blob:` for it. Rejects when none may run.
  */
-export async function probeWorker(scriptUrl: string): Promise<WorkerValue> {
+export async function probeWorker({ url, mode }: WorkerChoice): Promise<WorkerValue> {
   if (typeof Worker === 'undefined') throw new Error('unsupported')
-  if (new URL(scriptUrl).origin === location.origin) {
+  if (mode === 'off') throw new Error('off')
+  if (new URL(url).origin === location.origin) {
     try {
-      return await ask(scriptUrl)
+      return await ask(url)
     } catch {
-      // The file may not be reachable under this address on the page's origin: a blob may still be allowed.
+      // The file may not be reachable under this address on the page's origin.
     }
   }
+  if (mode !== 'blob') throw new Error('other_origin')
   const source = `postMessage((${readInWorker.toString()})())`
   const blobUrl = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
   try {
@@ -65,7 +71,7 @@ export async function probeWorker(scriptUrl: string): Promise<WorkerValue> {
 
 function ask(url: string): Promise<WorkerValue> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(url, { name: workerName })
+    const worker = new Worker(trustedUrl(url), { name: workerName })
     worker.onmessage = (event: MessageEvent<WorkerValue>) => {
       worker.terminate()
       resolve(event.data)

@@ -12,6 +12,7 @@ export const strictPolicy =
 export type Recorded = {
   path: string
   contentType: string | undefined
+  cookie: string | undefined
   text: string
   // biome-ignore lint/suspicious/noExplicitAny: bodies are checked member by member in the tests
   body: any
@@ -60,6 +61,10 @@ const pages: Record<string, { html: string; policy?: string }> = {
   '/strict': {
     html: '<!doctype html><title>strict</title><body><script src="/sdk.js"></script>',
     policy: `${strictPolicy}; report-uri /violations`,
+  },
+  '/trusted': {
+    html: '<!doctype html><title>trusted</title><body><script src="/sdk.js"></script>',
+    policy: `${strictPolicy}; require-trusted-types-for 'script'; trusted-types fingerpost; report-uri /violations`,
   },
   '/no-workers': {
     html: '<!doctype html><title>no workers</title><body><script src="/sdk.js"></script>',
@@ -121,6 +126,7 @@ async function identify(service: FakeService, request: IncomingMessage, response
   service.bodies.push({
     path: request.url ?? '',
     contentType: request.headers['content-type'],
+    cookie: request.headers.cookie,
     text,
     body: JSON.parse(text),
     atMs: performance.now(),
