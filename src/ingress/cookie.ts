@@ -44,9 +44,13 @@ export function cookieOf(body: string, env: Env, domain: string): HttpHeader | n
   const from = at + TOKEN_MEMBER.length
   const token = body.slice(from, body.indexOf('"', from))
   if (!TOKEN.test(token)) return null
+  return setCookie(env, token, DAYS * 86_400, domain)
+}
+
+export const endedCookie = (env: Env, domain: string): HttpHeader => setCookie(env, '', 0, domain)
+
+function setCookie(env: Env, value: string, maxAgeSeconds: number, domain: string): HttpHeader {
   const scope = domain === '' ? '' : `; Domain=${domain}`
-  return [
-    'Set-Cookie',
-    `${NAMES[env]}=${token}; Path=/; Max-Age=${DAYS * 86_400}; HttpOnly; Secure; SameSite=Lax${scope}`,
-  ]
+  const terms = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; Secure; SameSite=Lax${scope}`
+  return ['Set-Cookie', `${NAMES[env]}=${value}; ${terms}`]
 }

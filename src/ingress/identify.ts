@@ -9,7 +9,7 @@ import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
-import { cookieOf, credentialHeaders, firstPartyOrigin, tokenInCookies } from './cookie.ts'
+import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
 import type { TakeIngress } from './rates.ts'
 import type { AcceptOutcome, Answering } from './repeats.ts'
 
@@ -29,6 +29,7 @@ export interface IdentifyNeeds {
 }
 
 const PATH = '/v1/identify'
+const FORGET_PATH = `${PATH}/forget`
 // Only here: no other endpoint is for browsers.
 const CORS: readonly HttpHeader[] = [
   ['Access-Control-Allow-Origin', '*'],
@@ -164,6 +165,15 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     }
   }
 
+  /** Ends the cookie, which no script of the page can; the visitor itself stays known. */
+  function forget(request: HttpRequest): HttpResponse {
+    const { caller, isFirstParty } = request.context as Context
+    const headers = isFirstParty ? [NO_STORE, endedCookie(caller.env, needs.cookieDomain)] : [NO_STORE]
+    return { status: 204, headers }
+  }
+
+  http.route('OPTIONS', FORGET_PATH, () => ({ status: 204, headers: PREFLIGHT }), { responseHeaders: CORS })
+  http.route('POST', FORGET_PATH, forget, { headers: HEADERS, bodyBytesMax: 64, before, responseHeaders: CORS })
   http.route('OPTIONS', PATH, () => ({ status: 204, headers: PREFLIGHT }), { responseHeaders: CORS })
   http.route('POST', PATH, handle, {
     headers: HEADERS,

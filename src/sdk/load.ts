@@ -114,7 +114,20 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
   async function reset(): Promise<void> {
     resets += 1
     cache.forget()
-    await store.clear()
+    await Promise.all([store.clear(), serverCookie === 'off' ? null : endCookie()])
+  }
+
+  /** The service alone can end a cookie that no script can reach. */
+  function endCookie(): Promise<unknown> {
+    const url = `${endpoints[0]}/v1/identify/forget?key=${encodeURIComponent(publicKey)}`
+    const headers = { 'Content-Type': 'text/plain' }
+    const ending = fetch(url, {
+      method: 'POST',
+      headers,
+      credentials: serverCookie as RequestCredentials,
+      keepalive: true,
+    })
+    return ending.catch(() => null)
   }
 
   return {

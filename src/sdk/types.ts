@@ -84,6 +84,6 @@ export type Client = {
   components(): Promise<Components>
   /** From now on the browser may keep a token, or may not; what is kept is then forgotten. */
   allowStorage(allowed: boolean): Promise<void>
-  /** Forgets the storage token in cookie, localStorage and IndexedDB. */
+  /** Forgets the storage token in cookie, localStorage and IndexedDB, and asks the service to end the cookie of its own. */
   reset(): Promise<void>
 }

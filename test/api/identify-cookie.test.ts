@@ -86,3 +86,18 @@ t.test('the cookie brings a visitor back whose page has no token, and a token in
     t.equal((await post({ ...own, Cookie: odd })).status, 200, odd)
   }
 })
+
+t.test('the cookie can be ended by the page it was for, and by no other', async (t) => {
+  const end = (headers: Record<string, string>) =>
+    send('POST', `/v1/identify/forget?key=${keys.public}`, {
+      key: null,
+      raw: '',
+      headers: { 'Content-Type': 'text/plain', ...headers },
+    })
+  const ended = await end(own)
+  t.equal(ended.status, 204)
+  t.equal(cookieOf(ended.headers), 'fp_live=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax')
+  const elsewhere = await end({ Origin: SHOP })
+  t.equal(elsewhere.status, 204)
+  t.equal(cookieOf(elsewhere.headers), null)
+})

@@ -110,7 +110,8 @@ t.test('what is served outside of the route table is named as such', async (t) =
   const http = { route: (method: string, path: string) => void served.push(`${method} ${path}`) }
   serveHealth(http, { checks: () => ({}), info: () => ({}), metrics: async () => '', metricsContentType: '' })
   serveReference(http, [], '0')
-  t.same([...served, 'POST /v1/identify'].sort(), OUTSIDE_ROWS.map(({ method, path }) => `${method} ${path}`).sort())
+  const identify = ['POST /v1/identify', 'POST /v1/identify/forget']
+  t.same([...served, ...identify].sort(), OUTSIDE_ROWS.map(({ method, path }) => `${method} ${path}`).sort())
   const callers = sources.filter(([, text]) => /\bhttp\.route\(/.test(text)).map(([name]) => name)
   t.same(
     callers.sort(),

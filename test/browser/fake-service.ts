@@ -99,6 +99,10 @@ export async function startFakeService(): Promise<FakeService> {
 async function handle(service: FakeService, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = new URL(request.url ?? '/', service.url).pathname
   if (request.method === 'POST' && path === '/v1/identify') return identify(service, request, response)
+  if (request.method === 'POST' && path === '/v1/identify/forget') {
+    response.writeHead(204, { 'Access-Control-Allow-Origin': '*' }).end()
+    return
+  }
   if (request.method === 'POST' && path === '/violations') {
     service.violations.push(await readText(request))
     response.writeHead(204).end()

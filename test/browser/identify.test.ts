@@ -84,6 +84,39 @@ t.test('a browser that comes back is the same visitor by its token, and the page
   t.ok(image.length > 20_000, `${image.length} bytes`)
 })
 
+t.test('where script storage was emptied the cookie of the service brings the visitor back by its token', async (t) => {
+  const page = await chromium.context.newPage()
+  t.teardown(() => page.close())
+  await page.goto(`${server.url}/demo?key=${server.keys.public}`)
+  await page.waitForSelector('#state:not([data-kind=busy])', { timeout: answerMsMax })
+  const kept = (await chromium.context.cookies()).find(({ name }) => name === 'fp_live')
+  t.match(kept, { httpOnly: true, secure: true, sameSite: 'Lax' })
+  t.notMatch(await page.evaluate('document.cookie'), /fp_live/)
+  await page.evaluate(`(async () => {
+    document.cookie = 'fingerpost_live=; Path=/; Max-Age=0'
+    localStorage.clear()
+    await new Promise((resolve) => { indexedDB.deleteDatabase('fingerpost').onsuccess = resolve })
+  })()`)
+  await page.close()
+  const back = await visit(chromium.context)
+  t.equal(back.body.storageToken, null)
+  t.equal(back.visitorId, first.visitorId)
+  const explained = await fetch(`${server.url}/v1/events/${back.requestId}/identity`, {
+    headers: { Authorization: `Bearer ${server.keys.secret}` },
+  })
+  t.match(await explained.json(), { method: 'token' })
+  const asked = await chromium.context.newPage()
+  t.teardown(() => asked.close())
+  await asked.goto(`${server.url}/demo?key=${server.keys.public}`)
+  await asked.waitForSelector('#state:not([data-kind=busy])', { timeout: answerMsMax })
+  await asked.click('#forget')
+  await asked.locator('#headline', { hasText: 'empty now' }).waitFor()
+  t.notOk(
+    (await chromium.context.cookies()).some(({ name }) => name === 'fp_live'),
+    'a reset ends it too',
+  )
+})
+
 t.test('a browser on other hardware and another system is another visitor', async (t) => {
   const userAgent =
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/155.0.0.0 Safari/537.36'

@@ -69,6 +69,28 @@ const identify: DescribedRow = {
   },
 }
 
+const forget: DescribedRow = {
+  method: 'POST',
+  path: '/v1/identify/forget',
+  access: 'identify',
+  isForBrowsers: true,
+  query: Type.Object({ key: Type.Optional(Type.String()) }, strict),
+  doc: {
+    id: 'forgetBrowser',
+    summary: 'End the first-party cookie',
+    description:
+      'What the SDK calls on `reset()`: the cookie that identify set for a page of the same origin, or of one that the key allows, is ended. The visitor itself stays known; to erase it is `DELETE /v1/visitors/{visitorId}`.',
+    refusals: ['origin_not_allowed'],
+    members: {
+      key: {
+        description: 'A public key in place of the Authorization header, so that a browser needs no preflight.',
+        pattern: '^pk_',
+      },
+    },
+    answers: { 204: { description: 'It is.', schema: null } },
+  },
+}
+
 /** What a secret key gets from identify. */
 export const IDENTIFIED_EVENT_EXAMPLE = { ...EVENT_EXAMPLE, storageToken: IDENTIFIED_EXAMPLE.storageToken }
 
@@ -106,6 +128,7 @@ const ready = {
 
 export const OUTSIDE_ROWS: readonly DescribedRow[] = [
   identify,
+  forget,
   plain('/healthz', {
     id: 'getHealth',
     summary: 'Ask whether the process is up',
