@@ -121,7 +121,10 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   function respondDecided(context: Context, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
     const { caller, isFirstParty } = context
-    if ('failure' in outcome) return answer(present(outcome.failure, { caller }))
+    if ('failure' in outcome) {
+      answer(present(outcome.failure, { caller }))
+      return
+    }
     const headers = replayed ? [NO_STORE, REPLAYED] : [NO_STORE]
     const cookie = isFirstParty ? cookieOf(outcome.body, caller.env, needs.cookieDomain) : null
     if (cookie !== null) headers.push(cookie)
