@@ -1,6 +1,6 @@
 // Builds the browser SDK (classic script and module) and its demo page into build/sdk/. Also runs by itself.
 
-import { cp, mkdir, rm } from 'node:fs/promises'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 
@@ -29,6 +29,8 @@ export async function buildSdk() {
   await bundle({ entry: 'iife.ts', format: 'iife', name: 'Fingerpost', file: 'sdk.js' })
   await bundle({ entry: 'esm.ts', format: 'es', file: 'sdk.mjs' })
   await bundle({ entry: 'demo/demo.ts', format: 'es', file: 'demo/demo.js' })
+  const [, version] = /export const version = '([^']+)'/.exec(await readFile(`${source}/load.ts`, 'utf8'))
+  await writeFile(`${out}/version.txt`, `${version}\n`)
   await mkdir(`${out}/demo`, { recursive: true })
   for (const file of ['index.html', 'demo.css']) await cp(`${source}/demo/${file}`, `${out}/demo/${file}`)
   return out

@@ -1,10 +1,11 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
+import { fileURLToPath } from 'node:url'
 import { serveClosed } from './api/closed.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
-import { readFiles, serveStatic } from './api/static.ts'
+import { readFiles, readSdkFile, serveStatic } from './api/static.ts'
 import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
@@ -242,7 +243,10 @@ export async function startRoles(
   const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
-  if (roles.has('ingress')) serveStatic(http, readFiles(new URL('../sdk', import.meta.url).pathname))
+  const sdkDir = fileURLToPath(new URL('../sdk', import.meta.url))
+  if (roles.has('ingress')) {
+    serveStatic(http, readFiles(sdkDir)).catch((error: unknown) => logger.error({ error }, 'compressing files failed'))
+  }
   let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
@@ -257,7 +261,9 @@ export async function startRoles(
       clickhouse,
       retentionDays,
       partitions,
-      ...{ build, driver },
+      build,
+      sdk: readSdkFile(sdkDir),
+      driver,
       config,
     })
   }

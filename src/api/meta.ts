@@ -3,6 +3,7 @@
 import { API_VERSIONS } from '../domain/workspace.ts'
 import { META_DOC } from './admin/docs.ts'
 import { type ApiRoute, keyed } from './routes.ts'
+import type { SdkFile } from './static.ts'
 
 export interface Build {
   readonly version: string
@@ -10,14 +11,14 @@ export interface Build {
   readonly [name: string]: string | boolean
 }
 
-export const metaRoutes = (build: Build): ApiRoute[] => [
+export const metaRoutes = (build: Build, sdk: SdkFile): ApiRoute[] => [
   keyed({
     method: 'GET',
     doc: META_DOC,
     path: '/v1/meta',
     access: 'any-key',
     handle: ({ caller }) => ({
-      body: { apiVersion: caller.workspace.apiVersion, apiVersions: API_VERSIONS, build },
+      body: { apiVersion: caller.workspace.apiVersion, apiVersions: API_VERSIONS, build, sdk },
     }),
   }),
 ]

@@ -50,6 +50,7 @@ import { backtestRoutes } from './rules/backtests.ts'
 import { ruleHistoryRoutes } from './rules/history.ts'
 import { ruleRoutes } from './rules/routes.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rules/trial.ts'
+import type { SdkFile } from './static.ts'
 import { openErasure } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
@@ -78,6 +79,7 @@ export interface ApiRoleNeeds {
   readonly partitions: number
   readonly build: { readonly version: string; readonly commit: string }
   readonly driver: Driver
+  readonly sdk: SdkFile
   readonly config: {
     readonly 'operator.token': string
     readonly 'lists.max': number
@@ -104,6 +106,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     events,
     partitions,
     build,
+    sdk,
     driver,
     config,
     clickhouse,
@@ -165,7 +168,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     }),
     ...webhookRoutes({ kv, bus, submit, clock, random, webhooksMax: config['webhooks.max'], ...needs.outgoing }),
     ...alertRoutes({ kv, submit, random }),
-    ...metaRoutes({ ...build, native: driver === 'uws', driver }),
+    ...metaRoutes({ ...build, native: driver === 'uws', driver }, sdk),
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),

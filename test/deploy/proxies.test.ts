@@ -18,7 +18,7 @@ const passed = new Map(
 )
 
 /** Those whose bytes the client does not choose: nginx writes them, or counts them. */
-const WRITTEN = ['host', 'x-forwarded-for', 'connection', 'content-length', 'transfer-encoding']
+const WRITTEN = ['host', 'x-forwarded-for', 'connection', 'content-length', 'transfer-encoding', 'cookie']
 
 t.test('nginx passes on every header that the server reads, and bounds them together', async (t) => {
   const readBySource = filesUnder('src')
@@ -32,6 +32,13 @@ t.test('nginx passes on every header that the server reads, and bounds them toge
     if (!WRITTEN.includes(header)) t.ok(bounded.split(/(?=\$)/).includes(value), `${header} counts`)
   }
   t.match(nginx, /^ *proxy_pass_request_headers off;$/m)
+})
+
+t.test('of a site’s cookies nginx passes on ours alone, and they count', async (t) => {
+  t.equal(passed.get('cookie'), '$fingerpost_cookie')
+  t.match(nginx, /^ {2}default "\$\{fingerpost_cookie_live\}fp_test=\$cookie_fp_test";$/m)
+  t.match(nginx, /^map "[^"]*\$fingerpost_cookie" \$fingerpost_head/m)
+  t.notMatch(nginx, /\$http_cookie/)
 })
 
 t.test('nginx says itself who the client is, and keeps its own framing', async (t) => {
@@ -55,11 +62,11 @@ t.test('connections to the server end before it ends them', async (t) => {
 t.test('only the public paths lead to the server', async (t) => {
   const locations = [...nginx.matchAll(/location (?:= |\^~ )?(\/\S*) \{([^}]*)/g)]
   const proxied = locations.filter(([, , body = '']) => body.includes('proxy_pass')).map(([, path]) => path)
-  t.same(proxied, ['/v1/identify', '/v1/', '/sdk.js', '/sdk.mjs', '/demo/'])
+  t.same(proxied, ['/v1/identify', '/v1/identify/forget', '/v1/', '/sdk.js', '/sdk.mjs', '/sdk/', '/demo/'])
   const matched = [...caddy.matchAll(/^\t(?:handle|@sdk path) (\/.*?)(?: \{)?$/gm)].flatMap(([, path = '']) =>
     path.split(' '),
   )
-  t.same(matched, ['/v1/identify', '/v1/*', '/sdk.js', '/sdk.mjs', '/demo/*'])
+  t.same(matched, ['/v1/identify', '/v1/identify/forget', '/v1/*', '/sdk.js', '/sdk.mjs', '/sdk/*', '/demo/*'])
 })
 
 t.test('the upstreams of the cluster are its processes', async (t) => {

@@ -156,7 +156,7 @@ export async function openServer(t: Test, options: Options = {}) {
     }),
     ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random, sealer: outgoing.sealer }),
     ...webhookRoutes({ ...ports, submit, clock, random, ...NO_IPS, ...outgoing }),
-    ...metaRoutes({ version: '0.0.0-test' }),
+    ...metaRoutes({ version: '0.0.0-test' }, { version: '0', path: '/sdk/0-0.js' }),
     ...(options.routes ?? []),
   ]
   const limits = await openLimits({ backend: 'memory', clock })

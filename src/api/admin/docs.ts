@@ -57,6 +57,7 @@ export const Meta = shared(
     apiVersion: words('The version of this workspace.'),
     apiVersions: Type.Array(words()),
     build: Type.Unsafe<Record<string, string | boolean>>({ type: 'object' }),
+    sdk: Type.Object({ version: words(), path: words('Of the browser SDK of exactly this build: it never changes.') }),
   }),
 )
 
@@ -185,6 +186,7 @@ export const META_DOC = {
         apiVersion: API_VERSIONS[0],
         apiVersions: API_VERSIONS,
         build: { version: '0.1.0', commit: 'd0ea9d1' },
+        sdk: { version: '1.1.0', path: '/sdk/1.1.0-Jp8mX2kQ0aZ4.js' },
       },
     },
   },
