@@ -1,6 +1,7 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
 import { serveClosed } from './api/closed.ts'
+import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
@@ -34,6 +35,8 @@ import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
 import {
+  consolePlace,
+  consoleUrl,
   eventsDaysOf,
   httpSettings,
   ipSettings,
@@ -62,6 +65,8 @@ export interface App {
   readonly port: number
   /** Keys made by this start, to be shown once. */
   readonly generatedKeys: Awaited<ReturnType<typeof bootstrap>>['generated']
+  /** null: somebody has set the console up, or this process does not serve it. */
+  readonly setupLink: string | null
   /** Stops accepting, answers what was accepted, writes the last checkpoints, and lets go of everything. */
   stop(): Promise<void>
 }
@@ -148,7 +153,7 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return { port: closed.port, generatedKeys: [], stop: () => lifetime.end() }
+    return { port: closed.port, generatedKeys: [], setupLink: null, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 
@@ -173,6 +178,7 @@ export async function startRoles(
   if (control !== null && secrets !== null) {
     const mending = { ...needs, submit: control.submit, sealsOld: !isCluster }
     await insist(() => mendSecrets(mending, secrets))
+    await insist(() => setUpFromFile(config['console.setupFile'], { kv, submit: control.submit, random }))
     metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
   }
 
@@ -243,22 +249,17 @@ export async function startRoles(
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
   if (roles.has('ingress')) serveStatic(http, readFiles(new URL('../sdk', import.meta.url).pathname))
+  let port = 0
   let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
+      ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, config },
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
-      http,
-      auth,
       directory: { ...directory, reload: () => reloadKeys(directory) },
       submit: control.submit,
-      events,
-      clickhouse,
-      retentionDays,
-      partitions,
-      ...{ build, driver },
-      config,
+      console: consolePlace(config, () => port),
     })
   }
   const health = {
@@ -298,11 +299,12 @@ export async function startRoles(
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
   await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
-  const port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
+  port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
 
   return {
     port,
     generatedKeys: booted?.generated ?? [],
+    setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
     async stop() {
       draining = true
       const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)

@@ -112,7 +112,8 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
   }
 
   function permitScope(caller: Caller): void {
-    if (access !== 'any-key' && access !== 'operator' && access !== 'session' && access !== 'none') permit(caller, access)
+    if (access !== 'any-key' && access !== 'operator' && access !== 'session' && access !== 'none')
+      permit(caller, access)
     if (route.leastRole !== undefined) permitRole(caller, route.leastRole)
   }
 

@@ -54,9 +54,13 @@ export async function applyPersonRemove(command: CommandOf<'person.remove'>, seq
   if (before === null) return refuse(seq, 'not_found')
   if (await isLastAdmin(before, read)) return refuse(seq, 'conflict', LAST_ADMIN)
   const gone = { email: '', password: null, totp: null, invitation: null, removedAt: command.at }
-  return changed(command, seq, { before, after: { ...before, ...gone }, action: 'remove' }, [], [
-    personEmailKey(before.email),
-  ])
+  return changed(
+    command,
+    seq,
+    { before, after: { ...before, ...gone }, action: 'remove' },
+    [],
+    [personEmailKey(before.email)],
+  )
 }
 
 const LAST_ADMIN = 'The last admin can neither leave nor have another role.'
@@ -83,7 +87,11 @@ const shownOf = ({ id, name, role, totp, createdAt, removedAt }: StoredPerson) =
 function changed(
   { at }: Command,
   seq: number,
-  { before, after, action }: { readonly before: StoredPerson | null; readonly after: StoredPerson; readonly action: string },
+  {
+    before,
+    after,
+    action,
+  }: { readonly before: StoredPerson | null; readonly after: StoredPerson; readonly action: string },
   more: readonly { readonly key: KvKey; readonly value: unknown }[] = [],
   drop: readonly KvKey[] = [],
 ): Change {

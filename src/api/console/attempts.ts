@@ -31,7 +31,11 @@ const PER_PERSON = rule('signin.again', 10, 5 * MINUTE_MS)
 
 const short = (text: string): string => hash('sha256', text, 'hex').slice(0, 32)
 
-export function openAttempts(limits: Pick<Limits, 'take'>, sealer: Pick<Sealer, 'sign'>, random: RandomBytes): Attempts {
+export function openAttempts(
+  limits: Pick<Limits, 'take'>,
+  sealer: Pick<Sealer, 'sign'>,
+  random: RandomBytes,
+): Attempts {
   const macOf = (email: string, nonce: string) => sealer.sign(`console/device\0${email}\0${nonce}`)
   const isKnown = (email: string, device: string) => {
     const [nonce = '', mac = ''] = device.split('.')

@@ -40,7 +40,9 @@ export function openAuthenticators(
     const [last] = await kv.get<number>(CONSOLE_SCOPE, [key])
     if (last != null && last.value >= step) return false
     const check = [[key, last?.version ?? null]] as const
-    const [isFirst] = await kv.commit([{ scope: CONSOLE_SCOPE, check, put: [{ key, value: step, ttlMs: REMEMBER_MS }] }])
+    const [isFirst] = await kv.commit([
+      { scope: CONSOLE_SCOPE, check, put: [{ key, value: step, ttlMs: REMEMBER_MS }] },
+    ])
     return isFirst === true
   }
 

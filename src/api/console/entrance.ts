@@ -1,6 +1,7 @@
 // The ways into the console: the link that sets it up, a link to join or to choose a new password, and signing in. Every one of them
 // that succeeds starts a session of its own, whatever cookie came with the request.
 
+import { DEFAULT_WORKSPACE } from '../../control/bootstrap.ts'
 import { accepted, type Submitter } from '../../control/submit.ts'
 import { ApiError, invalid } from '../../domain/errors.ts'
 import { makeObjectId, type RandomBytes } from '../../domain/ids.ts'
@@ -44,8 +45,6 @@ export interface EntranceNeeds {
   readonly clock: Pick<Clock, 'now'>
   readonly random: RandomBytes
   readonly serviceUrl: () => string
-  /** Whose first admin the setup link makes. */
-  readonly workspace: string
   /** null: people sign in with passwords only. */
   readonly oidc: { readonly label: string } | null
 }
@@ -74,7 +73,11 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
   const { kv, submit, sessions, guard, cookies, attempts, passwords, authenticators, sealer, clock, random } = needs
 
   /** A cookie of before is worth nothing from now on. */
-  async function enter(call: Pick<RouteCall, 'header' | 'address'>, person: StoredPerson, status = 200): Promise<RouteReply> {
+  async function enter(
+    call: Pick<RouteCall, 'header' | 'address'>,
+    person: StoredPerson,
+    status = 200,
+  ): Promise<RouteReply> {
     const before = await sessions.find(cookies.session(call.header('cookie')))
     if (before !== null) await sessions.end(before.personId, ({ id }) => id === before.id)
     const from = { address: call.address, userAgent: call.header('user-agent') }
@@ -123,11 +126,11 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
         if (!isSetupToken(sealer, body.token)) throw new ApiError('sign_in_failed')
         const id = makeObjectId('per', random)
         const data = {
-          ...{ id, email: readEmail(body.email), name: body.name, role: 'admin', invitation: null } as const,
+          ...({ id, email: readEmail(body.email), name: body.name, role: 'admin', invitation: null } as const),
           password: await passwords.hash(body.password),
           ...{ peopleMax: PEOPLE_PER_WORKSPACE_MAX, isFirst: true },
         }
-        accepted(await submit({ type: 'person.create', workspace: needs.workspace, env: null, actor: id, data }))
+        accepted(await submit({ type: 'person.create', workspace: DEFAULT_WORKSPACE, env: null, actor: id, data }))
         return enter(call, await current(id), 201)
       },
     }),

@@ -53,7 +53,7 @@ export interface GuardNeeds {
   readonly directory: Pick<KeyDirectory, 'workspace' | 'isFresh' | 'isWiped'>
   readonly cookies: Cookies
   /** Where the console is, besides the host that a request names. */
-  readonly origin: string
+  readonly origin: () => string
 }
 
 export interface SignedInCaller extends Caller {
@@ -79,7 +79,7 @@ export function callerOf(signedIn: SignedIn, header: HeaderOf): SignedInCaller {
 export function openGuard({ kv, sessions, directory, cookies, origin }: GuardNeeds): SessionGuard {
   function refuseForeign(header: HeaderOf): void {
     const [host, from, site] = ORIGIN_HEADERS.map(header) as [string, string, string]
-    const isOwn = from === '' || from === origin || (URL.canParse(from) && new URL(from).host === host)
+    const isOwn = from === '' || from === origin() || (URL.canParse(from) && new URL(from).host === host)
     if (isOwn && (site === '' || site === 'same-origin' || site === 'none')) return
     throw new ApiError('origin_not_allowed', { message: 'Only the pages of the console may ask this.' })
   }

@@ -1,8 +1,8 @@
 // Members of a workspace, for its admins: who they are, what they may do, and the links by which they join or come back.
 
-import { PEOPLE_PER_WORKSPACE_MAX, ROLES } from '../../domain/person.ts'
 import { ApiError } from '../../domain/errors.ts'
 import { makeObjectId } from '../../domain/ids.ts'
+import { PEOPLE_PER_WORKSPACE_MAX, ROLES } from '../../domain/person.ts'
 import { Type } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
 import { WEEK_MS } from '../../lib/durations.ts'

@@ -35,7 +35,9 @@ const derive: Derive = (password, salt, { logN, r, p }) =>
   new Promise((resolve, reject) => {
     const options = { N: 2 ** logN, r, p, maxmem: 256 * 2 ** logN * r }
     // The same text from every keyboard.
-    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)))
+    scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, key) =>
+      error ? reject(error) : resolve(key),
+    )
   })
 
 export function openPasswords(random: RandomBytes, by: Derive = derive, cost: Cost = COST): Passwords {

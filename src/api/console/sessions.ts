@@ -52,7 +52,11 @@ export const csrfOf = (token: string): string => createHash('sha256').update(`cs
 export const idleEndOf = ({ seenAt, createdAt }: Session): number => Math.min(seenAt + IDLE_MS, endOf({ createdAt }))
 export const endOf = ({ createdAt }: Pick<Session, 'createdAt'>): number => createdAt + SESSION_MS
 
-export function openSessions(kv: Pick<Kv, 'get' | 'scan' | 'commit'>, clock: Pick<Clock, 'now'>, random: RandomBytes): Sessions {
+export function openSessions(
+  kv: Pick<Kv, 'get' | 'scan' | 'commit'>,
+  clock: Pick<Clock, 'now'>,
+  random: RandomBytes,
+): Sessions {
   const isOver = (session: Session) => clock.now() >= idleEndOf(session)
 
   function puts(session: Session, digest: string): Put[] {
@@ -76,7 +80,12 @@ export function openSessions(kv: Pick<Kv, 'get' | 'scan' | 'commit'>, clock: Pic
     kv.commit(
       entries.length === 0
         ? []
-        : [{ scope: CONSOLE_SCOPE, drop: entries.flatMap(({ key, value }) => [key, placeKey(value.personId, key[1])]) }],
+        : [
+            {
+              scope: CONSOLE_SCOPE,
+              drop: entries.flatMap(({ key, value }) => [key, placeKey(value.personId, key[1])]),
+            },
+          ],
     )
 
   return {

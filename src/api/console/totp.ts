@@ -12,7 +12,10 @@ const STEPS_APART = [0, -1, 1]
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 export const makeTotpSecret = (random: RandomBytes): string =>
-  Array.from(Array.from(random(SECRET_BYTES), bitsOf).join('').matchAll(/.{5}/g), ([bits]) => BASE32[Number.parseInt(bits, 2)]).join('')
+  Array.from(
+    Array.from(random(SECRET_BYTES), bitsOf).join('').matchAll(/.{5}/g),
+    ([bits]) => BASE32[Number.parseInt(bits, 2)],
+  ).join('')
 
 const bitsOf = (byte: number): string => byte.toString(2).padStart(8, '0')
 

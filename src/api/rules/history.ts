@@ -107,7 +107,10 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
       const [entry] = actor.startsWith('key_') ? await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]) : []
       const key = entry?.value
       const label = actor.startsWith('per_') ? await readPersonName(kv, actor) : (key?.label ?? null)
-      return { actor: key?.last4 ?? (typeOf(actor) === 'person' ? (label ?? actor) : actor), by: { type: typeOf(actor), id: actor, label } }
+      return {
+        actor: key?.last4 ?? (typeOf(actor) === 'person' ? (label ?? actor) : actor),
+        by: { type: typeOf(actor), id: actor, label },
+      }
     }
     return async (actor) => {
       const shown = known.get(actor) ?? (await find(actor))
