@@ -62,10 +62,12 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly ApiRo
       ],
       bodyBytesMax: route.body === undefined ? IGNORED_BODY_BYTES_MAX : (route.bodyBytesMax ?? BODY_BYTES_MAX),
       ...(route.deadlineMs === undefined ? {} : { deadlineMs: route.deadlineMs }),
+      ...(isOfConsole(route) ? { responseHeaders: CONSOLE_ANSWER_HEADERS } : {}),
     })
   }
 }
 
+const isOfConsole = ({ path }: ApiRoute): boolean => path.startsWith('/console/')
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
 function serve(route: ApiRoute, needs: ApiNeeds) {
@@ -93,7 +95,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
   async function bySession(request: HttpRequest): Promise<null> {
     // Asked while the client is certainly there.
     request.remoteAddress()
-    request.answerHeaders = CONSOLE_ANSWER_HEADERS
+    if (!isOfConsole(route)) request.answerHeaders = CONSOLE_ANSWER_HEADERS
     const header = (name: string) => request.header(name)
     const caller = callerOf(await must(guard, 'a guard').signedIn(header, route.csrf ?? true), header)
     request.context = caller

@@ -23,7 +23,7 @@ export interface StoredPerson {
   readonly createdAt: number
   /** As passwords.ts writes it; null: none was chosen yet. */
   readonly password: string | null
-  /** When the password was chosen: links of before are used up, sessions of before are over. */
+  /** When the password was chosen: links of before are used up, and sessions begun with another are over. */
   readonly passwordAt: number
   /** The secret of an authenticator, sealed. */
   readonly totp: string | null

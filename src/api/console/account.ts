@@ -45,8 +45,8 @@ export function accountRoutes(needs: AccountNeeds): ApiRoute[] {
     const { person } = caller.signedIn
     await submitted(submit, { type: 'person.access', ...personPlace(person), data: { id: person.id, action, access } })
     await sessions.end(person.id, () => true)
-    const opened = await sessions.open(person.id, { address, userAgent: header('user-agent') })
     const now = must(await readPerson(kv, person.id), 'whoever has just changed')
+    const opened = await sessions.open(now, { address, userAgent: header('user-agent') })
     return { headers: cookies.setSession(opened.token), body: presentSession(opened, now, needs) }
   }
 

@@ -81,7 +81,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
     const before = await sessions.find(cookies.session(call.header('cookie')))
     if (before !== null) await sessions.end(before.personId, ({ id }) => id === before.id)
     const from = { address: call.address, userAgent: call.header('user-agent') }
-    const opened = await sessions.open(person.id, from)
+    const opened = await sessions.open(person, from)
     return {
       status,
       headers: cookies.set(opened.token, attempts.makeDevice(person.email)),

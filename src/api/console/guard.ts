@@ -100,7 +100,7 @@ export function openGuard({ kv, sessions, directory, cookies, origin }: GuardNee
         throw new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
       }
       const workspace = person === null ? null : directory.workspace(person.workspace)
-      const isOver = session === null || person === null || session.createdAt < person.passwordAt
+      const isOver = session === null || person === null || session.passwordAt !== person.passwordAt
       if (isOver || workspace === null) throw new ApiError('invalid_session')
       return { token, session, person, workspace }
     },

@@ -62,3 +62,10 @@ export const presentMember = (person: StoredPerson, sessions: readonly Session[]
     lastSeenAt: seenAt === 0 ? null : isoTime(seenAt),
   }
 }
+
+/** As the audit log has it. */
+export const presentAuditedPerson = (person: { readonly createdAt: number; readonly removedAt: number | null }) => ({
+  ...person,
+  createdAt: isoTime(person.createdAt),
+  removedAt: person.removedAt === null ? null : isoTime(person.removedAt),
+})

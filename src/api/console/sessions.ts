@@ -6,6 +6,7 @@ import { base62, makeObjectId, type RandomBytes } from '../../domain/ids.ts'
 import type { Kv, KvEntry, KvKey, Put } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/durations.ts'
+import type { StoredPerson } from '../../records/people.ts'
 import { scanAll, under } from '../../records/scopes.ts'
 
 export const CONSOLE_SCOPE = 'console'
@@ -20,6 +21,8 @@ const USER_AGENT_CHARS_MAX = 300
 export interface Session {
   readonly id: string
   readonly personId: string
+  /** Of the password it was begun with: it is over once there is another. */
+  readonly passwordAt: number
   readonly createdAt: number
   readonly seenAt: number
   readonly address: string
@@ -33,7 +36,10 @@ export interface Opened {
 }
 
 export interface Sessions {
-  open(personId: string, from: { readonly address: string; readonly userAgent: string }): Promise<Opened>
+  open(
+    person: Pick<StoredPerson, 'id' | 'passwordAt'>,
+    from: { readonly address: string; readonly userAgent: string },
+  ): Promise<Opened>
   /** null: it was never made, is over, or was ended. */
   find(token: string): Promise<Session | null>
   list(personId: string): Promise<Session[]>
@@ -89,11 +95,11 @@ export function openSessions(
     )
 
   return {
-    async open(personId, { address, userAgent }) {
+    async open({ id: personId, passwordAt }, { address, userAgent }) {
       const now = clock.now()
       const token = base62(TOKEN_CHARS, random)
       const session: Session = {
-        ...{ id: makeObjectId('ses', random), personId, createdAt: now, seenAt: now, address },
+        ...{ id: makeObjectId('ses', random), personId, passwordAt, createdAt: now, seenAt: now, address },
         userAgent: userAgent.slice(0, USER_AGENT_CHARS_MAX),
       }
       const others = (await entriesOf(personId)).sort((a, b) => b.value.seenAt - a.value.seenAt)

@@ -22,12 +22,13 @@ import type { Caller } from '../../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../../records/commands.ts'
 import { keyKey } from '../../records/keys.ts'
 import type { StoredList } from '../../records/lists.ts'
-import { readPersonName } from '../../records/people.ts'
+import { readPersonName, type StoredPerson } from '../../records/people.ts'
 import type { StoredRule } from '../../records/rules.ts'
 import { SYSTEM } from '../../records/scopes.ts'
 import { presentAuditedKey, presentWorkspace } from '../admin/present.ts'
 import { presentAlert } from '../alerts/routes.ts'
 import { callerPlaceOf, commandOf } from '../callers.ts'
+import { presentAuditedPerson } from '../console/present.ts'
 import { presentList } from '../lists/present.ts'
 import type { PacedSteps } from '../paced-steps.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
@@ -219,6 +220,7 @@ function typeOf(actor: string): Actor['by']['type'] {
 function shown(object: unknown, { resource, action }: StoredAuditEntry) {
   if (object === null || (resource === 'list' && action === 'entries')) return object
   if (resource === 'workspace') return presentWorkspace(object as Workspace)
+  if (resource === 'person') return presentAuditedPerson(object as StoredPerson)
   if (resource === 'key') return presentAuditedKey(object as ApiKey)
   if (resource === 'rule') return presentDefinition(object as StoredRule)
   if (resource === 'list') return presentList(object as StoredList)
