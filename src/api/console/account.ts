@@ -2,12 +2,11 @@
 
 import { accepted, type Submitter } from '../../control/submit.ts'
 import { ApiError } from '../../domain/errors.ts'
-import { Type } from '../../domain/schema.ts'
+import { strict, Type } from '../../domain/schema.ts'
 import { must } from '../../lib/must.ts'
 import { readPerson, type StoredPerson } from '../../records/people.ts'
 import type { PersonAccess } from '../../records/person-commands.ts'
 import { type ApiRoute, type RouteReply, type SignedInCall, signedIn } from '../routes.ts'
-import { strict } from '../schemas.ts'
 import { code, type EntranceNeeds, newPassword, password, personName } from './entrance.ts'
 import { presentListedSession, presentPerson, presentSession } from './present.ts'
 import { totpUri } from './totp.ts'

@@ -14,14 +14,13 @@ import {
   PEOPLE_PER_WORKSPACE_MAX,
   PERSON_NAME_CHARS_MAX,
 } from '../../domain/person.ts'
-import { Type } from '../../domain/schema.ts'
+import { strict, Type } from '../../domain/schema.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Sealer } from '../../lib/sealed.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import { findPerson, isSetUp, readPerson, type StoredPerson } from '../../records/people.ts'
 import { type ApiRoute, open, type RouteCall, type RouteReply } from '../routes.ts'
-import { strict } from '../schemas.ts'
 import type { Attempts } from './attempts.ts'
 import type { Authenticators } from './authenticators.ts'
 import type { Cookies } from './cookies.ts'
