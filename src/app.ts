@@ -2,10 +2,11 @@
 
 import { fileURLToPath } from 'node:url'
 import { serveClosed } from './api/closed.ts'
+import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
-import { readFiles, readSdkFile, serveStatic } from './api/static.ts'
+import { openStatic } from './api/static.ts'
 import type { Config } from './config.ts'
 import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
@@ -35,6 +36,8 @@ import { runLeases } from './records/leases.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, SINK_POSITION } from './records/partitions.ts'
 import { openSecrets, SecretsLost } from './records/secrets.ts'
 import {
+  consolePlace,
+  consoleUrl,
   eventsDaysOf,
   httpSettings,
   ipSettings,
@@ -63,6 +66,8 @@ export interface App {
   readonly port: number
   /** Keys made by this start, to be shown once. */
   readonly generatedKeys: Awaited<ReturnType<typeof bootstrap>>['generated']
+  /** null: somebody has set the console up, or this process does not serve it. */
+  readonly setupLink: string | null
   /** Stops accepting, answers what was accepted, writes the last checkpoints, and lets go of everything. */
   stop(): Promise<void>
 }
@@ -84,6 +89,7 @@ export async function startRoles(
   const driver = driverOf(config['http.driver'])
   const metrics = openMetrics({ version: build.version, driver })
   const shared = { kv, bus, limits, clock, random, logger, metrics }
+  const report = (what: string) => (error: unknown) => logger.error({ error }, what)
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
@@ -149,7 +155,7 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return { port: closed.port, generatedKeys: [], stop: () => lifetime.end() }
+    return { port: closed.port, generatedKeys: [], setupLink: null, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 
@@ -165,15 +171,17 @@ export async function startRoles(
   const control = roles.has('api')
     ? startControl({ ...needs, own: (run) => own('control', ['changes'], (_, signal) => run(signal)) })
     : null
-  const { version } = build
-  const out = { ...needs, version, settings: outgoingSettings(config) }
+  const out = { ...needs, version: build.version, settings: outgoingSettings(config) }
   const outgoing = makes && sealer !== null ? openOutgoing({ ...out, sealer }) : null
-  const keys = { kv, random, sealer, seeds: keySeeds(config) }
   const boot = isCluster ? patientBootstrap(logger, lifetime.waiting) : bootstrap
-  const booted = control === null ? null : await insist(() => boot({ ...keys, submit: control.submit }))
+  const booted =
+    control === null
+      ? null
+      : await insist(() => boot({ kv, random, sealer, seeds: keySeeds(config), submit: control.submit }))
   if (control !== null && secrets !== null) {
     const mending = { ...needs, submit: control.submit, sealsOld: !isCluster }
     await insist(() => mendSecrets(mending, secrets))
+    await insist(() => setUpFromFile(config['console.setupFile'], { kv, submit: control.submit, random }))
     metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
   }
 
@@ -210,8 +218,9 @@ export async function startRoles(
   }
 
   const serves = roles.has('api') || roles.has('ingress')
-  const reportKeys = (error: unknown) => logger.error({ error }, 'loading keys failed')
-  const directory = serves ? await openKeyDirectory({ kv, log, bus, clock, sealer, report: reportKeys }) : null
+  const directory = serves
+    ? await openKeyDirectory({ kv, log, bus, clock, sealer, report: report('loading keys failed') })
+    : null
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)
   const watched = await watchCapacity({
@@ -243,28 +252,28 @@ export async function startRoles(
   const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
-  const sdkDir = fileURLToPath(new URL('../sdk', import.meta.url))
-  if (roles.has('ingress')) {
-    serveStatic(http, readFiles(sdkDir)).catch((error: unknown) => logger.error({ error }, 'compressing files failed'))
-  }
+  const files = openStatic(fileURLToPath(new URL('../sdk', import.meta.url)))
+  if (roles.has('ingress')) files.serve(http).catch(report('compressing files failed'))
+  let port = 0
   let serveOperator: ReturnType<typeof startApi> = () => {}
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
-      kv: freshKv,
-      outgoing: { ...outgoing, ips: webhookIps(config) },
       http,
       auth,
-      directory: { ...directory, reload: () => reloadKeys(directory) },
-      submit: control.submit,
       events,
       clickhouse,
       retentionDays,
       partitions,
       build,
-      sdk: readSdkFile(sdkDir),
+      sdk: files.sdk,
       driver,
       config,
+      kv: freshKv,
+      outgoing: { ...outgoing, ips: webhookIps(config) },
+      directory: { ...directory, reload: () => reloadKeys(directory) },
+      submit: control.submit,
+      console: consolePlace(config, () => port),
     })
   }
   const health = {
@@ -304,11 +313,12 @@ export async function startRoles(
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
   await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
-  const port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
+  port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
 
   return {
     port,
     generatedKeys: booted?.generated ?? [],
+    setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
     async stop() {
       draining = true
       const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)

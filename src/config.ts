@@ -177,9 +177,10 @@ function refuseUnsafe(config: Values): void {
       `${name} ${config[name]} is not loopback: set tls.certFile and tls.keyFile, or http.allowPlainHttp behind a proxy that ends TLS`,
     )
   }
-  const address = config['http.publicUrl']
-  if (address !== '' && !(/^https?:\/\/[^/?#@]+$/.test(address) && URL.canParse(address))) {
-    throw new BadSetting('http.publicUrl takes an address such as https://fingerpost.example, without a path')
+  for (const name of ['http.publicUrl', 'console.url'] as const) {
+    const address = config[name]
+    if (address === '' || (/^https?:\/\/[^/?#@]+$/.test(address) && URL.canParse(address))) continue
+    throw new BadSetting(`${name} takes an address such as https://fingerpost.example, without a path`)
   }
   if (
     config['ingress.cookieDomain'] !== '' &&

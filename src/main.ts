@@ -16,6 +16,7 @@ import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
 import { helpText } from './ops/settings-text.ts'
 import { welcomeText } from './ops/welcome.ts'
+import { listensOn, serviceUrl } from './role-settings.ts'
 import { startApp } from './server.ts'
 
 const USAGE = `fingerpost start            run every role in one process on embedded storage
@@ -34,6 +35,9 @@ fingerpost corrections export
 fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret S]
                             post what happens in the test environment to a receiver under development; its secret
                             key comes from FINGERPOST_TEST_SECRET_KEY, the service from --url or FINGERPOST_URL
+fingerpost console link     print the link that sets the console up
+fingerpost console reset EMAIL
+                            print a link to choose a new password, for somebody who cannot sign in
 fingerpost keygen [--json]  print a well-formed set of four keys
 fingerpost --version        print the version
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
@@ -104,11 +108,8 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
     if (!stopping) throw error
   })
   if (app === undefined) return
-  const scheme = config['tls.certFile'] === '' ? 'http' : 'https'
-  const host = config['http.host'].includes(':') ? `[${config['http.host']}]` : config['http.host']
-  const listensOn = `${scheme}://${host}:${app.port}`
-  const url = config['http.publicUrl'] || listensOn
-  process.stdout.write(`${welcomeText({ listensOn, url, keys: app.generatedKeys })}\n\n`)
+  const at = { listensOn: listensOn(config, app.port), url: serviceUrl(config, app.port) }
+  process.stdout.write(`${welcomeText({ ...at, keys: app.generatedKeys, setupLink: app.setupLink })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -177,6 +178,14 @@ async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOpti
   await listen(needs, { service, key, forward, shape, secret: secret ?? null }, stopping.signal)
 }
 
+async function printConsoleLink(kind: string, email: string): Promise<void> {
+  const config = readConfig(process.env)
+  const { consoleLink, consoleReset } = await import('./ops/console-link.ts')
+  if (kind === 'link') process.stdout.write(`${consoleLink(config, randomBytes)}\n`)
+  else if (kind === 'reset') process.stdout.write(`${consoleReset(config, randomBytes, systemClock.now(), email)}\n`)
+  else throw new BadSetting('console takes link, or reset and an e-mail')
+}
+
 const OPTIONS = {
   json: { type: 'boolean', default: false },
   version: { type: 'boolean', short: 'v', default: false },
@@ -220,6 +229,7 @@ async function main(): Promise<void> {
   else if (command === 'seed') await maintain((run, config, log) => run.runSeed(config, log, seedWanted(values)))
   else if (command === 'corrections' && folder === 'export') await exportCorrections()
   else if (command === 'data' && folder === 'update') await maintain((run, config) => run.runDataUpdate(config))
+  else if (command === 'console') await printConsoleLink(folder, positionals[2] ?? '')
   else if (command === 'webhooks' && folder === 'listen') await listenToWebhooks(values)
   else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
 }

@@ -37,6 +37,31 @@ export function httpSettings(config: Config) {
 export const masterKeyFile = (config: Config): string =>
   config['webhooks.masterKeyFile'] || join(config['data.dir'], 'master.key')
 
+const schemeOf = (config: Config): string => (config['tls.certFile'] === '' ? 'http' : 'https')
+const hostOf = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+/** Where it listens; `port` is the one it got. */
+export const listensOn = (config: Config, port: number): string =>
+  `${schemeOf(config)}://${hostOf(config['http.host'])}:${port}`
+
+/** Under which SDKs and back ends reach it. */
+export const serviceUrl = (config: Config, port: number): string => config['http.publicUrl'] || listensOn(config, port)
+
+/** Under which people reach the console. */
+export function consoleUrl(config: Config, port: number): string {
+  const { 'http.adminHost': host, 'http.adminPort': adminPort } = config
+  if (config['console.url'] !== '') return config['console.url']
+  return adminPort === 0 ? serviceUrl(config, port) : `${schemeOf(config)}://${hostOf(host)}:${adminPort}`
+}
+
+/** Where the console is, and what it tells of where the service is. */
+export const consolePlace = (config: Config, port: () => number) => ({
+  address: () => consoleUrl(config, port()),
+  serviceUrl: () => serviceUrl(config, port()),
+  isSecure: consoleUrl(config, 0).startsWith('https:'),
+  isApart: config['http.adminPort'] !== 0,
+})
+
 /** How receivers of webhooks are called, and what is told of that. */
 export const outgoingSettings = (config: Config) => ({
   extraCaFile: config['webhooks.extraCaFile'],

@@ -1,5 +1,6 @@
 // The table of settings: name, kind, default and a sentence each. config.ts makes the Config from it.
 
+import { CONSOLE_SETTINGS } from './api/console/settings.ts'
 import { HTTP_SETTINGS } from './api/settings.ts'
 import { WEBHOOK_SETTINGS } from './dispatcher/settings.ts'
 import { INGRESS_SETTINGS } from './ingress/settings.ts'
@@ -38,6 +39,7 @@ export const SETTINGS = [
       'Roles of this process: ingress, engine, api, dispatcher, jobs, or all; fingerpost start --role wins over it.',
   },
   ...HTTP_SETTINGS,
+  ...CONSOLE_SETTINGS,
   {
     name: 'tls.certFile',
     kind: 'text',

@@ -8,9 +8,10 @@ import type { Http } from '../http/server.ts'
 import { decodeUtf8 } from '../http/utf8.ts'
 import { must } from '../lib/must.ts'
 import { validator } from '../lib/validate.ts'
-import { type Auth, bearer, type Caller, permit } from '../records/auth.ts'
+import { type Auth, bearer, type Caller, permit, permitRole } from '../records/auth.ts'
 import { tenantScope } from '../records/scopes.ts'
 import type { Operator } from './admin/operator.ts'
+import { CONSOLE_ANSWER_HEADERS, callerOf, SESSION_HEADERS, type SessionGuard } from './console/guard.ts'
 import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { PacedSteps } from './paced-steps.ts'
 import { presentReply, presentStream } from './present.ts'
@@ -36,6 +37,8 @@ export interface ApiNeeds {
   readonly idempotency: Idempotency
   /** For what is long to write. */
   readonly turns: PacedSteps
+  /** null: people cannot sign in here, and cookies are ignored. Rows with access 'session' do not exist then. */
+  readonly guard?: SessionGuard | null
   /** Who the client is; the socket's peer by default. */
   readonly addressOf?: AddressOf
   /** Headers `addressOf` reads, lower case. */
@@ -46,25 +49,29 @@ export interface ApiNeeds {
 export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly ApiRoute[], needs: ApiNeeds): void {
   for (const route of routes) {
     if (route.access === 'operator' && needs.operator === null) continue
+    if (route.access === 'session' && (needs.guard ?? null) === null) continue
     const { before, handler } = serve(route, needs)
     http.route(route.method, route.path, handler, {
       before,
       headers: [
         ...HEADERS,
+        ...((needs.guard ?? null) === null ? [] : SESSION_HEADERS),
         ...(needs.addressHeaders ?? []),
         ...(route.headers ?? []),
         ...(route.once === undefined ? [] : [IDEMPOTENCY_KEY]),
       ],
       bodyBytesMax: route.body === undefined ? IGNORED_BODY_BYTES_MAX : (route.bodyBytesMax ?? BODY_BYTES_MAX),
       ...(route.deadlineMs === undefined ? {} : { deadlineMs: route.deadlineMs }),
+      ...(isOfConsole(route) ? { responseHeaders: CONSOLE_ANSWER_HEADERS } : {}),
     })
   }
 }
 
+const isOfConsole = ({ path }: ApiRoute): boolean => path.startsWith('/console/')
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
 function serve(route: ApiRoute, needs: ApiNeeds) {
-  const { auth, operator, takeRate, idempotency, turns, addressOf = peerAddress } = needs
+  const { auth, operator, takeRate, idempotency, turns, guard = null, addressOf = peerAddress } = needs
   const { access, handle, once } = route
   const rateClass = rateClassOf(route.path)
   const readQuery = queryParser(route.query)
@@ -73,7 +80,9 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
 
   function before(request: HttpRequest): null | Promise<null> {
     if (access === 'operator') operator?.authorise(request.header('authorization'), addressOf(request))
-    else if (access !== 'none') {
+    else if (access === 'session' || (access !== 'none' && guard?.has((name) => request.header(name)) === true)) {
+      return bySession(request)
+    } else if (access !== 'none') {
       const caller = auth.authenticate(bearer(request.header('authorization')), addressOf(request))
       request.context = caller
       const permission = rateClass === null ? null : (takeRate?.(caller, rateClass) ?? null)
@@ -83,16 +92,31 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
     return checkMediaType(request)
   }
 
+  async function bySession(request: HttpRequest): Promise<null> {
+    // Asked while the client is certainly there.
+    request.remoteAddress()
+    if (!isOfConsole(route)) request.answerHeaders = CONSOLE_ANSWER_HEADERS
+    const header = (name: string) => request.header(name)
+    const caller = callerOf(await must(guard, 'a guard').signedIn(header, route.csrf ?? true), header)
+    request.context = caller
+    const permission = rateClass === null ? null : (takeRate?.(caller, rateClass) ?? null)
+    if (permission !== null) return withinRate(request, caller, permission)
+    permitScope(caller)
+    return checkMediaType(request)
+  }
+
   async function withinRate(request: HttpRequest, caller: Caller, permission: Promise<Permission>): Promise<null> {
     const { headers, refusal } = await permission
-    request.answerHeaders = headers
+    request.answerHeaders = [...request.answerHeaders, ...headers]
     if (refusal !== null) throw refusal
     permitScope(caller)
     return checkMediaType(request)
   }
 
   function permitScope(caller: Caller): void {
-    if (access !== 'any-key' && access !== 'operator' && access !== 'none') permit(caller, access)
+    if (access !== 'any-key' && access !== 'operator' && access !== 'session' && access !== 'none')
+      permit(caller, access)
+    if (route.leastRole !== undefined) permitRole(caller, route.leastRole)
   }
 
   function checkMediaType(request: HttpRequest): null {
@@ -122,6 +146,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
       query: readQuery(request.query),
       body: body(),
       header: (name) => request.header(name),
+      address: addressOf(request),
       aborted: () => request.aborted(),
       whenAborted: (listener) => request.whenAborted(listener),
     }

@@ -9,7 +9,7 @@ import type { Caller } from '../records/auth.ts'
 export type RateClass = 'server' | 'mgmt'
 
 const SERVER = /^\/v1\/(?:events|visitors|analytics|erasures)(?:\/|$)/
-const MGMT = /^\/v1\/(?:rules|lists|webhooks|alerts|audit)(?:\/|$)/
+const MGMT = /^\/v1\/(?:rules|lists|webhooks|alerts|audit|keys)(?:\/|$)/
 const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
 

@@ -36,6 +36,7 @@ import { adminRoutes } from './admin/routes.ts'
 import { alertRoutes } from './alerts/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import { registerRoutes } from './api.ts'
+import { type ConsoleNeeds, openConsole } from './console/console.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openIdempotency } from './idempotency.ts'
@@ -80,6 +81,10 @@ export interface ApiRoleNeeds {
   readonly build: { readonly version: string; readonly commit: string }
   readonly driver: Driver
   readonly sdk: SdkFile
+  readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure'> & {
+    /** It has a listener of its own, with the operator's API. */
+    readonly isApart: boolean
+  }
   readonly config: {
     readonly 'operator.token': string
     readonly 'lists.max': number
@@ -89,7 +94,10 @@ export interface ApiRoleNeeds {
   }
 }
 
-/** Adds its routes, but for those of the operator's API: what is returned adds them to the server that is to have them. */
+/**
+ * Adds its routes, but for those of the operator's API and, where it is apart, the console: what is returned adds them to the server
+ * that is to have them.
+ */
 export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => void {
   const {
     http,
@@ -197,10 +205,13 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
       clientAddress(request.remoteAddress(), request.header('x-forwarded-for'), trustedProxies),
   }
   const ofOperator = ({ access }: ApiRoute) => access === 'operator'
-  registerRoutes(
-    http,
-    routes.filter((route) => !ofOperator(route)),
-    serving,
-  )
-  return (to) => registerRoutes(to, routes.filter(ofOperator), serving)
+  const forKeys = routes.filter((route) => !ofOperator(route))
+  const pages = openConsole({ ...needs, ...needs.console, sealer: needs.outgoing.sealer })
+  const forPeople = { ...serving, guard: pages.guard }
+  if (needs.console.isApart) registerRoutes(http, forKeys, serving)
+  else registerRoutes(http, [...forKeys, ...pages.routes], forPeople)
+  return (to) => {
+    registerRoutes(to, routes.filter(ofOperator), serving)
+    if (needs.console.isApart) registerRoutes(to, [...forKeys, ...pages.routes], forPeople)
+  }
 }

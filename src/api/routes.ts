@@ -1,7 +1,7 @@
 // The shape of the REST surface: one row per endpoint. A resource is a file that returns its rows; `registerRoutes` in
 // api.ts gives each row the checks all endpoints share, in the order the contract promises.
 //
-// To add an endpoint, add a row with `keyed` (API keys), `operated` (operator token) or `open` (no key):
+// To add an endpoint, add a row with `keyed` (API keys), `operated` (operator token), `signedIn` (console) or `open` (no key):
 //   keyed({
 //     method: 'GET',
 //     doc: THING_DOCS.one,               // what it answers, see describe.ts; without it a test fails, not the compiler
@@ -14,15 +14,17 @@
 //   })
 // `handle` throws ApiError for refusals. It returns plain data; status 200 and JSON are the default.
 
+import type { Role } from '../domain/person.ts'
 import type { Static, TSchema } from '../domain/schema.ts'
 import type { KeyScope } from '../domain/workspace.ts'
 import type { HttpHeader, HttpRequest } from '../http/message.ts'
 import type { HttpStream } from '../http/stream.ts'
 import type { Caller } from '../records/auth.ts'
+import type { SignedInCaller } from './console/guard.ts'
 import type { RouteDoc } from './describe.ts'
 
 export type RouteMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-export type Access = KeyScope | 'any-key' | 'operator' | 'none'
+export type Access = KeyScope | 'any-key' | 'operator' | 'session' | 'none'
 
 export interface RouteReply {
   /** Default 200. */
@@ -39,6 +41,8 @@ export interface RouteCall<Body = unknown, Query = unknown> {
   readonly body: Body
   /** Of the names the row lists in `headers`; '' when absent. */
   header(name: string): string
+  /** Of the client. */
+  readonly address: string
   /** True once nobody waits for the answer. */
   aborted(): boolean
   /** Calls `listener` when that comes true before the answer is given. */
@@ -48,6 +52,10 @@ export interface RouteCall<Body = unknown, Query = unknown> {
 }
 export interface KeyedCall<Body = unknown, Query = unknown> extends RouteCall<Body, Query> {
   readonly caller: Caller
+}
+
+export interface SignedInCall<Body = unknown, Query = unknown> extends RouteCall<Body, Query> {
+  readonly caller: SignedInCaller
 }
 
 /** What is kept of an answer's body and how it is made of that again; secrets are not kept. */
@@ -74,6 +82,10 @@ interface RowOf<BodySchema extends TSchema, QuerySchema extends TSchema, A exten
   /** Further request headers `handle` reads, lower case. */
   readonly headers?: readonly string[]
   readonly deadlineMs?: number
+  /** Of a person, besides the scope. Default: any. */
+  readonly leastRole?: Role
+  /** false: a session's cookie is enough. Default true. */
+  readonly csrf?: boolean
   /**
    * The request may carry an Idempotency-Key: `handle` makes its ids with `newId`, so that it can be repeated. What is kept of
    * the answer must hold no secret. Default: the header is ignored.
@@ -98,6 +110,13 @@ export function operated<B extends TSchema, Q extends TSchema>(
   row: Omit<RowOf<B, Q, 'operator', RouteCall<Static<B>, Static<Q>>>, 'access'>,
 ): ApiRoute {
   return { ...row, access: 'operator' } as unknown as ApiRoute
+}
+
+/** For people who are signed in, not for keys. */
+export function signedIn<B extends TSchema, Q extends TSchema>(
+  row: Omit<RowOf<B, Q, 'session', SignedInCall<Static<B>, Static<Q>>>, 'access'>,
+): ApiRoute {
+  return { ...row, access: 'session' } as unknown as ApiRoute
 }
 
 export function open<B extends TSchema, Q extends TSchema>(

@@ -41,7 +41,7 @@ const compressors = {
 } as const
 type Coding = keyof typeof compressors
 
-export interface StaticFile {
+interface StaticFile {
   /** Where it is served; an `index.html` also answers for its folder. */
   readonly paths: readonly string[]
   readonly contentType: string
@@ -64,13 +64,13 @@ const versionedPath = (dir: string, file: string, hash: string): string =>
 
 const hashOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64url')
 
-export function readSdkFile(dir: string): SdkFile {
+function readSdkFile(dir: string): SdkFile {
   const path = versionedPath(dir, 'sdk.js', hashOf(readFileSync(join(dir, 'sdk.js'))))
   return { version: readFileSync(join(dir, 'version.txt'), 'utf8').trim(), path }
 }
 
-/** Every known kind of file under `dir`. Throws when the folder is missing: the build is not complete. */
-export function readFiles(dir: string): StaticFile[] {
+/** Every known kind of file under `dir`. */
+function readFiles(dir: string): StaticFile[] {
   const files: StaticFile[] = []
   for (const file of filesUnder(dir)) {
     const contentType = TYPES[extname(file)]
@@ -118,8 +118,7 @@ async function compress(body: Uint8Array, into: Map<Coding, Uint8Array>): Promis
   for (const coding of ['br', 'gzip'] as const) into.set(coding, await compressors[coding](body))
 }
 
-/** Resolves when everything is compressed. */
-export async function serveStatic(http: Pick<Http, 'route'>, files: readonly StaticFile[]): Promise<void> {
+async function serveFiles(http: Pick<Http, 'route'>, files: readonly StaticFile[]): Promise<void> {
   const compressing = files.map(({ paths, contentType, etag, headers, body }) => {
     const compressed = new Map<Coding, Uint8Array>()
     for (const path of paths) {
@@ -142,3 +141,15 @@ export async function serveStatic(http: Pick<Http, 'route'>, files: readonly Sta
   })
   await Promise.all(compressing)
 }
+
+export interface Static {
+  readonly sdk: SdkFile
+  /** Resolves when everything is compressed. */
+  serve(http: Pick<Http, 'route'>): Promise<void>
+}
+
+/** What the build left in `dir`. Throws when the folder is missing: the build is not complete. */
+export const openStatic = (dir: string): Static => ({
+  sdk: readSdkFile(dir),
+  serve: (http) => serveFiles(http, readFiles(dir)),
+})

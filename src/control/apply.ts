@@ -18,6 +18,7 @@ import {
   applyListUpdate,
 } from './apply-lists.ts'
 import { applyVisitorNote } from './apply-notes.ts'
+import { applyPersonAccess, applyPersonCreate, applyPersonRemove, applyPersonUpdate } from './apply-people.ts'
 import { applyRuleCreate, applyRuleDelete, applyRuleRollback, applyRuleUpdate } from './apply-rules.ts'
 import { applyVisitorSplit } from './apply-splits.ts'
 import { applyVisitorMerge } from './apply-visitors.ts'
@@ -134,6 +135,14 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyVisitorMerge(command, seq, read)
     case 'visitor.note':
       return applyVisitorNote(command, seq, read)
+    case 'person.create':
+      return applyPersonCreate(command, seq, read)
+    case 'person.update':
+      return applyPersonUpdate(command, seq, read)
+    case 'person.access':
+      return applyPersonAccess(command, seq, read)
+    case 'person.remove':
+      return applyPersonRemove(command, seq, read)
     case 'visitor.split':
       return applyVisitorSplit(command, seq, read)
   }

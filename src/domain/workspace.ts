@@ -80,8 +80,11 @@ export const SCOPES = [
   'analytics:read',
   'alerts:read',
   'alerts:write',
+  'keys:write',
 ] as const
 export type KeyScope = (typeof SCOPES)[number]
+/** Those of a key that names none: who may make keys is said in so many words. */
+export const DEFAULT_SCOPES: readonly KeyScope[] = SCOPES.filter((scope) => scope !== 'keys:write')
 
 /** A key as it is stored: its text is never kept, only the digest it is found by. */
 export interface ApiKey {
@@ -93,7 +96,7 @@ export interface ApiKey {
   readonly digest: string
   readonly last4: string
   readonly label: string | null
-  /** null: every scope its kind may have. */
+  /** null: every default scope its kind may have. */
   readonly scopes: readonly KeyScope[] | null
   /** null: any origin. Public keys only. */
   readonly origins: readonly string[] | null

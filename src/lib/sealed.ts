@@ -1,6 +1,6 @@
 // Secrets at rest: texts encrypted under a master key that lies in a file of its own, each bound to what it belongs to.
 
-import { createCipheriv, createDecipheriv, createHash } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { RandomBytes } from '../domain/ids.ts'
@@ -20,6 +20,8 @@ export interface Sealer {
   seal(text: string, context: string): string
   /** Throws Unreadable for what was not sealed under this key and context. */
   open(sealed: string, context: string): string
+  /** Base64url of what only holders of the key can say about a text. */
+  sign(text: string): string
 }
 
 export function openSealer(key: Uint8Array, random: RandomBytes): Sealer {
@@ -44,6 +46,7 @@ export function openSealer(key: Uint8Array, random: RandomBytes): Sealer {
         throw foreign()
       }
     },
+    sign: (text) => createHmac('sha256', key).update(`sign\0${text}`).digest('base64url'),
   }
 }
 

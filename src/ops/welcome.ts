@@ -5,15 +5,18 @@ export interface Welcome {
   /** Under which clients reach it. */
   readonly url: string
   readonly keys: readonly { readonly kind: 'public' | 'secret'; readonly env: 'live' | 'test'; readonly text: string }[]
+  /** null: the console is set up, or is not here. */
+  readonly setupLink: string | null
 }
 
-export function welcomeText({ listensOn, url, keys }: Welcome): string {
+export function welcomeText({ listensOn, url, keys, setupLink }: Welcome): string {
   const keyOf = (kind: string, env: string) => keys.find((k) => k.kind === kind && k.env === env)?.text
   const lines = [`Fingerpost listens on ${listensOn}`]
   if (keys.length > 0) {
     lines.push('', 'Keys of the workspace "default" (shown this once; only their digests are kept):', '')
     for (const { kind, env, text } of keys) lines.push(`  ${`${kind} ${env}`.padEnd(12)} ${text}`)
   }
+  if (setupLink !== null) lines.push('', `The console, to be set up by whoever opens this first: ${setupLink}`)
   const secret = keyOf('secret', 'test')
   if (secret !== undefined) {
     lines.push(

@@ -9,7 +9,18 @@ import { AUDIT_PART, openChangeReader, type PackedChange, packChange, type ReadC
 import { SEQ_DIGITS, scanAll, seqId, tenantScope, under } from './scopes.ts'
 
 /** Kinds of objects whose changes are kept. */
-export const AUDITED = ['rule', 'list', 'visitor', 'webhook', 'alert', 'key', 'workspace', 'event', 'erasure'] as const
+export const AUDITED = [
+  'rule',
+  'list',
+  'visitor',
+  'webhook',
+  'alert',
+  'key',
+  'workspace',
+  'event',
+  'erasure',
+  'person',
+] as const
 export type Audited = (typeof AUDITED)[number]
 
 /** What a change says of itself. Objects are given whole: what must not be read back is left out when they are presented. */

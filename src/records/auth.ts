@@ -3,7 +3,8 @@
 import { ApiError } from '../domain/errors.ts'
 import type { Env } from '../domain/event.ts'
 import { isWellFormed } from '../domain/keys.ts'
-import type { ApiKey, KeyScope, Workspace } from '../domain/workspace.ts'
+import { isAtLeast, type Role } from '../domain/person.ts'
+import { type ApiKey, DEFAULT_SCOPES, type KeyScope, type Workspace } from '../domain/workspace.ts'
 import type { Clock } from '../lib/clock.ts'
 import { MINUTE_MS } from '../lib/durations.ts'
 import type { KeyDirectory } from './key-directory.ts'
@@ -17,7 +18,10 @@ const RETRY_AFTER_STALE_SECONDS = 5
 const CALLERS_MAX = 10_000
 
 export interface Caller {
+  /** Of a person the scopes of the role, under the person's id; it is stored nowhere. */
   readonly key: ApiKey
+  /** Who acts through the console; absent: a key. */
+  readonly person?: { readonly role: Role }
   readonly workspace: Workspace
   readonly env: Env
 }
@@ -112,14 +116,21 @@ export function openAuth(directory: KeyDirectory, clock: Clock, failuresPerMinut
 /** Whether a key has a scope. Public keys identify and do nothing else, whatever is stored. */
 function hasScope(key: ApiKey, scope: KeyScope): boolean {
   if (key.kind === 'public') return scope === 'identify'
-  return key.scopes === null || key.scopes.includes(scope)
+  return (key.scopes ?? DEFAULT_SCOPES).includes(scope)
 }
 
 /** Throws insufficient_permissions naming the missing scope. */
 export function permit(caller: Caller, scope: KeyScope): void {
   if (hasScope(caller.key, scope)) return
-  const who = caller.key.kind === 'public' ? 'A public key may only identify' : 'This key lacks a scope'
+  const isPublic = caller.key.kind === 'public'
+  const who = isPublic ? 'A public key may only identify' : `This ${caller.person ? 'role' : 'key'} lacks a scope`
   throw new ApiError('insufficient_permissions', { message: `${who}; the missing scope is ${scope}.` })
+}
+
+/** Throws insufficient_permissions for a person whose role is less; keys have scopes instead. */
+export function permitRole({ person }: Caller, least: Role, what = 'this'): void {
+  if (person === undefined || isAtLeast(person.role, least)) return
+  throw new ApiError('insufficient_permissions', { message: `The role ${least} is needed for ${what}.` })
 }
 
 /** Throws origin_not_allowed when the key has a list of origins and the request comes from another one. */

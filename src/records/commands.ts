@@ -14,6 +14,7 @@ import type { StoredAlert } from './alerts.ts'
 import { byId, count, id, text } from './command-schema.ts'
 import { LIST_COMMANDS } from './list-commands.ts'
 import type { StoredList } from './lists.ts'
+import { PERSON_COMMANDS } from './person-commands.ts'
 import { SYSTEM, tenantScope } from './scopes.ts'
 import { VISITOR_COMMANDS } from './visitor-commands.ts'
 import { WEBHOOK_COMMANDS } from './webhook-commands.ts'
@@ -108,6 +109,7 @@ const DATA = {
   ...VISITOR_COMMANDS,
   ...WEBHOOK_COMMANDS,
   ...ALERT_COMMANDS,
+  ...PERSON_COMMANDS,
 }
 
 /** What a command of each type says: as its schema has it. */

@@ -4,6 +4,8 @@ import type { Test } from 'tap'
 import { openOperator } from '../../src/api/admin/operator.ts'
 import { adminRoutes } from '../../src/api/admin/routes.ts'
 import { registerRoutes } from '../../src/api/api.ts'
+import { openConsole } from '../../src/api/console/console.ts'
+import type { Passwords } from '../../src/api/console/passwords.ts'
 import { openIdempotency } from '../../src/api/idempotency.ts'
 import { type ListsNeeds, listRoutes } from '../../src/api/lists/routes.ts'
 import { metaRoutes } from '../../src/api/meta.ts'
@@ -45,6 +47,9 @@ export interface Options {
   readonly listMaxima?: ListsNeeds['maxima']
   readonly clock?: Clock
   readonly outgoing?: Partial<Omit<WebhooksNeeds, 'kv' | 'submit'>>
+  /** Of the console. */
+  readonly passwords?: Passwords
+  readonly isSecure?: boolean
   /** What handlers threw that is no ApiError; by default it fails the test. */
   /** `call`: which one failed, of a request. */
   readonly onUnforeseen?: (error: unknown, call?: unknown) => void
@@ -161,8 +166,15 @@ export async function openServer(t: Test, options: Options = {}) {
   ]
   const limits = await openLimits({ backend: 'memory', clock })
   t.teardown(() => limits.close())
-  registerRoutes(http, routes, {
+  const pages = openConsole({
+    ...{ ...ports, limits, clock, random, submit, directory, sealer: outgoing.sealer },
+    ...(options.passwords === undefined ? {} : { passwords: options.passwords }),
+    ...{ isSecure: options.isSecure ?? false, address: () => base, serviceUrl: () => base },
+  })
+  const base = `http://127.0.0.1:${http.port}`
+  registerRoutes(http, [...routes, ...pages.routes], {
     auth,
+    guard: pages.guard,
     takeRate: openRates(limits),
     turns,
     idempotency: openIdempotency({ kv: ports.kv, limits, clock }),
@@ -173,7 +185,6 @@ export async function openServer(t: Test, options: Options = {}) {
   })
 
   const described = describe(routes)
-  const base = `http://127.0.0.1:${http.port}`
   const keyOf = (kind: KeyKind, env: Env): string => {
     const found = first.generated.find((key) => key.kind === kind && key.env === env)
     if (found === undefined) throw new Error('no such key')
@@ -202,6 +213,7 @@ export async function openServer(t: Test, options: Options = {}) {
   return {
     ...ports,
     base,
+    sealer: outgoing.sealer,
     send,
     admin,
     submit,

@@ -22,11 +22,13 @@ import type { Caller } from '../../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../../records/commands.ts'
 import { keyKey } from '../../records/keys.ts'
 import type { StoredList } from '../../records/lists.ts'
+import { readPersonName, type StoredPerson } from '../../records/people.ts'
 import type { StoredRule } from '../../records/rules.ts'
 import { SYSTEM } from '../../records/scopes.ts'
 import { presentAuditedKey, presentWorkspace } from '../admin/present.ts'
 import { presentAlert } from '../alerts/routes.ts'
 import { callerPlaceOf, commandOf } from '../callers.ts'
+import { presentAuditedPerson } from '../console/present.ts'
 import { presentList } from '../lists/present.ts'
 import type { PacedSteps } from '../paced-steps.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
@@ -99,13 +101,17 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
     }
   }
 
-  /** Keys are known by their last four characters, parts of the service by their name. */
+  /** Keys are known by their last four characters, people and parts of the service by their name. */
   function openActors(workspace: string): (actor: string) => Promise<Actor> {
     const known = new Map<string, Actor>()
     async function find(actor: string): Promise<Actor> {
       const [entry] = actor.startsWith('key_') ? await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]) : []
       const key = entry?.value
-      return { actor: key?.last4 ?? actor, by: { type: typeOf(actor), id: actor, label: key?.label ?? null } }
+      const label = actor.startsWith('per_') ? await readPersonName(kv, actor) : (key?.label ?? null)
+      return {
+        actor: key?.last4 ?? (typeOf(actor) === 'person' ? (label ?? actor) : actor),
+        by: { type: typeOf(actor), id: actor, label },
+      }
     }
     return async (actor) => {
       const shown = known.get(actor) ?? (await find(actor))
@@ -205,11 +211,16 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
 type Actor = Pick<Static<typeof AuditEntryShown>, 'actor' | 'by'>
 
 const PARTS: Readonly<Record<string, Actor['by']['type']>> = { operator: 'operator', rules: 'rule' }
-const typeOf = (actor: string): Actor['by']['type'] => (actor.startsWith('key_') ? 'key' : (PARTS[actor] ?? 'system'))
+
+function typeOf(actor: string): Actor['by']['type'] {
+  if (actor.startsWith('key_')) return 'key'
+  return actor.startsWith('per_') ? 'person' : (PARTS[actor] ?? 'system')
+}
 
 function shown(object: unknown, { resource, action }: StoredAuditEntry) {
   if (object === null || (resource === 'list' && action === 'entries')) return object
   if (resource === 'workspace') return presentWorkspace(object as Workspace)
+  if (resource === 'person') return presentAuditedPerson(object as StoredPerson)
   if (resource === 'key') return presentAuditedKey(object as ApiKey)
   if (resource === 'rule') return presentDefinition(object as StoredRule)
   if (resource === 'list') return presentList(object as StoredList)

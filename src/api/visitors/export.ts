@@ -10,7 +10,7 @@ import { readCursor, writeCursor } from '../../reads/cursor.ts'
 import type { EventReads } from '../../reads/events.ts'
 import type { PersonalData, PersonalSaid, ReadPersonal } from '../../reads/personal.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
-import type { Caller } from '../../records/auth.ts'
+import { type Caller, permitRole } from '../../records/auth.ts'
 import type { ListMembership } from '../../records/lists.ts'
 import { commandOf } from '../callers.ts'
 import type { PacedSteps } from '../paced-steps.ts'
@@ -90,6 +90,7 @@ export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
       doc: ERASURE_DOCS.export,
       query: ExportQuery,
       async handle({ caller, params, query: { limit = EVENTS_MAX, cursor, masked = false } }) {
+        if (!masked) permitRole(caller, 'analyst', 'an export that is not masked')
         const { workspace, env } = caller
         const question = JSON.stringify([workspace.id, env, 'export', params.visitorId])
         const from = cursor === undefined ? null : readCursor(workspace.tokenSecret, question, cursor)

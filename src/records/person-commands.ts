@@ -1,0 +1,53 @@
+// Commands about people: what may stand in `changes` about them, and its validation. Passwords are there as their scrypt, secrets of
+// authenticators sealed.
+
+import { EMAIL_CHARS_MAX, PERSON_NAME_CHARS_MAX, ROLES } from '../domain/person.ts'
+import { type Described, nullable, oneOf, strict, Type } from '../domain/schema.ts'
+import { count } from './command-schema.ts'
+
+const id = Type.String({ pattern: '^per_[A-Za-z0-9]{20}$', maxLength: 24 })
+const name = Type.String({ minLength: 1, maxLength: PERSON_NAME_CHARS_MAX })
+const digest = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 })
+const invitation = nullable(Type.Object({ digest, expiresAt: count }, strict))
+const password = Type.String({ minLength: 1, maxLength: 300 })
+const sealed = Type.String({ minLength: 1, maxLength: 500 })
+
+/** What becomes of the ways in of a person; what is left out stays. */
+const PersonAccess = Type.Object(
+  {
+    name: Type.Optional(name),
+    password: Type.Optional(password),
+    totp: Type.Optional(nullable(sealed)),
+    invitation: Type.Optional(invitation),
+  },
+  strict,
+)
+export type PersonAccess = Described<typeof PersonAccess>
+
+export const PERSON_COMMANDS = {
+  /** With `isFirst` it is refused once anybody is set up. */
+  'person.create': Type.Object(
+    {
+      ...{ id, name, invitation },
+      email: Type.String({ minLength: 3, maxLength: EMAIL_CHARS_MAX }),
+      role: oneOf(ROLES),
+      password: nullable(password),
+      peopleMax: count,
+      isFirst: Type.Boolean(),
+    },
+    strict,
+  ),
+  'person.update': Type.Object({ id, name: Type.Optional(name), role: Type.Optional(oneOf(ROLES)) }, strict),
+  /** Refused unless the invitation of that digest is still open, and when a password was chosen at or after `issuedAt`. */
+  'person.access': Type.Object(
+    {
+      id,
+      action: oneOf(['join', 'reset', 'invite', 'password', 'authenticator']),
+      access: PersonAccess,
+      digest: Type.Optional(digest),
+      issuedAt: Type.Optional(count),
+    },
+    strict,
+  ),
+  'person.remove': Type.Object({ id }, strict),
+}
