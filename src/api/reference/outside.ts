@@ -80,7 +80,7 @@ const forget: DescribedRow = {
     summary: 'End the first-party cookie',
     description:
       'What the SDK calls on `reset()`: the cookie that identify set for a page of the same origin, or of one that the key allows, is ended. The visitor itself stays known; to erase it is `DELETE /v1/visitors/{visitorId}`.',
-    refusals: ['origin_not_allowed'],
+    refusals: ['origin_not_allowed', 'unsupported_media_type'],
     members: {
       key: {
         description: 'A public key in place of the Authorization header, so that a browser needs no preflight.',
