@@ -2,7 +2,7 @@
 // missing is installed or named, and a file that asserts nothing has failed. The last line is `N passed, N failed`.
 // `--quick` leaves out what drives browsers, clusters and their servers, and kills, and makes everything smaller; `--long` runs
 // everything at full size. With file patterns (`npm test -- test/kv`) only those files run, without the static checks.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
@@ -24,8 +24,14 @@ const JOBS = { quick: availableParallelism() + 4, usual: availableParallelism() 
 const OWN_PROCESS = ['faults/', 'cluster/', 'browser/', 'model/']
 /** The few seeds of the quick run take no memory to speak of, so models share processes there. */
 const ownsProcess = (size, file) => inFolder(file, OWN_PROCESS) && !(size === 'quick' && inFolder(file, ['model/']))
-/** The quick run ends before most code it optimizes has paid for that: V8 waits until eight times as much bytecode has run. */
-const QUICK_NODE_ARGS = ['--interrupt-budget=1000000']
+/**
+ * The quick run ends before most code it optimizes has paid for that: V8 waits until eight times as much bytecode has run, where it has
+ * that flag.
+ */
+const quickNodeArgs = () =>
+  spawnSync(process.execPath, ['--v8-options'], { encoding: 'utf8' }).stdout.includes(' --interrupt-budget ')
+    ? ['--interrupt-budget=1000000']
+    : []
 const NOT_QUICK = ['faults/', 'cluster/', 'browser/']
 /** Contracts held by the servers of a cluster: the quick run holds embedded storage to the same. */
 const ON_SERVERS = /contract\/\w+\.(jetstream|nats|redis|server)\.test\.js$/
@@ -94,7 +100,7 @@ async function runTests(size, patterns, files) {
   const times = openTimes(TIMES)
   const isWhole = patterns.length === 0
   const checking = isWhole ? check() : Promise.resolve([])
-  const nodeArgs = size === 'quick' ? QUICK_NODE_ARGS : []
+  const nodeArgs = size === 'quick' ? quickNodeArgs() : []
   const shared = await openShared(files, nodeArgs)
   const ran = await runFiles({
     files: byLength(files, times),
