@@ -60,8 +60,8 @@ export type Serve = (raw: RawResponse, rawRequest: RawRequest) => void
 
 export interface Dispatch extends Routes {
   readonly serve: Serve
-  /** Answers what is no request at all. */
-  refuse(raw: RawResponse, fault: Error): void
+  /** Answers what cannot be served, as the route would that it is for. */
+  refuse(raw: RawResponse, fault: Error, rawRequest: RawRequest): void
   /** Takes over what has no route here, from the next request on. */
   passOn(elsewhere: Serve): void
   close(): void
@@ -120,23 +120,33 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
+  const methodOf = (verb: string) => METHODS.get(verb) ?? 'OTHER'
+
+  const routeOf = (resource: Resource<Route>, verb: string) =>
+    resource.methods.get(verb) ?? must(refused.get(resource), 'a route for other methods')
+
   return {
     serve(raw, rawRequest) {
       const verb = rawRequest.getMethod()
       const path = rawRequest.getUrl()
       const found = router.find(path)
-      const method = METHODS.get(verb) ?? 'OTHER'
+      const method = methodOf(verb)
       if (found === null) {
         if (elsewhere === null) exchanges.serve(raw, rawRequest, unknown, method, path, {})
         else elsewhere(raw, rawRequest)
         return
       }
       const { resource, params } = found
-      const route = resource.methods.get(verb) ?? must(refused.get(resource), 'a route for other methods')
-      exchanges.serve(raw, rawRequest, route, method, path, params)
+      exchanges.serve(raw, rawRequest, routeOf(resource, verb), method, path, params)
     },
 
-    refuse: (raw, fault) => exchanges.refuse(raw, unknown, fault),
+    refuse(raw, fault, rawRequest) {
+      const verb = rawRequest.getMethod()
+      const path = rawRequest.getUrl()
+      const found = router.find(path)
+      const route = found === null ? unknown : routeOf(found.resource, verb)
+      exchanges.serve(raw, rawRequest, route, methodOf(verb), path, {}, fault)
+    },
 
     passOn(serve) {
       elsewhere = serve

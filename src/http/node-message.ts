@@ -34,7 +34,8 @@ function textOf(value: string): string {
   }
 }
 
-export function requestOf({ method = '', url = '', rawHeaders }: IncomingMessage): RawRequest {
+export function requestOf(of: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>): RawRequest {
+  const { method = '', url = '', rawHeaders } = of
   const target = url.startsWith('/') ? url : url.replace(ABSOLUTE, '') || '/'
   const mark = target.indexOf('?')
   return {
