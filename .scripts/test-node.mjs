@@ -1,7 +1,7 @@
 // Runs tests under another Node.js than the one at hand, taken from npm: `npm run test:node -- 24` is the quick run under version 24,
 // `npm run test:node -- 24 test/http` those files. An exact version is taken as it is, of a major one the version that is tested here.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -40,6 +40,8 @@ export function provideNode(wanted) {
     if (status !== 0) throw new Error(`Node.js ${version} cannot be had from npm: ${error?.message ?? stderr.trim()}`)
     const told = spawnSync(binary(fetched), ['--version'], { encoding: 'utf8' }).stdout?.trim()
     if (told !== `v${version}`) throw new Error(`${name}@${version} from npm is ${told}`)
+    // Tests run it as other users as well.
+    chmodSync(fetched, 0o755)
     // Somebody else may have been faster.
     if (!existsSync(binary(kept))) renameSync(fetched, kept)
   } finally {

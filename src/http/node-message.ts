@@ -103,9 +103,10 @@ export function answerOver(request: IncomingMessage, response: ServerResponse, c
     writeHeader: (name, value) => headers.push(name, value),
     write(chunk) {
       writeHead(false)
+      // A socket that is not corked Node.js corks until the next tick; what the system did not take is to be known now.
+      socket.cork()
       const isRoomy = response.write(chunk)
-      // Only what the system did not take counts.
-      while (socket.writableCorked > 0) socket.uncork()
+      socket.uncork()
       return isRoomy || socket.writableLength === 0
     },
     end(body = '', closes = false) {

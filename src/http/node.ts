@@ -148,7 +148,12 @@ export const listenNode: Listen = async ({ host, port: wanted, isShared = false,
   const server: Server =
     tls === undefined
       ? createServer(OPTIONS)
-      : createTlsServer({ ...OPTIONS, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) })
+      : createTlsServer({
+          ...OPTIONS,
+          handshakeTimeout: HEAD_MS,
+          cert: readFileSync(tls.certFile),
+          key: readFileSync(tls.keyFile),
+        })
   // Node.js leaves out what is above a limit: none may be hidden.
   server.maxHeadersCount = 0
   connect(server, tls === undefined ? 'connection' : 'secureConnection', receiver)
