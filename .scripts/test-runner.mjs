@@ -16,9 +16,10 @@ const TAP_ENV = { TAP_FAIL_SKIP: '1', TAP_FAIL_TODO: '1', TAP_FAIL_ONLY: '1' }
  * Starts a process for test files. It leads a group, so that what its tests have started ends with it.
  * `onLine` is told each line of its TAP.
  */
-function openWorker({ env, nodeArgs, onLine }) {
+function openWorker({ node, env, nodeArgs, onLine }) {
   const child = fork(WORKER, {
     cwd: ROOT,
+    execPath: node,
     detached: true,
     execArgv: nodeArgs,
     env: { ...process.env, ...TAP_ENV, ...env },
@@ -72,9 +73,19 @@ function openWorker({ env, nodeArgs, onLine }) {
 
 /**
  * Runs every file and prints a line for each. `ownsProcess(file)` tells which ones get a process of their own; `results` is the
- * path of the whole TAP. Resolves with the files, each with its counts and costs, and with sentences on what else went wrong.
+ * path of the whole TAP, `node` of the binary they run under. Resolves with the files, each with its counts and costs, and with sentences on what else went wrong.
  */
-export async function runFiles({ files, jobs, ownsProcess, env, nodeArgs, fileMsMax, results, print }) {
+export async function runFiles({
+  files,
+  jobs,
+  ownsProcess,
+  node = process.execPath,
+  env,
+  nodeArgs,
+  fileMsMax,
+  results,
+  print,
+}) {
   const queue = [...files]
   const done = []
   const problems = []
@@ -82,7 +93,7 @@ export async function runFiles({ files, jobs, ownsProcess, env, nodeArgs, fileMs
   rmSync(results, { force: true })
 
   function open(slot) {
-    const worker = openWorker({ env, nodeArgs, onLine: (line) => slot.onLine(line) })
+    const worker = openWorker({ node, env, nodeArgs, onLine: (line) => slot.onLine(line) })
     workers.add(worker)
     return worker
   }

@@ -9,6 +9,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { build } from './build.mjs'
+import { isNewer, NEWER, provideNode } from './test-node.mjs'
 import { provide } from './test-programs.mjs'
 import { cpuMs, openTimes } from './test-report.mjs'
 import { runFiles } from './test-runner.mjs'
@@ -16,6 +17,7 @@ import { runFiles } from './test-runner.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const TESTS = join(ROOT, 'build/test')
 const RESULTS = join(ROOT, 'build/results.tap')
+const RESULTS_UNDER_NEWER = join(ROOT, 'build/results-newer.tap')
 const TIMES = join(ROOT, 'build/test-times.json')
 
 /** Files at once. Most tests wait some of their time, those of the quick run two thirds of it. */
@@ -35,6 +37,8 @@ const quickNodeArgs = () =>
 const NOT_QUICK = ['faults/', 'cluster/', 'browser/']
 /** Contracts held by the servers of a cluster: the quick run holds embedded storage to the same. */
 const ON_SERVERS = /contract\/\w+\.(jetstream|nats|redis|server)\.test\.js$/
+/** What a newer Node.js may do differently: HTTP, native modules, and so a process from its start to its end. */
+const UNDER_NEWER = ['http/', 'shards/drivers.']
 const FILE_SECONDS_MAX = { quick: 120, usual: 600, long: 7_200 }
 
 const isLong = (file) => file.endsWith('.long.test.js')
@@ -93,7 +97,23 @@ function byLength(files, times) {
   return files.toSorted((a, b) => expected(b) - expected(a))
 }
 
-async function runTests(size, patterns, files) {
+/** Some files again, at the quick size, under the Node.js whose binary `node` is. */
+async function runUnder(node, files, print) {
+  const ran = await runFiles({
+    files: files.filter((file) => inFolder(file, UNDER_NEWER)),
+    jobs: JOBS.quick,
+    ownsProcess: () => false,
+    node,
+    env: { TEST_DEPTH: 'quick', TAP_TIMEOUT: String(FILE_SECONDS_MAX.quick) },
+    nodeArgs: [],
+    fileMsMax: FILE_SECONDS_MAX.quick * 1_000,
+    results: RESULTS_UNDER_NEWER,
+    print: (line) => print(`Node.js ${NEWER}: ${line}`),
+  })
+  return { ...ran, files: ran.files.map((file) => ({ ...file, name: `${file.name} (Node.js ${NEWER})` })) }
+}
+
+async function runTests(size, patterns, files, newer) {
   const startedAt = new Date().toISOString()
   const from = performance.now()
   const print = (line) => console.log(line)
@@ -118,6 +138,11 @@ async function runTests(size, patterns, files) {
     print,
   })
   const problems = [...(await checking), ...ran.problems]
+  if (newer !== null) {
+    const again = await runUnder(newer, files, print)
+    ran.files.push(...again.files)
+    problems.push(...again.problems)
+  }
   let passed = ran.files.reduce((sum, file) => sum + file.passed, 0)
   if (shared !== null) {
     // Processes count for their parent once they have ended: all that ran files have.
@@ -148,7 +173,10 @@ async function main(args) {
     const missing = provide(files)
     if (missing.length > 0) result.problems.push(...missing)
     else if (files.length === 0) result.problems.push(`no test file matches ${positionals.join(' ')}`)
-    else result = await runTests(size, positionals, files)
+    else {
+      const newer = size !== 'quick' && positionals.length === 0 && isNewer() ? provideNode(NEWER) : null
+      result = await runTests(size, positionals, files, newer)
+    }
   } catch (error) {
     result.problems.push(error.stack ?? String(error))
   }

@@ -1,29 +1,31 @@
 // The receivers of `bench deliver`, in a process of their own: one TLS port for every path; `/hang…` never answers. Tells, when
 // asked, how many requests came since it was asked last and how long after their event.
 
-import uWS from 'uWebSockets.js'
+import { listenNative } from '../src/http/uws.ts'
 
 const [keyFile = '', certFile = ''] = process.argv.slice(2)
 let hits = 0
 let agesMs: number[] = []
 
-const app = uWS.SSLApp({ key_file_name: keyFile, cert_file_name: certFile })
-app.post('/*', (response, request) => {
-  const isHanging = request.getUrl().startsWith('/hang')
-  let body = ''
-  response.onAborted(() => {})
-  response.onData((chunk, isLast) => {
-    body += Buffer.from(chunk).toString('latin1')
-    if (!isLast || isHanging) return
-    hits += 1
-    const at = /"createdAt":"([^"]+)"/.exec(body)?.[1]
-    if (at !== undefined) agesMs.push(Date.now() - Date.parse(at))
-    response.cork(() => response.end())
-  })
-})
-app.listen('127.0.0.1', 0, (socket) => {
-  process.send?.({ port: socket ? uWS.us_socket_local_port(socket) : 0 })
-})
+const { port } = await listenNative(
+  { host: '127.0.0.1', port: 0, tls: { keyFile, certFile } },
+  {
+    serve(raw, request) {
+      const isHanging = request.getUrl().startsWith('/hang')
+      let body = ''
+      raw.onAborted(() => {})
+      raw.onData((chunk, isLast) => {
+        body += Buffer.from(chunk).toString('latin1')
+        if (!isLast || isHanging) return
+        hits += 1
+        const at = /"createdAt":"([^"]+)"/.exec(body)?.[1]
+        if (at !== undefined) agesMs.push(Date.now() - Date.parse(at))
+        raw.cork(() => void raw.end())
+      })
+    },
+    refuse: (raw) => raw.close(),
+  },
+)
 
 process.on('message', () => {
   agesMs.sort((a, b) => a - b)
@@ -32,3 +34,4 @@ process.on('message', () => {
   hits = 0
   agesMs = []
 })
+process.send?.({ port })

@@ -2,7 +2,7 @@
 // same body. Usage: npm run bench -- ingest [--seconds 60] [--rounds 3] [--devices 100000] [--connections 512] [--known 0] [--no-half] [--profile DIR]
 // With --known, so many visitors exist, and those who come back are some of them, spread evenly.
 // With --cluster, NATS, Redis, ClickHouse and the roles run on this machine; --roles says which process has which, as in
-// --roles ingress,api --roles engine,jobs.
+// --roles ingress,api --roles engine,jobs. With --driver uws or node that driver of HTTP serves.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,6 +30,7 @@ const { values: options } = parseArgs({
     cluster: { type: 'boolean', default: false },
     roles: { type: 'string', multiple: true, default: ['all'] },
     profile: { type: 'string', default: '' },
+    driver: { type: 'string', default: 'auto' },
   },
   allowNegative: true,
 })
@@ -237,9 +238,10 @@ async function halfLoad(server: Subject, tokens: readonly (string | null)[], per
 
 async function main(): Promise<void> {
   const nodeArgs = options.profile === '' ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`]
+  const settings = { FINGERPOST_HTTP_DRIVER: options.driver }
   const server = options.cluster
-    ? await openClusterSubject(options.roles, nodeArgs)
-    : await openEmbeddedSubject(nodeArgs)
+    ? await openClusterSubject(options.roles, nodeArgs, settings)
+    : await openEmbeddedSubject(nodeArgs, settings)
   const bare = await startBare()
   const agent = new Agent({ keepAlive: true, maxSockets: Number(options.connections) })
   try {

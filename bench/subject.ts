@@ -36,9 +36,13 @@ const ENV = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.1/32', ...Object.fromEntries(
 const NO_ROWS: Count = { n: 0, ids: 0 }
 const silent = { info: () => undefined, warn: () => undefined }
 
-export async function openEmbeddedSubject(nodeArgs: readonly string[]): Promise<Subject> {
+/** `settings` win over those of whoever runs the benchmark. */
+export async function openEmbeddedSubject(
+  nodeArgs: readonly string[],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Subject> {
   const dataDir = temporaryFolder()
-  const server = await startServer({ asShipped: true, dataDir, env: ENV, nodeArgs })
+  const server = await startServer({ asShipped: true, dataDir, env: { ...ENV, ...settings }, nodeArgs })
   return {
     url: server.url,
     port: server.port,
@@ -63,11 +67,15 @@ export async function openEmbeddedSubject(nodeArgs: readonly string[]): Promise<
 }
 
 /** `roles`: one process for each, such as `ingress,api` and `engine,jobs`. */
-export async function openClusterSubject(roles: readonly string[], nodeArgs: readonly string[]): Promise<Subject> {
+export async function openClusterSubject(
+  roles: readonly string[],
+  nodeArgs: readonly string[],
+  settings: Readonly<Record<string, string>>,
+): Promise<Subject> {
   const cluster = await startCluster({
     asShipped: true,
     roles,
-    env: ENV,
+    env: { ...ENV, ...settings },
     nodeArgs,
     partitions: 4,
     redisAof: 'everysec',

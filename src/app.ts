@@ -14,7 +14,7 @@ import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
 import { startDispatcher } from './dispatcher/role.ts'
 import { makeObjectId } from './domain/ids.ts'
-import { driverOf } from './http/server.ts'
+import { driverOf, driverText } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
 import type { IpData } from './ipintel/addresses.ts'
 import { startJobs } from './jobs/role.ts'
@@ -92,6 +92,7 @@ export async function startRoles(
   const report = (what: string) => (error: unknown) => logger.error({ error }, what)
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
+  logger.info({ driver }, driverText(config['http.driver']))
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
   await insist(() => prepareDeployment({ log: ports.log, kv, partitions, sources }))

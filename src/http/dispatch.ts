@@ -60,8 +60,8 @@ export type Serve = (raw: RawResponse, rawRequest: RawRequest) => void
 
 export interface Dispatch extends Routes {
   readonly serve: Serve
-  /** As `Receiver`. */
-  refuse(raw: RawResponse, fault: Error, path: string | null): void
+  /** Answers what cannot be served, as the route would that it is for. */
+  refuse(raw: RawResponse, fault: Error, rawRequest: RawRequest): void
   /** Takes over what has no route here, from the next request on. */
   passOn(elsewhere: Serve): void
   close(): void
@@ -120,25 +120,32 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
+  const methodOf = (verb: string) => METHODS.get(verb) ?? 'OTHER'
+
+  const routeOf = (resource: Resource<Route>, verb: string) =>
+    resource.methods.get(verb) ?? must(refused.get(resource), 'a route for other methods')
+
   return {
     serve(raw, rawRequest) {
       const verb = rawRequest.getMethod()
       const path = rawRequest.getUrl()
       const found = router.find(path)
-      const method = METHODS.get(verb) ?? 'OTHER'
+      const method = methodOf(verb)
       if (found === null) {
         if (elsewhere === null) exchanges.serve(raw, rawRequest, unknown, method, path, {})
         else elsewhere(raw, rawRequest)
         return
       }
       const { resource, params } = found
-      const route = resource.methods.get(verb) ?? must(refused.get(resource), 'a route for other methods')
-      exchanges.serve(raw, rawRequest, route, method, path, params)
+      exchanges.serve(raw, rawRequest, routeOf(resource, verb), method, path, params)
     },
 
-    refuse(raw, fault, path) {
-      const found = path === null ? null : router.find(path)
-      exchanges.refuse(raw, found === null ? unknown : must(refused.get(found.resource), 'a route of refusals'), fault)
+    refuse(raw, fault, rawRequest) {
+      const verb = rawRequest.getMethod()
+      const path = rawRequest.getUrl()
+      const found = router.find(path)
+      const route = found === null ? unknown : routeOf(found.resource, verb)
+      exchanges.serve(raw, rawRequest, route, methodOf(verb), path, {}, fault)
     },
 
     passOn(serve) {

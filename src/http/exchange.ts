@@ -53,7 +53,7 @@ export function openExchanges(config: ExchangeConfig) {
     while (!closed.signal.aborted && deadlines.sweep(clock.monotonic()))
   }
 
-  /** Serves one request and never throws. `method` is upper case, one of the known ones or 'OTHER'. */
+  /** Serves one request, or refuses it for its fault, and never throws. `method` is upper case, one of the known ones or 'OTHER'. */
   function serve(
     raw: RawResponse,
     rawRequest: RawRequest,
@@ -79,12 +79,6 @@ export function openExchanges(config: ExchangeConfig) {
       else begin(x)
     }
     x.corked = false
-  }
-
-  /** Answers what is no request with the reason. */
-  function refuse(raw: RawResponse, route: Route, fault: Error): void {
-    const none: RawRequest = { getMethod: () => '', getUrl: () => '', getQuery: () => undefined, forEach: () => {} }
-    serve(raw, none, route, 'OTHER', '', {}, fault)
   }
 
   function begin(x: Exchange): void {
@@ -278,7 +272,6 @@ export function openExchanges(config: ExchangeConfig) {
 
   return {
     serve,
-    refuse,
     deadlines,
     inFlight: () => inFlight,
     /** No deadline is kept any more. */

@@ -34,13 +34,9 @@ function textOf(value: string): string {
   }
 }
 
-/** Of the origin form, whichever form it was sent in. */
-const targetOf = (url: string): string => (url.startsWith('/') ? url : url.replace(ABSOLUTE, '') || '/')
-
-export const pathOf = ({ url = '' }: Pick<IncomingMessage, 'url'>): string => targetOf(url).split('?', 1)[0] as string
-
-export function requestOf({ method = '', url = '', rawHeaders }: IncomingMessage): RawRequest {
-  const target = targetOf(url)
+export function requestOf(of: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>): RawRequest {
+  const { method = '', url = '', rawHeaders } = of
+  const target = url.startsWith('/') ? url : url.replace(ABSOLUTE, '') || '/'
   const mark = target.indexOf('?')
   return {
     getMethod: () => method.toLowerCase(),
@@ -107,9 +103,10 @@ export function answerOver(request: IncomingMessage, response: ServerResponse, c
     writeHeader: (name, value) => headers.push(name, value),
     write(chunk) {
       writeHead(false)
+      // A socket that is not corked Node.js corks until the next tick; what the system did not take is to be known now.
+      socket.cork()
       const isRoomy = response.write(chunk)
-      // Only what the system did not take counts.
-      while (socket.writableCorked > 0) socket.uncork()
+      socket.uncork()
       return isRoomy || socket.writableLength === 0
     },
     end(body = '', closes = false) {

@@ -6,9 +6,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { must } from '../lib/must.ts'
 import { BadFraming, HeadersTooLarge, PortBusy } from './errors.ts'
-import { type ChunkWatch, watchChunks } from './node-chunks.ts'
-import { answerOnSocket, answerOver, pathOf, requestFault, requestOf } from './node-message.ts'
+import { type Cut, cutMessages } from './node-cut.ts'
+import { answerOnSocket, answerOver, requestFault, requestOf } from './node-message.ts'
 import type { Listen, Receiver } from './port.ts'
 
 /** Request line and headers as they were sent; what their names and values may be long together the dispatch says. */
@@ -19,21 +20,19 @@ const CHECK_MS = 1_000
 /** Requests behind an unanswered one; whoever sends more is cut off. */
 const WAITING_MAX = 64
 
-const REQUEST_LINES = /(?:^|\r\n)[A-Z]+ \S+ HTTP\/1\.[01]\r\n/g
-
-/** What the parser says of a message that is none. */
-interface ParseError extends NodeJS.ErrnoException {
-  readonly rawPacket?: Buffer
-  readonly bytesParsed?: number
+/** What is answered when its turn has come: a request, or what is none. */
+interface Waiting {
+  readonly request: IncomingMessage | null
+  run(): void
 }
 
 /** One connection. */
 interface Turns {
-  readonly waiting: (() => void)[]
+  readonly cut: Cut
+  readonly waiting: Waiting[]
   isBusy: boolean
   /** Nothing behind this is served. */
   isOver: boolean
-  readonly chunks: ChunkWatch
   current: { readonly request: IncomingMessage; abandon(): boolean } | null
 }
 
@@ -50,100 +49,98 @@ const OPTIONS = {
   noDelay: true,
 } as const
 
-const extended = () => new BadFraming('a chunk has an extension')
-
-/** The path of the request whose head a packet holds that the parser gave up in, as far as it can be told. */
-function pathIn({ rawPacket, bytesParsed }: ParseError): string | null {
-  const heads = rawPacket?.toString('latin1', 0, bytesParsed ?? 0).match(REQUEST_LINES)
-  const target = heads?.at(-1)?.trim().split(' ')[1]
-  return target === undefined ? null : pathOf({ url: target })
-}
-
-function connect(server: Server, isSecure: boolean, receiver: Receiver): void {
+function connect(server: Server, connection: 'connection' | 'secureConnection', receiver: Receiver): void {
   const connections = new WeakMap<Duplex, Turns>()
 
-  function turnsOf(socket: Duplex): Turns {
-    let turns = connections.get(socket)
-    if (turns === undefined) {
-      turns = { waiting: [], isBusy: false, isOver: false, chunks: watchChunks(), current: null }
-      connections.set(socket, turns)
-    }
-    return turns
+  function open(socket: Socket): void {
+    const cut = cutMessages(socket, (fault) => refuse(socket, fault))
+    connections.set(socket, { cut, waiting: [], isBusy: false, isOver: false, current: null })
   }
 
-  function enqueue(socket: Duplex, turns: Turns, run: () => void): void {
+  const turnsOf = (socket: Duplex): Turns => must(connections.get(socket), 'an open connection')
+
+  function end(turns: Turns): void {
+    turns.isOver = true
+    turns.cut.stop()
+  }
+
+  function enqueue(socket: Duplex, turns: Turns, next: Waiting): void {
     if (turns.isOver) return
     if (!turns.isBusy) {
       turns.isBusy = true
-      run()
-    } else if (turns.waiting.length < WAITING_MAX) turns.waiting.push(run)
+      next.run()
+    } else if (turns.waiting.length < WAITING_MAX) turns.waiting.push(next)
     else {
-      turns.isOver = true
+      end(turns)
       socket.destroy()
     }
   }
 
-  function next(turns: Turns): void {
+  function proceed(turns: Turns): void {
     turns.current = null
-    const run = turns.isOver ? undefined : turns.waiting.shift()
-    turns.isBusy = run !== undefined
-    run?.()
+    const next = turns.isOver ? undefined : turns.waiting.shift()
+    turns.isBusy = next !== undefined
+    next?.run()
   }
 
   function serve(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     const turns = turnsOf(socket)
-    const isFramed = turns.chunks.begin(request)
-    enqueue(socket, turns, () => {
-      const raw = answerOver(request, response, () => {
-        turns.isOver = true
-      })
+    turns.cut.begin(request)
+    const run = () => {
+      const raw = answerOver(request, response, () => end(turns))
       turns.current = { request, abandon: raw.abandon }
-      response.once('finish', () => next(turns))
+      response.once('finish', () => proceed(turns))
       response.once('close', raw.abandon)
-      const fault = isFramed ? requestFault(request) : extended()
-      if (fault === null) receiver.serve(raw, requestOf(request))
-      else receiver.refuse(raw, fault, pathOf(request))
-    })
+      const fault = requestFault(request)
+      const rawRequest = requestOf(request)
+      if (fault === null) receiver.serve(raw, rawRequest)
+      else receiver.refuse(raw, fault, rawRequest)
+    }
+    enqueue(socket, turns, { request, run })
   }
 
-  function refuse(socket: Duplex, fault: Error, path: string | null = null): void {
+  /** Ends the connection for what has arrived, when all that came before it is answered. */
+  function refuse(socket: Duplex, fault: Error): void {
     const turns = turnsOf(socket)
-    const { current } = turns
-    const answer = () => {
-      turns.isOver = true
-      receiver.refuse(answerOnSocket(socket), fault, path)
+    const { current, waiting, cut } = turns
+    const { request: last = current?.request ?? null } = waiting.at(-1) ?? {}
+    // A request whose body this is has none.
+    const broken = last === null || last.complete ? null : last
+    const { method, url } = broken ?? cut.unread()
+    const rawRequest = requestOf({ method, url, rawHeaders: [] })
+    cut.stop()
+    const refusal: Waiting = {
+      request: null,
+      run() {
+        turns.isOver = true
+        receiver.refuse(answerOnSocket(socket), fault, rawRequest)
+      },
     }
-    if (current === null || current.request.complete) {
-      enqueue(socket, turns, answer)
-      return
+    if (broken !== null && broken !== current?.request) waiting.pop()
+    else if (broken !== null && current !== null) {
+      if (!current.abandon()) {
+        end(turns)
+        socket.destroy()
+        return
+      }
+      turns.isBusy = false
     }
-    // The body of what is being served is none.
-    const isUnanswered = current.abandon()
-    turns.isBusy = false
-    if (isUnanswered) enqueue(socket, turns, answer)
-    else socket.destroy()
+    enqueue(socket, turns, refusal)
   }
 
-  server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
-    socket.prependListener('data', (bytes: Buffer) => {
-      const turns = turnsOf(socket)
-      if (!turns.isOver && !turns.chunks.packet(bytes))
-        refuse(socket, extended(), turns.current === null ? null : pathOf(turns.current.request))
-    })
-  })
+  server.on(connection, open)
   server.on('request', serve)
   server.on('checkContinue', serve)
   server.on('checkExpectation', serve)
   server.on('connect', (_request, socket) => refuse(socket, new BadFraming('CONNECT is not served')))
-  server.on('clientError', (error: ParseError, socket) => {
-    if (turnsOf(socket).isOver) return
-    if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'ERR_HTTP_REQUEST_TIMEOUT') socket.destroy()
-    else if (error.code === 'HPE_HEADER_OVERFLOW')
-      refuse(socket, new HeadersTooLarge('the headers are too long'), pathIn(error))
-    else if (error.code?.startsWith('HPE_') === true && error.code !== 'HPE_INVALID_EOF_STATE')
-      refuse(socket, new BadFraming('the message is not HTTP/1.1'), pathIn(error))
-    else socket.destroy()
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const turns = connections.get(socket)
+    if (turns?.isOver === true) return
+    const isUnread = error.code?.startsWith('HPE_') === true && error.code !== 'HPE_INVALID_EOF_STATE'
+    if (turns === undefined || !socket.writable || !isUnread) socket.destroy()
+    else if (error.code === 'HPE_HEADER_OVERFLOW') refuse(socket, new HeadersTooLarge('the headers are too long'))
+    else refuse(socket, new BadFraming('the message is not HTTP/1.1'))
   })
 }
 
@@ -151,10 +148,15 @@ export const listenNode: Listen = async ({ host, port: wanted, isShared = false,
   const server: Server =
     tls === undefined
       ? createServer(OPTIONS)
-      : createTlsServer({ ...OPTIONS, cert: readFileSync(tls.certFile), key: readFileSync(tls.keyFile) })
+      : createTlsServer({
+          ...OPTIONS,
+          handshakeTimeout: HEAD_MS,
+          cert: readFileSync(tls.certFile),
+          key: readFileSync(tls.keyFile),
+        })
   // Node.js leaves out what is above a limit: none may be hidden.
   server.maxHeadersCount = 0
-  connect(server, tls !== undefined, receiver)
+  connect(server, tls === undefined ? 'connection' : 'secureConnection', receiver)
   await new Promise<void>((resolve, reject) => {
     server.once('error', () => reject(new PortBusy(host, wanted)))
     server.listen({ host, port: wanted, exclusive: true, ...(isShared ? { reusePort: true } : {}) }, resolve)

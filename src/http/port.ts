@@ -46,8 +46,8 @@ export interface Place {
 /** What a driver calls, within the tick in which a request arrives. */
 export interface Receiver {
   serve(raw: RawResponse, rawRequest: RawRequest): void
-  /** Answers what is no request at all; `path`: of the one it might have been, whose route says which headers the answer has. */
-  refuse(raw: RawResponse, fault: Error, path: string | null): void
+  /** Answers what cannot be served, as the route would that it is for: `rawRequest` says what is known of it, nothing as ''. */
+  refuse(raw: RawResponse, fault: Error, rawRequest: RawRequest): void
 }
 
 export interface Listening {

@@ -27,14 +27,20 @@ export class DriverMissing extends Told {
   override readonly name = 'DriverMissing'
 }
 
+const noBinary = () =>
+  `no binary of uWebSockets.js loads on Node.js ${process.version}, ${process.platform} ${process.arch}`
+
 /** The driver that `http.driver` means here. Fails with DriverMissing. */
 export function driverOf(wanted: string): Driver {
   if (wanted === 'node' || (wanted !== 'uws' && !isNativePresent())) return 'node'
   if (isNativePresent()) return 'uws'
-  const { version, platform, arch } = process
-  throw new DriverMissing(
-    `http.driver is uws, and there is no binary of it for Node.js ${version} on ${platform} ${arch}`,
-  )
+  throw new DriverMissing(`http.driver is uws, and ${noBinary()}`)
+}
+
+/** What a start says of the driver that serves. */
+export function driverText(wanted: string): string {
+  if (driverOf(wanted) === 'uws') return 'HTTP is served by uWebSockets.js'
+  return wanted === 'node' ? 'HTTP is served by Node.js' : `HTTP is served by Node.js: ${noBinary()}`
 }
 
 /** Binds the port for this process alone, unless it is shared. Fails with PortBusy when that is impossible. */

@@ -43,12 +43,18 @@ export function offsetMinutes(zone: string, atMs: number): number | null {
   return known === undefined ? bounded(offsets, key, measure(zone, atMs), OFFSETS_MAX) : known
 }
 
+/** Newer engines have the method, older ones the member. */
+interface Zoned extends Intl.Locale {
+  readonly timeZones?: readonly string[]
+  getTimeZones?(): readonly string[] | undefined
+}
+
 /** The zones of a country; empty when it is not known. */
 export function zonesOf(country: string): readonly string[] {
   const known = zonesByCountry.get(country)
   if (known !== undefined) return known
-  const locale = new Intl.Locale(`und-${country}`) as Intl.Locale & { readonly timeZones?: readonly string[] }
-  return bounded(zonesByCountry, country, locale.timeZones ?? [], COUNTRIES_MAX)
+  const locale: Zoned = new Intl.Locale(`und-${country}`)
+  return bounded(zonesByCountry, country, locale.getTimeZones?.() ?? locale.timeZones ?? [], COUNTRIES_MAX)
 }
 
 const DIFFERENT_MINUTES = 60

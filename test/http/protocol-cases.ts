@@ -145,7 +145,19 @@ const chunks: ProtocolCase[] = [
     send: [post(['Transfer-Encoding: chunked']), '3\r', '\nab', 'c\r\n', '0\r\n', '\r\n'],
     expect: '200 closed',
   },
-  // The server does not look at what stands behind a chunk, so nothing behind such a body is read.
+  one('a trailer', post(['Transfer-Encoding: chunked'], '3\r\nabc\r\n0\r\nx-a: 1\r\n\r\n'), '200 closed'),
+  one(
+    'leading zeros in the size of a chunk',
+    post(['Transfer-Encoding: chunked'], '0003\r\nabc\r\n00\r\n\r\n'),
+    '200 closed',
+  ),
+  // The native server does not look at what stands behind a size or a chunk, so nothing behind such a body is read.
+  ...[
+    ['a chunk extension behind a space', '3 ;a=b\r\nabc\r\n0\r\n\r\n'],
+    ['a space behind the size of a chunk', '3 \r\nabc\r\n0\r\n\r\n'],
+    ['a chunk without a size', '3\r\nabc\r\n\r\n0\r\n\r\n'],
+    ['a bare line feed behind the size of a chunk', '3\nabc\r\n0\r\n\r\n'],
+  ].map(([name, body]) => one(name as string, post(['Transfer-Encoding: chunked'], body as string), '200 closed')),
   one('no line end behind a chunk', post(['Transfer-Encoding: chunked'], '3\r\nabcXX0\r\n\r\n'), '200 closed'),
   one(
     'chunks, a request behind them',
@@ -258,7 +270,20 @@ export const slowCases: readonly ProtocolCase[] = [
     'closed',
   ),
   one('a header of a megabyte', request('GET /ok', [`x-a: ${'x'.repeat(1_000_000)}`]), 'closed'),
-  one('a chunk extension', post(['Transfer-Encoding: chunked'], '3;a=b\r\nabc\r\n0\r\n\r\n'), '503 closed|closed'),
+  ...[
+    ['a chunk extension', '3;a=b\r\nabc\r\n0\r\n\r\n'],
+    ['an extension of the second chunk', '3\r\nabc\r\n2;a\r\nde\r\n0\r\n\r\n'],
+    ['an extension of the last chunk', '3\r\nabc\r\n0;a="\r\n"\r\n\r\n'],
+  ].map(([name, body]) =>
+    one(name as string, post(['Transfer-Encoding: chunked'], body as string), '503 closed|closed'),
+  ),
+  {
+    name: 'a chunk extension in pieces',
+    send: ['POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chun', 'ked\r\n\r', '\n3', ';a=b\r\nabc\r\n0\r\n\r\n'],
+    expect: '503 closed|closed',
+  },
+  one('a bare line feed in the head', 'GET /ok HTTP/1.1\r\nHost: a\nx-a: 1\r\n\r\n', 'closed'),
+  one('a bare line feed at its end', 'GET /ok HTTP/1.1\r\nHost: a\r\n\n', 'closed'),
   one('half a body', post(['Content-Length: 9'], 'abc'), '503 closed|closed'),
   one('half a request line', 'GET /o', 'closed'),
   one('half the headers', 'GET /ok HTTP/1.1\r\nHost: a\r\n', 'closed'),
