@@ -103,7 +103,8 @@ function openPrinter() {
 
 const literal = (value) => (typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : String(value))
 const union = (types) => [...new Set(types)].join(' | ')
-const arrayOf = (type) => (isUnion(type) ? `(${type})[]` : `${type}[]`)
+/** Read-only, so that a request may hold a constant. */
+const arrayOf = (type) => (isUnion(type) ? `readonly (${type})[]` : `readonly ${type}[]`)
 
 /** Of bars outside of braces. */
 function isUnion(type) {

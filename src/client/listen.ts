@@ -61,7 +61,7 @@ export async function* listenTo(
   }
 }
 
-/** Keeps no process alive, where the runtime has timers that can. */
+/** Keeps nothing alive, where the runtime has timers that can. */
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => (setTimeout(resolve, ms) as { unref?: () => unknown }).unref?.())
 
