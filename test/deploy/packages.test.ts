@@ -229,7 +229,7 @@ if (WHOLE) {
 
   t.test('npx fingerpost start works in an empty folder that has installed the tarball', async (t) => {
     const project = makeProject([tarballOf('server')], ['--prefer-offline', '--ignore-scripts'])
-    t.match(project.run('npx', ['--no', 'fingerpost', '--version']), /^fingerpost \d/)
+    t.match(project.run('npx', ['--no', '--', 'fingerpost', '--version']), /^fingerpost \d/)
     const server = await startServer({ main: join(project.dir, 'node_modules/fingerpost/build/server/main.js') })
     await historyOpen(server)
     const { openFingerpost } = await import(join(project.dir, 'node_modules/fingerpost/client/client.js'))
