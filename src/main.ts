@@ -108,6 +108,16 @@ async function exportCorrections(): Promise<void> {
   process.exitCode = 0
 }
 
+async function examine({ text, has }: Run): Promise<void> {
+  const config = readConfig(process.env)
+  ignoreLmdbRejections()
+  const { runDoctor } = await loadCommands()
+  const settingsFile = process.env.FINGERPOST_CONFIG ?? ''
+  const said = await runDoctor(config, { settingsFile, backupDir: text('backup'), asJson: has('json') })
+  process.stdout.write(`${said.text}\n`)
+  process.exitCode = said.ok ? 0 : 1
+}
+
 type Run = Extract<Asked, { kind: 'run' }>
 
 function seedWanted({ text }: Run): SeedWanted {
@@ -166,6 +176,7 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
   'corrections export': exportCorrections,
   'console link': () => printConsoleLink('link', ''),
   'console reset': ({ operand }) => printConsoleLink('reset', operand),
+  doctor: examine,
   keygen: async ({ has }) => void process.stdout.write(`${keygen(has('json'))}\n`),
 }
 

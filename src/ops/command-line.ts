@@ -39,7 +39,13 @@ export const COMMANDS = {
     sentence:
       'Says what this installation is: native, present, private, reachable and fresh. Ends with 1 when something must be mended.',
     more: 'It changes nothing, and asks a server that runs on this machine.',
-    options: { json: { sentence: 'Prints the findings as JSON.' } },
+    options: {
+      backup: {
+        value: 'FOLDER',
+        sentence: 'A backup to tell the age of; where absent the last one that was made of this data folder.',
+      },
+      json: { sentence: 'Prints the findings as JSON.' },
+    },
   },
   seed: {
     sentence: 'Adds a made-up history, to try things on; the same seed again adds nothing.',
