@@ -19,7 +19,7 @@ import { findingsJson, findingsText, isWell } from './ops/doctor/finding.ts'
 import { findFresh } from './ops/doctor/fresh.ts'
 import { findNative, findPresent, findPrivate } from './ops/doctor/local.ts'
 import { findReachable } from './ops/doctor/reach.ts'
-import { openProgress, type Progress } from './ops/progress.ts'
+import { openProgress, type Progress, whileWaiting } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
 import { type SeedWanted, seed } from './ops/seed.ts'
@@ -67,7 +67,8 @@ export async function runBackup(config: Config, logger: Logger, dir: string, wan
     backup({ ...opened, product }, dir),
   ).catch(async (error) => {
     if (!(error instanceof FolderInUse)) throw error
-    return (await askCommand(config['data.dir'], { backup: resolve(dir) })) as Manifest
+    const asked = askCommand(config['data.dir'], { backup: resolve(dir) })
+    return (await whileWaiting(progress(), clock, 'the running server writes the backup', asked)) as Manifest
   })
   if (wanted.withMasterKey) await backupMasterKey(dir, masterKeyFile(config), passphrase, openRandom())
   if (!config.isCluster) markBackup(config['data.dir'], createdAt)

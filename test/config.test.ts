@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfig, warnings } from '../src/config.ts'
+import { environmentNames, readConfig, warnings } from '../src/config.ts'
 import { defaultsJson, sectionNames, settingsText } from '../src/ops/settings-text.ts'
 import { SETTINGS } from '../src/settings.ts'
 
@@ -23,10 +23,11 @@ t.test('every file in config/ is accepted', async (t) => {
 t.test('fingerpost help settings tells of every setting once, and of its default, in its section', async (t) => {
   const sections = sectionNames()
   t.equal(settingsText(), sections.map((section) => settingsText(section)).join('\n\n'))
-  for (const { name, sentence, standard } of SETTINGS) {
-    const text = settingsText(name.split('.')[0])
-    t.equal(text.split(sentence).length, 2, name)
-    if (typeof standard === 'number') t.ok(text.includes(`${sentence} Default ${standard}.`), name)
+  for (const setting of SETTINGS) {
+    const { name, sentence, standard } = setting
+    const parts = settingsText(name.split('.')[0]).split(`  ${environmentNames(setting)[0]}\n      ${sentence}`)
+    t.equal(parts.length, 2, name)
+    if (typeof standard === 'number') t.match(parts[1], new RegExp(`^ Default ${standard}\\.`), name)
   }
 })
 
