@@ -23,9 +23,11 @@ export type UseFingerpostResult = {
 
 type State = Omit<UseFingerpostResult, 'identify'>
 
-/** Touches no page before the component is shown, so that it can be rendered on a server. Options count as of the first rendering with their key. */
+/** Touches no page before the component is shown, so that it can be rendered on a server. What is not of the key or the endpoint counts as of the first identification. */
 export function useFingerpost(options: UseFingerpostOptions): UseFingerpostResult {
   const { publicKey, endpoint, immediate = true } = options
+  // An array is a new one with every rendering.
+  const service = `${publicKey} ${[endpoint ?? []].flat().join(' ')}`
   const newest = useRef<UseFingerpostOptions>(options)
   newest.current = options
   const client = useRef<{ of: string; opened: Client } | null>(null)
@@ -42,10 +44,9 @@ export function useFingerpost(options: UseFingerpostOptions): UseFingerpostResul
       }
       show((before) => ({ ...before, isLoading: true }))
       try {
-        const of = `${publicKey} ${endpoint ?? ''}`
-        if (client.current?.of !== of) {
+        if (client.current?.of !== service) {
           const { request: _request, immediate: _immediate, ...loading } = newest.current
-          client.current = { of, opened: load(loading) }
+          client.current = { of: service, opened: load(loading) }
         }
         const data = await client.current.opened.get(request)
         show(() => ({ data, error: null, isLoading: false }))
@@ -55,7 +56,7 @@ export function useFingerpost(options: UseFingerpostOptions): UseFingerpostResul
         throw error
       }
     },
-    [publicKey, endpoint],
+    [service],
   )
 
   useEffect(() => {

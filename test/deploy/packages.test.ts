@@ -7,10 +7,18 @@ import t from 'tap'
 import { runProgram } from '../helpers/child.ts'
 import { browserBody, CHROME } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
+import {
+  contentsOf,
+  installedFiles,
+  MEGABYTE,
+  makeProject,
+  packAll,
+  tarballBytes,
+  tarballOf,
+} from '../helpers/packed.ts'
 import { cleanUp, historyOpen, startServer } from '../helpers/server.ts'
 import { openTenant } from '../helpers/tenant.ts'
 import { root } from './deploy.ts'
-import { contentsOf, installedFiles, MEGABYTE, makeProject, packAll, tarballBytes, tarballOf } from './packed.ts'
 
 t.teardown(cleanUp)
 
@@ -111,6 +119,17 @@ t.test('the package for browsers is the SDK in both forms, its types and the hoo
       readFileSync(join(root, 'build/packages/browser', form), 'utf8'),
       readFileSync(join(root, 'build/sdk', form), 'utf8'),
     )
+  }
+})
+
+t.test('the reference of the SDK names every option and every function', async (t) => {
+  const reference = readFileSync(join(root, 'build/packages/browser/README.md'), 'utf8')
+  const types = readFileSync(join(root, 'src/sdk/types.ts'), 'utf8')
+  for (const name of ['LoadOptions', 'GetOptions', 'Client']) {
+    const [, body = ''] = new RegExp(`^export type ${name} = \\{\\n([^]*?)^\\}`, 'm').exec(types) ?? []
+    const members = [...body.matchAll(/^ {2}(\w+)[?(:]/gm)].map(([, member]) => member)
+    t.ok(members.length > 2, name)
+    for (const member of members) t.match(reference, new RegExp(`^\\| \`${member}\\b`, 'm'), `${member} of ${name}`)
   }
 })
 

@@ -3,8 +3,9 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/server.ts'
-import { root } from './deploy.ts'
+import { temporaryFolder } from './server.ts'
+
+const root = new URL('../../../', import.meta.url).pathname
 
 export const MEGABYTE = 1_000_000
 export const PACKAGES = ['browser', 'node', 'server'] as const
