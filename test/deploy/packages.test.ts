@@ -170,6 +170,19 @@ if (INSTALLS) {
     project.write('render.mjs', "import * as sdk from '@fingerpost/browser'\nconsole.log(Object.keys(sdk).join())")
     t.match(project.run(process.execPath, ['render.mjs']), /load/, 'a server that renders pages can load the SDK')
 
+    for (const name of ['browser', 'node']) {
+      const text = readFileSync(join(root, 'build/packages', name, 'README.md'), 'utf8')
+      const imports = [...text.matchAll(/^import \{ (.+) \} from '(@fingerpost\/[\w/]+)'$/gm)]
+      t.ok(imports.length > 0, name)
+      for (const [, names = '', from = ''] of imports.filter(
+        ([, , module]) => module !== '@fingerpost/browser/react',
+      )) {
+        project.write('shown.mjs', `import * as shown from '${from}'\nconsole.log(Object.keys(shown).join('\\n'))`)
+        const exported = project.run(process.execPath, ['shown.mjs']).split('\n')
+        for (const shown of names.split(', ')) t.ok(exported.includes(shown), `${shown} of ${from}`)
+      }
+    }
+
     project.write('page.ts', USED_IN_PAGE)
     project.write('back.ts', USED_IN_TYPES)
     for (const resolution of [
