@@ -1,39 +1,38 @@
 // Builds everything that runs: modules, tests and benches into build/{src,test,bench}, of the same sources the server as it is
 // shipped into build/server, the browser SDK into build/sdk.
-// With --if-stale it does nothing when no input changed since the last build. Any number of builds may run at once.
+// With --if-stale it does nothing when no input changed since the last build; with --server it makes only what the server needs, and
+// checks no types. Any number of builds may run at once.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withLock } from './build-lock.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BUILD = join(ROOT, 'build')
-const STAMP = join(BUILD, '.stamp')
-const LOCK = join(BUILD, '.lock')
-const INPUTS = ['src', 'test', 'bench', '.scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
+const SERVER_INPUTS = ['src', '.scripts', 'package.json', 'package-lock.json', 'tsconfig.json']
+/** What each target is made of, and the file that says of which state of it. */
+const TARGETS = {
+  server: { inputs: SERVER_INPUTS, stamp: join(BUILD, '.stamp-server') },
+  all: { inputs: [...SERVER_INPUTS, 'test', 'bench'], stamp: join(BUILD, '.stamp') },
+}
 const COMPILED = ['src', 'test', 'bench']
 /** What the compiler made last, and what it made it of. */
 const LATEST = join(BUILD, '.compiled')
 const BUNDLED = 'server'
 const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
-
-const lockBeatMs = 1_000
-const lockStaleMs = 15_000
-const lockWaitMsMax = 300_000
 
 /** Every file below `path`, as paths from the root of the project; a path that does not exist has none. */
 function filesUnder(path, base = ROOT) {
@@ -46,62 +45,26 @@ function filesUnder(path, base = ROOT) {
 }
 
 /** One hash over path, size and modification time of every input; reading their contents would cost more than it tells. */
-function fingerprintInputs() {
+function fingerprintOf({ inputs }) {
   const hash = createHash('sha256')
-  for (const file of INPUTS.flatMap((input) => filesUnder(input)).sort()) {
+  for (const file of inputs.flatMap((input) => filesUnder(input)).sort()) {
     const stat = statSync(join(ROOT, file), { throwIfNoEntry: false })
     if (stat) hash.update(`${file}\0${stat.size}\0${stat.mtimeMs}\n`)
   }
   return hash.digest('hex')
 }
 
-function isFresh(inputs) {
-  if (![STAMP, MAIN, SDK].every((path) => existsSync(path))) return false
-  return readFileSync(STAMP, 'utf8') === inputs
+function isFresh(target) {
+  if (![target.stamp, MAIN, SDK].every((path) => existsSync(path))) return false
+  return readFileSync(target.stamp, 'utf8') === fingerprintOf(target)
 }
 
-/** Holds build/.lock while `work` runs. The holder touches the file, so that one left by a killed build is seen as dead. */
-async function withLock(work) {
-  mkdirSync(BUILD, { recursive: true })
-  const mine = join(BUILD, `.lock-${process.pid}`)
-  const startedAt = Date.now()
-  for (;;) {
-    writeFileSync(mine, `${process.pid}\n`)
-    try {
-      linkSync(mine, LOCK)
-      break
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error
-    } finally {
-      rmSync(mine, { force: true })
-    }
-    const stat = statSync(LOCK, { throwIfNoEntry: false })
-    if (stat && Date.now() - stat.mtimeMs > lockStaleMs) takeAway(stat.ino)
-    else if (Date.now() - startedAt > lockWaitMsMax) throw new Error(`another build holds ${LOCK} for too long`)
-    else await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  const release = () => rmSync(LOCK, { force: true })
-  process.once('exit', release)
-  const beat = setInterval(() => utimesSync(LOCK, new Date(), new Date()), lockBeatMs)
-  try {
-    return await work()
-  } finally {
-    clearInterval(beat)
-    process.off('exit', release)
-    release()
-  }
-}
-
-// Two waiters may see the same dead lock: the file is moved aside first, and put back if it turned out to be a new one.
-function takeAway(deadInode) {
-  const aside = join(BUILD, `.lock-dead-${process.pid}`)
-  try {
-    renameSync(LOCK, aside)
-    if (statSync(aside).ino !== deadInode) linkSync(aside, LOCK)
-  } catch (error) {
-    if (error.code !== 'ENOENT' && error.code !== 'EEXIST') throw error
-  }
-  rmSync(aside, { force: true })
+/** Does `work` and says in one line what it was and how long it took. */
+async function step(what, work) {
+  const startedAt = performance.now()
+  const made = await work()
+  console.error(`${what}: ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
+  return made
 }
 
 /** Runs a program of node_modules to its end; its output is ours. Rejects unless it exits with 0. */
@@ -124,16 +87,28 @@ function run(script, args) {
 
 class BuildFailed extends Error {}
 
+/** Bundler and compiler work beside each other, and what one made is thrown away when the other refuses. */
+async function makeAll() {
+  const [bundled, compiled] = await Promise.all([
+    step('bundle the server into build/server', bundle),
+    step('check types and compile modules, tests and benches', compileModules),
+  ])
+  writeFolders([...COMPILED, BUNDLED], new Map([...compiled, ...bundled]))
+  // Declarations of what the package exports, for those who install the package.
+  await step('declare the types of the client', () => run('typescript/bin/tsc', ['-p', 'src/client']))
+}
+
+async function makeServer() {
+  writeFolders([BUNDLED], await step('bundle the server into build/server', bundle))
+}
+
 /**
  * Writes only files that changed, each at once: a process that runs from build/ never reads half a file. What no longer has a
  * source is removed, so that a deleted test cannot run on.
  */
-async function compile() {
-  // The bundler waits for no types, and what it made is thrown away when the compiler refuses.
-  const [bundled, compiled] = await Promise.all([bundle(), compileModules()])
-  const outputs = new Map([...compiled, ...[...bundled].map(([name, content]) => [join(BUNDLED, name), content])])
+function writeFolders(folders, outputs) {
   for (const [file, content] of outputs) writeIfDifferent(join(BUILD, file), content)
-  for (const file of [...COMPILED, BUNDLED].flatMap((folder) => filesUnder(folder, BUILD))) {
+  for (const file of folders.flatMap((folder) => filesUnder(folder, BUILD))) {
     if (!outputs.has(file)) rmSync(join(BUILD, file), { force: true })
   }
 }
@@ -160,7 +135,13 @@ async function compileModules() {
 
 async function bundle() {
   const { bundleServer } = await import('./build-server.mjs')
-  return await bundleServer(join(BUILD, BUNDLED))
+  const files = await bundleServer(join(BUILD, BUNDLED))
+  return new Map([...files].map(([name, content]) => [join(BUNDLED, name), content]))
+}
+
+async function makeSdk() {
+  const { buildSdk } = await import('./build-sdk.mjs')
+  await buildSdk()
 }
 
 function writeIfDifferent(path, content) {
@@ -195,29 +176,33 @@ function writeBuildInfo() {
   renameSync(temporary, join(BUILD, 'build-info.json'))
 }
 
-/** Builds; with `ifStale` only when an input changed. Rejects with BuildFailed after the compiler has said why. */
-export async function build({ ifStale = false } = {}) {
-  if (ifStale && isFresh(fingerprintInputs())) return
-  await withLock(async () => {
+/**
+ * Builds the target `all` or `server`; with `ifStale` only when an input of it changed. Rejects with BuildFailed after the compiler
+ * has said why.
+ */
+export async function build({ ifStale = false, only = 'all' } = {}) {
+  const target = TARGETS[only]
+  if (ifStale && isFresh(target)) return
+  await withLock(BUILD, async () => {
+    if (ifStale && isFresh(target)) return
+    const made = only === 'all' ? [TARGETS.server, TARGETS.all] : [TARGETS.server]
     // Taken before the compiler reads: a file saved during the build makes the next build run, never be missed.
-    const inputs = fingerprintInputs()
-    if (ifStale && isFresh(inputs)) return
-    rmSync(STAMP, { force: true })
-    await compile()
-    // Declarations of what the package exports, for those who install the package.
-    await run('typescript/bin/tsc', ['-p', 'src/client'])
-    const { buildSdk } = await import('./build-sdk.mjs')
-    await buildSdk()
+    const stamps = made.map((part) => [part.stamp, fingerprintOf(part)])
+    // What this build replaces is no longer what another target was made of.
+    for (const { stamp } of Object.values(TARGETS)) rmSync(stamp, { force: true })
+    await (only === 'all' ? makeAll() : makeServer())
+    await step('bundle the browser SDK and the demo into build/sdk', makeSdk)
     if (existsSync(MAIN)) chmodSync(MAIN, 0o755)
     writeBuildInfo()
-    writeFileSync(STAMP, inputs)
+    for (const [stamp, inputs] of stamps) writeFileSync(stamp, inputs)
   })
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(signal === 'SIGINT' ? 130 : 143))
+  const has = (option) => process.argv.includes(option)
   try {
-    await build({ ifStale: process.argv.includes('--if-stale') })
+    await build({ ifStale: has('--if-stale'), only: has('--server') ? 'server' : 'all' })
   } catch (error) {
     console.error(error instanceof BuildFailed ? `build failed: ${error.message}` : error)
     process.exitCode = 1

@@ -13,9 +13,8 @@ COPY tsconfig.json ./
 COPY .scripts .scripts
 COPY src src
 ARG GIT_COMMIT=unknown
-# What runs is build/server, with its SQL and Lua; the modules it was made of are for the tests.
-RUN GIT_COMMIT="$GIT_COMMIT" node .scripts/build.mjs \
- && rm -rf build/src build/test build/bench build/types
+# Only what runs: build/server with its SQL and Lua, and the SDK.
+RUN GIT_COMMIT="$GIT_COMMIT" node .scripts/build.mjs --server
 
 # The official uWebSockets.js is published on GitHub only. v20.69.0 runs on Node 22, 24 and 26; the digest makes the build
 # stop when other bytes come from there.

@@ -12,9 +12,14 @@ import { openRandom } from './lib/random.ts'
 import { backup } from './ops/backup.ts'
 import type { Manifest } from './ops/backup-format.ts'
 import { backupMasterKey, openBackedUpKey, readPassphrase, restoreMasterKey } from './ops/backup-key.ts'
+import { markBackup } from './ops/backup-mark.ts'
 import { exportCorrections } from './ops/corrections.ts'
 import { dataUpdate } from './ops/data-update.ts'
-import { openProgress, type Progress } from './ops/progress.ts'
+import { findingsJson, findingsText, isWell } from './ops/doctor/finding.ts'
+import { findFresh } from './ops/doctor/fresh.ts'
+import { findNative, findPresent, findPrivate } from './ops/doctor/local.ts'
+import { findReachable } from './ops/doctor/reach.ts'
+import { openProgress, type Progress, whileWaiting } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
 import { type SeedWanted, seed } from './ops/seed.ts'
@@ -58,13 +63,15 @@ export async function runBackup(config: Config, logger: Logger, dir: string, wan
     throw new BadSetting('--with-master-key needs backup.passphrase or backup.passphraseFile')
   }
   const { product } = wanted
-  const { files, partitions } = await withPorts(config, logger, (opened) => backup({ ...opened, product }, dir)).catch(
-    async (error) => {
-      if (!(error instanceof FolderInUse)) throw error
-      return (await askCommand(config['data.dir'], { backup: resolve(dir) })) as Manifest
-    },
-  )
+  const { files, partitions, createdAt } = await withPorts(config, logger, (opened) =>
+    backup({ ...opened, product }, dir),
+  ).catch(async (error) => {
+    if (!(error instanceof FolderInUse)) throw error
+    const asked = askCommand(config['data.dir'], { backup: resolve(dir) })
+    return (await whileWaiting(progress(), clock, 'the running server writes the backup', asked)) as Manifest
+  })
   if (wanted.withMasterKey) await backupMasterKey(dir, masterKeyFile(config), passphrase, openRandom())
+  if (!config.isCluster) markBackup(config['data.dir'], createdAt)
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
   const size = `${files.length} files, ${Math.ceil(bytes / 1e6)} MB, ${partitions.length} partitions`
   const key = wanted.withMasterKey
@@ -129,4 +136,22 @@ export function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Pro
 export async function runDataUpdate(config: Config): Promise<string> {
   const { updated, unchanged } = await dataUpdate({ ...ipSettings(config), clock, progress: progress() })
   return `updated: ${updated.join(', ') || 'nothing'}${unchanged.length > 0 ? `; not changed: ${unchanged.join(', ')}` : ''}`
+}
+
+export interface DoctorWanted {
+  readonly settingsFile: string
+  readonly backupDir: string
+  readonly asJson: boolean
+}
+
+/** Looks at an installation; `ok` is false when something must be mended. */
+export async function runDoctor(config: Config, wanted: DoctorWanted): Promise<{ text: string; ok: boolean }> {
+  const findings = [
+    ...(await findNative(config)),
+    ...findPresent(config),
+    ...findPrivate(config, wanted.settingsFile),
+    ...(await findReachable(config, clock)),
+    ...(await findFresh(config, clock.now(), wanted.backupDir)),
+  ]
+  return { text: (wanted.asJson ? findingsJson : findingsText)(findings), ok: isWell(findings) }
 }

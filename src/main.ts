@@ -3,7 +3,6 @@
 
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import type { BuildInfo } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { systemClock } from './lib/clock.ts'
@@ -12,39 +11,12 @@ import { Told, Unavailable } from './lib/failures.ts'
 import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { isSystemFailure, reasonOf } from './lib/plain.ts'
+import { type Asked, type CommandName, Misuse, readArguments } from './ops/command-line.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
-import { helpText } from './ops/settings-text.ts'
 import { welcomeText } from './ops/welcome.ts'
 import { listensOn, serviceUrl } from './role-settings.ts'
 import { startApp } from './server.ts'
-
-const USAGE = `fingerpost start            run every role in one process on embedded storage
-fingerpost start --role R   run roles in a cluster: ingress, engine, api, dispatcher, jobs, comma-separated
-fingerpost start --accept-lost-secrets
-                            give up secrets that the master key does not open: webhooks wait for new ones, and
-                            storage tokens of before count as none
-fingerpost rebuild          restore the state after it was lost (Redis wiped), from the log and ClickHouse
-fingerpost backup FOLDER [--with-master-key]
-                            write everything of a deployment into a new folder; the master key only sealed under a passphrase
-                            (FINGERPOST_BACKUP_PASSPHRASE or FINGERPOST_BACKUP_PASSPHRASE_FILE, for restore as well)
-fingerpost restore FOLDER   make an empty deployment out of a backup
-fingerpost data update      fetch and compile the lists about IP addresses that the settings name
-fingerpost corrections export
-                            print pairs of visitors that were merged or split by hand, as lines of JSON
-fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret S]
-                            post what happens in the test environment to a receiver under development; its secret
-                            key comes from FINGERPOST_TEST_SECRET_KEY, the service from --url or FINGERPOST_URL
-fingerpost console link     print the link that sets the console up
-fingerpost console reset EMAIL
-                            print a link to choose a new password, for somebody who cannot sign in
-fingerpost keygen [--json]  print a well-formed set of four keys
-fingerpost --version        print the version
-fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
-                            add a made-up history, to try things on; the same seed again adds nothing
-
-Settings come from the environment, or from the JSON file FINGERPOST_CONFIG names:
-`
 
 /** Of a start that is no longer wanted. */
 const OPENING_MS_MAX = 4_000
@@ -136,105 +108,86 @@ async function exportCorrections(): Promise<void> {
   process.exitCode = 0
 }
 
-interface SeedOptions {
-  readonly events: string
-  readonly days: string
-  readonly seed: string
-  readonly workspace: string
-  readonly env: string
-  readonly until?: string | undefined
+async function examine({ text, has }: Run): Promise<void> {
+  const config = readConfig(process.env)
+  ignoreLmdbRejections()
+  const { runDoctor } = await loadCommands()
+  const settingsFile = process.env.FINGERPOST_CONFIG ?? ''
+  const said = await runDoctor(config, { settingsFile, backupDir: text('backup'), asJson: has('json') })
+  process.stdout.write(`${said.text}\n`)
+  process.exitCode = said.ok ? 0 : 1
 }
 
-function seedWanted({ events, days, seed, workspace, env, until }: SeedOptions): SeedWanted {
-  if (env !== 'live' && env !== 'test') throw new BadSetting('--env takes live or test')
-  if (!/^[\w.-]{1,64}$/.test(seed)) throw new BadSetting('--seed takes up to 64 letters, digits, _, . and -')
-  const wanted = { events: Number(events), days: Number(days), seed, workspace, env } as const
-  if (until === undefined) return wanted
-  const at = parseDatetime(until)
-  if (at === null) throw new BadSetting('--until takes an RFC 3339 time')
+type Run = Extract<Asked, { kind: 'run' }>
+
+function seedWanted({ text }: Run): SeedWanted {
+  const env = text('env')
+  if (env !== 'live' && env !== 'test') throw new Misuse('--env takes live or test')
+  const seed = text('seed')
+  if (!/^[\w.-]{1,64}$/.test(seed)) throw new Misuse('--seed takes up to 64 letters, digits, _, . and -')
+  const counts = { events: Number(text('events')), days: Number(text('days')) }
+  const wanted = { ...counts, seed, workspace: text('workspace'), env } as const
+  if (text('until') === '') return wanted
+  const at = parseDatetime(text('until'))
+  if (at === null) throw new Misuse('--until takes an RFC 3339 time')
   return { ...wanted, until: at }
 }
 
-interface ListenOptions {
-  readonly forward?: string | undefined
-  readonly url?: string | undefined
-  readonly shape: string
-  readonly secret?: string | undefined
-}
-
-async function listenToWebhooks({ forward = '', url, shape, secret }: ListenOptions): Promise<void> {
+async function listenToWebhooks({ text }: Run): Promise<void> {
   const config = readConfig(process.env)
   const key = config['keys.testSecret']
-  if (!URL.canParse(forward)) throw new BadSetting('--forward takes the address of a receiver')
-  if (shape !== 'A' && shape !== 'B') throw new BadSetting('--shape takes A or B')
+  const [forward, shape] = [text('forward'), text('shape')]
+  if (!URL.canParse(forward)) throw new Misuse('--forward takes the address of a receiver')
+  if (shape !== 'A' && shape !== 'B') throw new Misuse('--shape takes A or B')
   if (key === '') throw new BadSetting('FINGERPOST_TEST_SECRET_KEY must hold a secret key of the test environment')
-  const service = url ?? (config['http.publicUrl'] || `http://localhost:${config['http.port']}`)
-  if (!URL.canParse(service)) throw new BadSetting('--url takes the address of the service')
+  const service = text('url') || config['http.publicUrl'] || `http://localhost:${config['http.port']}`
+  if (!URL.canParse(service)) throw new Misuse('--url takes the address of the service')
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort())
   const say = (line: string) => process.stdout.write(`${line}\n`)
   const needs = { clock: systemClock, random: randomBytes, version: readBuild().version, say }
   const { listen } = await import('./ops/listen.ts')
-  await listen(needs, { service, key, forward, shape, secret: secret ?? null }, stopping.signal)
+  await listen(needs, { service, key, forward, shape, secret: text('secret') || null }, stopping.signal)
 }
 
-async function printConsoleLink(kind: string, email: string): Promise<void> {
+async function printConsoleLink(kind: 'link' | 'reset', email: string): Promise<void> {
   const config = readConfig(process.env)
   const { consoleLink, consoleReset } = await import('./ops/console-link.ts')
-  if (kind === 'link') process.stdout.write(`${consoleLink(config, randomBytes)}\n`)
-  else if (kind === 'reset') process.stdout.write(`${consoleReset(config, randomBytes, systemClock.now(), email)}\n`)
-  else throw new BadSetting('console takes link, or reset and an e-mail')
+  const now = systemClock.now()
+  const link = kind === 'link' ? consoleLink(config, randomBytes) : consoleReset(config, randomBytes, now, email)
+  process.stdout.write(`${link}\n`)
 }
 
-const OPTIONS = {
-  json: { type: 'boolean', default: false },
-  version: { type: 'boolean', short: 'v', default: false },
-  help: { type: 'boolean', short: 'h', default: false },
-  role: { type: 'string' },
-  'with-master-key': { type: 'boolean', default: false },
-  'accept-lost-secrets': { type: 'boolean', default: false },
-  events: { type: 'string', default: '100000' },
-  days: { type: 'string', default: '30' },
-  seed: { type: 'string', default: '1' },
-  workspace: { type: 'string', default: 'default' },
-  env: { type: 'string', default: 'live' },
-  until: { type: 'string' },
-  forward: { type: 'string' },
-  url: { type: 'string' },
-  shape: { type: 'string', default: 'B' },
-  secret: { type: 'string' },
-} as const
-
-function readArguments() {
-  try {
-    return parseArgs({ allowPositionals: true, options: OPTIONS })
-  } catch (error) {
-    const [problem = ''] = (error as Error).message.split(/\. |\n/)
-    throw new BadSetting(`${problem}; see fingerpost --help`)
-  }
+/** Each command by its name. */
+const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
+  start: ({ text, has }) => start(text('role') || undefined, has('accept-lost-secrets')),
+  seed: (asked) => {
+    const wanted = seedWanted(asked)
+    return maintain((run, config, log) => run.runSeed(config, log, wanted))
+  },
+  backup: ({ operand, has }) => {
+    const wanted = { product: readBuild().version, withMasterKey: has('with-master-key') }
+    return maintain((run, config, log) => run.runBackup(config, log, operand, wanted))
+  },
+  restore: ({ operand }) => maintain((run, config, log) => run.runRestore(config, log, operand)),
+  rebuild: () => maintain((run, config, log) => run.runRebuild(config, log)),
+  'data update': () => maintain((run, config) => run.runDataUpdate(config)),
+  'webhooks listen': listenToWebhooks,
+  'corrections export': exportCorrections,
+  'console link': () => printConsoleLink('link', ''),
+  'console reset': ({ operand }) => printConsoleLink('reset', operand),
+  doctor: examine,
+  keygen: async ({ has }) => void process.stdout.write(`${keygen(has('json'))}\n`),
 }
 
 async function main(): Promise<void> {
-  const { positionals, values } = readArguments()
-  const [command = 'help', folder = ''] = positionals
-  const backupWanted = { product: readBuild().version, withMasterKey: values['with-master-key'] }
-  if (['backup', 'restore'].includes(command) && folder === '') throw new BadSetting(`${command} takes a folder`)
-  if (values.version) process.stdout.write(`${versionText()}\n`)
-  else if (values.help || command === 'help') process.stdout.write(`${USAGE}\n${helpText()}\n`)
-  else if (command === 'keygen') process.stdout.write(`${keygen(values.json)}\n`)
-  else if (command === 'start') await start(values.role, values['accept-lost-secrets'])
-  else if (command === 'rebuild') await maintain((run, config, log) => run.runRebuild(config, log))
-  else if (command === 'backup') await maintain((run, config, log) => run.runBackup(config, log, folder, backupWanted))
-  else if (command === 'restore') await maintain((run, config, log) => run.runRestore(config, log, folder))
-  else if (command === 'seed') await maintain((run, config, log) => run.runSeed(config, log, seedWanted(values)))
-  else if (command === 'corrections' && folder === 'export') await exportCorrections()
-  else if (command === 'data' && folder === 'update') await maintain((run, config) => run.runDataUpdate(config))
-  else if (command === 'console') await printConsoleLink(folder, positionals[2] ?? '')
-  else if (command === 'webhooks' && folder === 'listen') await listenToWebhooks(values)
-  else throw new BadSetting(`unknown command: ${command}; see fingerpost --help`)
+  const asked = readArguments(process.argv.slice(2))
+  if (asked.kind === 'version') process.stdout.write(`${versionText()}\n`)
+  else if (asked.kind === 'help') process.stdout.write(`${asked.text}\n`)
+  else await RUNS[asked.command](asked)
 }
 
 main().catch((error: unknown) => {
   process.stderr.write(`${tellFailure(error)}\n`)
-  process.exit(1)
+  process.exit(error instanceof Misuse ? 2 : 1)
 })

@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readConfig, warnings } from '../src/config.ts'
-import { defaultsJson, helpText } from '../src/ops/settings-text.ts'
+import { environmentNames, readConfig, warnings } from '../src/config.ts'
+import { defaultsJson, sectionNames, settingsText } from '../src/ops/settings-text.ts'
 import { SETTINGS } from '../src/settings.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -20,8 +20,15 @@ t.test('every file in config/ is accepted', async (t) => {
   }
 })
 
-t.test('--help names every setting', async (t) => {
-  for (const { sentence } of SETTINGS) t.match(helpText(), sentence)
+t.test('fingerpost help settings tells of every setting once, and of its default, in its section', async (t) => {
+  const sections = sectionNames()
+  t.equal(settingsText(), sections.map((section) => settingsText(section)).join('\n\n'))
+  for (const setting of SETTINGS) {
+    const { name, sentence, standard } = setting
+    const parts = settingsText(name.split('.')[0]).split(`  ${environmentNames(setting)[0]}\n      ${sentence}`)
+    t.equal(parts.length, 2, name)
+    if (typeof standard === 'number') t.match(parts[1], new RegExp(`^ Default ${standard}\\.`), name)
+  }
 })
 
 t.test('short and long environment names mean the same setting, and the file loses to them', async (t) => {

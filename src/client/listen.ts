@@ -61,7 +61,9 @@ export async function* listenTo(
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref())
+/** Keeps nothing alive, where the runtime has timers that can. */
+const pause = (ms: number): Promise<void> =>
+  new Promise((resolve) => (setTimeout(resolve, ms) as { unref?: () => unknown }).unref?.())
 
 /** All of one connection, and why it ended. */
 async function* connection(
@@ -72,7 +74,11 @@ async function* connection(
   const closing = new AbortController()
   const close = () => closing.abort()
   ending.addEventListener('abort', close)
-  const silence = setTimeout(close, SILENCE_MS_MAX)
+  let silence = setTimeout(close, SILENCE_MS_MAX)
+  const heard = () => {
+    clearTimeout(silence)
+    silence = setTimeout(close, SILENCE_MS_MAX)
+  }
   try {
     const response = await send(baseUrl.replace(/\/+$/, '') + PATH, {
       headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' },
@@ -82,7 +88,7 @@ async function* connection(
       return refusalOf(response.status, response.headers, await response.text())
     }
     onConnected()
-    yield* messagesOf(response.body, () => silence.refresh())
+    yield* messagesOf(response.body, heard)
     return lost()
   } catch (cause) {
     return lost(cause)
@@ -99,7 +105,10 @@ const lost = (cause?: unknown): FingerpostError =>
 async function* messagesOf(bytes: ReadableStream<Uint8Array>, onChunk: () => void): AsyncGenerator<HeardEvent> {
   let text = ''
   const decoder = new TextDecoder()
-  for await (const chunk of bytes as unknown as AsyncIterable<Uint8Array>) {
+  const reader = bytes.getReader()
+  for (;;) {
+    const { done, value: chunk } = await reader.read()
+    if (done) return
     onChunk()
     text += decoder.decode(chunk, { stream: true })
     if (text.length > MESSAGE_CHARS_MAX) throw new RangeError('a message is too long')

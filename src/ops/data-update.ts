@@ -57,7 +57,9 @@ export async function dataUpdate(needs: DataUpdateNeeds): Promise<DataUpdated> {
   }
   if (failures.length > 0) throw new UpdateFailed(`not refreshed, the old data stays: ${failures.join('; ')}`)
   if (updated.length + unchanged.length === 0) {
-    throw new UpdateFailed('no source is configured: set FINGERPOST_IP_GEO_URL and its likes, see fingerpost --help')
+    throw new UpdateFailed(
+      'no source is configured: set FINGERPOST_IP_GEO_URL and its likes, see fingerpost help settings ip',
+    )
   }
   return { updated, unchanged }
 }

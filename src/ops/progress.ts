@@ -19,6 +19,9 @@ const REDRAW_MS = 100
 const BAR_CHARS = 24
 /** Plain lines within a step of known length: at each of these parts of it. */
 const PARTS = 4
+/** Plain lines within any other step: after this time, and whenever it has taken twice as long as at the last one. */
+const FIRST_LINE_MS = 2_000
+const BEAT_MS = 1_000
 
 export function openProgress(out: Output, clock: Pick<Clock, 'monotonic'>): Progress {
   const isTerminal = out.isTTY === true
@@ -27,6 +30,8 @@ export function openProgress(out: Output, clock: Pick<Clock, 'monotonic'>): Prog
   let done = 0
   let drawnAt = Number.NEGATIVE_INFINITY
   let partsTold = 0
+  let tellAfterMs = FIRST_LINE_MS
+  let beganAt = 0
 
   function draw(): void {
     const now = clock.monotonic()
@@ -39,7 +44,13 @@ export function openProgress(out: Output, clock: Pick<Clock, 'monotonic'>): Prog
   }
 
   function tell(): void {
-    if (total === null || total < PARTS) return
+    if (total === null || total < PARTS) {
+      const tookMs = clock.monotonic() - beganAt
+      if (tookMs < tellAfterMs) return
+      while (tellAfterMs <= tookMs) tellAfterMs *= 2
+      out.write(`${what}: ${done}${total === null ? '' : ` of ${total}`}\n`)
+      return
+    }
     const part = Math.floor((done / total) * PARTS)
     if (part <= partsTold || part >= PARTS) return
     partsTold = part
@@ -53,6 +64,8 @@ export function openProgress(out: Output, clock: Pick<Clock, 'monotonic'>): Prog
       total = units
       done = 0
       partsTold = 0
+      tellAfterMs = FIRST_LINE_MS
+      beganAt = clock.monotonic()
       drawnAt = Number.NEGATIVE_INFINITY
       show()
     },
@@ -61,5 +74,35 @@ export function openProgress(out: Output, clock: Pick<Clock, 'monotonic'>): Prog
       show()
     },
     end: (outcome) => void out.write(`${isTerminal ? '\r\x1b[2K' : ''}${what}: ${outcome}\n`),
+  }
+}
+
+/** Shows the seconds that somebody else's work takes, who tells nothing of it before it is done. */
+export async function whileWaiting<T>(
+  progress: Progress,
+  clock: Pick<Clock, 'sleep'>,
+  what: string,
+  work: Promise<T>,
+): Promise<T> {
+  const done = new AbortController()
+  progress.begin(`${what}, seconds`, null)
+  const beat = async () => {
+    for (;;) {
+      await clock.sleep(BEAT_MS, done.signal)
+      progress.advance()
+    }
+  }
+  const beating = beat().catch(() => undefined)
+  try {
+    const result = await work
+    done.abort()
+    await beating
+    progress.end('done')
+    return result
+  } catch (error) {
+    done.abort()
+    await beating
+    progress.end('failed')
+    throw error
   }
 }

@@ -1,4 +1,4 @@
-// The table of settings as text: what --help lists, and config/default.json.
+// The table of settings as text: what `fingerpost help settings` lists, and config/default.json.
 
 import { environmentNames } from '../config.ts'
 import { SETTINGS, type Setting, type Value } from '../settings.ts'
@@ -15,10 +15,20 @@ export function defaultsJson(): string {
   return `${JSON.stringify(sections, null, 2)}\n`
 }
 
-export function helpText(): string {
-  const lines = settings.map((s) => {
-    const standard = Array.isArray(s.standard) ? s.standard.join(',') : String(s.standard)
-    return `  ${environmentNames(s)[0]}\n      ${s.sentence}${standard === '' ? '' : ` Default ${standard}.`}`
-  })
-  return lines.join('\n')
+const sectionOf = (name: string): string => name.split('.')[0] ?? name
+
+export const sectionNames = (): string[] => [...new Set(settings.map(({ name }) => sectionOf(name)))]
+
+/** Every setting under its section, or those of one section. */
+export function settingsText(only?: string): string {
+  const parts = sectionNames()
+    .filter((section) => only === undefined || section === only)
+    .map((section) => [section, ...settings.filter(({ name }) => sectionOf(name) === section).map(linesOf)].join('\n'))
+  return parts.join('\n\n')
+}
+
+function linesOf(setting: Setting): string {
+  const { standard, sentence } = setting
+  const text = Array.isArray(standard) ? standard.join(',') : String(standard)
+  return `  ${environmentNames(setting)[0]}\n      ${sentence}${text === '' ? '' : ` Default ${text}.`}`
 }

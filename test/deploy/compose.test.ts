@@ -5,7 +5,19 @@ import { join } from 'node:path'
 import t from 'tap'
 import { BadSetting, ROLES, readConfig } from '../../src/config.ts'
 import { makeKeys } from '../helpers/server.ts'
-import { asList, asMap, asText, compose, environmentOf, filesUnder, processes, read, root, services } from './deploy.ts'
+import {
+  asList,
+  asMap,
+  asText,
+  compose,
+  environmentOf,
+  filesUnder,
+  processes,
+  read,
+  root,
+  services,
+  single,
+} from './deploy.ts'
 import { readYaml } from './yaml.ts'
 
 const keys = makeKeys()
@@ -178,3 +190,35 @@ t.test('only nginx is believed about addresses', async (t) => {
     t.equal(environmentOf(service).FINGERPOST_TRUSTED_PROXIES, `${address}/32`, name)
   }
 })
+
+t.test(
+  'one machine needs no secret, keeps everything in one volume, and is reached from this machine alone',
+  async (t) => {
+    const { version } = JSON.parse(read('package.json')) as { version: string }
+    t.same(Object.keys(asMap(single.services, 'services')), ['fingerpost'])
+    const service = asMap(asMap(single.services, 'services').fingerpost, 'fingerpost')
+    t.notMatch(read('deploy/compose.single.yml'), /\$\{/, 'nothing is to be filled in')
+    // The image listens outside of its container.
+    const config = readConfig({ ...environmentOf(service), FINGERPOST_HOST: '0.0.0.0' })
+    t.notOk(config.isCluster)
+    t.equal(service.image, `fingerpost:${version}`)
+    const { context, dockerfile } = asMap(service.build, 'build')
+    t.equal(context, '..')
+    const image = read(asText(dockerfile, 'dockerfile'))
+    const [, folder] = /^VOLUME (\S+)$/m.exec(image) ?? []
+    t.same(asList(service.volumes, 'volumes'), [`data:${folder}`])
+    t.same(Object.keys(asMap(single.volumes, 'volumes')), ['data'])
+    const [, port] = /^EXPOSE (\d+)$/m.exec(image) ?? []
+    t.same(asList(service.ports, 'ports'), [`127.0.0.1:9080:${port}`])
+    t.match(read('deploy/nginx/upstreams-single.conf'), 'server 127.0.0.1:9080;')
+    const networks = asMap(single.networks, 'networks')
+    t.same(asList(service.networks, 'networks'), Object.keys(networks))
+    const [, subnet] = /subnet: (\S+)\.0\/24$/m.exec(read('deploy/compose.single.yml')) ?? []
+    t.equal(environmentOf(service).FINGERPOST_TRUSTED_PROXIES, `${subnet}.1/32`, 'what comes over the published port')
+    t.same(asMap(service.healthcheck, 'healthcheck').test, ['CMD', 'node', 'deploy/healthcheck.mjs', '/readyz'])
+    const { soft } = asMap(asMap(service.ulimits, 'ulimits').nofile, 'nofile')
+    t.ok(Number(soft) >= 65_536)
+    const members = { read_only: 'true', stop_grace_period: '30s', restart: 'unless-stopped' }
+    for (const [member, value] of Object.entries(members)) t.equal(service[member], value)
+  },
+)

@@ -36,6 +36,9 @@ export const services = Object.entries(asMap(compose.services, 'services')).map(
   service: asMap(value, name),
 }))
 
+/** One process on one machine. */
+export const single = readYaml(read('deploy/compose.single.yml'))
+
 /** Those that run Fingerpost. */
 export const processes = services.filter(({ service }) => 'build' in service)
 

@@ -39,7 +39,7 @@ const NOT_RUN: readonly (readonly [begins: string, reason: string])[] = [
   ['func verify(', 'there is no Go here'],
   ['package receiver', 'there is no Go here'],
   ['FINGERPOST_DEPLOYMENT_MODE=cluster', 'needs NATS, Redis and ClickHouse: test/cluster runs the roles'],
-  ['docker build', 'there is no container engine here'],
+  ['docker compose -f deploy/compose.single.yml', 'there is no container engine here'],
   ['cp deploy/.env.example', 'there is no container engine here'],
 ]
 /** Commands that go on until they are stopped, with what they print when they work. */

@@ -1,4 +1,4 @@
-// The command line: what it does not know and what the system refuses is told in one line, and ends with 1.
+// The command line: what there is to know of it, and that what it does not know (2) and what the system refuses (1) is told in one line.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { isSystemFailure, reasonOf } from '../../src/lib/plain.ts'
+import { COMMANDS, readArguments } from '../../src/ops/command-line.ts'
+import { settingsText } from '../../src/ops/settings-text.ts'
 import { cleanUp, temporaryFolder } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
@@ -47,18 +49,61 @@ t.test('--version tells the version', async (t) => {
   }
 })
 
-t.test('what the command line does not know is refused in one line', async (t) => {
+t.test('what the command line does not know is refused in one line, with 2', async (t) => {
   for (const [args, said] of [
     [['--foo'], /'--foo'/],
+    [['--role', 'api'], /--role belongs to a command/],
     [['start', '--roles', 'api'], /'--roles'/],
+    [['start', 'foo'], /start takes no foo/],
+    [['start', '--json'], /start has no option --json/],
+    [['nonsense', '--help'], /unknown command: nonsense/],
+    [['nonsense', '--version'], /unknown command: nonsense/],
+    [['help', 'nonsense'], /unknown command: nonsense/],
+    [['help', 'settings', 'nonsense'], /no section of settings: nonsense/],
     [['keygen', '--json=1'], /'--json' does not take/],
+    [['backup'], /backup takes a folder/],
+    [['backup', 'a', 'b'], /backup takes no b/],
+    [['data'], /there is fingerpost data update/],
+    [['data', 'update', 'all'], /data update takes no all/],
+    [['constructor'], /unknown command: constructor/],
     [['begin'], /unknown command: begin/],
   ] as const) {
-    const { code, err } = await run(args)
-    t.equal(code, 1)
-    t.match(err, said)
+    t.throws(() => readArguments(args), { name: 'Misuse', message: said }, args.join(' '))
+  }
+  for (const args of [
+    ['start', 'foo'],
+    ['nonsense', '--help'],
+    ['seed', '--env', 'both'],
+  ]) {
+    const { code, out, err } = await run(args)
+    t.equal(code, 2)
+    t.equal(out, '')
     t.match(err, /^fingerpost: [^\n]+\n$/, 'one line, no stack')
   }
+})
+
+t.test('every command has a page with its options and their defaults', async (t) => {
+  const pageOf = (...args: string[]) => {
+    const asked = readArguments(args)
+    if (asked.kind !== 'help') throw new Error(`${args.join(' ')} is no help`)
+    return asked.text
+  }
+  const overview = pageOf('help')
+  for (const [name, { sentence, ...command }] of Object.entries(COMMANDS)) {
+    t.match(overview, sentence, name)
+    const page = pageOf('help', ...name.split(' '))
+    t.equal(pageOf(...name.split(' '), '--help'), page)
+    t.match(page, `usage: fingerpost ${name}`)
+    const options: Readonly<Record<string, { sentence: string; standard?: string }>> =
+      'options' in command ? command.options : {}
+    for (const [option, { sentence: says, standard }] of Object.entries(options)) {
+      t.ok(page.includes(`--${option}`) && page.includes(says), `${name} --${option}`)
+      if (standard !== undefined) t.ok(page.includes(`${says} Default ${standard}.`), `default of ${name} --${option}`)
+    }
+  }
+  t.equal(pageOf(), overview)
+  t.equal(pageOf('help', 'settings'), settingsText())
+  t.equal(pageOf('help', 'settings', 'tls'), settingsText('tls'))
 })
 
 t.test('a data folder that the system refuses is told in one line', async (t) => {

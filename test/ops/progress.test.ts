@@ -1,7 +1,7 @@
 // What a long command prints: a bar that replaces itself on a terminal, and few plain lines in a log.
 
 import t from 'tap'
-import { openProgress } from '../../src/ops/progress.ts'
+import { openProgress, whileWaiting } from '../../src/ops/progress.ts'
 
 function record(isTTY: boolean) {
   let now = 0
@@ -10,6 +10,9 @@ function record(isTTY: boolean) {
   return {
     texts,
     progress,
+    pass(ms: number) {
+      now += ms
+    },
     run(steps: number) {
       progress.begin('events', steps)
       for (let step = 0; step < steps; step++) {
@@ -38,6 +41,38 @@ t.test('a step of unknown length tells only its outcome', async (t) => {
   for (let step = 0; step < 1_000; step++) progress.advance(1_000)
   progress.end('done')
   t.same(texts, ['partition 1: done\n'])
+})
+
+t.test('a log hears of a long step of unknown length after two seconds, then ever more seldom', async (t) => {
+  const { texts, progress, pass } = record(false)
+  progress.begin('geo', null)
+  for (let second = 1; second <= 60; second++) {
+    pass(1_000)
+    progress.advance()
+  }
+  progress.end('done')
+  t.same(texts, ['geo: 2\n', 'geo: 4\n', 'geo: 8\n', 'geo: 16\n', 'geo: 32\n', 'geo: done\n'])
+})
+
+t.test('the seconds of work that tells nothing are counted, and its end is told whatever it is', async (t) => {
+  const { texts, progress, pass } = record(false)
+  let finish = (_: string) => {}
+  let seconds = 0
+  const sleep = async (ms: number, signal?: AbortSignal) => {
+    pass(ms)
+    seconds += 1
+    if (seconds === 4) finish('made')
+    if (signal?.aborted) throw new Error('ended')
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const work = new Promise<string>((resolve) => {
+    finish = resolve
+  })
+  t.equal(await whileWaiting(progress, { sleep }, 'backup', work), 'made')
+  t.same(texts.slice(0, 1), ['backup, seconds: 2\n'])
+  t.equal(texts.at(-1), 'backup, seconds: done\n')
+  await t.rejects(whileWaiting(progress, { sleep }, 'backup', Promise.reject(new Error('no room'))), /no room/)
+  t.equal(texts.at(-1), 'backup, seconds: failed\n')
 })
 
 t.test('a terminal gets one line that is drawn again now and then', async (t) => {

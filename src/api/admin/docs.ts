@@ -56,7 +56,10 @@ export const Meta = shared(
   Type.Object({
     apiVersion: words('The version of this workspace.'),
     apiVersions: Type.Array(words()),
-    build: Type.Unsafe<Record<string, string | boolean>>({ type: 'object' }),
+    build: Type.Unsafe<Record<string, string | boolean>>({
+      type: 'object',
+      additionalProperties: { type: ['string', 'boolean'] },
+    }),
     sdk: Type.Object({ version: words(), path: words('Of the browser SDK of exactly this build: it never changes.') }),
   }),
 )

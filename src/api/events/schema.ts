@@ -8,6 +8,11 @@ import { count, flag, moment, orNull, requestId, ruleId, share, shared, visitorI
 export const verdict = orNull(oneOf(VERDICTS))
 const challengeType = orNull(oneOf(CHALLENGE_TYPES))
 const AGREEMENTS = ['agrees', 'alternates', 'differs', 'unknown'] as const
+const agreement = oneOf(AGREEMENTS)
+const agreements = Object.fromEntries(VALUE_NAMES.map((name) => [name, agreement])) as Record<
+  (typeof VALUE_NAMES)[number],
+  typeof agreement
+>
 export const SOURCES = ['client', 'server', 'native', 'mock'] as const
 
 const Match = shared(
@@ -204,7 +209,7 @@ export const Recognition = shared(
       description: 'Best first.',
     }),
     comparedWith: orNull(visitorId()),
-    agreement: orNull(Type.Object(Object.fromEntries(VALUE_NAMES.map((name) => [name, oneOf(AGREEMENTS)])))),
+    agreement: orNull(Type.Object(agreements)),
     browserVersion: orNull(oneOf(['same', 'newer', 'older', 'unknown'])),
     network: orNull(oneOf(['address', 'network', 'other', 'unknown'])),
     tokenGeneration: Type.Object({ presented: orNull(count()), issued: count() }),

@@ -1,0 +1,92 @@
+// What the doctor finds about ages: data about addresses, the last backup, the certificate.
+
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Config } from '../../config.ts'
+import type { SourcePlaces } from '../../ipintel/sources.ts'
+import { loadTable, tablePath } from '../../ipintel/store.ts'
+import { reasonOf } from '../../lib/plain.ts'
+import { ipSettings } from '../../role-settings.ts'
+import { readManifest } from '../backup-format.ts'
+import { lastBackup } from '../backup-mark.ts'
+import { type Finding, findingsOf } from './finding.ts'
+
+const DAY_MS = 86_400_000
+/** Exits of Tor change by the hour, other lists are published weekly or monthly. */
+const TOR_DAYS_MAX = 2
+const LISTS_DAYS_MAX = 35
+const BACKUP_DAYS_MAX = 7
+const CERTIFICATE_DAYS_MIN = 14
+const { ok, note, bad } = findingsOf('fresh')
+
+/** `backupDir`: a backup to be looked at, empty where none is named. */
+export async function findFresh(config: Config, nowMs: number, backupDir: string): Promise<Finding[]> {
+  const { dir, places } = ipSettings(config)
+  const used = places.filter(({ files, urls }) => files.length + urls.length > 0)
+  const ages = await Promise.all(used.map((place) => ageOf(place, dir, nowMs)))
+  const none = note(
+    'IP data',
+    'none is configured: countries, VPNs, proxies and Tor stay undetermined',
+    'fingerpost help settings ip',
+  )
+  return [
+    ...(ages.length === 0 ? [none] : ages),
+    ageOfBackup(config, nowMs, backupDir),
+    ...ageOfCertificate(config['tls.certFile'], nowMs),
+  ]
+}
+
+async function ageOf({ source, files }: SourcePlaces, dir: string, nowMs: number): Promise<Finding> {
+  const name = `IP data, ${source}`
+  const update = 'fingerpost data update'
+  try {
+    const at = files.length > 0 ? await oldestOf(files) : await dataAtOf(dir, source)
+    if (at === null) return bad(name, 'it was never fetched', update)
+    const days = (nowMs - at) / DAY_MS
+    const isOld = days > (source === 'tor' ? TOR_DAYS_MAX : LISTS_DAYS_MAX)
+    return isOld ? note(name, daysOld(days), files.length > 0 ? undefined : update) : ok(name, daysOld(days))
+  } catch (error) {
+    return bad(name, reasonOf(error), files.length > 0 ? undefined : update)
+  }
+}
+
+async function oldestOf(files: SourcePlaces['files']): Promise<number> {
+  const times = await Promise.all(files.map(async ({ location }) => (await stat(location)).mtimeMs))
+  return Math.min(...times)
+}
+
+async function dataAtOf(dir: string, source: SourcePlaces['source']): Promise<number | null> {
+  const table = await loadTable(tablePath(dir, source), source)
+  return table === null ? null : (table.meta.dataAt ?? table.meta.builtAt)
+}
+
+const daysOld = (days: number): string => `${Math.max(0, days).toFixed(1)} days old`
+
+function ageOfBackup(config: Config, nowMs: number, backupDir: string): Finding {
+  const make = 'fingerpost backup FOLDER'
+  try {
+    const at = backupDir === '' ? lastBackup(config['data.dir']) : readManifest(backupDir).createdAt
+    if (at === null) {
+      return config.isCluster
+        ? note('backup', 'this machine knows of none', 'name one with --backup FOLDER')
+        : note('backup', 'there is none that was made here', make)
+    }
+    const days = (nowMs - Date.parse(at)) / DAY_MS
+    return days > BACKUP_DAYS_MAX ? note('backup', daysOld(days), make) : ok('backup', daysOld(days))
+  } catch (error) {
+    return bad('backup', reasonOf(error))
+  }
+}
+
+function ageOfCertificate(file: string, nowMs: number): Finding[] {
+  if (file === '') return []
+  try {
+    const days = (Date.parse(new X509Certificate(readFileSync(file)).validTo) - nowMs) / DAY_MS
+    if (days < 0) return [bad('TLS certificate', `it ended ${(-days).toFixed(1)} days ago`, 'renew it')]
+    const says = `valid for ${days.toFixed(1)} days`
+    return [days < CERTIFICATE_DAYS_MIN ? note('TLS certificate', says, 'renew it') : ok('TLS certificate', says)]
+  } catch (error) {
+    return [bad('TLS certificate', reasonOf(error))]
+  }
+}
