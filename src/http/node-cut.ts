@@ -7,7 +7,9 @@ import { must } from '../lib/must.ts'
 import { BadFraming } from './errors.ts'
 
 const HEAD_END = '\r\n\r\n'
-const FIRST_LINE = /^[\r\n]*([A-Z]+) ([^\s?]+)/
+/** Paths of routes are shorter. */
+const OPENING_BYTES_MAX = 512
+const FIRST_LINE = /^[\r\n]*([A-Z]+) ([^\s?]+)[\s?]/
 const [CR, LF] = [13, 10]
 const DIGITS_MAX = 15
 
@@ -23,24 +25,33 @@ export interface Cut {
 /** `refuse` is called for what the parser would take and must not. */
 export function cutMessages(socket: Socket, refuse: (fault: Error) => void): Cut {
   const parse = must(socket.listeners('data')[0], 'the listener that parses') as (bytes: Buffer) => void
-  const head: Buffer[] = []
+  /** How a head that is not read to its end begins, and its last bytes, which may begin its end. */
+  let opening = ''
+  let tail = ''
+  /** What the parser is given of a head, until that makes a request. */
+  let piece: Buffer | null = null
   let body: Body | null = null
   let isStopped = false
 
   /** How many of `bytes` end the head; all of them when none does. */
   function headBytes(bytes: Buffer): number {
-    const before = head.at(-1)?.subarray(-3).toString('latin1') ?? ''
-    const seam = before === '' ? -1 : (before + bytes.toString('latin1', 0, 3)).indexOf(HEAD_END)
-    if (seam >= 0) return seam + HEAD_END.length - before.length
+    const seam = tail === '' ? -1 : (tail + bytes.toString('latin1', 0, 3)).indexOf(HEAD_END)
+    if (seam >= 0) return seam + HEAD_END.length - tail.length
     const end = bytes.indexOf(HEAD_END, 0, 'latin1')
     return end < 0 ? bytes.length : end + HEAD_END.length
   }
 
+  const openingOf = (bytes: Buffer | null) =>
+    bytes === null ? opening : (opening + bytes.toString('latin1', 0, OPENING_BYTES_MAX)).slice(0, OPENING_BYTES_MAX)
+
   function takeHead(bytes: Buffer): number {
     const taken = headBytes(bytes)
-    const piece = taken === bytes.length ? bytes : bytes.subarray(0, taken)
-    head.push(piece)
+    piece = taken === bytes.length ? bytes : bytes.subarray(0, taken)
     parse.call(socket, piece)
+    if (piece === null) return taken
+    opening = openingOf(piece)
+    tail = (tail + piece.toString('latin1', Math.max(0, taken - 3))).slice(-3)
+    piece = null
     return taken
   }
 
@@ -73,17 +84,17 @@ export function cutMessages(socket: Socket, refuse: (fault: Error) => void): Cut
 
   return {
     begin({ headers }) {
-      head.length = 0
+      piece = null
+      opening = tail = ''
       if (headers['transfer-encoding'] !== undefined) body = chunkedBody()
       else if (Number(headers['content-length'] ?? 0) > 0) body = plainBody(Number(headers['content-length']))
     },
     unread() {
-      const [, method = '', url = ''] = FIRST_LINE.exec(Buffer.concat(head).toString('latin1')) ?? []
+      const [, method = '', url = ''] = FIRST_LINE.exec(openingOf(piece)) ?? []
       return { method, url }
     },
     stop() {
       isStopped = true
-      head.length = 0
     },
   }
 }

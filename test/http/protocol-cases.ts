@@ -279,7 +279,14 @@ export const slowCases: readonly ProtocolCase[] = [
   ),
   {
     name: 'a chunk extension in pieces',
-    send: ['POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chun', 'ked\r\n\r', '\n3', ';a=b\r\nabc\r\n0\r\n\r\n'],
+    send: [
+      'POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chun',
+      'ked\r',
+      '\n',
+      '\r',
+      '\n3;',
+      'a=b\r\nabc\r\n0\r\n\r\n',
+    ],
     expect: '503 closed|closed',
   },
   one('a bare line feed in the head', 'GET /ok HTTP/1.1\r\nHost: a\nx-a: 1\r\n\r\n', 'closed'),
