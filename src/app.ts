@@ -3,12 +3,13 @@
 import { fileURLToPath } from 'node:url'
 import { serveClosed } from './api/closed.ts'
 import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
+import { openDemo } from './api/demo/access.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { openStatic } from './api/static.ts'
 import type { Config } from './config.ts'
-import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
+import { bootstrap, DEFAULT_WORKSPACE, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
 import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
@@ -26,7 +27,7 @@ import { openMetrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
-import { type Ports, patiently, serveBackups } from './ports.ts'
+import { type Ports, patiently, serveCommandsOf } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
@@ -45,6 +46,7 @@ import {
   keySeeds,
   masterKeyFile,
   outgoingSettings,
+  serviceUrl,
   webhookIps,
 } from './role-settings.ts'
 import { openProcessLocator } from './shards/event-locator.ts'
@@ -68,6 +70,8 @@ export interface App {
   readonly generatedKeys: Awaited<ReturnType<typeof bootstrap>>['generated']
   /** null: somebody has set the console up, or this process does not serve it. */
   readonly setupLink: string | null
+  /** Opens the demo page once; null where this process has none. */
+  readonly demoLink: string | null
   /** Stops accepting, answers what was accepted, writes the last checkpoints, and lets go of everything. */
   stop(): Promise<void>
 }
@@ -155,7 +159,7 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return { port: closed.port, generatedKeys: [], setupLink: null, stop: () => lifetime.end() }
+    return { port: closed.port, generatedKeys: [], setupLink: null, demoLink: null, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 
@@ -256,6 +260,9 @@ export async function startRoles(
   if (roles.has('ingress')) files.serve(http).catch(report('compressing files failed'))
   let port = 0
   let serveOperator: ReturnType<typeof startApi> = () => {}
+  const demo = isCluster
+    ? null
+    : openDemo({ clock, random, workspace: DEFAULT_WORKSPACE, serviceUrl: () => serviceUrl(config, port) })
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
@@ -268,6 +275,7 @@ export async function startRoles(
       build,
       sdk: files.sdk,
       driver,
+      demo,
       config,
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
@@ -311,14 +319,15 @@ export async function startRoles(
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
-  await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
   port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
+  await serveCommandsOf(ports, build.version, demo, lifetime)
 
   return {
     port,
     generatedKeys: booted?.generated ?? [],
     setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
+    demoLink: demo?.newLink() ?? null,
     async stop() {
       draining = true
       const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)

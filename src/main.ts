@@ -38,6 +38,7 @@ fingerpost webhooks listen --forward URL [--url SERVICE] [--shape A|B] [--secret
 fingerpost console link     print the link that sets the console up
 fingerpost console reset EMAIL
                             print a link to choose a new password, for somebody who cannot sign in
+fingerpost demo             print a link that opens the demo page of the running server once
 fingerpost keygen [--json]  print a well-formed set of four keys
 fingerpost --version        print the version
 fingerpost seed [--events N] [--days D] [--seed S] [--workspace W] [--env live|test] [--until T]
@@ -109,7 +110,8 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
   })
   if (app === undefined) return
   const at = { listensOn: listensOn(config, app.port), url: serviceUrl(config, app.port) }
-  process.stdout.write(`${welcomeText({ ...at, keys: app.generatedKeys, setupLink: app.setupLink })}\n\n`)
+  const { generatedKeys: keys, setupLink, demoLink } = app
+  process.stdout.write(`${welcomeText({ ...at, keys, setupLink, demoLink })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -228,6 +230,7 @@ async function main(): Promise<void> {
   else if (command === 'restore') await maintain((run, config, log) => run.runRestore(config, log, folder))
   else if (command === 'seed') await maintain((run, config, log) => run.runSeed(config, log, seedWanted(values)))
   else if (command === 'corrections' && folder === 'export') await exportCorrections()
+  else if (command === 'demo') await maintain((run, config) => run.runDemo(config))
   else if (command === 'data' && folder === 'update') await maintain((run, config) => run.runDataUpdate(config))
   else if (command === 'console') await printConsoleLink(folder, positionals[2] ?? '')
   else if (command === 'webhooks' && folder === 'listen') await listenToWebhooks(values)
