@@ -11,10 +11,10 @@ export interface Welcome {
   readonly demoLink: string | null
 }
 
-/** Somebody's laptop at home, with as much of it as the signals need. */
+/** A program that drives a browser in a private window, with as much of it as the signals need. */
 const VISIT = `{
       "userAgent": "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0 Safari/537.36",
-      "ip": "93.184.216.34", "linkedId": "user_42", "tag": { "action": "login" },
+      "ip": "203.0.113.7", "linkedId": "user_42", "tag": { "action": "login" },
       "components": {
         "platform": { "value": "Win32" },
         "languages": { "value": [["en-GB"]] },
