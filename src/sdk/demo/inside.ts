@@ -56,10 +56,9 @@ async function ask<T>(path: string, method = 'GET', body?: object): Promise<{ st
 
 /** Opens the page with the link's token, or finds it open; null where neither is so. */
 export async function enter(token: string | null): Promise<string | null> {
-  const { answer } = await (token === null
-    ? ask<{ publicKey: string | null }>('session')
-    : ask<{ publicKey: string | null }>('session', 'POST', { token }))
-  return answer.publicKey
+  const found = await ask<{ publicKey: string | null }>('session')
+  if (found.answer.publicKey !== null || token === null) return found.answer.publicKey
+  return (await ask<{ publicKey: string }>('session', 'POST', { token })).answer.publicKey
 }
 
 /** The event, once it is decided, and why it has its visitor. */

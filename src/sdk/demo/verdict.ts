@@ -51,7 +51,7 @@ function showVerdict({ verdict, matchedRule, requestId, request }: Event): void 
       ? `Decided by the rule “${matchedRule.name}”, priority ${matchedRule.priority}.`
       : 'No rule matched, so nothing was decided. Make one below.',
   )
-  say('shown-request', `${requestId}, sent with a ${request.keyKind} key`)
+  say('shown-request', `Request ${requestId}, sent with a ${request.keyKind} key.`)
 }
 
 function signalRow(name: string, meaning: string, event: Event): HTMLElement {
@@ -107,7 +107,11 @@ function showRecognition({ visitorId, visitorFound }: Event, recognition: Recogn
   element('agreement').hidden = entries.length === 0
 }
 
-/** `software_gpu` and `devicePixelRatio` as people write. */
+/** `software_gpu`, `devicePixelRatio` and `botd:detectUserAgent` as people write. */
 const plain = (code: string): string =>
-  code.replace(/_/g, ' ').replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`)
+  code
+    .replace(/^botd:(detect)?/, '')
+    .replace(/_/g, ' ')
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
 const percent = (share: number): string => `${Math.round(share * 1_000) / 10} %`
