@@ -52,6 +52,7 @@ import {
 import { openProcessLocator } from './shards/event-locator.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
+import { metricsText } from './shards/metrics.ts'
 import { openShards, type Shards } from './shards/shards.ts'
 import { openSinks } from './sink/role.ts'
 
@@ -260,23 +261,13 @@ export async function startRoles(
   if (roles.has('ingress')) files.serve(http).catch(report('compressing files failed'))
   let port = 0
   let serveOperator: ReturnType<typeof startApi> = () => {}
-  const demo = isCluster
-    ? null
-    : openDemo({ clock, random, workspace: DEFAULT_WORKSPACE, serviceUrl: () => serviceUrl(config, port) })
+  const url = () => serviceUrl(config, port)
+  const demo = isCluster ? null : openDemo({ clock, random, workspace: DEFAULT_WORKSPACE, serviceUrl: url })
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
-      http,
-      auth,
-      events,
-      clickhouse,
-      retentionDays,
-      partitions,
-      build,
+      ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
-      driver,
-      demo,
-      config,
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       directory: { ...directory, reload: () => reloadKeys(directory) },
@@ -301,13 +292,7 @@ export async function startRoles(
       version: build.version,
       ...(ip === null ? {} : { ipSources: ip.state() }),
     }),
-    async metrics() {
-      const status = shards?.status() ?? []
-      metrics.pending.set(status.reduce((sum, { pending }) => sum + pending, 0))
-      metrics.recent.set(status.reduce((sum, { recent }) => sum + recent, 0))
-      if (ip !== null) metrics.observeIpSources(ip.state())
-      return metrics.text((await shards?.samples()) ?? [])
-    },
+    metrics: () => metricsText(metrics, shards, ip),
     metricsContentType: metrics.contentType,
   }
   const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
