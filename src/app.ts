@@ -3,12 +3,13 @@
 import { fileURLToPath } from 'node:url'
 import { serveClosed } from './api/closed.ts'
 import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
+import { openDemo } from './api/demo/access.ts'
 import { serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { openStatic } from './api/static.ts'
 import type { Config } from './config.ts'
-import { bootstrap, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
+import { bootstrap, DEFAULT_WORKSPACE, patientBootstrap, prepareDeployment } from './control/bootstrap.ts'
 import { mendSecrets } from './control/mend-secrets.ts'
 import { startControl } from './control/role.ts'
 import { openOutgoing } from './dispatcher/outgoing.ts'
@@ -26,7 +27,7 @@ import { openMetrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
-import { type Ports, patiently, serveBackups } from './ports.ts'
+import { type Ports, patiently, serveCommandsOf } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
@@ -45,11 +46,13 @@ import {
   keySeeds,
   masterKeyFile,
   outgoingSettings,
+  serviceUrl,
   webhookIps,
 } from './role-settings.ts'
 import { openProcessLocator } from './shards/event-locator.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
+import { metricsText } from './shards/metrics.ts'
 import { openShards, type Shards } from './shards/shards.ts'
 import { openSinks } from './sink/role.ts'
 
@@ -68,6 +71,8 @@ export interface App {
   readonly generatedKeys: Awaited<ReturnType<typeof bootstrap>>['generated']
   /** null: somebody has set the console up, or this process does not serve it. */
   readonly setupLink: string | null
+  /** Opens the demo page once; null where this process has none. */
+  readonly demoLink: string | null
   /** Stops accepting, answers what was accepted, writes the last checkpoints, and lets go of everything. */
   stop(): Promise<void>
 }
@@ -156,7 +161,7 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return { port: closed.port, generatedKeys: [], setupLink: null, stop: () => lifetime.end() }
+    return { port: closed.port, generatedKeys: [], setupLink: null, demoLink: null, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 
@@ -257,19 +262,13 @@ export async function startRoles(
   if (roles.has('ingress')) files.serve(http).catch(report('compressing files failed'))
   let port = 0
   let serveOperator: ReturnType<typeof startApi> = () => {}
+  const url = () => serviceUrl(config, port)
+  const demo = isCluster ? null : openDemo({ clock, random, workspace: DEFAULT_WORKSPACE, serviceUrl: url })
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
-      http,
-      auth,
-      events,
-      clickhouse,
-      retentionDays,
-      partitions,
-      build,
+      ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
-      driver,
-      config,
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       directory: { ...directory, reload: () => reloadKeys(directory) },
@@ -294,13 +293,7 @@ export async function startRoles(
       version: build.version,
       ...(ip === null ? {} : { ipSources: ip.state() }),
     }),
-    async metrics() {
-      const status = shards?.status() ?? []
-      metrics.pending.set(status.reduce((sum, { pending }) => sum + pending, 0))
-      metrics.recent.set(status.reduce((sum, { recent }) => sum + recent, 0))
-      if (ip !== null) metrics.observeIpSources(ip.state())
-      return metrics.text((await shards?.samples()) ?? [])
-    },
+    metrics: () => metricsText(metrics, shards, ip),
     metricsContentType: metrics.contentType,
   }
   const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
@@ -312,14 +305,15 @@ export async function startRoles(
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
-  await serveBackups(ports, build.version, lifetime)
   await booted?.finish()
   port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
+  await serveCommandsOf(ports, build.version, demo, lifetime)
 
   return {
     port,
     generatedKeys: booted?.generated ?? [],
     setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
+    demoLink: demo?.newLink() ?? null,
     async stop() {
       draining = true
       const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)

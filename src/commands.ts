@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { BadSetting, type Config } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { askCommand } from './lib/command-socket.ts'
+import { Unavailable } from './lib/failures.ts'
 import { FolderInUse } from './lib/folder-lock.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
@@ -88,6 +89,15 @@ export interface BackupWanted {
 
 const passphraseOf = (config: Config): string =>
   readPassphrase(config['backup.passphrase'], config['backup.passphraseFile'])
+
+/** A link that opens the demo page of the server that runs on this data folder. */
+export async function runDemo(config: Config): Promise<string> {
+  if (config.isCluster)
+    throw new BadSetting('demo is for one process on embedded storage; in a cluster there is /demo/?key=pk_test_…')
+  const link = await askCommand(config['data.dir'], { demo: true })
+  if (typeof link !== 'string') throw new Unavailable('the server that runs has no demo page')
+  return link
+}
 
 /** Restores a backup into a deployment that holds nothing. */
 export async function runRestore(config: Config, logger: Logger, dir: string): Promise<string> {

@@ -81,7 +81,8 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
   })
   if (app === undefined) return
   const at = { listensOn: listensOn(config, app.port), url: serviceUrl(config, app.port) }
-  process.stdout.write(`${welcomeText({ ...at, keys: app.generatedKeys, setupLink: app.setupLink })}\n\n`)
+  const { generatedKeys: keys, setupLink, demoLink } = app
+  process.stdout.write(`${welcomeText({ ...at, keys, setupLink, demoLink })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -173,6 +174,7 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
   rebuild: () => maintain((run, config, log) => run.runRebuild(config, log)),
   'data update': () => maintain((run, config) => run.runDataUpdate(config)),
   'webhooks listen': listenToWebhooks,
+  demo: () => maintain((run, config) => run.runDemo(config)),
   'corrections export': exportCorrections,
   'console link': () => printConsoleLink('link', ''),
   'console reset': ({ operand }) => printConsoleLink('reset', operand),

@@ -94,12 +94,18 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
   }
 }
 
-/** Backups of a folder that a process has are made by that process, beside everything else it does. */
-export async function serveBackups(ports: Ports, product: string, lifetime: Lifetime): Promise<void> {
+/** What commands ask of the process that has the folder: backups, made beside everything else it does, and links to its demo page. */
+export async function serveCommandsOf(
+  ports: Ports,
+  product: string,
+  demo: { newLink(): string } | null,
+  lifetime: Lifetime,
+): Promise<void> {
   const { dataDir } = ports
   if (dataDir === null) return
   const stop = await serveCommands(dataDir, async (command) => {
-    const { backup: dir } = command as { readonly backup?: unknown }
+    const { backup: dir, demo: wanted } = command as { readonly backup?: unknown; readonly demo?: unknown }
+    if (wanted === true) return demo?.newLink() ?? null
     if (typeof dir !== 'string') throw new Unreadable('this process knows no such command')
     // Loaded only where it is used: it would lengthen every start.
     const { backup } = await import('./ops/backup.ts')

@@ -37,6 +37,8 @@ import { alertRoutes } from './alerts/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import { registerRoutes } from './api.ts'
 import { type ConsoleNeeds, openConsole } from './console/console.ts'
+import type { Demo } from './demo/access.ts'
+import { demoRoutes } from './demo/routes.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openIdempotency } from './idempotency.ts'
@@ -85,6 +87,8 @@ export interface ApiRoleNeeds {
     /** It has a listener of its own, with the operator's API. */
     readonly isApart: boolean
   }
+  /** null: there is no demo page behind a link. */
+  readonly demo: Demo | null
   readonly config: {
     readonly 'operator.token': string
     readonly 'lists.max': number
@@ -210,6 +214,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const forPeople = { ...serving, guard: pages.guard }
   if (needs.console.isApart) registerRoutes(http, forKeys, serving)
   else registerRoutes(http, [...forKeys, ...pages.routes], forPeople)
+  if (needs.demo !== null) registerRoutes(http, demoRoutes({ ...needs, ...needs.demo, rows: routes }), serving)
   return (to) => {
     registerRoutes(to, routes.filter(ofOperator), serving)
     if (needs.console.isApart) registerRoutes(to, [...forKeys, ...pages.routes], forPeople)

@@ -83,6 +83,7 @@ export const COMMANDS = {
       secret: { value: 'S', sentence: 'Signs the deliveries; one is made where absent.' },
     },
   },
+  demo: { sentence: 'Prints a link that opens the demo page of the running server once.' },
   'corrections export': { sentence: 'Prints pairs of visitors that were merged or split by hand, as lines of JSON.' },
   'console link': { sentence: 'Prints the link that sets the console up.' },
   'console reset': {

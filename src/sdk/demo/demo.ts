@@ -1,8 +1,11 @@
 // The demo page: identifies the browser with the public SDK and says in plain words what happened and what was sent.
 
 import { openTokenStore, tokenName } from '../token.ts'
-import type { Client, Component, Components, IdentifyResult, LoadOptions, PendingResult } from '../types.ts'
-import { groups } from './vocabulary.ts'
+import type { Client, Components, IdentifyResult, LoadOptions, PendingResult } from '../types.ts'
+import { openBackEnd } from './backend.ts'
+import { showComponents } from './collected.ts'
+import { element, offer, say } from './dom.ts'
+import { enter } from './inside.ts'
 
 declare global {
   interface Window {
@@ -10,43 +13,43 @@ declare global {
   }
 }
 
-const valueCharsMax = 160
 // Longer than the default: here completeness matters more than speed.
 const collectMsMax = 2_000
 const dateFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-function element<T extends HTMLElement = HTMLElement>(id: string): T {
-  const found = document.getElementById(id)
-  if (!found) throw new Error(`the page lacks #${id}`)
-  return found as T
-}
-
-function say(id: string, text: string): void {
-  element(id).textContent = text
-}
-
-function start(): void {
+async function start(): Promise<void> {
   element('actions').hidden = true
   try {
-    const publicKey = readKey()
-    run(connect(publicKey), publicKey)
+    const given = keyInAddress()
+    // With a key of its own the page shows what any page may know.
+    const inside = given === '' ? await enter(takeToken()) : null
+    run(connect(given || inside || ''), given || inside || '', inside !== null)
   } catch (error) {
     fail(messageOf(error))
   }
 }
 
+/** Out of the address at once: it opens the page only once, and neither history nor bookmarks are to keep it. */
+function takeToken(): string | null {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token')
+  if (token !== null) history.replaceState(null, '', location.pathname)
+  return token
+}
+
 function connect(publicKey: string): Client {
   if (!publicKey) {
     throw new Error(
-      'This page needs a public key: add ?key=pk_… to its address. The server prints its keys at its first start.',
+      'Open the link that the server printed when it started, or print another one: fingerpost demo. With a public key in the address, ?key=pk_…, the page shows what any page may know.',
     )
   }
   if (!window.Fingerpost) throw new Error('The script /sdk.js did not load. A content blocker may have stopped it.')
-  return window.Fingerpost.load({ publicKey, budgetMs: collectMsMax })
+  // Without the cookie that scripts cannot read, or the button below could not forget everything.
+  return window.Fingerpost.load({ publicKey, budgetMs: collectMsMax, serverCookie: 'off' })
 }
 
-function run(client: Client, publicKey: string): void {
+function run(client: Client, publicKey: string, isInside: boolean): void {
   const store = openTokenStore(tokenName(publicKey))
+  const backEnd = isInside ? openBackEnd(publicKey, identify) : null
 
   async function identify(): Promise<void> {
     setBusy(true)
@@ -63,6 +66,7 @@ function run(client: Client, publicKey: string): void {
       showSteps(result, hadToken, components)
       showComponents(components)
       showCommand(result.requestId, publicKey)
+      await backEnd?.identified(result.requestId, 'visitorId' in result ? result.visitorId : null)
     } catch (error) {
       fail(messageOf(error))
     } finally {
@@ -86,11 +90,7 @@ function run(client: Client, publicKey: string): void {
   void identify()
 }
 
-function readKey(): string {
-  const fromAddress = new URLSearchParams(location.search).get('key')
-  const fromServer = document.querySelector<HTMLMetaElement>('meta[name="fingerpost-key"]')?.content
-  return fromAddress || fromServer || ''
-}
+const keyInAddress = (): string => new URLSearchParams(location.search).get('key') ?? ''
 
 function showResult(result: IdentifyResult | PendingResult, hadToken: boolean, tookMs: number): void {
   say('request', result.requestId)
@@ -168,85 +168,9 @@ function describeDecision(result: IdentifyResult | PendingResult): string {
   return result.visitorFound ? `The same browser as before: ${sureness}.` : `A browser it has not met: ${sureness}.`
 }
 
-function showComponents(components: Components): void {
-  const known = new Set(groups.flatMap((group) => group.components.map(([name]) => name)))
-  const others = Object.keys(components).filter((name) => !known.has(name))
-  const all = others.length
-    ? [...groups, { title: 'Others', components: others.map((name) => [name, ''] as const) }]
-    : groups
-  const rows: HTMLElement[] = []
-  for (const group of all) {
-    const present = group.components.filter(([name]) => components[name])
-    if (present.length === 0) continue
-    const heading = cell('th', group.title)
-    heading.setAttribute('scope', 'colgroup')
-    heading.setAttribute('colspan', '3')
-    rows.push(row([heading], 'group'))
-    for (const [name, meaning] of present) {
-      const component = components[name]
-      if (component) rows.push(componentRow(name, meaning, component))
-    }
-  }
-  element('components').replaceChildren(...rows)
-  const bytes = new TextEncoder().encode(JSON.stringify(components)).length
-  const count = Object.keys(components).length
-  say(
-    'collected-summary',
-    `${count} traits, ${(bytes / 1024).toFixed(1)} KiB in all. Sent along with them: signs of automation, this page’s address and the token.`,
-  )
-}
-
-function componentRow(name: string, meaning: string, component: Component): HTMLElement {
-  const title = cell('th', meaning || name)
-  title.setAttribute('scope', 'row')
-  if (meaning) title.append(cell('small', name))
-  const failed = 'error' in component
-  const text = failed ? explainError(component.error) : showValue(component.value)
-  const value = cell('td', text.length > valueCharsMax ? `${text.slice(0, valueCharsMax)}…` : text)
-  value.className = failed || component.value === null ? 'value missing' : 'value'
-  const time = cell(
-    'td',
-    component.ms === undefined ? '' : `${component.ms < 10 ? component.ms : Math.round(component.ms)} ms`,
-  )
-  time.className = 'number'
-  return row([title, value, time])
-}
-
-function explainError(error: string): string {
-  return error === 'timeout' ? 'not ready in time' : `not read: ${error}`
-}
-
-function showValue(value: unknown): string {
-  if (value === null) return 'not offered by this browser'
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function row(cells: HTMLElement[], className = ''): HTMLElement {
-  const made = document.createElement('tr')
-  if (className) made.className = className
-  made.append(...cells)
-  return made
-}
-
-function cell(tag: string, text: string): HTMLElement {
-  const made = document.createElement(tag)
-  made.textContent = text
-  return made
-}
-
 function showCommand(requestId: string, publicKey: string): void {
   const secretKey = publicKey.startsWith('pk_test_') ? 'FINGERPOST_TEST_SECRET_KEY' : 'FINGERPOST_SECRET_KEY'
-  const command = `curl ${location.origin}/v1/events/${requestId} \\\n  -H "Authorization: Bearer $${secretKey}"`
-  say('curl', command)
-  const copy = element('copy')
-  copy.hidden = !navigator.clipboard
-  copy.onclick = async () => {
-    await navigator.clipboard.writeText(command)
-    copy.textContent = 'Copied'
-    setTimeout(() => {
-      copy.textContent = 'Copy'
-    }, 1500)
-  }
+  offer('curl', 'copy', `curl ${location.origin}/v1/events/${requestId} \\\n  -H "Authorization: Bearer $${secretKey}"`)
 }
 
 function setBusy(busy: boolean): void {
@@ -276,4 +200,4 @@ function showDate(value: string | null): string {
   return value ? dateFormat.format(new Date(value)) : '–'
 }
 
-start()
+void start()
