@@ -81,7 +81,8 @@ export async function startRoles(
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const driver = driverOf(config['http.driver'])
-  const metrics = openMetrics({ version: build.version, driver })
+  const { 'deployment.mode': mode } = config
+  const metrics = openMetrics({ ...build, node: process.version, driver, mode })
   const shared = { kv, bus, limits, clock, random, logger, metrics }
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
@@ -181,6 +182,7 @@ export async function startRoles(
       ...needs,
       clickhouse,
       deployment,
+      partitions,
       flushMsMax: config['sink.flushMs'],
       batchRowsMax: config['sink.rowsMax'],
       onSunk: shards.sunk,

@@ -6,11 +6,13 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 import type { Log } from '../log/log.ts'
-import { SHARDS } from '../records/deliveries.ts'
+import { ATTEMPT_TRIGGERS, SHARDS } from '../records/deliveries.ts'
 import { addFailingNotice, type FailingNotice } from '../records/failing-notices.ts'
-import type { Attempts } from './attempt.ts'
+import { type Attempts, SECRET_LOST } from './attempt.ts'
 import type { Failing } from './disable.ts'
+import { FAILURE_CODES } from './failure.ts'
 import { followEvents } from './follow.ts'
 import { followAlerts } from './follow-alerts.ts'
 import { followLists } from './follow-lists.ts'
@@ -47,6 +49,8 @@ const NOTICE_RETRY_MS = 3_000
 
 export function startDispatcher(needs: DispatcherRoleNeeds): void {
   const { kv, logger, metrics, partitions } = needs
+  atZero(metrics.webhookAttempts, { trigger: ATTEMPT_TRIGGERS, result: ['ok', SECRET_LOST, ...FAILURE_CODES] })
+  atZero(metrics.webhookDeliveries, { status: ['delivered', 'failed'] })
   const subscriptions = openSubscriptions(kv)
   const report: SenderReport = {
     attempted: (trigger, error) => metrics.webhookAttempts.inc({ trigger, result: error ?? 'ok' }),

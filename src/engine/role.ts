@@ -9,6 +9,7 @@ import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
@@ -72,6 +73,8 @@ export interface EngineRole {
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
   const { partitions } = needs
+  const all = { partition: Array.from({ length: partitions }, (_, partition) => partition) }
+  for (const counter of [metrics.decided, metrics.dead, metrics.tenuresLost]) atZero(counter, all)
   const rulesets = await openRulesets({
     kv,
     bus,

@@ -1,33 +1,32 @@
 // What Prometheus reads: one registry per process, every metric declared here with its unit in its name.
 
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
+import { addUp, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
 import { openRequestMetrics } from './request-metrics.ts'
 
 export interface BuildInfo {
   readonly version: string
-  /** native | fallback */
+  readonly commit: string
+  /** Of Node. */
+  readonly node: string
+  /** uws | node */
   readonly driver: string
+  /** embedded | cluster */
+  readonly mode: string
 }
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** The samples of one thread, as plain data. */
-export type Samples = readonly object[]
-
 /** `build`: null in threads that leave what is said of the process to another one. */
 export function openMetrics(build: BuildInfo | null) {
   const registry = new Registry()
-  const registers = [registry]
-  if (build !== null) collectDefaultMetrics({ register: registry, prefix: 'fingerpost_' })
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name: `fingerpost_${name}`, help, labelNames, registers })
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
-    new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
-
+  const { counter, gauge } = openDeclarations(registry)
   if (build !== null) {
-    gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'driver']).set({ ...build }, 1)
+    measureProcess(registry)
+    const labels = ['version', 'commit', 'node', 'driver', 'mode'] as const
+    gauge('build_info', 'Always 1; the labels say what runs.', labels).set({ ...build }, 1)
   }
-  const observeRequest = openRequestMetrics(registry)
+  const requests = openRequestMetrics(registry)
   const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [
     'source',
   ])
@@ -42,7 +41,8 @@ export function openMetrics(build: BuildInfo | null) {
         if (state !== null && state.ageSeconds !== null) ipAge.set({ source }, state.ageSeconds)
       }
     },
-    observeRequest,
+    observeRequest: requests.observe,
+    declareRoute: requests.declare,
     decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
     dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
     tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
@@ -81,6 +81,6 @@ export function openMetrics(build: BuildInfo | null) {
     samples: async (): Promise<Samples> => registry.getMetricsAsJSON(),
     /** With what other threads have counted added up. */
     text: async (others: readonly Samples[]): Promise<string> =>
-      AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics(),
+      addUp([await registry.getMetricsAsJSON(), ...others]).metrics(),
   }
 }

@@ -2,19 +2,23 @@
 
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 import type { Hold } from './shared.ts'
 import { openSink, type SinkNeeds } from './sink.ts'
 
 export interface SinkRoleNeeds extends Omit<SinkNeeds, 'report'> {
   readonly logger: Logger
   readonly metrics: Metrics
+  readonly partitions: number
   /** Everything up to `seq` of `events/partition` can be read from ClickHouse. */
   readonly onSunk: (partition: number, seq: number) => void
 }
 
 /** Sinks the partitions it is given. */
 export function openSinks(needs: SinkRoleNeeds): Hold {
-  const { logger, metrics } = needs
+  const { logger, metrics, partitions } = needs
+  const all = { partition: Array.from({ length: partitions }, (_, partition) => partition) }
+  for (const counter of [metrics.sunk, metrics.sinkFailures, metrics.quarantined]) atZero(counter, all)
   const report: SinkNeeds['report'] = {
     sunk(partition, seq, rows) {
       needs.onSunk(partition, seq)
