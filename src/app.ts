@@ -14,18 +14,20 @@ import { startDispatcher } from './dispatcher/role.ts'
 import { makeObjectId } from './domain/ids.ts'
 import { driverOf } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
+import { observeUsage } from './ingress/observe-usage.ts'
 import type { IpData } from './ipintel/addresses.ts'
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { Unavailable } from './lib/failures.ts'
 import { type Lifetime, settleWithin } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
-import { openMetrics } from './lib/metrics.ts'
+import type { Metrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
 import { type Ports, patiently, serveBackups } from './ports.ts'
 import { openEventReads } from './reads/events.ts'
+import { watchHistory } from './reads/history-watch.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
 import { INGRESS_GROUP } from './records/event-locator.ts'
@@ -47,7 +49,7 @@ import { openProcessLocator } from './shards/event-locator.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
 import { openShards, type Shards } from './shards/shards.ts'
-import { openSinks } from './sink/role.ts'
+import { openSinks, type Sinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
 
@@ -75,14 +77,13 @@ export async function startRoles(
   logger: Logger,
   lifetime: Lifetime,
   ports: Ports,
+  metrics: Metrics,
   acceptLost: boolean,
 ): Promise<App> {
   const { kv, bus, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const driver = driverOf(config['http.driver'])
-  const { 'deployment.mode': mode } = config
-  const metrics = openMetrics({ ...build, node: process.version, driver, mode })
   const shared = { kv, bus, limits, clock, random, logger, metrics }
   const cells = makeCells(config.shards, partitions)
   const counts = makeCounts()
@@ -177,8 +178,9 @@ export async function startRoles(
     metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
   }
 
+  let sinks: Sinks | null = null
   if (shards !== null && roles.has('engine')) {
-    const runSink = openSinks({
+    sinks = openSinks({
       ...needs,
       clickhouse,
       deployment,
@@ -188,7 +190,7 @@ export async function startRoles(
       onSunk: shards.sunk,
     })
     // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
-    const works = [shards.run, runSink]
+    const works = [shards.run, sinks.hold]
     own('engine', partitionNames, (name, signal) =>
       runGroup(
         signal,
@@ -199,8 +201,9 @@ export async function startRoles(
   const jobs = { ...needs, clickhouse, partitions, ...jobSettings(config) }
   if (roles.has('jobs')) startJobs({ ...jobs, own: (names, hold) => own('jobs', names, hold) })
 
+  let backlog: ReturnType<typeof startDispatcher> | null = null
   if (roles.has('dispatcher') && outgoing !== null) {
-    startDispatcher({
+    backlog = startDispatcher({
       ...needs,
       ...outgoing,
       partitions,
@@ -220,10 +223,7 @@ export async function startRoles(
     dir: ports.dataDir,
     freeBytesMin: config['data.freeBytesMin'],
     kvBytesMax: config['kv.bytesMax'],
-    onUsage: ({ logBytes, kvBytes }) => {
-      metrics.logBytes.set(logBytes)
-      if (kvBytes !== null) metrics.kvBytes.set(kvBytes)
-    },
+    onUsage: observeUsage(metrics, config),
     onNearlyFull: (bytes) => logger.warn({ bytes }, 'the state is nearly as large as kv.bytesMax allows'),
   })
   capacity = watched
@@ -263,6 +263,8 @@ export async function startRoles(
       config,
     })
   }
+  const history = watchHistory(clickhouse, clock, (answers) => metrics.clickhouseUp.set(answers ? 1 : 0))
+  lifetime.onClose(() => history.stop())
   const health = {
     checks: () => ({
       draining: draining ? 'the server is shutting down' : null,
@@ -276,12 +278,17 @@ export async function startRoles(
       roles: [...roles],
       durability: ports.durability,
       partitions,
+      // Nothing that is accepted waits for it.
+      clickhouse: { answers: history.answers() },
+      disk: { freeBytes: watched.usage().freeBytes, freeBytesMin: config['data.freeBytesMin'] },
       ...{ native: driver === 'uws', driver },
       version: build.version,
       ...(ip === null ? {} : { ipSources: ip.state() }),
     }),
     async metrics() {
       const status = shards?.status() ?? []
+      await backlog?.observe()
+      metrics.oldestUnsunk.set(((await sinks?.oldestUnsunkMs().catch(() => 0)) ?? 0) / 1_000)
       metrics.pending.set(status.reduce((sum, { pending }) => sum + pending, 0))
       metrics.recent.set(status.reduce((sum, { recent }) => sum + recent, 0))
       if (ip !== null) metrics.observeIpSources(ip.state())

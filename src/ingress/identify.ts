@@ -18,6 +18,8 @@ export interface IdentifyNeeds {
   readonly accept: Answering
   readonly takeIngress: TakeIngress
   readonly clock: Clock
+  /** Told how long reading, checking and stamping took. */
+  readonly accepted: (ms: number) => void
   readonly trustedProxies: readonly Cidr[]
   readonly retentionDays: (workspace: string) => number
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
@@ -111,6 +113,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   function handle(request: HttpRequest, answer: Answer): undefined {
     const { caller, client } = request.context as Context
+    const from = clock.monotonic()
     const refused = (error: unknown) => answer(present(error, { caller }))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
@@ -139,6 +142,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
             headers: [NO_STORE, ['Retry-After', '1']],
           }),
       ).catch(refused)
+      needs.accepted(clock.monotonic() - from)
     } catch (error) {
       refused(error)
     }

@@ -111,6 +111,25 @@ export function openHistogram(
   }
 }
 
+/** A counter in plain numbers, for what each identification counts. */
+export interface Tally {
+  add(count: number): void
+}
+
+function openTallies(registry: Registry, name: string, help: string) {
+  const cells: { readonly labels: Record<string, string>; value: number }[] = []
+  register(registry, name, help, 'counter', () => cells.map(({ labels, value }) => ({ labels, value })))
+  return (labels: Record<string, string>): Tally => {
+    const cell = { labels, value: 0 }
+    cells.push(cell)
+    return {
+      add(count) {
+        cell.value += count
+      },
+    }
+  }
+}
+
 /** One more registry's worth of metrics under the product's prefix. */
 export function openDeclarations(registry: Registry) {
   const registers = [registry]
@@ -119,6 +138,8 @@ export function openDeclarations(registry: Registry) {
   return {
     counter: <Label extends string = never>(name: string, help: string, labelNames: readonly Label[] = []) =>
       new Counter<Label>({ name: `fingerpost_${name}`, help, labelNames, registers }),
+    /** The returned function makes a series of it. */
+    tallies: (name: string, help: string) => openTallies(registry, `fingerpost_${name}`, help),
     /** `aggregator`: what threads say of it together is the sum, or the largest. */
     gauge: <Label extends string = never>(
       name: string,
@@ -127,6 +148,8 @@ export function openDeclarations(registry: Registry) {
       aggregator: 'sum' | 'max' = 'sum',
     ) => new Gauge<Label>({ name: `fingerpost_${name}`, help, labelNames, registers, aggregator }),
     histogram: (name: string, help: string, bounds: readonly number[]) => histogram(name, help, bounds)({}),
+    /** The returned function makes a series of it. */
+    histogramOf: histogram,
     /** One series for each value of the label. */
     histograms<Value extends string>(
       name: string,

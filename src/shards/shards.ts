@@ -13,7 +13,8 @@ import { takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Samples } from '../lib/prometheus.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { atZero, type Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
@@ -36,6 +37,7 @@ export interface ShardsNeeds {
   readonly limits: Limits
   readonly clock: Clock
   readonly logger: Logger
+  readonly metrics: Pick<Metrics, 'shardRestarts'>
   readonly processId: string
   readonly sealsSecrets: boolean
   /** The object is another one when the data has changed. */
@@ -91,7 +93,7 @@ const RESTART_MS = 200
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0 }
 
 export function openShards(needs: ShardsNeeds): Shards {
-  const { config, partitions, log, kv, clock, logger, cells, counts } = needs
+  const { config, partitions, log, kv, clock, logger, metrics, cells, counts } = needs
   const count = config.shards
   const isEmbedded = !config.isCluster
   const held = new Set<number>()
@@ -192,6 +194,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   function lose(shard: Shard, thread: Thread, error: unknown): void {
     suspects.lost(shard.partitions)
     figures.lost(shard.index)
+    metrics.shardRestarts.inc({ shard: shard.index })
     for (const one of Object.values(shard.counts)) takeOut(one)
     logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
     shard.status = NO_STATUS
@@ -256,6 +259,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
     Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
 
+  atZero(metrics.shardRestarts, { shard: shards.map(({ index }) => index) })
   const figures = openFigures({
     count,
     clock,
