@@ -11,7 +11,7 @@ import { onHint } from '../records/hints.ts'
 import { type Attempts, attemptAt } from './attempt.ts'
 import { type Backlog, backlogOf } from './backlog.ts'
 import { closeCircuit, isSlow, recordAttempt, roomIn } from './circuit-breaker.ts'
-import { disableWebhook, type Failing } from './disable.ts'
+import { disableWebhook, type Failing, failingOf } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
 import type { Handover } from './handover.ts'
@@ -73,13 +73,6 @@ const LET_GO_MS = 2_000
 const REFUSED_MAX = 64
 /** Of all places, those that slow receivers and such that are down may take together. */
 const SLOW_SHARE = 0.2
-
-const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => ({
-  id,
-  workspace,
-  env,
-  failingSince: standing?.health.failingSince ?? 0,
-})
 
 export function openSender(needs: SenderNeeds): Sender {
   const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs

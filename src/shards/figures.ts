@@ -2,7 +2,8 @@
 
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
-import { addUp, countedBy, type Samples } from '../lib/prometheus.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { addUp, atZero, countedBy, type Samples } from '../lib/prometheus.ts'
 
 export interface Figures {
   /** Of every shard. One that does not answer soon counts with what it told last. */
@@ -19,6 +20,8 @@ export interface FiguresNeeds {
   readonly clock: Pick<Clock, 'sleep'>
   /** Rejects with Unavailable when the thread is lost meanwhile. */
   readonly ask: (index: number) => Promise<Samples>
+  /** Told of each loss. */
+  readonly restarts: Metrics['shardRestarts']
 }
 
 interface Known {
@@ -29,8 +32,10 @@ interface Known {
   losses: number
 }
 
-export function openFigures({ count, clock, ask }: FiguresNeeds): Figures {
+export function openFigures({ count, clock, ask, restarts }: FiguresNeeds): Figures {
   const shards = Array.from({ length: count }, (): Known => ({ told: [], before: Promise.resolve([]), losses: 0 }))
+
+  atZero(restarts, { shard: shards.map((_, index) => index) })
 
   async function soon(answer: Promise<Samples>): Promise<Samples | null> {
     const answered = new AbortController()
@@ -57,6 +62,7 @@ export function openFigures({ count, clock, ask }: FiguresNeeds): Figures {
     lost(index) {
       const shard = shards[index]
       if (shard === undefined) return
+      restarts.inc({ shard: index })
       const told = countedBy(shard.told)
       const { before } = shard
       Object.assign(shard, {

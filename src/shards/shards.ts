@@ -14,7 +14,7 @@ import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { atZero, type Samples } from '../lib/prometheus.ts'
+import type { Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
@@ -93,7 +93,7 @@ const RESTART_MS = 200
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0 }
 
 export function openShards(needs: ShardsNeeds): Shards {
-  const { config, partitions, log, kv, clock, logger, metrics, cells, counts } = needs
+  const { config, partitions, log, kv, clock, logger, cells, counts } = needs
   const count = config.shards
   const isEmbedded = !config.isCluster
   const held = new Set<number>()
@@ -194,7 +194,6 @@ export function openShards(needs: ShardsNeeds): Shards {
   function lose(shard: Shard, thread: Thread, error: unknown): void {
     suspects.lost(shard.partitions)
     figures.lost(shard.index)
-    metrics.shardRestarts.inc({ shard: shard.index })
     for (const one of Object.values(shard.counts)) takeOut(one)
     logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
     shard.status = NO_STATUS
@@ -259,10 +258,8 @@ export function openShards(needs: ShardsNeeds): Shards {
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
     Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
 
-  atZero(metrics.shardRestarts, { shard: shards.map(({ index }) => index) })
   const figures = openFigures({
-    count,
-    clock,
+    ...{ count, clock, restarts: needs.metrics.shardRestarts },
     ask: async (index) => (await (shards[index] as Shard).ready).call('samples') as Promise<Samples>,
   })
   for (const shard of shards) {

@@ -3,6 +3,7 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { Unavailable } from '../../src/lib/failures.ts'
+import { openMetrics } from '../../src/lib/metrics.ts'
 import { addUp, openDeclarations, type Samples } from '../../src/lib/prometheus.ts'
 import { openFigures } from '../../src/shards/figures.ts'
 import { readMetrics } from '../helpers/scrape.ts'
@@ -21,6 +22,7 @@ async function openWorld() {
   let ask = (index: number): Promise<Samples> => (threads[index] as ReturnType<typeof openThread>).samples()
   const figures = openFigures({
     count: 2,
+    restarts: openMetrics(null).shardRestarts,
     clock: { sleep: () => new Promise((resolve) => setImmediate(resolve)) },
     ask: (index) => ask(index),
   })
