@@ -6,8 +6,10 @@ interface Case {
   readonly quiet: Readonly<Record<string, string>>
 }
 
-const TIMES = 60
-const flat = (value: number): string => `${value}x${TIMES}`
+const TIMES = 25
+/** As long as the longest of what alerts wait for. */
+const LONG_TIMES = 65
+const flat = (value: number, times = TIMES): string => `${value}x${times}`
 const growing = (perMinute: number): string => `0+${perMinute}x${TIMES}`
 const series = (name: string, bad: string, good: string): Case => ({ fires: { [name]: bad }, quiet: { [name]: good } })
 const counter = (name: string): Case => series(name, growing(1), flat(0))
@@ -44,7 +46,7 @@ export const ALERT_CASES: Readonly<Record<string, Case>> = {
   },
   FingerpostUndecidedOld: series('fingerpost_identifications_oldest_pending_seconds', flat(11), flat(9)),
   FingerpostUnsunkOld: series('fingerpost_sink_oldest_unsunk_seconds', flat(130), flat(100)),
-  FingerpostSinkFailing: series('fingerpost_sink_failures_total{partition="1"}', growing(2), `0x30 1x${TIMES}`),
+  FingerpostSinkFailing: series('fingerpost_sink_failures_total{partition="1"}', growing(2), `0x10 1x${TIMES}`),
   FingerpostClickHouseDown: series('fingerpost_clickhouse_up', flat(0), flat(1)),
   FingerpostRowsQuarantined: counter('fingerpost_sink_quarantined_total{partition="0"}'),
   FingerpostDeadLetters: counter('fingerpost_dead_letters_total{partition="0"}'),
@@ -95,7 +97,11 @@ export const ALERT_CASES: Readonly<Record<string, Case>> = {
     70,
   ),
   FingerpostIpDataFailing: counter('fingerpost_ip_source_failures_total{source="geo"}'),
-  FingerpostIpDataOld: series('fingerpost_ip_source_age_seconds{source="geo"}', flat(31 * 86_400), flat(29 * 86_400)),
+  FingerpostIpDataOld: series(
+    'fingerpost_ip_source_age_seconds{source="geo"}',
+    flat(31 * 86_400, LONG_TIMES),
+    flat(29 * 86_400, LONG_TIMES),
+  ),
   FingerpostServerFailing: counter('fingerpost_dependency_calls_total{dependency="redis",result="failed"}'),
   FingerpostServerSlow: {
     fires: { [`${CALL}"0.25"}`]: growing(980), [`${CALL}"0.5"}`]: growing(1_000), [`${CALL}"+Inf"}`]: growing(1_000) },
@@ -112,7 +118,8 @@ export const unitTests = (rulesFile: string) => ({
   evaluation_interval: '1m',
   tests: Object.entries(ALERT_CASES).flatMap(([alert, { fires, quiet }]) => {
     const expr = `count(ALERTS{alertname="${alert}",alertstate="firing"})`
-    const at = { eval_time: `${TIMES}m`, expr }
+    const long = Object.values(fires).some((values) => values.endsWith(`x${LONG_TIMES}`))
+    const at = { eval_time: `${long ? LONG_TIMES : TIMES}m`, expr }
     return [
       {
         name: `${alert} fires`,
