@@ -27,6 +27,20 @@ const PROGRAMS = [
   { command: 'Xvfb', packages: ['xvfb'], env: 'XVFB', needed: 'the browser tests', uses: /test\/browser\// },
   { command: 'nats-server', packages: ['nats-server'], env: 'NATS_SERVER', needed: 'the cluster tests', uses: /./ },
   { command: 'redis-server', packages: ['redis-server'], env: 'REDIS_SERVER', needed: 'the cluster tests', uses: /./ },
+  {
+    command: 'prometheus',
+    packages: ['prometheus'],
+    env: 'PROMETHEUS',
+    needed: 'the tests of metrics and alerts',
+    uses: /test\/watch\//,
+  },
+  {
+    command: 'promtool',
+    packages: ['prometheus'],
+    env: 'PROMTOOL',
+    needed: 'the tests of metrics and alerts',
+    uses: /test\/watch\//,
+  },
 ]
 /** Where Debian puts servers, and where users other than root do not look. */
 const SERVER_FOLDERS = ['/usr/local/sbin', '/usr/sbin']

@@ -28,7 +28,7 @@ export function openRequests(): (visit: BudgetVisit, body: string) => void {
     clock: systemClock,
     log,
     presenter: openPresenter(() => ({ status: 500 }), callHeaders(systemClock, openRandom()), log),
-    observe: openMetrics({ version: 'bench', driver: 'bench' }).observeRequest,
+    observe: openMetrics(null).observeRequest,
     headersBytesMax: 16_384,
     inFlightCounts: newCounts(1),
     inFlightMax: 1_000,

@@ -10,6 +10,8 @@ import { JSON_DEPTH_MAX } from '../src/domain/identify.ts'
 import { hash32, makeRequestId } from '../src/domain/ids.ts'
 import { makeKey } from '../src/domain/keys.ts'
 import type { ApiKey, Workspace } from '../src/domain/workspace.ts'
+import { countDecisions } from '../src/engine/count-decisions.ts'
+import type { FreshReply } from '../src/engine/decided.ts'
 import { openFrame } from '../src/engine/open-frame.ts'
 import { createPartition } from '../src/engine/partition.ts'
 import { clearLines } from '../src/events/lines.ts'
@@ -25,6 +27,7 @@ import { verifyToken } from '../src/identity/token.ts'
 import { checkIdentify } from '../src/ingress/body.ts'
 import { NO_FACTS } from '../src/ipintel/addresses.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import { openMetrics } from '../src/lib/metrics.ts'
 import { must } from '../src/lib/must.ts'
 import { openAuth } from '../src/records/auth.ts'
 import { encodeIdentification } from '../src/records/identification.ts'
@@ -138,6 +141,21 @@ function stamp({ meta, bytes }: BudgetVisit, body: Parameters<typeof hardwareKey
 const decide = (frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) =>
   answered(partition.decide(frames, new Set()), absent)
 
+const metrics = openMetrics(null)
+
+/** What ingress and engine count and time of a batch. */
+function count(replies: readonly FreshReply[]): void {
+  const begunAt = systemClock.now()
+  const batchFrom = systemClock.monotonic()
+  for (const _ of replies) {
+    const from = systemClock.monotonic()
+    metrics.stages.accept.observe((systemClock.monotonic() - from) / 1_000)
+  }
+  const decideMs = systemClock.monotonic() - batchFrom
+  countDecisions(metrics, replies, { begunAt, decideMs, flushMs: systemClock.monotonic() - batchFrom })
+  metrics.stages.answer.observe((systemClock.now() - begunAt) / 1_000, replies.length)
+}
+
 interface Spent {
   /** Microseconds per event. */
   readonly us: number
@@ -193,6 +211,7 @@ function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
   const [, row] = step(({ seq }, i) => writeRow(must(events[i], 'an event'), 0, seq))
   const [bodies, answer] = step((_, i) => presentResult(must(events[i], 'an event'), WORKSPACE, 'public'))
   const [, http] = step((visit, i) => request(visit, must(bodies[i], 'an answer')))
+  const [, figures] = measure(() => count(decided.replies), length)
   decided.replies.forEach(({ body }, i) => {
     visits.answered(must(batch[i], 'a visit').device, body)
   })
@@ -207,6 +226,7 @@ function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
     decide: without(whole, [open, row, answer]),
     row,
     'sign and answer': answer,
+    figures,
   }
 }
 

@@ -116,7 +116,7 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
     ownKv: Kv = kv,
   ): { readonly sender: Sender; stop(): Promise<unknown> } {
     const all = tenantOf(webhooks)
-    const subscriptions: Subscriptions = { tenant: async () => all }
+    const subscriptions: Subscriptions = { disabledCount: () => 0, tenant: async () => all }
     const report = {
       attempted() {},
       ended() {},

@@ -17,18 +17,21 @@ import { startDispatcher } from './dispatcher/role.ts'
 import { makeObjectId } from './domain/ids.ts'
 import { driverOf, driverText } from './http/server.ts'
 import { type Capacity, watchCapacity } from './ingress/capacity.ts'
+import { observeUsage } from './ingress/observe-usage.ts'
 import type { IpData } from './ipintel/addresses.ts'
 import { startJobs } from './jobs/role.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { Unavailable } from './lib/failures.ts'
 import { type Lifetime, settleWithin } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
-import { openMetrics } from './lib/metrics.ts'
+import type { Metrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
 import { type Ports, patiently, serveCommandsOf } from './ports.ts'
+import { processHealth } from './process-health.ts'
 import { openEventReads } from './reads/events.ts'
+import { watchHistory } from './reads/history-watch.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
 import { INGRESS_GROUP } from './records/event-locator.ts'
@@ -52,9 +55,8 @@ import {
 import { openProcessLocator } from './shards/event-locator.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
-import { metricsText } from './shards/metrics.ts'
 import { openShards, type Shards } from './shards/shards.ts'
-import { openSinks } from './sink/role.ts'
+import { openSinks, type Sinks } from './sink/role.ts'
 
 const SETTLE_MS = 4_000
 
@@ -86,13 +88,13 @@ export async function startRoles(
   logger: Logger,
   lifetime: Lifetime,
   ports: Ports,
+  metrics: Metrics,
   acceptLost: boolean,
 ): Promise<App> {
   const { kv, bus, limits, clickhouse, partitions, deployment } = ports
   const { roles, isCluster } = config
   const processId = makeObjectId('prc', random)
   const driver = driverOf(config['http.driver'])
-  const metrics = openMetrics({ version: build.version, driver })
   const shared = { kv, bus, limits, clock, random, logger, metrics }
   const report = (what: string) => (error: unknown) => logger.error({ error }, what)
   const cells = makeCells(config.shards, partitions)
@@ -191,17 +193,19 @@ export async function startRoles(
     metrics.unreadableSecrets.set(secrets.unreadable.webhooks.length)
   }
 
+  let sinks: Sinks | null = null
   if (shards !== null && roles.has('engine')) {
-    const runSink = openSinks({
+    sinks = openSinks({
       ...needs,
       clickhouse,
       deployment,
+      partitions,
       flushMsMax: config['sink.flushMs'],
       batchRowsMax: config['sink.rowsMax'],
       onSunk: shards.sunk,
     })
     // The sink forgets for the engine what ClickHouse has, so they hold a partition together.
-    const works = [shards.run, runSink]
+    const works = [shards.run, sinks.hold]
     own('engine', partitionNames, (name, signal) =>
       runGroup(
         signal,
@@ -212,8 +216,9 @@ export async function startRoles(
   const jobs = { ...needs, clickhouse, partitions, ...jobSettings(config) }
   if (roles.has('jobs')) startJobs({ ...jobs, own: (names, hold) => own('jobs', names, hold) })
 
+  let backlog: ReturnType<typeof startDispatcher> | null = null
   if (roles.has('dispatcher') && outgoing !== null) {
-    startDispatcher({
+    backlog = startDispatcher({
       ...needs,
       ...outgoing,
       partitions,
@@ -234,10 +239,7 @@ export async function startRoles(
     dir: ports.dataDir,
     freeBytesMin: config['data.freeBytesMin'],
     kvBytesMax: config['kv.bytesMax'],
-    onUsage: ({ logBytes, kvBytes }) => {
-      metrics.logBytes.set(logBytes)
-      if (kvBytes !== null) metrics.kvBytes.set(kvBytes)
-    },
+    onUsage: observeUsage(metrics, config),
     onNearlyFull: (bytes) => logger.warn({ bytes }, 'the state is nearly as large as kv.bytesMax allows'),
   })
   capacity = watched
@@ -276,26 +278,11 @@ export async function startRoles(
       console: consolePlace(config, () => port),
     })
   }
-  const health = {
-    checks: () => ({
-      draining: draining ? 'the server is shutting down' : null,
-      log: roles.has('ingress') ? watched.log() : null,
-      kv: roles.has('ingress') ? watched.kv() : null,
-      keys: directory === null || directory.isFresh() ? null : 'keys cannot be confirmed',
-      engine: shards?.problem() ?? null,
-      roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
-    }),
-    info: () => ({
-      roles: [...roles],
-      durability: ports.durability,
-      partitions,
-      ...{ native: driver === 'uws', driver },
-      version: build.version,
-      ...(ip === null ? {} : { ipSources: ip.state() }),
-    }),
-    metrics: () => metricsText(metrics, shards, ip),
-    metricsContentType: metrics.contentType,
-  }
+  const history = watchHistory(clickhouse, clock, (answers) => metrics.clickhouseUp.set(answers ? 1 : 0))
+  lifetime.onClose(() => history.stop())
+  const has = { directory, shards, sinks, backlog, ip }
+  const life = { ports, metrics, lifetime, capacity: watched, history, isDraining: () => draining }
+  const health = processHealth({ config, version: build.version, driver, ...life, ...has })
   const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
   if (adminPort !== 0) serveBareHealth(http, health)
   const adminHttp = adminPort === 0 ? null : await listen(adminHost, adminPort)

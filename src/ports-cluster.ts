@@ -7,6 +7,8 @@ import { openRedisKv } from './kv/redis.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import { measured } from './lib/measured.ts'
+import type { Metrics } from './lib/metrics.ts'
 import { connectNats } from './lib/nats.ts'
 import { reasonOf } from './lib/plain.ts'
 import { openRandom } from './lib/random.ts'
@@ -20,7 +22,12 @@ import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
 const DEPLOYMENT_ID_CHARS = 20
 
 /** Throws what a person can act upon: Unreadable. Waits for servers that do not answer yet. */
-export async function openCluster(config: Config, logger: Logger, lifetime: Lifetime): Promise<Ports> {
+export async function openCluster(
+  config: Config,
+  logger: Logger,
+  lifetime: Lifetime,
+  metrics: Metrics | null = null,
+): Promise<Ports> {
   const random = openRandom()
   const name = `fingerpost ${[...config.roles].join(',')}`
   const { waiting } = lifetime
@@ -59,7 +66,9 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
     logger,
     waiting,
   )
-  const { log, deployment } = jetStream
+  const { deployment } = jetStream
+  const log =
+    metrics === null ? jetStream.log : measured(jetStream.log, ['append', 'last'], clock, metrics.dependency('nats'))
   lifetime.onClose(() => log.close())
   const redis = {
     url: config['redis.url'],
@@ -71,7 +80,11 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
     ),
   }
   const kvConfig = { redis, prefix: config['redis.prefix'], unsorted: UNSORTED_COLLECTIONS, random }
-  const kv = await patiently(() => openRedisKv(kvConfig), 'Redis', logger, waiting)
+  const redisKv = await patiently(() => openRedisKv(kvConfig), 'Redis', logger, waiting)
+  const kv =
+    metrics === null
+      ? redisKv
+      : measured(redisKv, ['get', 'scan', 'commit', 'position'], clock, metrics.dependency('redis'))
   lifetime.onClose(() => kv.close())
   const limitsConfig = { backend: 'redis', redis, prefix: config['redis.prefix'] } as const
   const limits = openFallbackLimits({
@@ -88,7 +101,7 @@ export async function openCluster(config: Config, logger: Logger, lifetime: Life
     cluster: config['clickhouse.cluster'],
   }
   return {
-    ...openHistoryPort(where, config, logger, lifetime),
+    ...openHistoryPort(where, config, logger, lifetime, metrics),
     bus,
     limits,
     log,

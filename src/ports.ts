@@ -14,6 +14,8 @@ import { claimDataFolder } from './lib/data-folder.ts'
 import { Unavailable, Unreadable } from './lib/failures.ts'
 import type { Lifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import { measured } from './lib/measured.ts'
+import type { Metrics } from './lib/metrics.ts'
 import { reasonOf } from './lib/plain.ts'
 import type { Limits } from './limits/limits.ts'
 import { openLimits } from './limits/open.ts'
@@ -45,7 +47,16 @@ export interface Ports {
 }
 
 /** Throws what a person can act upon: FolderInUse, Unreadable. */
-export async function openEmbedded(config: Config, logger: Logger, lifetime: Lifetime): Promise<Ports> {
+export async function openEmbedded(
+  config: Config,
+  logger: Logger,
+  lifetime: Lifetime,
+  metrics: Metrics | null = null,
+): Promise<Ports> {
+  const groups = (store: 'log' | 'kv') => (writes: number, seconds: number) => {
+    metrics?.storeFlush[store].observe(seconds)
+    metrics?.storeGroup[store].observe(writes)
+  }
   const dataDir = config['data.dir']
   const folder = await claimDataFolder(dataDir, {
     format: DATA_FORMAT,
@@ -56,7 +67,7 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
   lifetime.onClose(() => folder.release())
   const { partitions } = folder
   const durability = config['log.durability'] === 'relaxed' ? ('relaxed' as const) : ('fsync' as const)
-  const history = openHistoryPort({ dataDir: `${dataDir}/clickhouse` }, config, logger, lifetime)
+  const history = openHistoryPort({ dataDir: `${dataDir}/clickhouse` }, config, logger, lifetime, metrics)
   const bus = await openBus({ backend: 'local', onError: busError(logger) })
   lifetime.onClose(() => bus.close())
   const log = await openLog({
@@ -66,6 +77,7 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
     clock,
     durability,
     bytesMax: config['log.bytesMax'],
+    onGroup: groups('log'),
     // They are read by the thread that appends them.
     unread: ['identifications'],
   })
@@ -76,6 +88,7 @@ export async function openEmbedded(config: Config, logger: Logger, lifetime: Lif
     clock,
     durability,
     unsorted: UNSORTED_COLLECTIONS,
+    onGroup: groups('kv'),
     onError: (error) => logger.error({ error }, 'sweeping the kv failed'),
   })
   lifetime.onClose(() => kv.close())
@@ -121,6 +134,7 @@ export function openHistoryPort(
   config: Config,
   logger: Logger,
   lifetime: Lifetime,
+  metrics: Metrics | null,
 ): Pick<Ports, 'clickhouse' | 'startHistory'> {
   const historyConfig = { ...where, retentionDays: config['retention.eventsDays'] }
   const tokenFirst = !(config.isCluster && config['clickhouse.cluster'] !== '')
@@ -133,7 +147,11 @@ export function openHistoryPort(
           if (!signal.aborted) throw error
         })
     : () => history.start()
-  return { clickhouse: history.port, startHistory }
+  const clickhouse =
+    metrics === null
+      ? history.port
+      : measured(history.port, ['insert', 'query', 'command', 'patch'], clock, metrics.dependency('clickhouse'))
+  return { clickhouse, startHistory }
 }
 
 /** Of tries that failed, those that are told: fewer and fewer, then one a minute. */

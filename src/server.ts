@@ -2,8 +2,10 @@
 
 import { type App, type BuildInfo, startRoles } from './app.ts'
 import type { Config } from './config.ts'
+import { driverOf } from './http/server.ts'
 import { createLifetime } from './lib/lifetime.ts'
 import type { Logger } from './lib/logger.ts'
+import { openMetrics } from './lib/metrics.ts'
 import { openEmbedded } from './ports.ts'
 
 /** Throws what a person can act upon: FolderInUse, Unreadable, PortBusy, NeedsRebuild. Nothing stays open then. */
@@ -18,8 +20,10 @@ export async function startApp(
   try {
     // Loaded only where they are used: the clients of the servers would lengthen every start on one machine.
     const open = config.isCluster ? (await import('./ports-cluster.ts')).openCluster : openEmbedded
-    const ports = await open(config, logger, lifetime)
-    return await startRoles(config, build, logger, lifetime, ports, acceptLost)
+    const { 'http.driver': driver, 'deployment.mode': mode } = config
+    const metrics = openMetrics({ ...build, node: process.version, driver: driverOf(driver), mode })
+    const ports = await open(config, logger, lifetime, metrics)
+    return await startRoles(config, build, logger, lifetime, ports, metrics, acceptLost)
   } catch (error) {
     await lifetime.end()
     throw error

@@ -32,7 +32,7 @@ const LINE: readonly (readonly string[])[] = [
   ['ports.ts'],
   ['ports-cluster.ts'],
   ['shards'],
-  ['commands.ts'],
+  ['commands.ts', 'process-health.ts'],
   ['app.ts'],
   ['server.ts'],
   ['main.ts'],

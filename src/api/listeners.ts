@@ -55,6 +55,7 @@ export function openListeners({ clock, random, logger, metrics, ...settings }: L
     log: logger,
     present,
     observe: metrics.observeRequest,
+    declare: metrics.declareRoute,
     responseHeaders: callHeaders(clock, random),
     ...settings,
   })

@@ -15,6 +15,7 @@ import { clientAddress } from '../ingress/client-address.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
+import type { Metrics } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import { openAnalytics } from '../reads/analytics.ts'
@@ -64,6 +65,7 @@ import { type WebhooksNeeds, webhookRoutes } from './webhooks/routes.ts'
 const RETRY_AFTER_WIPED_SECONDS = 30
 
 export interface ApiRoleNeeds {
+  readonly metrics: Pick<Metrics, 'propagation'>
   readonly http: Routes
   readonly log: Log
   readonly kv: Kv
@@ -109,6 +111,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     kv,
     bus,
     limits,
+    metrics,
     clock,
     random,
     lifetime,
@@ -124,7 +127,8 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     clickhouse,
   } = needs
   const { 'operator.token': token, trustedProxies } = config
-  const propagation = openPropagation({ kv, bus, clock })
+  const observe = (ms: number) => metrics.propagation.observe(ms / 1_000)
+  const propagation = openPropagation({ kv, bus, clock, observe })
   lifetime.onClose(() => propagation.close())
   const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
   const annotate = openAnnotate({ log, kv, clock, random })

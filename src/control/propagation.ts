@@ -17,6 +17,8 @@ export interface PropagationNeeds {
   readonly kv: Pick<Kv, 'scan'>
   readonly bus: Bus
   readonly clock: Clock
+  /** Told how long each change took, or was waited for. */
+  readonly observe: (ms: number) => void
 }
 
 export interface PropagationQuestion {
@@ -42,7 +44,7 @@ export interface Propagation {
   close(): void
 }
 
-export function openPropagation({ kv, bus, clock }: PropagationNeeds): Propagation {
+export function openPropagation({ kv, bus, clock, observe }: PropagationNeeds): Propagation {
   const confirmed = new Map<string, number>()
   const waiting = new Set<() => void>()
 
@@ -71,10 +73,11 @@ export function openPropagation({ kv, bus, clock }: PropagationNeeds): Propagati
     async awaitPropagation({ workspace, env, revision, startedAt }) {
       const name = rulesetName(workspace, env)
       const deadline = clock.monotonic() + WAIT_MS_MAX
-      const answer = (propagated: boolean): Propagated => ({
-        propagated,
-        propagationMs: Math.max(0, Math.round(clock.monotonic() - startedAt)),
-      })
+      function answer(propagated: boolean): Propagated {
+        const tookMs = Math.max(0, clock.monotonic() - startedAt)
+        observe(tookMs)
+        return { propagated, propagationMs: Math.round(tookMs) }
+      }
       const missing = await missingEvaluators(kv, name, revision)
       if (missing === null) return answer(false)
       const isConfirmed = (id: string) => (confirmed.get(`${id} ${name}`) ?? 0) >= revision

@@ -98,6 +98,8 @@ export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds)
   }
 }
 
+export const SECRET_LOST = 'secret_lost'
+
 /** An attempt that nobody can make: the secret was sealed under a key that was given up. */
 const unopened = ({ n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>, startedAt: number): Attempt => ({
   n,
@@ -105,7 +107,7 @@ const unopened = ({ n, trigger }: Pick<DueAttempt, 'n' | 'trigger'>, startedAt: 
   startedAt,
   durationMs: 0,
   statusCode: null,
-  error: 'secret_lost',
+  error: SECRET_LOST,
 })
 
 /** The attempt that a job of a queue asks for; null: not made, or its outcome does not matter any more. */

@@ -5,6 +5,7 @@ import { type RandomBytes, ulid } from '../domain/ids.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { encodeCommand } from '../records/commands.ts'
+import type { WebhookQueue } from './webhook-queue.ts'
 
 const ACTOR = 'dispatcher'
 
@@ -14,6 +15,13 @@ export interface Failing {
   readonly env: Env
   readonly failingSince: number
 }
+
+export const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => ({
+  id,
+  workspace,
+  env,
+  failingSince: standing?.health.failingSince ?? 0,
+})
 
 /** Resolves when the command is durable; applying it refuses where somebody has enabled the webhook since. */
 export async function disableWebhook(

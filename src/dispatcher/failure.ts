@@ -2,7 +2,7 @@
 
 import { BlockedAddress, UnknownHost } from './guard.ts'
 
-const FAILURE_CODES = [
+export const FAILURE_CODES = [
   'http_status',
   'timeout',
   'dns',

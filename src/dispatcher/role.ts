@@ -4,13 +4,16 @@ import type { Bus } from '../bus/bus.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 import type { Log } from '../log/log.ts'
-import { SHARDS } from '../records/deliveries.ts'
+import { ATTEMPT_TRIGGERS, SHARDS } from '../records/deliveries.ts'
 import { addFailingNotice, type FailingNotice } from '../records/failing-notices.ts'
-import type { Attempts } from './attempt.ts'
+import { type Attempts, SECRET_LOST } from './attempt.ts'
 import type { Failing } from './disable.ts'
+import { FAILURE_CODES } from './failure.ts'
 import { followEvents } from './follow.ts'
 import { followAlerts } from './follow-alerts.ts'
 import { followLists } from './follow-lists.ts'
@@ -45,11 +48,16 @@ const NOTICES = 'notices'
 const NOTICE_TRIES_MAX = 10
 const NOTICE_RETRY_MS = 3_000
 
-export function startDispatcher(needs: DispatcherRoleNeeds): void {
+export function startDispatcher(needs: DispatcherRoleNeeds): { observe(): Promise<void> } {
   const { kv, logger, metrics, partitions } = needs
+  atZero(metrics.webhookAttempts, { trigger: ATTEMPT_TRIGGERS, result: ['ok', SECRET_LOST, ...FAILURE_CODES] })
+  atZero(metrics.webhookDeliveries, { status: ['delivered', 'failed'] })
   const subscriptions = openSubscriptions(kv)
   const report: SenderReport = {
-    attempted: (trigger, error) => metrics.webhookAttempts.inc({ trigger, result: error ?? 'ok' }),
+    attempted(trigger, error, durationMs) {
+      metrics.webhookAttempts.inc({ trigger, result: error ?? 'ok' })
+      metrics.webhookDuration.observe(durationMs / 1_000)
+    },
     ended: (status) => metrics.webhookDeliveries.inc({ status }),
     overflowed(webhookId, count) {
       metrics.webhookOverflows.inc(count)
@@ -101,4 +109,17 @@ export function startDispatcher(needs: DispatcherRoleNeeds): void {
     const [kind, number] = name.split('-')
     return kind === 'events' ? followEvents(following, Number(number), signal) : sender.hold(Number(number), signal)
   })
+  return {
+    /** Brings the figures of what waits up to date. */
+    async observe() {
+      metrics.webhooksDisabledNow.set(subscriptions.disabledCount())
+      try {
+        const { waiting, oldestMs } = await sender.backlog()
+        metrics.webhooksWaiting.set(waiting)
+        metrics.webhookOldest.set(oldestMs / 1_000)
+      } catch (error) {
+        if (!(error instanceof Unavailable)) throw error
+      }
+    },
+  }
 }

@@ -9,8 +9,9 @@ import type { Log } from '../log/log.ts'
 import { type Attempt, FAILED_KEPT_MS, NO_HEALTH, shardOf } from '../records/deliveries.ts'
 import { onHint } from '../records/hints.ts'
 import { type Attempts, attemptAt } from './attempt.ts'
+import { type Backlog, backlogOf } from './backlog.ts'
 import { closeCircuit, isSlow, recordAttempt, roomIn } from './circuit-breaker.ts'
-import { disableWebhook, type Failing } from './disable.ts'
+import { disableWebhook, type Failing, failingOf } from './disable.ts'
 import { isAwake } from './due-index.ts'
 import { type FailureCode, isOutage } from './failure.ts'
 import type { Handover } from './handover.ts'
@@ -39,7 +40,7 @@ export interface SenderNeeds {
 }
 
 export interface SenderReport {
-  attempted(trigger: Attempt['trigger'], error: string | null): void
+  attempted(trigger: Attempt['trigger'], error: string | null, durationMs: number): void
   ended(status: 'delivered' | 'failed'): void
   /** Gave way to newer ones. */
   overflowed(webhookId: string, count: number): void
@@ -50,6 +51,8 @@ export interface SenderReport {
 }
 
 export interface Sender extends Handover {
+  /** Of the webhooks that have something. */
+  backlog(): Promise<Backlog>
   /** Sends what webhooks of this shard have due, until `signal` aborts. */
   hold(shard: number, signal: AbortSignal): Promise<void>
 }
@@ -70,13 +73,6 @@ const LET_GO_MS = 2_000
 const REFUSED_MAX = 64
 /** Of all places, those that slow receivers and such that are down may take together. */
 const SLOW_SHARE = 0.2
-
-const failingOf = ({ id, workspace, env, standing }: WebhookQueue): Failing => ({
-  id,
-  workspace,
-  env,
-  failingSince: standing?.health.failingSince ?? 0,
-})
 
 export function openSender(needs: SenderNeeds): Sender {
   const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs
@@ -196,7 +192,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (queue.pace.openUntil > clock.monotonic()) for (const waiting of queue.ready.splice(0)) release(queue, waiting)
     const { health, turn } = healthAfter(queue.standing?.health ?? NO_HEALTH, attempt, queue.webhook?.enabledAt ?? 0)
     if (queue.standing !== null) queue.standing.health = health
-    report.attempted(trigger, error)
+    report.attempted(trigger, error, durationMs)
     if (delivery.status !== 'pending' && job.delivery.status === 'pending') report.ended(delivery.status)
     if (turn === 'warn' && !isSlackQueue(queue.id)) report.failing(queue.id, 'warned', failingOf(queue))
     if (turn === 'disable' && !isSlackQueue(queue.id)) disable(queue)
@@ -278,6 +274,8 @@ export function openSender(needs: SenderNeeds): Sender {
   }
 
   return {
+    backlog: () => backlogOf(kv, queues.values(), clock.now()),
+
     async hold(shard, signal) {
       const isFirst = held.size === 0
       quiet.abort()

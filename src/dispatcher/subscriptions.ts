@@ -23,6 +23,8 @@ export interface Tenant {
 export interface Subscriptions {
   /** As of a moment after the call; null: no such workspace. */
   tenant(workspace: string, env: Env): Promise<Tenant | null>
+  /** Webhooks that were disabled when their environment was looked at last. */
+  disabledCount(): number
 }
 
 const TENANTS_MAX = 10_000
@@ -30,6 +32,12 @@ const TENANTS_MAX = 10_000
 export function openSubscriptions(kv: Pick<Kv, 'get' | 'scan'>): Subscriptions {
   const known = new Map<string, Tenant>()
   return {
+    disabledCount() {
+      let count = 0
+      for (const { subscriptions } of known.values())
+        for (const { webhook } of subscriptions.values()) if (webhook.status === 'disabled') count += 1
+      return count
+    },
     async tenant(workspace, env) {
       const name = `${workspace}/${env}`
       for (;;) {

@@ -1,5 +1,6 @@
 // What comes out of a partition: decisions with all that follows from them, and what a checkpoint is to store.
 
+import type { Env, Verdict } from '../domain/event.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { EventEffects, RuleLog } from '../records/effects.ts'
@@ -11,6 +12,22 @@ export interface DecisionReply {
   readonly requestId: string
   readonly replyTo: string
   readonly body: string
+}
+
+/** An answer to what was decided now, with what figures count of it. */
+export interface FreshReply extends DecisionReply {
+  readonly acceptedAt: number
+  /** null: it could not be decided. */
+  readonly verdict: Verdict | null
+  readonly env: Env
+}
+
+/** How long a batch took, in milliseconds. */
+export interface BatchTimes {
+  /** When it was begun, since the epoch. */
+  readonly begunAt: number
+  readonly decideMs: number
+  readonly flushMs: number
 }
 
 /** A repeated nonce: no event; answered with the event of `original`, or refused when the body differs. */
@@ -34,7 +51,7 @@ export interface DecidedBatch {
   readonly records: readonly Uint8Array[]
   /** For each record the requestIds of its items, in order. */
   readonly placed: readonly (readonly string[])[]
-  readonly replies: readonly DecisionReply[]
+  readonly replies: readonly FreshReply[]
   readonly replays: readonly Replay[]
   readonly dead: readonly Dead[]
   readonly logs: readonly RuleLog[]

@@ -13,7 +13,7 @@ import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Asking } from './asking.ts'
 import { type DecideEventNeeds, decideEvent } from './decide-event.ts'
-import type { Dead, DecidedBatch, DecisionReply, Replay } from './decided.ts'
+import type { Dead, DecidedBatch, FreshReply, Replay } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
 import { itemOf, keysBeside, type VisitOutcome } from './items.ts'
@@ -144,7 +144,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   }
 
   function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): DecidedBatch {
-    const replies: DecisionReply[] = []
+    const replies: FreshReply[] = []
     const replays: Replay[] = []
     const dead: Dead[] = []
     const logs: RuleLog[] = []
@@ -187,7 +187,9 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       for (const line of outcome.lines) logs.push({ requestId, ...line })
       parts.apply(item)
       pack.add(item)
-      if (ruleset !== null) replies.push({ requestId, replyTo, body: presentResult(event, ruleset.workspace, keyKind) })
+      if (ruleset === null) continue
+      const body = presentResult(event, ruleset.workspace, keyKind)
+      replies.push({ requestId, replyTo, body, acceptedAt, verdict: event.verdict, env })
     }
     state.rest()
     return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased, annotated }

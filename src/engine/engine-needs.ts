@@ -4,7 +4,7 @@ import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log, Seq } from '../log/log.ts'
 import type { RuleLog } from '../records/effects.ts'
-import type { DecisionReply, Replay } from './decided.ts'
+import type { BatchTimes, DecidedBatch, DecisionReply, Replay } from './decided.ts'
 import type { Decider } from './decider.ts'
 import type { EffectsNeeds } from './effects.ts'
 import type { Freshness } from './freshness.ts'
@@ -35,7 +35,8 @@ export interface EngineNeeds {
 }
 
 export interface EngineReport {
-  decided(partition: number, events: number, dead: number): void
+  /** All of it is durable and answered. */
+  decided(partition: number, batch: Pick<DecidedBatch, 'replies' | 'dead'>, times: BatchTimes): void
   /** A tenure ended; it starts again after a pause unless the error is a MissingPosition. */
   lost(partition: number, error: unknown): void
   ruleLogs(logs: readonly RuleLog[]): void

@@ -112,10 +112,13 @@ async function own(
       readSignal(),
     )
     if (batch.length === 0) return null
+    const begunAt = clock.now()
+    const from = clock.monotonic()
     const { decided, dirtyCount } = await poisonRetry.attempt(batch, (poisoned) =>
       holding(counters, () => decider.decide(partition, batch, poisoned, load)),
     )
-    return { decided, dirtyCount, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
+    const times = { begunAt, decideMs: clock.monotonic() - from }
+    return { decided, dirtyCount, times, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
   }
 
   /** Without a pause now and then a batch that could not be settled would go unnoticed, or that the backlog was lost. */
@@ -132,7 +135,7 @@ async function own(
     while (!signal.aborted) {
       const next = await decideNext()
       if (next !== null) {
-        const { decided, dirtyCount } = next
+        const { decided, dirtyCount, times } = next
         // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
         const isErasing = decided.erased.length > 0
         if (isErasing) await settling.rest()
@@ -142,7 +145,7 @@ async function own(
         fresh.changed()
         const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= CHECKPOINT_ENTRIES || clock.monotonic() >= dueAt()
         const withCheckpoint = isErasing || (isDue && settling.isStored())
-        settling.add(decided, decidedTo, withCheckpoint)
+        settling.add(decided, decidedTo, times, withCheckpoint)
         if (withCheckpoint) taken()
       } else {
         await settling.rest()

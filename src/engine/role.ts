@@ -9,13 +9,15 @@ import { DIGEST_KEY_WORDS } from '../lib/digest.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 import { createRecentMap } from '../lib/recent-map.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
 import type { RuleLog } from '../records/effects.ts'
 import type { Original } from '../records/event-locator.ts'
-import { type ReplayNotice, replySubject } from '../records/replies.ts'
-import type { DecisionReply, Replay } from './decided.ts'
+import { type ReplayNotice, type ReplyMessage, replySubject } from '../records/replies.ts'
+import { countDecisions } from './count-decisions.ts'
+import type { BatchTimes, DecidedBatch, DecisionReply, Replay } from './decided.ts'
 import { MissingPosition, runPartition } from './engine.ts'
 import { createFreshness, type Freshness } from './freshness.ts'
 import { openListFeed } from './list-feed.ts'
@@ -62,6 +64,8 @@ export interface EngineRole {
   originalOf(scope: string, requestId: string): Original | null
   /** As `Freshness` has it. */
   ask: Freshness['ask']
+  /** Sum of the revisions of all rulesets. */
+  rulesRevision(): number
   /** Why partitions that are held here cannot be decided, or null. */
   problem(): string | null
   /** Partitions that are held here and have been taken over. */
@@ -72,6 +76,8 @@ export interface EngineRole {
 export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const { kv, bus, clock, lifetime, logger, metrics } = needs
   const { partitions } = needs
+  const all = { partition: Array.from({ length: partitions }, (_, partition) => partition) }
+  for (const counter of [metrics.decided, metrics.dead, metrics.tenuresLost]) atZero(counter, all)
   const rulesets = await openRulesets({
     kv,
     bus,
@@ -80,7 +86,10 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     sealer: needs.sealer,
     report: {
       swapped: () => metrics.rulesetSwaps.inc(),
-      failed: (error) => logger.warn({ error }, 'loading a ruleset failed'),
+      failed(error) {
+        metrics.rulesetFailures.inc()
+        logger.warn({ error }, 'loading a ruleset failed')
+      },
     },
   })
   lifetime.onClose(() => rulesets.stop())
@@ -133,7 +142,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     },
   }
   const originals = createRecentMap<Original>(ORIGINALS_MS, ORIGINALS_MAX, clock.monotonic)
-  const send = replyOver(bus)
+  const send = replyOver(bus, clock)
   const held = new Set<number>()
   const lost = new Set<number>()
   const engineNeeds = {
@@ -156,9 +165,10 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
     loadRuleset: rulesets.load,
     effects: { random: needs.random, deployment: needs.deployment, entriesMax: needs.entriesMax, partitions },
     report: {
-      decided(partition: number, events: number, dead: number) {
-        metrics.decided.inc({ partition }, events)
-        if (dead > 0) metrics.dead.inc({ partition }, dead)
+      decided(partition: number, batch: Pick<DecidedBatch, 'replies' | 'dead'>, times: BatchTimes) {
+        metrics.decided.inc({ partition }, batch.replies.length)
+        if (batch.dead.length > 0) metrics.dead.inc({ partition }, batch.dead.length)
+        countDecisions(metrics, batch.replies, times)
       },
       lost(partition: number, error: unknown) {
         metrics.tenuresLost.inc({ partition })
@@ -193,6 +203,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
       if (lost.size > 0) return `partitions without a position: ${[...lost].join(', ')}; run fingerpost rebuild`
       return null
     },
+    rulesRevision: () => rulesets.current().reduce((sum, { revision }) => sum + revision, 0),
     caughtUp: () => [...held].filter(recent.caughtUp),
   }
 }
@@ -210,11 +221,12 @@ interface Message {
 }
 
 /** One message per ingress process and batch, or several where one would be too large. */
-function replyOver(bus: Pick<Bus, 'publish'>) {
+function replyOver(bus: Pick<Bus, 'publish'>, clock: Pick<Clock, 'now'>) {
   return (replies: readonly DecisionReply[], replays: readonly Replay[]): void => {
+    const at = clock.now()
     const messages = new Map<string, Message & { bytes: number }>()
     const send = (ingressId: string, { replies, replays }: Message) => {
-      if (ingressId !== '') bus.publish(replySubject(ingressId), { replies, replays })
+      if (ingressId !== '') bus.publish(replySubject(ingressId), { at, replies, replays } satisfies ReplyMessage)
     }
     function messageTo(ingressId: string, bytes: number) {
       const known = messages.get(ingressId)

@@ -9,7 +9,7 @@ import { annotatingPuts } from '../records/annotations.ts'
 import { announce, erasingPuts } from '../records/erasures.ts'
 import { appendDead, appendFenced, awaitDurable, persist } from './append.ts'
 import { commitCheckpoint, type NonceChunks } from './checkpoint.ts'
-import type { Checkpoint, DecidedBatch } from './decided.ts'
+import type { BatchTimes, Checkpoint, DecidedBatch } from './decided.ts'
 import { appendEffects, type RecordEffects } from './effects.ts'
 import type { EngineNeeds } from './engine-needs.ts'
 import type { OwnedFreshness } from './freshness.ts'
@@ -32,7 +32,7 @@ export interface Settling {
   /** Resolves when another batch may be added. Like the others it throws what ended the tenure. */
   room(): Promise<void>
   /** Takes over what was decided of the identifications up to `to`, before anything else is decided. */
-  add(decided: DecidedBatch, to: Seq, withCheckpoint: boolean): void
+  add(decided: DecidedBatch, to: Seq, times: Omit<BatchTimes, 'flushMs'>, withCheckpoint: boolean): void
   /** Resolves when all that was added is settled. */
   rest(): Promise<void>
   /** Stores all that was decided; nothing else is under way. */
@@ -98,7 +98,13 @@ export function openSettling(needs: SettlingNeeds): Settling {
     if (!announced) throw new Conflict(`somebody else has decided the commands of partition ${partition}`)
   }
 
-  async function settle(decided: DecidedBatch, appended: readonly Promise<Seq>[], to: Seq): Promise<void> {
+  async function settle(
+    decided: DecidedBatch,
+    appended: readonly Promise<Seq>[],
+    to: Seq,
+    times: Omit<BatchTimes, 'flushMs'>,
+    addedAt: number,
+  ): Promise<void> {
     const effects: RecordEffects[] = []
     for (const [i, one] of appended.entries()) {
       const after = durable
@@ -107,9 +113,10 @@ export function openSettling(needs: SettlingNeeds): Settling {
       recent.add(partition, durable, must(decided.placed[i], 'places of a record'))
       effects.push({ seq: durable, events: decided.effects[i] ?? [], erased: [] })
     }
+    const flushMs = clock.monotonic() - addedAt
     needs.noteProgress(to)
     needs.reply(decided.replies, decided.replays)
-    needs.report.decided(partition, decided.replies.length, decided.dead.length)
+    needs.report.decided(partition, decided, { ...times, flushMs })
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
     if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
     effects.push({ seq: durable, events: [], erased: decided.erased })
@@ -151,7 +158,8 @@ export function openSettling(needs: SettlingNeeds): Settling {
       while (failure === null && isFull()) await underWay[0]
       check()
     },
-    add(decided, to, withCheckpoint) {
+    add(decided, to, times, withCheckpoint) {
+      const addedAt = clock.monotonic()
       const committed = withCheckpoint ? fresh.taken() : null
       const taken = withCheckpoint ? take() : null
       isAlone = decided.dead.length > 0 || newsOf(decided).length > 0
@@ -164,7 +172,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
         await before
         if (failure === null && submitted === null) await tellFirst(decided, to)
         if (failure !== null) return void (await Promise.allSettled(submitted ?? []))
-        await settle(decided, submitted ?? submit(decided), to)
+        await settle(decided, submitted ?? submit(decided), to, times, addedAt)
         if (taken === null || committed === null) return
         const stored = store(await taken, to, committed)
         if (isAlone) await stored

@@ -36,6 +36,8 @@ export interface DispatchConfig {
   readonly log: HttpLog
   readonly present: Present
   readonly observe: Observe
+  /** Told of each route that is served. */
+  readonly declare?: (pattern: string, method: Method) => void
   /** Called once per response, refusals included: what every answer carries. */
   readonly responseHeaders?: () => readonly HttpHeader[]
 }
@@ -156,6 +158,7 @@ export function openDispatch(config: DispatchConfig): Dispatch {
       const resource = router.resource(pattern)
       const route = makeRoute(pattern, handler, options)
       resource.methods.set(method.toLowerCase(), route)
+      config.declare?.(pattern, method)
       if (method === 'GET') resource.methods.set('head', resource.methods.get('head') ?? route)
       const allow = [...resource.methods.keys()].map((verb) => verb.toUpperCase()).join(', ')
       refused.set(

@@ -11,6 +11,7 @@ import { type Batcher, createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
 import { readCount, type SharedCounts } from '../lib/counts.ts'
 import type { FirstClaims } from '../lib/first-claims.ts'
+import { REFUSALS, type Refusal } from '../lib/metrics.ts'
 import { must } from '../lib/must.ts'
 import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
@@ -33,6 +34,8 @@ export interface AcceptNeeds {
   readonly nonceRoutes: FirstClaims
   /** Why nothing can be accepted now (disk, log), or null. */
   readonly refusal: () => string | null
+  /** Told of each that is refused for no fault of its own. */
+  readonly refused: (reason: Refusal) => void
   /** As `BatchLimits` has it. */
   readonly atEndOfTurn?: (run: () => void) => void
 }
@@ -50,6 +53,9 @@ export interface Incoming {
   readonly cookieToken: string | null
   readonly header: (name: string) => string
 }
+
+/** What is full or broken is named first, as in `disk: too little free space`; a process that stops says so in a sentence. */
+const refusalOf = (reason: string): Refusal => REFUSALS.find((one) => reason.startsWith(`${one}:`)) ?? 'draining'
 
 /** A record, and what it was made of: whoever decides it in this thread need not take it apart. */
 interface Accepted extends Decoded {
@@ -83,7 +89,8 @@ export function createAccept(needs: AcceptNeeds): Accept {
     }, limits),
   )
 
-  function unavailable(reason: string): ApiError {
+  function unavailable(refusal: Refusal, reason: string): ApiError {
+    needs.refused(refusal)
     return new ApiError('unavailable', { message: reason, retryAfter: RETRY_AFTER_SECONDS })
   }
 
@@ -128,7 +135,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
       await appended
       waiting.stored(requestId)
     } catch {
-      const failure = unavailable('The identification could not be stored.')
+      const failure = unavailable('storage', 'The identification could not be stored.')
       waiting.cancel(requestId, failure)
       throw failure
     }
@@ -154,9 +161,9 @@ export function createAccept(needs: AcceptNeeds): Accept {
       }
     }
     const reason = needs.refusal()
-    if (reason !== null) throw unavailable(reason)
+    if (reason !== null) throw unavailable(refusalOf(reason), reason)
     if (readCount(needs.pendingCounts, PENDING_CELL) >= needs.pendingMax)
-      throw unavailable('Too many identifications wait for a decision.')
+      throw unavailable('pending', 'Too many identifications wait for a decision.')
 
     const meta = metaOf(incoming)
     const { requestId } = meta

@@ -14,12 +14,21 @@ export interface CapacityNeeds {
   readonly freeBytesMin: number
   /** State at which nothing is accepted any more: what was accepted still has to find room. */
   readonly kvBytesMax: number
-  readonly onUsage: (usage: { readonly logBytes: number; readonly kvBytes: number | null }) => void
+  readonly onUsage: (usage: Usage) => void
   /** The state has come near its cap. Told again when it does so once more. */
   readonly onNearlyFull: (kvBytes: number) => void
 }
 
+/** What there is, null where nobody knows. */
+export interface Usage {
+  readonly logBytes: number
+  readonly logBytesMax: number | null
+  readonly kvBytes: number | null
+  readonly freeBytes: number | null
+}
+
 export interface Capacity {
+  usage(): Usage
   /** Why nothing can be accepted, or null. */
   refusal(): string | null
   /** Which of the two it is. */
@@ -37,18 +46,24 @@ const KV_SHARE_WARNED = 0.8
 export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
   const { log, kv, clock, dir, freeBytesMin, kvBytesMax } = needs
   let logBytes = 0
+  let logBytesMax: number | null = null
+  let freeBytes: number | null = null
   let kvBytes: number | null = null
   let isWarned = false
   const refusals: { log: string | null; kv: string | null } = { log: null, kv: null }
+
+  const usage = (): Usage => ({ logBytes, logBytesMax, kvBytes, freeBytes })
 
   async function lookAtLog(): Promise<string | null> {
     try {
       const { bytes, bytesMax } = await log.usage()
       logBytes = bytes
+      logBytesMax = bytesMax
       if (bytes >= bytesMax * SHARE_MAX) return 'log: no room for more identifications'
       if (dir === null) return null
       const disk = await statfs(dir)
-      return disk.bavail * disk.bsize < freeBytesMin ? 'disk: too little free space' : null
+      freeBytes = disk.bavail * disk.bsize
+      return freeBytes < freeBytesMin ? 'disk: too little free space' : null
     } catch {
       return 'log: not available'
     }
@@ -66,7 +81,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
 
   async function look(): Promise<void> {
     ;[refusals.log, refusals.kv] = await Promise.all([lookAtLog(), lookAtKv()])
-    needs.onUsage({ logBytes, kvBytes })
+    needs.onUsage(usage())
   }
 
   await look()
@@ -79,6 +94,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
   }
   void watch()
   return {
+    usage,
     refusal: () => refusals.log ?? refusals.kv,
     log: () => refusals.log,
     kv: () => refusals.kv,

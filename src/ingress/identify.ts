@@ -19,6 +19,8 @@ export interface IdentifyNeeds {
   readonly accept: Answering
   readonly takeIngress: TakeIngress
   readonly clock: Clock
+  /** Told how long reading, checking and stamping took. */
+  readonly accepted: (ms: number) => void
   readonly trustedProxies: readonly Cidr[]
   /** The domain of the first-party cookie; '' is the host that answers, and no other. */
   readonly cookieDomain: string
@@ -134,6 +136,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function handle(request: HttpRequest, answer: Answer): undefined {
     const context = request.context as Context
     const { caller, client, isFirstParty } = context
+    const from = clock.monotonic()
     const refused = (error: unknown) => answer(present(error, { caller }))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
@@ -163,6 +166,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
             headers: [NO_STORE, ['Retry-After', '1']],
           }),
       ).catch(refused)
+      needs.accepted(clock.monotonic() - from)
     } catch (error) {
       refused(error)
     }

@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { presentResult } from '../identity/result.ts'
+import type { Metrics, Refusal } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Original } from '../records/event-locator.ts'
 import { type ReplyMessage, replySubject } from '../records/replies.ts'
@@ -15,10 +16,11 @@ import { answerRepeats, type RepeatsNeeds } from './repeats.ts'
 import { createWaiting, type Overdue, type Waiting } from './waiting.ts'
 
 export interface IngressNeeds
-  extends Omit<AcceptNeeds, 'waiting'>,
-    Omit<IdentifyNeeds, 'accept' | 'takeIngress'>,
+  extends Omit<AcceptNeeds, 'waiting' | 'refused'>,
+    Omit<IdentifyNeeds, 'accept' | 'takeIngress' | 'accepted'>,
     Pick<RepeatsNeeds, 'kv' | 'findEvent'> {
   readonly bus: Pick<Bus, 'subscribe'>
+  readonly metrics: Pick<Metrics, 'stages' | 'refused'>
   readonly limits: Pick<Limits, 'take'>
   readonly config: {
     readonly 'ingress.perIpPerSecondMax': number
@@ -36,6 +38,8 @@ export interface Ingress {
   isPending: Waiting['isPending']
   originalOf: Waiting['originalOf']
   pendingCount(): number
+  /** How long the oldest of them has waited, milliseconds. */
+  oldestMs(): number
   stop(): void
 }
 
@@ -50,18 +54,22 @@ export function startIngress(needs: IngressNeeds): Ingress {
     sweep()
     askAgain()
   })
-  const takeIngress = openIngressRates(needs.limits, {
+  const refused = (reason: Refusal) => needs.metrics.refused.inc({ reason })
+  const takeIngress = openIngressRates(needs.limits, () => refused('rate'), {
     perIp: needs.config['ingress.perIpPerSecondMax'],
     perWorkspace: needs.config['ingress.perWorkspacePerSecondMax'],
   })
   const answers = createAnswers(clock.monotonic)
-  const accept = answerRepeats({ ...needs, answers, accept: createAccept({ ...needs, waiting }) })
-  serveIdentify({ ...needs, takeIngress, accept })
+  const accept = answerRepeats({ ...needs, answers, accept: createAccept({ ...needs, waiting, refused }) })
+  const accepted = (ms: number) => needs.metrics.stages.accept.observe(ms / 1_000)
+  serveIdentify({ ...needs, takeIngress, accept, accepted })
 
   const unsubscribe = bus.subscribe(replySubject(needs.ingressId), (message) => {
-    const { replies, replays } = message as ReplyMessage
+    const { at, replies, replays } = message as ReplyMessage
     for (const [requestId, body] of replies) waiting.settle(requestId, { body })
     for (const { requestId, original, conflict } of replays) waiting.settle(requestId, { original, conflict })
+    // An engine of an earlier version does not say when it told.
+    if (at !== undefined) needs.metrics.stages.answer.observe(Math.max(0, clock.now() - at) / 1_000, replies.length)
   })
   const stopped = new AbortController()
 
@@ -100,6 +108,7 @@ export function startIngress(needs: IngressNeeds): Ingress {
     isPending: waiting.isPending,
     originalOf: waiting.originalOf,
     pendingCount: waiting.size,
+    oldestMs: waiting.oldestMs,
     stop() {
       stopped.abort()
       unsubscribe()

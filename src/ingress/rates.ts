@@ -16,14 +16,21 @@ export interface IngressRates {
 /** null at once when nothing is limited; else rejects with rate_limited when there were too many. */
 export type TakeIngress = (caller: Caller, address: string) => Promise<void> | null
 
-export function openIngressRates(limits: Pick<Limits, 'take'>, { perIp, perWorkspace }: IngressRates): TakeIngress {
+/** `refused`: told of each that was too many. */
+export function openIngressRates(
+  limits: Pick<Limits, 'take'>,
+  refused: () => void,
+  { perIp, perWorkspace }: IngressRates,
+): TakeIngress {
   if (perIp === 0 && perWorkspace === 0) return () => null
 
   async function take(key: string, limit: number): Promise<void> {
     if (limit === 0) return
     const rule: RateRule = { name: 'identify', kind: 'fixed', limit, windowMs: SECOND_MS }
     const { allowed } = await limits.take(key, [rule])
-    if (!allowed) throw new ApiError('rate_limited', { retryAfter: RETRY_AFTER_SECONDS })
+    if (allowed) return
+    refused()
+    throw new ApiError('rate_limited', { retryAfter: RETRY_AFTER_SECONDS })
   }
 
   return async ({ workspace }, address) => {

@@ -29,6 +29,8 @@ export interface Waiting {
   /** Stored longer ago than `ageMs` and not asked about for as long, oldest first: their decisions may have been lost. */
   overdue(ageMs: number, max: number): Overdue[]
   size(): number
+  /** How long the oldest of them has waited, milliseconds; 0 when there is none. */
+  oldestMs(): number
   /** Calls `expired` of those whose time is over. */
   sweep(): void
 }
@@ -65,6 +67,7 @@ interface Waiter {
 interface Pending {
   readonly nonce: string | null
   readonly first: First
+  readonly openedAt: number
   stored: boolean
   /** Monotonic time of the append or of the last question about it. */
   askedAt: number
@@ -91,8 +94,14 @@ export function createWaiting(
   const queue: { requestId: string; deadline: number }[] = []
   let head = 0
 
-  function waiter(requestId: string, decided: OnDecided, expired: Expired, replayed: boolean): Waiter {
-    const deadline = expired === null ? Number.POSITIVE_INFINITY : monotonic() + waitMs
+  function waiter(
+    requestId: string,
+    decided: OnDecided,
+    expired: Expired,
+    replayed: boolean,
+    now = monotonic(),
+  ): Waiter {
+    const deadline = expired === null ? Number.POSITIVE_INFINITY : now + waitMs
     if (expired !== null) queue.push({ requestId, deadline })
     return { decided, expired, replayed, deadline }
   }
@@ -115,8 +124,9 @@ export function createWaiting(
 
   return {
     open(requestId, nonce, first, decided, expired) {
-      const waiters = [waiter(requestId, decided, expired, false)]
-      pending.set(requestId, { nonce, first, stored: false, askedAt: 0, givenOut: false, waiters })
+      const openedAt = monotonic()
+      const waiters = [waiter(requestId, decided, expired, false, openedAt)]
+      pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters })
       addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
       if (pending.size === 1) onFirst()
@@ -165,6 +175,10 @@ export function createWaiting(
       return found
     },
     size: () => pending.size,
+    oldestMs() {
+      for (const { openedAt } of pending.values()) return monotonic() - openedAt
+      return 0
+    },
     sweep() {
       const now = monotonic()
       for (; head < queue.length; head++) {

@@ -1,7 +1,7 @@
 // The kv on one LMDB environment. Commits are decided one after the other when their group is written: against the
 // last transaction, plus what the earlier commits of the same group change.
 import { type Clock, nextBeat } from '../lib/clock.ts'
-import { type Durability, openLmdb } from '../lib/lmdb.ts'
+import { type Durability, type LmdbConfig, openLmdb } from '../lib/lmdb.ts'
 import { must } from '../lib/must.ts'
 import { checkGet, checkRange, checkScopes, checkSorted } from './checks.ts'
 import {
@@ -20,6 +20,8 @@ import { NUMBER_BYTES, PAGE_BYTES, type Prepared, prepareCommit } from './lmdb-c
 import { decodeHeader, decodeValue, encodeCounter, NEVER, type RecordHeader, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
+  /** As `LmdbConfig` has it. */
+  readonly onGroup?: LmdbConfig['onGroup']
   /** The folder of the environment. */
   readonly path: string
   readonly clock: Clock
@@ -53,6 +55,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const { clock } = config
   const env = openLmdb({
     path: config.path,
+    ...(config.onGroup ? { onGroup: config.onGroup } : {}),
     durability: config.durability ?? 'fsync',
     pageBytes: PAGE_BYTES,
     bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,

@@ -22,6 +22,8 @@ export interface LmdbConfig extends DatabaseConfig {
   readonly queuedBytesMax: number
   /** Entries that a compaction may leave out, because nobody needs them any more. */
   readonly isStale?: (key: Buffer) => boolean
+  /** Told of each transaction that was made durable. */
+  readonly onGroup?: (writes: number, seconds: number) => void
   /** Called after a failed transaction, when nothing is in flight and nothing that waited will be written. */
   readonly onFailure?: () => void
 }
@@ -135,6 +137,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     const written: Waiting[] = []
     committing = true
     arena.reset()
+    const from = performance.now()
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
     if (!leavesReserve(config.path, bytes)) {
       refuse(group, new Full('the disk is almost full'))
@@ -151,7 +154,10 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         }
       }
     }).then(
-      () => settle(written),
+      () => {
+        config.onGroup?.(group.length, (performance.now() - from) / 1_000)
+        settle(written)
+      },
       (error: unknown) => fail(written, error),
     )
   }

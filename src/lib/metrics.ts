@@ -1,37 +1,90 @@
-// What Prometheus reads: one registry per process, every metric declared here with its unit in its name.
+// What Prometheus reads: one registry per thread, every metric declared here with its unit in its name and with labels whose values
+// are few and known. What is of a thread has the label `shard`; what is not is added up over all threads, or is the largest of them.
 
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { getHeapStatistics } from 'node:v8'
+import { Registry } from 'prom-client'
+import type { CallFigures } from './measured.ts'
+import { addUp, atZero, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
 import { openRequestMetrics } from './request-metrics.ts'
 
 export interface BuildInfo {
   readonly version: string
-  /** native | fallback */
+  readonly commit: string
+  /** Of Node. */
+  readonly node: string
+  /** uws | node */
   readonly driver: string
+  /** embedded | cluster */
+  readonly mode: string
 }
 
 export type Metrics = ReturnType<typeof openMetrics>
 
-/** The samples of one thread, as plain data. */
-export type Samples = readonly object[]
+/** Where the time of an identification goes, in order. */
+export const STAGES = ['accept', 'queue', 'decide', 'flush', 'answer'] as const
 
-/** `build`: null in threads that leave what is said of the process to another one. */
-export function openMetrics(build: BuildInfo | null) {
+/** What a process calls; ClickHouse may be embedded. */
+export type Dependency = 'nats' | 'redis' | 'clickhouse'
+
+/** Why identifications were not accepted that nothing was wrong with. */
+export const REFUSALS = ['draining', 'log', 'disk', 'kv', 'pending', 'rate', 'storage'] as const
+export type Refusal = (typeof REFUSALS)[number]
+
+/** Seconds; a request that waits for its decision may take longer than ten. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]
+
+/** Which threads there are besides those of shards. */
+export const MAIN = 'main'
+
+/** `build`: null in threads that leave what is said of the process to another one. `shard`: its number, or MAIN. */
+export function openMetrics(build: BuildInfo | null, shard: string = MAIN) {
   const registry = new Registry()
-  const registers = [registry]
-  if (build !== null) collectDefaultMetrics({ register: registry, prefix: 'fingerpost_' })
-  const counter = (name: string, help: string, labelNames: string[] = []) =>
-    new Counter({ name: `fingerpost_${name}`, help, labelNames, registers })
-  const gauge = (name: string, help: string, labelNames: string[] = []) =>
-    new Gauge({ name: `fingerpost_${name}`, help, labelNames, registers })
-
+  const { counter, tallies, gauge, histogram, histogramOf, histograms } = openDeclarations(registry)
   if (build !== null) {
-    gauge('build_info', 'Always 1; the labels say what runs.', ['version', 'driver']).set({ ...build }, 1)
+    measureProcess(registry)
+    const labels = ['version', 'commit', 'node', 'driver', 'mode'] as const
+    gauge('build_info', 'Always 1; the labels say what runs.', labels).set({ ...build }, 1)
   }
-  const observeRequest = openRequestMetrics(registry)
+  const requests = openRequestMetrics(registry)
   const ipAge = gauge('ip_source_age_seconds', 'Age of the data about addresses; absent where nobody knows.', [
     'source',
   ])
   const ipEntries = gauge('ip_source_entries', 'Ranges and AS numbers held of a source.', ['source'])
+  const utilization = gauge(
+    'thread_utilization_ratio',
+    'Share of the time in which a thread was busy, since the last scrape.',
+    ['shard'],
+  )
+  const heap = gauge('thread_heap_used_bytes', 'Heap in use by a thread.', ['shard'])
+  const heapLimit = gauge('thread_heap_limit_bytes', 'Heap a thread may use.', ['shard'])
+  const visit = tallies('identifications_total', 'Identifications decided, by verdict and environment.')
+  const visitsOf = (env: 'live' | 'test') => ({
+    allow: visit({ verdict: 'allow', env }),
+    challenge: visit({ verdict: 'challenge', env }),
+    block: visit({ verdict: 'block', env }),
+    none: visit({ verdict: 'none', env }),
+  })
+  const refused = counter(
+    'identifications_refused_total',
+    'Identifications refused for no fault of theirs, by reason.',
+    ['reason'],
+  )
+  atZero(refused, { reason: REFUSALS })
+  const dependencyCalls = tallies('dependency_calls_total', 'Calls of servers, by whether they answered.')
+  const dependencyTook = histogramOf('dependency_call_duration_seconds', 'Time of a call of a server.', SECONDS)
+  let loop = performance.eventLoopUtilization()
+
+  /** What a thread knows of itself. */
+  function lookAtThread(): void {
+    const now = performance.eventLoopUtilization()
+    utilization.set({ shard }, performance.eventLoopUtilization(now, loop).utilization)
+    loop = now
+    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
+    heap.set({ shard }, used)
+    heapLimit.set({ shard }, limit)
+  }
+
   return {
     /** What is held of each source at this moment. */
     observeIpSources(states: Readonly<Record<string, { ageSeconds: number | null; entries: number } | null>>): void {
@@ -42,18 +95,73 @@ export function openMetrics(build: BuildInfo | null) {
         if (state !== null && state.ageSeconds !== null) ipAge.set({ source }, state.ageSeconds)
       }
     },
-    observeRequest,
+    observeRequest: requests.observe,
+    declareRoute: requests.declare,
+    stages: histograms(
+      'decision_stage_duration_seconds',
+      'Where the time of an identification goes: reading and stamping it, waiting for its decision, the batch it is decided in, the flush, the answer.',
+      SECONDS,
+      'stage',
+      STAGES,
+    ),
+    visits: { live: visitsOf('live'), test: visitsOf('test') },
+    refused,
     decided: counter('identifications_decided_total', 'Events decided by the engine.', ['partition']),
     dead: counter('dead_letters_total', 'Records that could not be decided.', ['partition']),
     tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
     partitionsHeld: gauge('engine_partitions_held', 'Partitions this process decides.'),
     pending: gauge('identifications_pending', 'Accepted and not decided yet.'),
+    oldestPending: gauge(
+      'identifications_oldest_pending_seconds',
+      'Age of the oldest that is accepted and not decided yet; 0 when there is none.',
+      [],
+      'max',
+    ),
     sunk: counter('sink_rows_total', 'Rows inserted into ClickHouse.', ['partition']),
     sinkFailures: counter('sink_failures_total', 'Sink attempts that failed and were repeated.', ['partition']),
     quarantined: counter('sink_quarantined_total', 'Rows ClickHouse refused.', ['partition']),
+    clickhouseUp: gauge('clickhouse_up', 'Whether ClickHouse answers: 1 or 0.'),
+    sinkFlush: histogram('sink_flush_duration_seconds', 'Time of an insert into ClickHouse that succeeded.', SECONDS),
+    sinkRows: histogram('sink_flush_rows', 'Rows of an insert into ClickHouse.', COUNTS),
+    oldestUnsunk: gauge(
+      'sink_oldest_unsunk_seconds',
+      'Age of the oldest event of the partitions held here that ClickHouse does not have yet; 0 when there is none.',
+      [],
+      'max',
+    ),
+    logAppend: histogram('log_append_duration_seconds', 'Time until an append to the log was durable.', SECONDS),
+    storeFlush: histograms(
+      'store_flush_duration_seconds',
+      'Time of a transaction of the embedded stores with its flush to the disk.',
+      SECONDS,
+      'store',
+      ['log', 'kv'],
+    ),
+    storeGroup: histograms(
+      'store_flush_writes',
+      'Writes that shared a transaction of the embedded stores.',
+      COUNTS,
+      'store',
+      ['log', 'kv'],
+    ),
     logBytes: gauge('log_bytes', 'Size of the log.'),
+    logBytesMax: gauge('log_bytes_max', 'Size of the log at which nothing is appended any more.'),
     kvBytes: gauge('kv_bytes', 'Size of the state: visitors, lists, configuration.'),
+    kvBytesMax: gauge('kv_bytes_max', 'Size of the state at which nothing is accepted any more.'),
+    diskFree: gauge('disk_free_bytes', 'Free on the disk of the data folder.'),
+    diskFreeMin: gauge('disk_free_bytes_min', 'Free space below which nothing is accepted any more.'),
     rulesetSwaps: counter('ruleset_swaps_total', 'Rulesets loaded by this process.'),
+    rulesetFailures: counter('ruleset_failures_total', 'Times loading a ruleset failed.'),
+    rulesRevision: gauge(
+      'rules_revision',
+      'Sum of the revisions of all rulesets a thread decides by: the same everywhere when everybody has heard of every change.',
+      ['shard'],
+    ),
+    propagation: histogram(
+      'rules_propagation_seconds',
+      'Time from a change of rules until every process decided by it, or until nobody waited any longer.',
+      SECONDS,
+    ),
     listDeltas: counter('list_deltas_total', 'Changes to lists taken in by this process.'),
     listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),
     effectsSkipped: counter(
@@ -70,6 +178,7 @@ export function openMetrics(build: BuildInfo | null) {
       'trigger',
       'result',
     ]),
+    webhookDuration: histogram('webhook_attempt_duration_seconds', 'Time of an attempt at a delivery.', SECONDS),
     webhookDeliveries: counter('webhook_deliveries_total', 'Deliveries that came to an end.', ['status']),
     webhooksDisabled: counter('webhooks_disabled_total', 'Webhooks disabled because their receiver failed for a day.'),
     webhookOverflows: counter(
@@ -77,10 +186,37 @@ export function openMetrics(build: BuildInfo | null) {
       'Deliveries that failed because too many waited for their webhook.',
     ),
     webhooksInFlight: gauge('webhooks_in_flight', 'Deliveries under way.'),
+    webhooksWaiting: gauge('webhook_backlog', 'Deliveries that wait in this process, of the shards it has.'),
+    webhookOldest: gauge(
+      'webhook_oldest_waiting_seconds',
+      'How long the delivery that has waited longest has been due; 0 when there is none.',
+      [],
+      'max',
+    ),
+    webhooksDisabledNow: gauge('webhooks_disabled', 'Webhooks of this process’s shards that are disabled now.'),
+    shardRestarts: counter('shard_restarts_total', 'Times a thread was lost or hung, and was started anew.', ['shard']),
+    /** Opened by whoever calls it: what is not used has no figures. */
+    dependency(dependency: Dependency): CallFigures {
+      const took = dependencyTook({ dependency })
+      const ok = dependencyCalls({ dependency, result: 'ok' })
+      const failed = dependencyCalls({ dependency, result: 'failed' })
+      return {
+        called(seconds, hasFailed) {
+          took.observe(seconds)
+          if (hasFailed) failed.add(1)
+          else ok.add(1)
+        },
+      }
+    },
     contentType: registry.contentType,
-    samples: async (): Promise<Samples> => registry.getMetricsAsJSON(),
+    async samples(): Promise<Samples> {
+      lookAtThread()
+      return registry.getMetricsAsJSON()
+    },
     /** With what other threads have counted added up. */
-    text: async (others: readonly Samples[]): Promise<string> =>
-      AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...others]).metrics(),
+    async text(others: readonly Samples[]): Promise<string> {
+      lookAtThread()
+      return addUp([await registry.getMetricsAsJSON(), ...others]).metrics()
+    },
   }
 }

@@ -1,12 +1,15 @@
 // How many requests were answered, and how long it took: counted in plain numbers and made into samples when somebody reads them.
 // To find the child of a set of labels anew for each request, as the library does, costs more than all else that is counted.
 
-import type { MetricValue, MetricValueWithName, Registry } from 'prom-client'
+import type { MetricValue, Registry } from 'prom-client'
+import { openHistogram, register, type Series } from './prometheus.ts'
 
 const REQUESTS = 'fingerpost_http_requests_total'
 const SECONDS = 'fingerpost_http_request_duration_seconds'
-/** Seconds. */
-const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+/** Seconds; a request that waits for its decision may take longer than ten. */
+const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+/** What alerts count of every route, from the first on. */
+const FAILURES = [500, 503]
 
 interface Answered {
   readonly method: string
@@ -15,13 +18,16 @@ interface Answered {
 }
 
 interface OfRoute {
-  /** By what was at most so long; the last is of all that took longer. */
-  readonly took: number[]
-  seconds: number
   readonly answered: Answered[]
+  /** null until the first answer: most routes are never asked. */
+  took: Series | null
 }
 
-export type ObserveRequest = (route: string, method: string, status: number, durationMs: number) => void
+export interface RequestMetrics {
+  observe(route: string, method: string, status: number, durationMs: number): void
+  /** Counts the failures of a route from 0 on. */
+  declare(route: string, method: string): void
+}
 
 /** A route has few methods and codes. */
 function answeredBy(known: Answered[], method: string, code: number): Answered {
@@ -32,8 +38,9 @@ function answeredBy(known: Answered[], method: string, code: number): Answered {
 }
 
 /** Registers both metrics. */
-export function openRequestMetrics(registry: Registry): ObserveRequest {
+export function openRequestMetrics(registry: Registry): RequestMetrics {
   const routes = new Map<string, OfRoute>()
+  const timed = { name: SECONDS, help: 'Time from the arrival of the headers to the answer.', bounds: BOUNDS }
 
   function counted(): MetricValue<string>[] {
     return [...routes].flatMap(([route, { answered }]) =>
@@ -41,43 +48,28 @@ export function openRequestMetrics(registry: Registry): ObserveRequest {
     )
   }
 
-  function timed(): MetricValueWithName<string>[] {
-    return [...routes].flatMap(([route, { took, seconds }]) => {
-      let sum = 0
-      const upTo = took.map((count, i) => {
-        sum += count
-        return { metricName: `${SECONDS}_bucket`, labels: { le: BUCKETS[i] ?? '+Inf', route }, value: sum }
-      })
-      const labels = { route }
-      return [
-        ...upTo,
-        { metricName: `${SECONDS}_sum`, labels, value: seconds },
-        { metricName: `${SECONDS}_count`, labels, value: sum },
-      ]
-    })
-  }
+  register(registry, REQUESTS, 'Answered requests by route, method and status code.', 'counter', counted)
+  const openTook = openHistogram(registry, timed)
 
-  /** What the registry asks of a metric. */
-  function register(name: string, help: string, type: 'counter' | 'histogram', values: () => MetricValue<string>[]) {
-    const get = async () => ({ name, help, type, aggregator: 'sum', values: values() })
-    const reset = () => routes.clear()
-    registry.registerMetric({ name, help, get, reset } as unknown as Parameters<Registry['registerMetric']>[0])
-  }
-
-  register(REQUESTS, 'Answered requests by route, method and status code.', 'counter', counted)
-  register(SECONDS, 'Time from the arrival of the headers to the answer.', 'histogram', timed)
-
-  return (route, method, status, durationMs) => {
+  function figuresOf(route: string): OfRoute {
     let figures = routes.get(route)
     if (figures === undefined) {
-      figures = { took: Array.from({ length: BUCKETS.length + 1 }, () => 0), seconds: 0, answered: [] }
+      figures = { answered: [], took: null }
       routes.set(route, figures)
     }
-    answeredBy(figures.answered, method, status).count++
-    const seconds = durationMs / 1_000
-    let bucket = 0
-    while (bucket < BUCKETS.length && seconds > (BUCKETS[bucket] as number)) bucket++
-    figures.took[bucket] = (figures.took[bucket] as number) + 1
-    figures.seconds += seconds
+    return figures
+  }
+
+  return {
+    observe(route, method, status, durationMs) {
+      const figures = figuresOf(route)
+      answeredBy(figures.answered, method, status).count++
+      figures.took ??= openTook({ route })
+      figures.took.observe(durationMs / 1_000)
+    },
+    declare(route, method) {
+      const { answered } = figuresOf(route)
+      for (const code of FAILURES) answeredBy(answered, method, code)
+    },
   }
 }

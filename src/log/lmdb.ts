@@ -2,7 +2,7 @@
 // the only writer.
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
-import { type Durability, diskBytes, openLmdb } from '../lib/lmdb.ts'
+import { type Durability, diskBytes, type LmdbConfig, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
 import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOfKey, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
@@ -11,6 +11,8 @@ import { countOf, entryBytes, openSlab, packInto, type Slab, slabRecordsOf } fro
 import { openTail, type Tail } from './tail.ts'
 
 export interface LmdbLogConfig {
+  /** As `LmdbConfig` has it. */
+  readonly onGroup?: LmdbConfig['onGroup']
   /** The folder of the environment. */
   readonly path: string
   /** How many partitions `identifications` and `events` have. */
@@ -62,6 +64,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
   let basis = 0
   const env = openLmdb({
     path: config.path,
+    ...(config.onGroup ? { onGroup: config.onGroup } : {}),
     durability: config.durability ?? 'fsync',
     pageBytes: PAGE_BYTES,
     bytesMax: config.bytesMax,

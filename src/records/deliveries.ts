@@ -12,7 +12,8 @@ import { scanAll } from './scopes.ts'
 
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed'
 export const DELIVERY_STATUSES: readonly DeliveryStatus[] = ['pending', 'delivered', 'failed']
-export type AttemptTrigger = 'auto' | 'manual' | 'test'
+export const ATTEMPT_TRIGGERS = ['auto', 'manual', 'test'] as const
+export type AttemptTrigger = (typeof ATTEMPT_TRIGGERS)[number]
 
 export interface Attempt {
   readonly n: number

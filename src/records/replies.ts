@@ -12,6 +12,8 @@ export interface ReplayNotice {
 }
 
 export interface ReplyMessage {
+  /** When the engine told it, milliseconds since the epoch. */
+  readonly at?: number
   /** [requestId, JSON body of the 200] */
   readonly replies: readonly (readonly [string, string])[]
   readonly replays: readonly ReplayNotice[]

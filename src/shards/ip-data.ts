@@ -1,9 +1,11 @@
 // The data about addresses of a process, which all of its shards look into.
 
 import { type IpFeed, type IpFeedNeeds, openIpFeed } from '../ipintel/feed.ts'
+import { IP_SOURCES } from '../ipintel/sources.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { atZero } from '../lib/prometheus.ts'
 
 export interface IpDataNeeds {
   readonly settings: Omit<IpFeedNeeds, 'report'>
@@ -13,6 +15,7 @@ export interface IpDataNeeds {
 }
 
 export async function openIpData({ settings, logger, metrics, lifetime }: IpDataNeeds): Promise<IpFeed> {
+  atZero(metrics.ipSourceFailures, { source: IP_SOURCES })
   const feed = await openIpFeed({
     ...settings,
     report: {

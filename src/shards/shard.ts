@@ -20,6 +20,7 @@ import { openClaims } from '../lib/first-claims.ts'
 import { createLifetime, type Lifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
+import { measured } from '../lib/measured.ts'
 import { openMetrics } from '../lib/metrics.ts'
 import { must } from '../lib/must.ts'
 import { openRandom } from '../lib/random.ts'
@@ -95,7 +96,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const lifetime = createLifetime(logger)
   const random = openRandom()
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
-  const metrics = openMetrics(null)
+  const metrics = openMetrics(null, String(start.index))
   const stopped = new AbortController()
   let refusal = start.refusal
   let { ipData } = start
@@ -123,13 +124,14 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   lifetime.onClose(() => clearInterval(beat))
 
   const far = config.isCluster
-    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime)
+    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
     : portsOver(line, start, peers, lifetime, logger)
   const near = openLocalBus({ onError: busError(logger) })
   const bus = openLoopbackBus({ far: far.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
-  const { log, kv, limits } = far
+  const { kv, limits } = far
+  const log = measured(far.log, ['append'], clock, { called: (seconds) => metrics.logAppend.observe(seconds) })
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
 
   let told = ''
@@ -181,7 +183,11 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     original: ingress?.originalOf(scope, requestId) ?? engine?.originalOf(scope, requestId) ?? null,
     covers: engine?.recent.complete() ?? [],
   }))
-  serve('samples', () => metrics.samples())
+  serve('samples', () => {
+    metrics.oldestPending.set((ingress?.oldestMs() ?? 0) / 1_000)
+    metrics.rulesRevision.set({ shard: String(start.index) }, engine?.rulesRevision() ?? 0)
+    return metrics.samples()
+  })
 
   serve('listen', async (host, wanted, listens) => {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')

@@ -13,10 +13,12 @@ import { takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Samples } from '../lib/metrics.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import type { Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
+import { openFigures } from './figures.ts'
 import { openFreshKv } from './fresh-kv.ts'
 import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
@@ -35,6 +37,7 @@ export interface ShardsNeeds {
   readonly limits: Limits
   readonly clock: Clock
   readonly logger: Logger
+  readonly metrics: Pick<Metrics, 'shardRestarts'>
   readonly processId: string
   readonly sealsSecrets: boolean
   /** The object is another one when the data has changed. */
@@ -190,6 +193,7 @@ export function openShards(needs: ShardsNeeds): Shards {
 
   function lose(shard: Shard, thread: Thread, error: unknown): void {
     suspects.lost(shard.partitions)
+    figures.lost(shard.index)
     for (const one of Object.values(shard.counts)) takeOut(one)
     logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
     shard.status = NO_STATUS
@@ -254,6 +258,10 @@ export function openShards(needs: ShardsNeeds): Shards {
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
     Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
 
+  const figures = openFigures({
+    ...{ count, clock, restarts: needs.metrics.shardRestarts },
+    ask: async (index) => (await (shards[index] as Shard).ready).call('samples') as Promise<Samples>,
+  })
   for (const shard of shards) {
     shard.ready.catch(() => undefined)
     begin(shard, start(shard))
@@ -295,7 +303,7 @@ export function openShards(needs: ShardsNeeds): Shards {
         covers: all.flatMap(({ covers }) => covers),
       }
     },
-    samples: () => each<Samples>('samples'),
+    samples: figures.samples,
     async reloadKeys() {
       await each('reloadKeys')
     },

@@ -43,6 +43,8 @@ export interface SinkReport {
   sunk(partition: number, seq: Seq, rows: number): void
   quarantined(partition: number, reason: string): void
   failed(partition: number, error: unknown): void
+  /** One insert, of all the partitions that share it. */
+  inserted(rows: number, seconds: number): void
 }
 
 /** A range with its records, and the note of a repetition as it was when the range was begun. */
@@ -168,7 +170,10 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
 async function sinkParts(needs: SinkNeeds, parts: readonly Part[], as: 'new' | 'repeated'): Promise<void> {
   const { kv, clickhouse, report } = needs
   const isLookedFor = as === 'repeated' && clickhouse.tokenFirst
+  const from = needs.clock.monotonic()
   const rows = await insertParts(needs, parts, isLookedFor)
+  const inserted = rows.reduce((sum, count) => sum + count, 0)
+  if (inserted > 0) report.inserted(inserted, (needs.clock.monotonic() - from) / 1_000)
   const settled = await Promise.all(parts.map((part) => settle(needs, part, as, isLookedFor)))
   await annotateRows(
     clickhouse,

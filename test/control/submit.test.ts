@@ -56,7 +56,7 @@ t.test('a command larger than a record is refused before it is appended', async 
 
 t.test('a change has propagated when every registered evaluator has confirmed it', async (t) => {
   const ports = await openPorts(t)
-  const { awaitPropagation, close } = openPropagation({ ...ports, clock: systemClock })
+  const { awaitPropagation, close } = openPropagation({ ...ports, clock: systemClock, observe: () => undefined })
   t.teardown(close)
   const question = (revision: number) => ({
     workspace: 'ws_a',

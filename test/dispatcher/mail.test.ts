@@ -74,7 +74,7 @@ async function open(t: Test, smtpPort: number) {
         inFlightMax: 64,
         backlogMax: 1_000,
       },
-      metrics: openMetrics({ version: 'test', driver: 'node' }),
+      metrics: openMetrics(null),
       own(names, hold) {
         for (const name of names) holds.push(hold(name, stopping.signal))
       },

@@ -102,7 +102,7 @@ export async function openServer(t: Test, options: Options = {}) {
   startOwner(t, ports)
   const submit = startSubmit(t, ports)
   if (options.evaluator ?? true) await startEvaluator(t, ports)
-  const propagation = openPropagation({ ...ports, clock: systemClock })
+  const propagation = openPropagation({ ...ports, clock: systemClock, observe: () => undefined })
   t.teardown(propagation.close)
   const first = await bootstrap({
     kv: ports.kv,

@@ -12,6 +12,7 @@ import { startIngress } from '../../src/ingress/ingress.ts'
 import type { KvKey } from '../../src/kv/kv.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
+import { openMetrics } from '../../src/lib/metrics.ts'
 import { decodeIdentification } from '../../src/records/identification.ts'
 import { replySubject } from '../../src/records/replies.ts'
 import { rng } from '../helpers/rng.ts'
@@ -67,6 +68,7 @@ function openIngress() {
     env: 'live' as const,
   })
   startIngress({
+    metrics: openMetrics(null),
     log: {
       pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {

@@ -17,6 +17,7 @@ import { startIngress } from '../../src/ingress/ingress.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openClaims } from '../../src/lib/first-claims.ts'
+import { openMetrics } from '../../src/lib/metrics.ts'
 import type { Caller } from '../../src/records/auth.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
@@ -136,6 +137,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
     }
     needs.besides?.()
     ingress = startIngress({
+      metrics: openMetrics(null),
       ...portsOf('ingress'),
       http: {
         route(method, _path, handler, options) {

@@ -130,7 +130,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   }
 
   const submitter = openSubmit({ ...portsOf('submit'), clock, random: bytes })
-  const propagation = openPropagation({ ...portsOf('submit'), clock })
+  const propagation = openPropagation({ ...portsOf('submit'), clock, observe: () => undefined })
   run('control', runControl({ ...portsOf('control'), clock, signal: stopping.signal, report: () => undefined }))
 
   const complete = () => accepting.glimpseNow('', '').covers.length === partitions
@@ -196,6 +196,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
 
   const sinkReport = {
     sunk: (p: number, seq: number) => accepting.sunk(p, seq),
+    inserted: () => undefined,
     quarantined: () => undefined,
     failed: (p: number, error: unknown) => {
       host.note(`sink of ${p} failed: ${(error as Error).message}`)

@@ -80,6 +80,7 @@ async function open(t: Test) {
       flushMsMax: 20,
       batchRowsMax: 100,
       report: {
+        inserted: () => undefined,
         sunk: () => void check(),
         quarantined: (partition) => quarantined.push(partition),
         failed(partition) {
