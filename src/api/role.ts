@@ -32,6 +32,7 @@ import type { Auth } from '../records/auth.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
 import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
+import { keyRoutes } from './admin/keys.ts'
 import { openOperator } from './admin/operator.ts'
 import { adminRoutes } from './admin/routes.ts'
 import { alertRoutes } from './alerts/routes.ts'
@@ -186,6 +187,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...alertRoutes({ kv, submit, random }),
     ...metaRoutes({ ...build, native: driver === 'uws', driver }, sdk),
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
+    ...keyRoutes({ kv, submit, directory, clock, random }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
   ]

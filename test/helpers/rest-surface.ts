@@ -1,6 +1,7 @@
 // The REST surface on real backends and a real socket, with an owner that applies and an evaluator that confirms.
 
 import type { Test } from 'tap'
+import { keyRoutes } from '../../src/api/admin/keys.ts'
 import { openOperator } from '../../src/api/admin/operator.ts'
 import { adminRoutes } from '../../src/api/admin/routes.ts'
 import { registerRoutes } from '../../src/api/api.ts'
@@ -160,6 +161,7 @@ export async function openServer(t: Test, options: Options = {}) {
       ...(options.listMaxima === undefined ? {} : { maxima: options.listMaxima }),
     }),
     ...adminRoutes({ ...ports, submit, directory, clock: systemClock, random, sealer: outgoing.sealer }),
+    ...keyRoutes({ ...ports, submit, directory, clock, random }),
     ...webhookRoutes({ ...ports, submit, clock, random, ...NO_IPS, ...outgoing }),
     ...metaRoutes({ version: '0.0.0-test' }, { version: '0', path: '/sdk/0-0.js' }),
     ...(options.routes ?? []),

@@ -34,7 +34,7 @@ const keyMembers = {
   prefix: words(),
   last4: words(),
   label: orNull(words()),
-  scopes: orNull(Type.Array(oneOf(SCOPES), { description: 'null: every scope of its kind.' })),
+  scopes: orNull(Type.Array(oneOf(SCOPES), { description: 'null: every scope of its kind but `keys:write`.' })),
   origins: orNull(Type.Array(words(), { description: 'null: any origin.' })),
   createdAt: moment(),
   expiresAt: orNull(moment()),
@@ -130,7 +130,7 @@ export const ADMIN_DOCS = {
     description: 'The text of the key is in this answer and nowhere else.',
     refusals: ['conflict', 'resource_limit_reached'],
     members: {
-      scopes: { description: 'Secret keys only. Default: all.' },
+      scopes: { description: 'Secret keys only. Default: all but `keys:write`.' },
       origins: {
         description:
           'Public keys only: pages that may use it. Default: any. Requests without an `Origin` pass, since only browsers send one: this keeps other pages away, not programs.',

@@ -9,7 +9,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { must } from '../../lib/must.ts'
 import { isLive, keyDigest, keyKey } from '../../records/keys.ts'
 import { SYSTEM } from '../../records/scopes.ts'
-import type { Keeping } from '../routes.ts'
+import type { Keeping, KeyedCall } from '../routes.ts'
 
 export const presentWorkspace = ({
   id,
@@ -52,21 +52,19 @@ export const presentAuditedKey = (key: ApiKey & { readonly revoked?: readonly st
  * The text of a key is not kept but derived once more, which needs the token that the first answer was given under. It is shown
  * only while the key is valid.
  */
-export const withoutText = ({
-  kv,
-  clock,
-}: {
-  readonly kv: Pick<Kv, 'get'>
-  readonly clock: Pick<Clock, 'now'>
-}): Keeping => ({
+export const withoutText = (
+  { kv, clock }: { readonly kv: Pick<Kv, 'get'>; readonly clock: Pick<Clock, 'now'> },
+  workspaceOf: (call: KeyedCall) => string,
+): Keeping => ({
   keep(body) {
     const { key: _, ...shown } = body as ShownKey & { readonly key: string }
     return shown
   },
-  async show(kept, { seed, params }) {
+  async show(kept, call) {
+    const { seed } = call
     const shown = kept as ShownKey
     const text = makeKey(shown.kind, shown.environment, seededBytes(must(seed, 'the seed of a repetition')))
-    const [stored] = await kv.get<ApiKey>(SYSTEM, [keyKey(params.workspaceId ?? '', shown.id)])
+    const [stored] = await kv.get<ApiKey>(SYSTEM, [keyKey(workspaceOf(call), shown.id)])
     const isValid = stored != null && isLive(stored.value, clock.now()) && stored.value.digest === keyDigest(text)
     return { ...shown, key: isValid ? text : null, replayed: true }
   },

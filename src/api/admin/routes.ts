@@ -1,31 +1,17 @@
 // /admin/v1: workspaces and their keys, for whoever runs the deployment. A key's text is in the answer that made it and
 // nowhere else.
 
-import { KEYS_PER_WORKSPACE_MAX, makeTokenSecret, newKey } from '../../control/bootstrap.ts'
-import { accepted, type Submitter } from '../../control/submit.ts'
-import { ApiError, invalid } from '../../domain/errors.ts'
+import { makeTokenSecret } from '../../control/bootstrap.ts'
+import { accepted } from '../../control/submit.ts'
+import { ApiError } from '../../domain/errors.ts'
 import { ENVS, type Env } from '../../domain/event.ts'
-import { type RandomBytes, seededBytes } from '../../domain/ids.ts'
-import { makeKey } from '../../domain/keys.ts'
 import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
-import {
-  API_VERSIONS,
-  type ApiKey,
-  type KeyKind,
-  PLANS,
-  SCOPES,
-  type ScoreWeights,
-  type Workspace,
-} from '../../domain/workspace.ts'
+import { API_VERSIONS, PLANS, type ScoreWeights, type Workspace } from '../../domain/workspace.ts'
 import { SCORE_REASONS } from '../../engine/weights.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { parseDatetime } from '../../lib/datetime.ts'
-import { Unavailable } from '../../lib/failures.ts'
 import type { Sealer } from '../../lib/sealed.ts'
 import { LIMIT_MAX, SLIDING_LIMIT_MAX } from '../../limits/limits.ts'
-import type { KeyToMake } from '../../records/commands.ts'
-import type { KeyDirectory } from '../../records/key-directory.ts'
 import { listKeys } from '../../records/keys.ts'
 import { sealToken } from '../../records/secrets.ts'
 import { listWorkspaces, readWorkspace } from '../../records/workspaces.ts'
@@ -35,25 +21,18 @@ import { KEEP_ALL } from '../idempotency.ts'
 import { type ApiRoute, operated } from '../routes.ts'
 import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { ADMIN_DOCS } from './docs.ts'
+import { KEY_KINDS, keyAbout, keyDetails, type MakeKeysNeeds, openMakeKeys } from './make-keys.ts'
 import { presentKey, presentWorkspace, withoutText } from './present.ts'
 
-export interface AdminNeeds {
+export interface AdminNeeds extends MakeKeysNeeds {
   readonly kv: Kv
-  readonly submit: Submitter['submit']
-  /** Reloaded before an answer leaves, so that this process never contradicts it. */
-  readonly directory: Pick<KeyDirectory, 'reload'>
   readonly clock: Clock
-  readonly random: RandomBytes
   readonly sealer: Pick<Sealer, 'seal'>
-  readonly keysMax?: number
 }
 
 const ACTOR = 'operator'
 const NAME_CHARS_MAX = 200
-const ORIGINS_MAX = 50
-const ORIGIN_CHARS_MAX = 300
 const RETENTION_DAYS_MAX = 3_650
-const KEY_KINDS: readonly KeyKind[] = ['public', 'secret']
 
 const name = Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })
 /** Only known reasons; an update replaces all of them, with none for the standard weights. */
@@ -102,23 +81,13 @@ const UpdateWorkspaceBody = Type.Object(
 )
 const PageQuery = Type.Object({ limit: PAGE_LIMIT, offset: OFFSET }, strict)
 const keyBody = { kind: oneOf(KEY_KINDS), environment: oneOf(ENVS) }
-const CreateKeyBody = Type.Object(
-  {
-    ...keyBody,
-    label: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_CHARS_MAX })),
-    scopes: Type.Optional(Type.Array(oneOf(SCOPES), { minItems: 1, maxItems: SCOPES.length, uniqueItems: true })),
-    origins: Type.Optional(
-      Type.Array(Type.String({ maxLength: ORIGIN_CHARS_MAX }), { minItems: 1, maxItems: ORIGINS_MAX }),
-    ),
-    expiresAt: Type.Optional(Type.String({ maxLength: 40 })),
-  },
-  strict,
-)
+const CreateKeyBody = Type.Object({ ...keyBody, ...keyDetails }, strict)
 const RotateBody = Type.Object(keyBody, strict)
 
 export function adminRoutes(needs: AdminNeeds): ApiRoute[] {
-  const { kv, submit, directory, clock, random, sealer, keysMax = KEYS_PER_WORKSPACE_MAX } = needs
-  const replays = withoutText(needs)
+  const { kv, submit, clock, random, sealer } = needs
+  const replays = withoutText(needs, ({ params }) => params.workspaceId ?? '')
+  const { makeAndStore, refresh } = openMakeKeys(needs)
 
   return [
     operated({
@@ -190,7 +159,10 @@ export function adminRoutes(needs: AdminNeeds): ApiRoute[] {
       async handle({ params, body, seed }) {
         const about = keyAbout(body, clock.now())
         const workspace = await existing(params.workspaceId)
-        return { status: 201, body: await makeAndStore('key.create', workspace, body.environment, about, seed) }
+        return {
+          status: 201,
+          body: await makeAndStore('key.create', keyPlace(workspace, body.environment), about, seed),
+        }
       },
     }),
 
@@ -214,7 +186,7 @@ export function adminRoutes(needs: AdminNeeds): ApiRoute[] {
       once: replays,
       async handle({ params, seed, body: { kind, environment } }) {
         const workspace = await existing(params.workspaceId)
-        return { status: 201, body: await makeAndStore('key.rotate', workspace, environment, { kind }, seed) }
+        return { status: 201, body: await makeAndStore('key.rotate', keyPlace(workspace, environment), { kind }, seed) }
       },
     }),
 
@@ -245,58 +217,10 @@ export function adminRoutes(needs: AdminNeeds): ApiRoute[] {
     if (workspace === null) throw new ApiError('not_found')
     return workspace
   }
-
-  /** What was commanded is true already, and the directory also reloads by itself: a failure here changes no answer. */
-  async function refresh(): Promise<void> {
-    try {
-      await directory.reload()
-    } catch (error) {
-      if (!(error instanceof Unavailable)) throw error
-    }
-  }
-
-  async function makeAndStore(
-    type: 'key.create' | 'key.rotate',
-    workspace: Workspace,
-    env: Env,
-    about: Parameters<typeof newKey>[2],
-    seed: string | null,
-  ) {
-    const draw = seed === null ? random : seededBytes(seed)
-    const text = makeKey(about.kind, env, draw)
-    const key = newKey(text, draw, about)
-    const draft = { workspace: workspace.id, env, actor: ACTOR, data: { key, keysMax } }
-    const { at, revoked } = accepted(await submit({ ...draft, type }))
-    await refresh()
-    const stored: ApiKey = { ...key, workspace: workspace.id, env, createdAt: at, revokedAt: null }
-    return { ...presentKey(stored), key: text, ...(type === 'key.rotate' ? { revoked } : {}) }
-  }
 }
 
+const keyPlace = ({ id }: Workspace, env: Env) => ({ workspace: id, env, actor: ACTOR })
 const OBJECT_ID = /^[A-Za-z0-9_]{1,64}$/
-
-type KeyAbout = Pick<KeyToMake, 'kind' | 'label' | 'scopes' | 'origins' | 'expiresAt'>
-
-function keyAbout(body: Static<typeof CreateKeyBody>, nowMs: number): KeyAbout {
-  const { kind, label = null, scopes = null, origins = null } = body
-  if (kind === 'public' && scopes !== null) throw invalid('scopes', 'Only secret keys have scopes.')
-  if (kind === 'secret' && origins !== null) throw invalid('origins', 'Only public keys have origins.')
-  const wrong = origins?.findIndex((origin) => !isOrigin(origin)) ?? -1
-  if (wrong >= 0) throw invalid(`origins[${wrong}]`, 'Must be an origin such as https://shop.example.')
-  const expiresAt = body.expiresAt === undefined ? null : parseDatetime(body.expiresAt)
-  if (body.expiresAt !== undefined && (expiresAt === null || expiresAt <= nowMs)) {
-    throw invalid('expiresAt', 'Must be a date and time in the future.')
-  }
-  return { kind, label, scopes, origins, expiresAt }
-}
-
-function isOrigin(text: string): boolean {
-  try {
-    return /^https?:/.test(text) && new URL(text).origin === text
-  } catch {
-    return false
-  }
-}
 
 function page<T, Shown>(
   all: readonly T[],

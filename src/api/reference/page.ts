@@ -67,7 +67,7 @@ function authentication({ components }: OpenApiDocument): Part {
     id: 'authentication',
     title: 'Keys and scopes',
     html: `<table><thead><tr><th>Name</th><th>Use</th></tr></thead><tbody>${rows.join('')}</tbody></table>
-<p>${inline('The key decides workspace and environment: `live` or `test`. Secret keys have every scope unless they were made with fewer:')}</p><p class="scopes">${scopes}</p>
+<p>${inline('The key decides workspace and environment: `live` or `test`. Secret keys have every scope but `keys:write`, unless they were made with others:')}</p><p class="scopes">${scopes}</p>
 <p>${inline('A key that is missing, malformed, unknown, expired or revoked gets one and the same 401. Revocation takes effect within a second.')}</p>`,
   }
 }

@@ -51,6 +51,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   alerts: 'Thresholds that are watched.',
   erasures: 'What became of erased visitors.',
   audit: 'Who changed what.',
+  keys: 'Keys of the own workspace and environment.',
   meta: 'Versions.',
   admin: 'Workspaces and keys, for whoever runs the deployment.',
   service: 'What machines ask of a process. No key.',
