@@ -165,7 +165,7 @@ async function main(args) {
     allowPositionals: true,
     options: { quick: { type: 'boolean', default: false }, long: { type: 'boolean', default: false } },
   })
-  const size = values.quick ? 'quick' : values.long ? 'long' : (process.env.TEST_DEPTH ?? 'usual')
+  const size = values.quick ? 'quick' : values.long ? 'long' : process.env.TEST_DEPTH || 'usual'
   let result = { passed: 0, failed: 0, problems: [] }
   try {
     await build({ ifStale: true })

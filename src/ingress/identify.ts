@@ -88,7 +88,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   const clientOf = (request: HttpRequest) =>
     findClient(request.remoteAddress(), request.header('x-forwarded-for'), needs.trustedProxies)
 
-  function before(request: HttpRequest): HttpResponse | null | Promise<null> {
+  function admit(request: HttpRequest): HttpResponse | null | Promise<null> {
     try {
       const header = request.header('authorization')
       const fromQuery = header === ''
@@ -97,14 +97,14 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
       request.context = { caller, client, isFirstParty: false } satisfies Context
       const taken = needs.takeIngress(caller, client.address)
-      if (taken !== null) return taken.then(() => admit(request, caller, fromQuery))
-      return admit(request, caller, fromQuery)
+      if (taken !== null) return taken.then(() => admitCaller(request, caller, fromQuery))
+      return admitCaller(request, caller, fromQuery)
     } catch (error) {
       return present(error, request.context)
     }
   }
 
-  function admit(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
+  function admitCaller(request: HttpRequest, caller: Caller, fromQuery: boolean): null {
     permit(caller, 'identify')
     const origin = request.header('origin')
     if (caller.key.kind === 'public' && origin !== '') {
@@ -116,8 +116,11 @@ export function serveIdentify(needs: IdentifyNeeds): void {
         request.answerHeaders = credentialHeaders(ours)
       }
     }
+    const contentType = request.header('content-type')
+    // A call that ends the cookie has no body, and so no type.
+    if (contentType === '' && request.path === FORGET_PATH) return null
     if (request.hasHeader('content-encoding')) throw new ApiError('unsupported_media_type')
-    checkMediaType(request.header('content-type'), fromQuery)
+    checkMediaType(contentType, fromQuery)
     return null
   }
 
@@ -175,18 +178,23 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   /** Ends the cookie, which no script of the page can; the visitor itself stays known. */
   function forget(request: HttpRequest): HttpResponse {
     const { caller, isFirstParty } = request.context as Context
+    try {
+      checkQuery(request.query)
+    } catch (error) {
+      return present(error, { caller })
+    }
     const headers = isFirstParty ? [NO_STORE, endedCookie(caller.env, needs.cookieDomain)] : [NO_STORE]
     return { status: 204, headers }
   }
 
   http.route('OPTIONS', FORGET_PATH, () => ({ status: 204, headers: PREFLIGHT }), { responseHeaders: CORS })
-  http.route('POST', FORGET_PATH, forget, { headers: HEADERS, bodyBytesMax: 64, before, responseHeaders: CORS })
+  http.route('POST', FORGET_PATH, forget, { headers: HEADERS, bodyBytesMax: 64, before: admit, responseHeaders: CORS })
   http.route('OPTIONS', PATH, () => ({ status: 204, headers: PREFLIGHT }), { responseHeaders: CORS })
   http.route('POST', PATH, handle, {
     headers: HEADERS,
     bodyBytesMax: IDENTIFY_BODY_BYTES_MAX,
     deadlineMs: needs.deadlineMs,
-    before,
+    before: admit,
     responseHeaders: CORS,
   })
 }

@@ -3,9 +3,11 @@
 
 import fc, { type Arbitrary } from 'fast-check'
 import { type Endpoint, endpointsOf } from '../../src/api/reference/openapi.ts'
+import { SCOPES } from '../../src/domain/workspace.ts'
 import type { Remote } from '../helpers/client.ts'
 import { fetchDescription } from '../helpers/described.ts'
 import { historyOpen } from '../helpers/server.ts'
+import { makeWorkspace } from '../helpers/tenant.ts'
 import { type Asked, askDescribed, fill, type Got, UNKNOWN_IDS } from './endpoints.ts'
 import { type Drawn, type DrawnFaulty, invalidRequests, validRequests } from './fuzz-requests.ts'
 import type { Known } from './schema-arbitrary.ts'
@@ -32,6 +34,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   changeListEntries: /^(?:add|remove)\b/,
   checkListEntries: /^values\b/,
   createKey: /^(?:scopes|origins|expiresAt)\b/,
+  createOwnKey: /^(?:scopes|origins|expiresAt)\b/,
   // The form of a registration decides which members it may have.
   createWebhook: /^(?:events|filters|secret|description|enabled)\b/,
   updateWebhook: /^(?:events|filters|description|enabled|status)\b/,
@@ -100,15 +103,18 @@ export async function fuzzApi(
     const { method, operation } = endpoint
     let own = 0
     const isOperator = operation.security.some((one) => 'operatorToken' in one)
+    const keeper = endpoint.path.startsWith('/v1/keys') ? await openKeeper(server) : null
+    let ownKey = key
     const asked = ({ ids, query, body, raw }: Drawn): Asked => ({
       method,
       path: pathOf(endpoint, ids, query, pool),
-      key: isOperator ? server.operatorToken : operation.security.length === 0 ? null : key,
+      key: isOperator ? server.operatorToken : operation.security.length === 0 ? null : ownKey,
       ...(raw === undefined ? (body === undefined ? {} : { body }) : { raw }),
     })
     const beyond = BEYOND_SCHEMA[operation.operationId]
     async function isServed(drawn: Drawn): Promise<void> {
       own += 1
+      if (keeper !== null) ownKey = await keeper()
       const got = await send(asked(drawn))
       if (got.status === 503) throw new Error(`503 ${got.text}`)
       if (got.status === 400 && beyond?.test(got.field ?? '') !== true) {
@@ -121,6 +127,7 @@ export async function fuzzApi(
     }
     async function isRefused({ head, ...drawn }: DrawnFaulty): Promise<void> {
       own += 1
+      if (keeper !== null) ownKey = await keeper()
       const got = await send(asked(drawn))
       if (got.status !== 400)
         throw new Error(`not allowed by the document, and answered ${got.status} ${got.text.slice(0, 300)}`)
@@ -151,6 +158,25 @@ export async function fuzzApi(
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
   return { requests, served, findings }
+}
+
+/** Gives a key with every scope, of a workspace of its own: rotating ends it, and then there is another one. */
+async function openKeeper(server: Remote): Promise<() => Promise<string>> {
+  const { workspace } = await makeWorkspace(server, 'Keys')
+  let key = ''
+  async function ask(path: string, bearer: string, body?: object): Promise<Response> {
+    const headers = { Authorization: `Bearer ${bearer}`, 'Content-Type': 'application/json' }
+    const method = body === undefined ? 'GET' : 'POST'
+    return fetch(server.url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  }
+  return async () => {
+    if (key !== '' && (await ask('/v1/keys', key)).status === 200) return key
+    const wanted = { kind: 'secret', environment: 'test', scopes: SCOPES }
+    const made = await ask(`/admin/v1/workspaces/${workspace}/keys`, server.operatorToken, wanted)
+    if (made.status !== 201) throw new Error(await made.text())
+    key = ((await made.json()) as { key: string }).key
+    return key
+  }
 }
 
 const headOf = (field: string | null): string => /^[^.[]*/.exec(field ?? '')?.[0] ?? ''
@@ -184,7 +210,7 @@ function openPool(known: Ids) {
     /** One that exists and may be deleted. */
     spare: (name: string): string => spares.get(name)?.pop() ?? UNKNOWN_IDS[name] ?? 'unknown',
     learn({ method, path }: Endpoint, text: string): void {
-      if (method !== 'POST') return
+      if (method !== 'POST' || text === '') return
       const body = JSON.parse(text) as Record<string, unknown>
       const name = CREATES[path]
       const id = name === undefined ? undefined : (body.id ?? body[name])

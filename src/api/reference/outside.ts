@@ -1,7 +1,7 @@
 // Endpoints that are served outside of the route table, described as rows of it: identify, health, and this reference.
 
 import { IdentifySchema } from '../../domain/identify.ts'
-import { oneOf, strict, type TSchema, Type } from '../../domain/schema.ts'
+import { nullable, oneOf, strict, type TSchema, Type } from '../../domain/schema.ts'
 import type { RouteDoc } from '../describe.ts'
 import { PENDING } from '../events/docs.ts'
 import { EVENT_EXAMPLE, IDENTIFIED_EXAMPLE, IDENTIFY_BODY_EXAMPLE } from '../events/examples.ts'
@@ -109,6 +109,8 @@ const Ready = Type.Object({
   roles: Type.Array(Type.String()),
   durability: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
   partitions: Type.Integer(),
+  clickhouse: Type.Object({ answers: nullable(Type.Boolean()) }),
+  disk: Type.Object({ freeBytes: nullable(Type.Integer()), freeBytesMin: Type.Integer() }),
   native: Type.Boolean(),
   driver: oneOf(['uws', 'node']),
   version: Type.String(),
@@ -121,6 +123,8 @@ const ready = {
   roles: ['ingress', 'engine', 'api', 'jobs'],
   durability: {},
   partitions: 1,
+  clickhouse: { answers: true },
+  disk: { freeBytes: 52_613_349_376, freeBytesMin: 1_073_741_824 },
   native: true,
   driver: 'uws',
   version: '0.1.0',

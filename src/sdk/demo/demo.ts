@@ -43,8 +43,7 @@ function connect(publicKey: string): Client {
     )
   }
   if (!window.Fingerpost) throw new Error('The script /sdk.js did not load. A content blocker may have stopped it.')
-  // Without the cookie that scripts cannot read, or the button below could not forget everything.
-  return window.Fingerpost.load({ publicKey, budgetMs: collectMsMax, serverCookie: 'off' })
+  return window.Fingerpost.load({ publicKey, budgetMs: collectMsMax })
 }
 
 function run(client: Client, publicKey: string, isInside: boolean): void {
