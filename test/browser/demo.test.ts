@@ -59,7 +59,7 @@ t.test('a visit of somebody else appears by itself, and can be looked into', asy
   await row.click()
   await page.locator('#shown-request', { hasText: body.requestId }).waitFor()
   t.match(await shown('shown-request'), /secret key/)
-  t.equal(await row.getAttribute('aria-pressed'), 'true')
+  await row.and(page.locator('[aria-pressed=true]')).waitFor()
 })
 
 t.test('by keyboard alone one button makes a rule, which decides, and takes it away', async (t) => {

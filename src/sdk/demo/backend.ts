@@ -25,6 +25,9 @@ export function openBackEnd(publicKey: string, again: () => Promise<void>) {
       const { event, recognition } = await readEvent(requestId)
       showEvent(event, recognition)
       shown = requestId
+      for (const row of Array.from(element('visits').querySelectorAll<HTMLElement>('[data-request]'))) {
+        row.setAttribute('aria-pressed', String(row.dataset.request === requestId))
+      }
       element('backend-failure').hidden = true
     } catch (error) {
       fail('backend-failure', error)
