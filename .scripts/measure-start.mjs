@@ -1,17 +1,21 @@
-// How long a new user waits: a fresh clone of the checked-out commit, `npm ci`, `npm start`, until the first identification is
-// answered. Prints each part in seconds; `npm run bench:start -- 3` does it three times.
+// How long a new user waits: a fresh clone of the checked-out commit, `npm ci`, `npm start`; then the first verdict, a browser that is
+// recognised after everything it kept was cleared, a rule that blocks it. Prints each part in seconds and what was installed in megabytes.
+// `npm run bench:start -- 3` does it three times, `-- 1 20,22,24,26` once under each of these versions of Node.js.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { chromium } from 'playwright-core'
+import { provideNode } from './test-node.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const answerMsMax = 300_000
 const stopMsMax = 30_000
 const betweenMs = 50
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function freePort() {
   const probe = createServer().listen(0, '127.0.0.1')
@@ -22,26 +26,67 @@ async function freePort() {
   return port
 }
 
-/** Resolves with the answer to the identification that the welcome text suggests. */
-async function firstAnswer(child, port) {
+/** Speaks to the server that `child` starts, with the keys that it prints. */
+async function openService(child, port) {
   let said = ''
   child.stdout.on('data', (chunk) => {
     said += chunk
   })
   const until = performance.now() + answerMsMax
-  for (; performance.now() < until; await new Promise((resolve) => setTimeout(resolve, betweenMs))) {
+  let keys = null
+  for (; keys === null; await pause(betweenMs)) {
     if (child.exitCode !== null) throw new Error(`npm start ended with ${child.exitCode}`)
-    const [key] = /sk_test_\w+/.exec(said) ?? []
-    if (key === undefined) continue
-    const response = await fetch(`http://127.0.0.1:${port}/v1/identify`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0', linkedId: 'user_42' }),
-    })
-    if (response.status !== 200) throw new Error(`identify was answered with ${response.status}`)
-    return await response.json()
+    if (performance.now() > until) throw new Error('no keys were printed')
+    const found = ['sk_test_', 'pk_test_'].map((kind) => new RegExp(`${kind}\\w+`).exec(said)?.[0])
+    if (found.every((key) => key !== undefined)) keys = found
   }
-  throw new Error('no answer came')
+  const [secret, publicKey] = keys
+  const url = `http://127.0.0.1:${port}`
+  async function ask(method, path, body) {
+    const headers = { Authorization: `Bearer ${secret}`, 'Content-Type': 'application/json' }
+    const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+  return { url, publicKey, ask }
+}
+
+/** Resolves with the id that the demo page shows to a browser that keeps nothing from before. */
+async function visit(browser, { url, publicKey }) {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(`${url}/demo?key=${publicKey}`)
+  await page.waitForSelector('#state:not([data-kind=busy])', { timeout: answerMsMax })
+  const id = await page.textContent('#visitor')
+  await context.close()
+  return id
+}
+
+async function firstMinutes(service) {
+  const at = {}
+  const visitor = { userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Chrome/147.0.0.0', linkedId: 'user_42' }
+  const { verdict } = await service.ask('POST', '/v1/identify', visitor)
+  if (verdict === undefined) throw new Error('the first answer has no verdict')
+  at['first verdict'] = performance.now()
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox'],
+  })
+  try {
+    const first = await visit(browser, service)
+    const again = await visit(browser, service)
+    if (first !== again) throw new Error('the browser was not recognised')
+    at['recognised after clearing'] = performance.now()
+    const conditions = { operator: 'AND', rules: [{ field: 'visitorId', operator: 'equals', value: first }] }
+    await service.ask('POST', '/v1/rules', { name: 'first', conditions, action: { verdict: 'block' }, status: 'live' })
+    await visit(browser, service)
+    const { data } = await service.ask('GET', `/v1/events?visitorId=${first}&limit=1`)
+    if (data[0]?.verdict !== 'block') throw new Error('the rule did not block')
+    at['first rule blocks'] = performance.now()
+  } finally {
+    await browser.close()
+  }
+  return at
 }
 
 async function stop(child) {
@@ -52,15 +97,17 @@ async function stop(child) {
   clearTimeout(late)
 }
 
-async function measure() {
+async function measure(node) {
   const dir = mkdtempSync(join(tmpdir(), 'fingerpost-start-'))
   const clone = join(dir, 'clone')
-  const env = { ...process.env, FINGERPOST_LOG_LEVEL: 'warn' }
+  const PATH = `${dirname(node)}${delimiter}${process.env.PATH}`
+  const env = { ...process.env, PATH, FINGERPOST_LOG_LEVEL: 'warn' }
   try {
-    execFileSync('git', ['clone', '-q', ROOT, clone])
     const from = performance.now()
+    execFileSync('git', ['clone', '-q', ROOT, clone])
     execFileSync('npm', ['ci'], { cwd: clone, stdio: ['ignore', 'ignore', 'inherit'], env })
-    const installed = performance.now()
+    const at = { 'npm ci': performance.now() }
+    const installed = execFileSync('du', ['-sm', join(clone, 'node_modules')], { encoding: 'utf8' }).split('\t')[0]
     const port = await freePort()
     const child = spawn('npm', ['start'], {
       cwd: clone,
@@ -69,20 +116,20 @@ async function measure() {
       env: { ...env, FINGERPOST_PORT: String(port) },
     })
     try {
-      await firstAnswer(child, port)
-      const answered = performance.now()
-      return { 'npm ci': installed - from, 'npm start': answered - installed, together: answered - from }
+      Object.assign(at, await firstMinutes(await openService(child, port)))
     } finally {
       await stop(child)
     }
+    const seconds = Object.entries(at).map(([part, ms]) => `${part} ${((ms - from) / 1_000).toFixed(1)} s`)
+    return [...seconds, `installed ${installed} MB`].join(', ')
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
 }
 
 const runs = Number(process.argv[2] ?? 1)
-if (!Number.isInteger(runs) || runs < 1) throw new Error('usage: measure-start.mjs [runs]')
+const versions = process.argv[3]?.split(',') ?? [process.versions.node]
+if (!Number.isInteger(runs) || runs < 1) throw new Error('usage: measure-start.mjs [runs] [versions of Node.js]')
 for (let run = 0; run < runs; run++) {
-  const parts = Object.entries(await measure()).map(([part, ms]) => `${part} ${(ms / 1_000).toFixed(1)} s`)
-  console.log(parts.join(', '))
+  for (const version of versions) console.log(`Node.js ${version}: ${await measure(provideNode(version))}`)
 }

@@ -89,10 +89,11 @@ export async function whileWaiting<T>(
   const beat = async () => {
     for (;;) {
       await clock.sleep(BEAT_MS, done.signal)
+      if (done.signal.aborted) return
       progress.advance()
     }
   }
-  const beating = beat().catch(() => undefined)
+  const beating = beat()
   try {
     const result = await work
     done.abort()

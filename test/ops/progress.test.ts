@@ -1,6 +1,7 @@
 // What a long command prints: a bar that replaces itself on a terminal, and few plain lines in a log.
 
 import t from 'tap'
+import { systemClock } from '../../src/lib/clock.ts'
 import { openProgress, whileWaiting } from '../../src/ops/progress.ts'
 
 function record(isTTY: boolean) {
@@ -58,11 +59,10 @@ t.test('the seconds of work that tells nothing are counted, and its end is told 
   const { texts, progress, pass } = record(false)
   let finish = (_: string) => {}
   let seconds = 0
-  const sleep = async (ms: number, signal?: AbortSignal) => {
+  const sleep = async (ms: number) => {
     pass(ms)
     seconds += 1
     if (seconds === 4) finish('made')
-    if (signal?.aborted) throw new Error('ended')
     await new Promise((resolve) => setImmediate(resolve))
   }
   const work = new Promise<string>((resolve) => {
@@ -73,6 +73,11 @@ t.test('the seconds of work that tells nothing are counted, and its end is told 
   t.equal(texts.at(-1), 'backup, seconds: done\n')
   await t.rejects(whileWaiting(progress, { sleep }, 'backup', Promise.reject(new Error('no room'))), /no room/)
   t.equal(texts.at(-1), 'backup, seconds: failed\n')
+})
+
+t.test('nothing goes on once the work that was waited for is done', async (t) => {
+  const { progress } = record(false)
+  t.equal(await whileWaiting(progress, systemClock, 'backup', Promise.resolve('made')), 'made')
 })
 
 t.test('a terminal gets one line that is drawn again now and then', async (t) => {
