@@ -20,6 +20,10 @@ import { read, root } from './deploy.ts'
 const NOT_RUN: readonly (readonly [begins: string, reason: string])[] = [
   ['npm ci && npm start', 'npm ci replaces the packages that this very run uses'],
   ['npm ci && npm test', 'npm ci replaces the packages that this very run uses'],
+  [
+    "import { createHmac, timingSafeEqual } from 'node:crypto'\nimport { readFileSync",
+    'a server for a page: test/browser/story.test.ts runs both',
+  ],
   ['export FINGERPOST_IP_TOR_URL', 'fetches lists from the internet'],
   ['func verify(', 'there is no Go here'],
   ['package receiver', 'there is no Go here'],
