@@ -4,8 +4,9 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { temporaryFolder } from '../helpers/server.ts'
-import { root } from './deploy.ts'
+import { temporaryFolder } from './server.ts'
+
+const root = new URL('../../../', import.meta.url).pathname
 
 export interface Block {
   /** As the fence says it; of a page, what it looks like. */
@@ -82,22 +83,76 @@ export const shell = (code: string, env: Readonly<Record<string, string>>, until
 const modules = join(root, `build/printed-${process.pid}`)
 export const removeModules = (): void => rmSync(modules, { recursive: true, force: true })
 
+/** What the published package for Node exports, from the modules it is made of. */
+const NODE_PACKAGE = { '.': 'client', './express': 'express', './judge': 'judge', './next': 'next' } as const
+
+/**
+ * Express as far as printed servers use it: routes whose handlers are called one after the other, and files of a folder. Express
+ * itself is no dependency.
+ */
+const EXPRESS = `import { createServer } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+export default function express() {
+  const routes = []
+  let folder = null
+  const add = (method) => (path, ...handlers) => routes.push({ method, path, handlers })
+  const serve = (request, response) => {
+    const path = request.url.split('?')[0]
+    response.locals = {}
+    response.status = (code) => { response.statusCode = code; return response }
+    response.json = (body) => response.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
+    response.send = (body) => response.end(body)
+    response.type = (kind) => response.setHeader('Content-Type', kind === 'html' ? 'text/html' : kind)
+    const route = routes.find((one) => one.method === request.method && one.path === path)
+    if (!route && folder && request.method === 'GET') return response.end(readFileSync(join(folder, path === '/' ? 'index.html' : path)))
+    if (!route) return response.status(404).end()
+    const step = (i) => (error) => {
+      if (error) return response.status(500).end(String(error))
+      route.handlers[i](request, response, step(i + 1))
+    }
+    step(0)()
+  }
+  return { get: add('GET'), post: add('POST'), use: (given) => { folder = given }, listen: (port, done) => createServer(serve).listen(port, '127.0.0.1', done) }
+}
+express.static = (folder) => folder
+`
+
+/** Where blocks and examples find the packages that they import. Resolves with the folder. */
+export function layOutPackages(): string {
+  const at = (path: string) => join(modules, 'node_modules', path)
+  const write = (name: string, exported: Readonly<Record<string, string>>, files: Readonly<Record<string, string>>) => {
+    mkdirSync(at(name), { recursive: true })
+    const manifest = { name, version: '0.0.0', type: 'module', exports: exported }
+    writeFileSync(at(`${name}/package.json`), JSON.stringify(manifest))
+    for (const [file, text] of Object.entries(files)) writeFileSync(at(`${name}/${file}`), text)
+  }
+  const built = (file: string) => pathToFileURL(join(root, `build/src/client/${file}.js`)).href
+  write(
+    '@fingerpost/node',
+    Object.fromEntries(Object.entries(NODE_PACKAGE).map(([entry, file]) => [entry, `./${file}.js`])),
+    Object.fromEntries(
+      Object.values(NODE_PACKAGE).map((file) => [`${file}.js`, `export * from ${JSON.stringify(built(file))}\n`]),
+    ),
+  )
+  write('express', { '.': './express.js' }, { 'express.js': EXPRESS })
+  return modules
+}
+
 let written = 0
 /** The block as the body of a function that is given `names`, its imports in front. */
 export async function asFunction(code: string, names: readonly string[]): Promise<(...given: unknown[]) => unknown> {
   const lines = code.split('\n')
   const imports = lines.filter((line) => line.startsWith('import '))
   const rest = lines.filter((line) => !line.startsWith('import '))
-  mkdirSync(modules, { recursive: true })
-  const file = join(modules, `${++written}.mjs`)
+  const file = join(layOutPackages(), `${++written}.mjs`)
   writeFileSync(file, `${imports.join('\n')}\nexport default async (${names.join(', ')}) => {\n${rest.join('\n')}\n}\n`)
   return (await import(pathToFileURL(file).href)).default
 }
 
 /** The block as a module of its own. */
 export async function asModule(code: string): Promise<Record<string, (...given: unknown[]) => unknown>> {
-  mkdirSync(modules, { recursive: true })
-  const file = join(modules, `${++written}.mjs`)
+  const file = join(layOutPackages(), `${++written}.mjs`)
   writeFileSync(file, code)
   return import(pathToFileURL(file).href)
 }
