@@ -9,7 +9,7 @@ import { formatOf, ticksUpTo } from './dashboards/axis.mjs'
 const FOLDER = fileURLToPath(new URL('../deploy/grafana', import.meta.url))
 const [COLUMN, LINE, GAP, MARGIN, HEADER] = [50, 34, 8, 12, 46]
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 12, 30, 18]
-const LEGEND = { line: 15, max: 4, columnPx: 190 }
+const LEGEND = { line: 15, max: 4, columnPx: 230 }
 const COLOURS = 10
 
 /** What Grafana puts in for its variables. */
@@ -21,37 +21,48 @@ const legendOf = (format, metric) => format.replace(/\{\{(\w+)\}\}/g, (_, label)
 const text = (x, y, said, kind) => `<text x="${x}" y="${y}" class="${kind}">${escaped(said)}</text>`
 const clipped = (said, max) => (said.length > max ? `${said.slice(0, max - 1)}…` : said)
 
-/** Points of a line; where nothing was measured it is broken. */
-function pathsOf(points, stepSeconds, x, y) {
+/** Points without a gap between them; where nothing was measured a line is broken. */
+function runsOf(points, stepSeconds) {
   const runs = []
   let last = Number.NEGATIVE_INFINITY
-  for (const [at, value] of points) {
-    if (!Number.isFinite(value)) continue
-    if (at - last > 1.5 * stepSeconds) runs.push([])
-    runs.at(-1).push(`${x(at).toFixed(1)},${y(value).toFixed(1)}`)
-    last = at
+  for (const point of points) {
+    if (!Number.isFinite(point.value)) continue
+    if (point.at - last > 1.5 * stepSeconds) runs.push([])
+    runs.at(-1).push(point)
+    last = point.at
   }
-  // A point by itself is seen as a short line.
-  return runs.map((run) =>
-    run.length === 1 ? [run[0], `${Number(run[0].split(',')[0]) + 1.5},${run[0].split(',')[1]}`] : run,
-  )
+  return runs
 }
 
-/** Each series on the sum of those before it, at the times that any of them has. */
+/** A point by itself is seen as a short line. */
+function polyline(run, x, y, kind) {
+  const points = run.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`)
+  if (run.length === 1) points.push(`${(x(run[0].at) + 1.5).toFixed(1)},${y(run[0].value).toFixed(1)}`)
+  return `<polyline class="${kind}" points="${points.join(' ')}"/>`
+}
+
+function polygon(run, x, y, kind) {
+  const above = run.map(({ at, value }) => `${x(at).toFixed(1)},${y(value).toFixed(1)}`)
+  const below = run.map(({ at, base }) => `${x(at).toFixed(1)},${y(base).toFixed(1)}`)
+  return `<polygon class="${kind}" points="${[...above, ...below.reverse()].join(' ')}"/>`
+}
+
+/** Each series on the sum of those before it. */
 function stacked(series) {
   const sums = new Map()
   return series.map((one) => ({
     ...one,
-    points: one.points.map(([at, value]) => {
-      const sum = (sums.get(at) ?? 0) + (Number.isFinite(value) ? value : 0)
+    points: one.points.map(({ at, value }) => {
+      const base = sums.get(at) ?? 0
+      const sum = base + (Number.isFinite(value) ? value : 0)
       sums.set(at, sum)
-      return [at, sum]
+      return { at, value: sum, base }
     }),
   }))
 }
 
-const finite = (series) => series.flatMap(({ points }) => points.map(([, value]) => value)).filter(Number.isFinite)
-const lastOf = ({ points }) => points.findLast(([, value]) => Number.isFinite(value))?.[1]
+const finite = (series) => series.flatMap(({ points }) => points.map(({ value }) => value)).filter(Number.isFinite)
+const lastOf = ({ points }) => points.findLast(({ value }) => Number.isFinite(value))?.value
 const alertOf = ({ fieldConfig }) => fieldConfig.defaults.thresholds.steps.find(({ value }) => value !== null)?.value
 
 function drawNumber(panel, series, { width, height }, { from, to, stepSeconds }) {
@@ -62,9 +73,9 @@ function drawNumber(panel, series, { width, height }, { from, to, stepSeconds })
   const max = Math.max(...finite(series), 0) || 1
   const x = (at) => 10 + ((at - from) / (to - from)) * (width - 20)
   const y = (one) => height - 8 - (one / max) * 30
-  const spark = series.slice(0, 1).flatMap(({ points }) => pathsOf(points, stepSeconds, x, y))
+  const spark = series.slice(0, 1).flatMap(({ points }) => runsOf(points, stepSeconds))
   return [
-    ...spark.map((run) => `<polyline class="spark" points="${run.join(' ')}"/>`),
+    ...spark.map((run) => polyline(run, x, y, 'spark')),
     text(width / 2, height / 2 + 14, value === undefined ? 'no data' : format(value), kind),
   ]
 }
@@ -78,7 +89,7 @@ function drawLegend(series, { width, height }, format) {
   const parts = shown.map((one, at) => {
     const [x, y] = [12 + (at % columns) * LEGEND.columnPx, top + Math.floor(at / columns) * LEGEND.line]
     const last = lastOf(one)
-    const said = `${clipped(one.name, 24)}  ${last === undefined ? '' : format(last)}`
+    const said = `${clipped(one.name, 28)}  ${last === undefined ? '' : format(last)}`
     return `<rect class="f${at % COLOURS}" x="${x}" y="${y - 8}" width="10" height="4"/>${text(x + 14, y - 3, said, 'legend')}`
   })
   if (shown.length < series.length) {
@@ -91,7 +102,7 @@ function drawLegend(series, { width, height }, format) {
       ),
     )
   }
-  return { parts, height: rows * LEGEND.line + 6 }
+  return { parts, height: rows * LEGEND.line + 12 }
 }
 
 function drawLines(panel, series, size, { from, to, stepSeconds }) {
@@ -123,28 +134,16 @@ function drawLines(panel, series, size, { from, to, stepSeconds }) {
       share === 1 ? 'tick end' : share === 0 ? 'tick' : 'tick middle',
     )
   })
-  const areas = placed.map(({ points }, at) => {
-    const runs = pathsOf(points, stepSeconds, x, y)
-    const below = at === 0 ? null : placed[at - 1].points
-    const fill = isStacked
-      ? runs.map((run) => {
-          const base = below === null ? [] : (pathsOf(below, stepSeconds, x, y)[0] ?? [])
-          const end =
-            base.length > 0
-              ? base.toReversed()
-              : [`${run.at(-1).split(',')[0]},${bottom}`, `${run[0].split(',')[0]},${bottom}`]
-          return `<polygon class="area f${at % COLOURS}" points="${[...run, ...end].join(' ')}"/>`
-        })
-      : []
-    return [...fill, ...runs.map((run) => `<polyline class="line c${at % COLOURS}" points="${run.join(' ')}"/>`)].join(
-      '',
-    )
+  const drawn = placed.flatMap(({ points }, at) => {
+    const runs = runsOf(points, stepSeconds)
+    const areas = isStacked ? runs.map((run) => polygon(run, x, y, `area f${at % COLOURS}`)) : []
+    return [...areas, ...runs.map((run) => polyline(run, x, y, `line c${at % COLOURS}`))]
   })
   const limit = isAlertShown
     ? [`<line class="alert" x1="${LEFT}" x2="${size.width - RIGHT}" y1="${y(alert)}" y2="${y(alert)}"/>`]
     : []
   const none = series.length === 0 ? [text((LEFT + size.width) / 2, (TOP + bottom) / 2, 'no data', 'none')] : []
-  return [...grid, ...times, ...areas, ...limit, ...legend.parts, ...none]
+  return [...grid, ...times, ...drawn, ...limit, ...legend.parts, ...none]
 }
 
 async function drawPanel(panel, view) {
@@ -155,7 +154,10 @@ async function drawPanel(panel, view) {
   const series = []
   for (const { expr, legendFormat } of panel.targets) {
     for (const { metric, values } of await view.range(expressionOf(expr, view.chosen, view.rateSeconds))) {
-      series.push({ name: legendOf(legendFormat, metric), points: values.map(([at, value]) => [at, Number(value)]) })
+      series.push({
+        name: legendOf(legendFormat, metric),
+        points: values.map(([at, value]) => ({ at, value: Number(value) })),
+      })
     }
   }
   series.sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -11,7 +11,7 @@ import { answer, authorityIn, openReceiver } from '../test/helpers/receiver.ts'
 import { cleanUp, type Keys, startServer, temporaryFolder } from '../test/helpers/server.ts'
 
 const MINUTES = Number(process.env.BENCH_MINUTES ?? 5)
-const PER_SECOND = Number(process.env.BENCH_RATE ?? 40)
+const PER_SECOND = Number(process.env.BENCH_RATE ?? 15)
 const ROOT = new URL('../../', import.meta.url)
 const OUT = fileURLToPath(new URL('deploy/grafana', ROOT))
 const DRAWN_FROM = {
@@ -93,6 +93,7 @@ try {
   const prometheus = await startPrometheus({
     targets: [hostOf(server.url)],
     jobs: { 'fingerpost-cluster': cluster.members.map(({ url }) => hostOf(url)) },
+    everySeconds: 5,
     rulesFile: fileURLToPath(new URL('deploy/prometheus/alerts.yml', ROOT)),
   })
   closings.push(() => prometheus.stop())

@@ -50,7 +50,7 @@ export const service = {
       unit: 'reqps',
       about: 'The busiest eight.',
       isStacked: true,
-      of: [[`topk(8, ${sum(rate(REQUESTS), 'route')})`, '{{route}}']],
+      of: [[`topk(8, ${sum(rate(REQUESTS), 'route')} > 0)`, '{{route}}']],
     }),
     lines('Answers of identify by code', {
       unit: 'reqps',
