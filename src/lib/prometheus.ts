@@ -10,6 +10,7 @@ import {
   type MetricValueWithName,
   type Registry,
 } from 'prom-client'
+import { measureEventLoopLag } from './event-loop-lag.ts'
 
 /** The samples of one thread, as plain data. */
 export type Samples = readonly object[]
@@ -17,10 +18,16 @@ export type Samples = readonly object[]
 /** Gauges named like counters, which `promtool check metrics` refuses; what is in them the ones without `_total` tell by type. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
+/** The library's monitor of the event loop cannot be left out; at this resolution it wakes nobody. */
+const NEVER_MS = 2 ** 30
+const LAG = /^nodejs_eventloop_lag_/
+
 /** What stock dashboards of Node know, under its own names. */
 export function measureProcess(registry: Registry): void {
-  collectDefaultMetrics({ register: registry })
-  for (const name of MISNAMED) registry.removeSingleMetric(name)
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: NEVER_MS })
+  const lags = registry.getMetricsAsArray().filter(({ name }) => LAG.test(name))
+  for (const name of [...MISNAMED, ...lags.map((metric) => metric.name)]) registry.removeSingleMetric(name)
+  measureEventLoopLag(registry)
 }
 
 /** A series for each combination of the labels' values: an alert on its increase sees the first failure as well. */
@@ -164,8 +171,13 @@ export function openDeclarations(registry: Registry) {
   }
 }
 
+/** The library means processes and leaves out what is of one of them, such as its start; of threads one speaks for the process. */
+const ofThread = (sample: object): object =>
+  (sample as { readonly aggregator: string }).aggregator === 'omit' ? { ...sample, aggregator: 'first' } : sample
+
 /** The same metrics of several threads as one. */
-export const addUp = (all: readonly Samples[]): Registry => AggregatorRegistry.aggregate(all as object[][])
+export const addUp = (all: readonly Samples[]): Registry =>
+  AggregatorRegistry.aggregate(all.map((samples) => samples.map(ofThread)))
 
 /** What only ever grows, of a thread that is gone: without it the sum over all threads would fall. */
 export const countedBy = (samples: Samples): Samples =>

@@ -185,7 +185,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   }))
   serve('samples', () => {
     metrics.oldestPending.set((ingress?.oldestMs() ?? 0) / 1_000)
-    metrics.rulesRevision.set({ shard: String(start.index) }, engine?.rulesRevision() ?? 0)
+    // Who decides nothing has no rules that could differ from those of others.
+    if (engine !== null) metrics.rulesRevision.set({ shard: String(start.index) }, engine.rulesRevision())
     return metrics.samples()
   })
 

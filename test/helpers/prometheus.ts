@@ -27,7 +27,9 @@ export interface Result {
 
 export interface PrometheusOptions {
   /** `host:port` of each process. */
-  readonly targets: readonly string[]
+  readonly targets?: readonly string[]
+  /** More jobs than `fingerpost`, by name: `host:port` of each process. */
+  readonly jobs?: Readonly<Record<string, readonly string[]>>
   readonly rulesFile?: string
   readonly everySeconds?: number
 }
@@ -36,7 +38,7 @@ const READY_MS_MAX = 60_000
 
 export type PrometheusServer = Awaited<ReturnType<typeof startPrometheus>>
 
-export async function startPrometheus({ targets, rulesFile, everySeconds = 1 }: PrometheusOptions) {
+export async function startPrometheus({ targets = [], jobs, rulesFile, everySeconds = 1 }: PrometheusOptions) {
   const dir = temporaryFolder()
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -44,7 +46,10 @@ export async function startPrometheus({ targets, rulesFile, everySeconds = 1 }: 
   const config = {
     global: { scrape_interval: every, scrape_timeout: every, evaluation_interval: every },
     rule_files: rulesFile === undefined ? [] : [rulesFile],
-    scrape_configs: [{ job_name: 'fingerpost', static_configs: [{ targets }] }],
+    scrape_configs: Object.entries({ fingerpost: targets, ...jobs }).map(([job, its]) => ({
+      job_name: job,
+      static_configs: [{ targets: its }],
+    })),
   }
   // JSON is YAML.
   const file = join(dir, 'prometheus.yml')

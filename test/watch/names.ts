@@ -5,12 +5,14 @@ import type { Scrape } from '../helpers/scrape.ts'
 
 /** What Prometheus adds by itself. */
 const ADDED = ['job', 'instance']
+/** Of its own series of alerts. */
+const OF_ALERTS = ['alertname', 'severity']
 /** Only servers of a cluster are called by these names. */
 const CLUSTER_ONLY = new Set(['nats', 'redis'])
 
 /** Metrics, labels and values of labels that are not there. Values of patterns are not looked at. */
 export function unknownNames(expression: string, { samples }: Pick<Scrape, 'samples'>): string[] {
-  const labels = new Set(ADDED)
+  const labels = new Set([...ADDED, ...(/\bALERTS\b/.test(expression) ? OF_ALERTS : [])])
   const unknown: string[] = []
   for (const { name, matchers } of selectorsOf(expression)) {
     const of = samples.filter((sample) => sample.name === name)
