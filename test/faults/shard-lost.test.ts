@@ -20,7 +20,7 @@ t.test('a shard that throws under load costs nothing that was accepted, and the 
   const file = join(temporaryFolder(), 'throw')
   const server = await startServer({
     env: { FINGERPOST_ENGINE_THREADS: '3', THROW_FILE: file },
-    nodeArgs: ['--import', new URL('./throw-hook.js', import.meta.url).href],
+    nodeArgs: ['--import', new URL('../helpers/throw-hook.js', import.meta.url).href],
   })
   await historyOpen(server)
   const { identify, get } = clientOf(server)

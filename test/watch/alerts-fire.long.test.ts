@@ -46,7 +46,7 @@ const hooks = {
 }
 const single = await startServer({
   dataDir: disk,
-  nodeArgs: ['--import', new URL('../faults/throw-hook.js', import.meta.url).href],
+  nodeArgs: ['--import', new URL('../helpers/throw-hook.js', import.meta.url).href],
   env: {
     ...hooks,
     THROW_FILE: throwFile,
