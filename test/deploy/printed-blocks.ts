@@ -242,7 +242,7 @@ export async function openTrier({ server, identify, send }: Awaited<ReturnType<t
       default: { fetch(request: Request, env: object): Promise<Response> }
     }
     const ask = (path: string, init: RequestInit = {}) =>
-      worker.fetch(new Request(`https://shop.example/x7f3${path}`, init), { FINGERPOST_ORIGIN: url })
+      worker.fetch(new Request(`https://shop.example/x7f3${path}`, init), { FINGERPOST_URL: url })
     const body = JSON.stringify(browserBody('A GPU'))
     const headers = { 'content-type': 'text/plain', 'user-agent': CHROME }
     t.equal((await ask(`/v1/identify?key=${keys.public}`, { method: 'POST', body, headers })).status, 200)
@@ -254,7 +254,7 @@ export async function openTrier({ server, identify, send }: Awaited<ReturnType<t
   }
 
   async function runRewrites(t: Test, code: string): Promise<void> {
-    process.env.FINGERPOST_ORIGIN = url
+    process.env.FINGERPOST_URL = url
     const { default: config } = (await asModule(code)) as unknown as {
       default: { rewrites(): Promise<{ source: string; destination: string }[]> }
     }
@@ -265,8 +265,19 @@ export async function openTrier({ server, identify, send }: Awaited<ReturnType<t
     }
   }
 
-  async function runScript(t: Test, { code }: Block): Promise<void> {
+  /** Scripts read the environment of this process, which other files of tests share: it is as before once the script has run. */
+  async function runScript(t: Test, block: Block): Promise<void> {
+    const before = { ...process.env }
     Object.assign(process.env, env)
+    try {
+      await runOne(t, block)
+    } finally {
+      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name]
+      Object.assign(process.env, before)
+    }
+  }
+
+  async function runOne(t: Test, { code }: Block): Promise<void> {
     if (code.includes('verifyWebhook(')) return await runReceiver(t, code)
     if (code.includes('export function isGenuine')) return await runVerifier(t, code)
     if (code.includes('.listen()')) return await runListener(t, code)
