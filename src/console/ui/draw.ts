@@ -1,0 +1,42 @@
+// Draws a chart with uPlot in the colours of the page, and again when its place changes its width.
+
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import type { Series } from './plot.tsx'
+
+const FILL_ALPHA = '33'
+
+/** Returns what takes it away. */
+export function draw(place: HTMLElement, at: readonly number[], series: readonly Series[], height: number): () => void {
+  const style = getComputedStyle(document.documentElement)
+  const token = (name: string) => style.getPropertyValue(name).trim()
+  const axis = { stroke: token('--quiet'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false } }
+  const colour = (name: string) => token(`--series-${name}`) || token('--accent')
+  const plot = new uPlot(
+    {
+      width: place.clientWidth,
+      height,
+      legend: { show: false },
+      cursor: { y: false },
+      axes: [axis, { ...axis, size: 56 }],
+      series: [
+        {},
+        ...series.map(({ name }) => ({
+          label: name,
+          stroke: colour(name),
+          fill: `${colour(name)}${FILL_ALPHA}`,
+          width: 2,
+          points: { show: at.length < 2 },
+        })),
+      ],
+    },
+    [at.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
+    place,
+  )
+  const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }))
+  watch.observe(place)
+  return () => {
+    watch.disconnect()
+    plot.destroy()
+  }
+}
