@@ -1,0 +1,62 @@
+// Finds in the index of the documentation: every word of the question must stand in an entry, those in its title count most.
+
+/** `[kind, title, detail, address, names parted by spaces]`, as `src/api/reference/pages/search.ts` writes it. */
+export type Entry = readonly [kind: string, title: string, detail: string, address: string, names: string]
+
+export interface Hit {
+  readonly entry: Entry
+  /** The name by which it was found, where neither title nor detail has the word. */
+  readonly name: string | null
+}
+
+const HITS_MAX = 12
+const WORDS_MAX = 8
+/** Places where a word may begin. */
+const isStart = (text: string, at: number): boolean => at === 0 || /[^a-z0-9]/.test(text[at - 1] ?? '')
+
+/** What a word is worth in a text that says what the entry is about; 0 where it is not there. */
+function worth(text: string, word: string): number {
+  if (text === word) return 100
+  let best = 0
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
+    best = Math.max(best, at === 0 ? 60 : isStart(text, at) ? 40 : 15)
+  }
+  return best
+}
+
+function nameLike(names: string, word: string): readonly [worth: number, name: string | null] {
+  let found: readonly [number, string | null] = [0, null]
+  for (const name of names.split(' ')) {
+    const plain = name.toLowerCase()
+    const own = plain === word ? 30 : plain.startsWith(word) ? 12 : plain.includes(word) ? 4 : 0
+    if (own > found[0]) found = [own, name]
+  }
+  return found
+}
+
+function judge(entry: Entry, words: readonly string[]): readonly [worth: number, hit: Hit] {
+  const [, title, detail, , names] = entry
+  const [lowTitle, lowDetail] = [title.toLowerCase(), detail.toLowerCase()]
+  let sum = 0
+  let shown: string | null = null
+  for (const word of words) {
+    const said = Math.max(worth(lowTitle, word), worth(lowDetail, word) / 2)
+    const [named, name] = said > 0 ? [0, null] : nameLike(names, word)
+    if (said + named === 0) return [0, { entry, name: null }]
+    sum += said + named
+    shown ??= name
+  }
+  return [sum, { entry, name: shown }]
+}
+
+/** The best first; entries of equal worth in the order of the index. */
+export function find(index: readonly Entry[], question: string): Hit[] {
+  const words = question.toLowerCase().split(/\s+/).filter(Boolean).slice(0, WORDS_MAX)
+  if (words.length === 0) return []
+  return index
+    .map((entry) => judge(entry, words))
+    .filter(([worth]) => worth > 0)
+    .sort(([a], [b]) => b - a)
+    .slice(0, HITS_MAX)
+    .map(([, hit]) => hit)
+}
