@@ -107,7 +107,8 @@ export function render(text, file, names) {
     },
     codespan({ text }) {
       headings.at(-1).names.push(...text.split(/[^\w.-]+/).filter((word) => /^[A-Za-z_][\w.-]{2,}$/.test(word)))
-      return `<code>${escapeHtml(text)}</code>`
+      // Names of settings are longer than a narrow screen is wide.
+      return `<code>${escapeHtml(text).replaceAll(/(?<=\w)_(?=\w)/g, '_<wbr>')}</code>`
     },
     table(token) {
       const row = (cells, tag) =>
@@ -126,7 +127,9 @@ export function render(text, file, names) {
     },
     html: ({ text }) => escapeHtml(text),
   }
-  const html = new Marked({ gfm: true, renderer }).parse(text)
+  // An address that is no link in the source is an example.
+  const tokenizer = { url: () => undefined }
+  const html = new Marked({ gfm: true, renderer, tokenizer }).parse(text)
   if (title === null) throw new Error(`${file} has no title`)
   return { title, html, headings: headings.map((one) => ({ ...one, names: [...new Set(one.names)] })) }
 }

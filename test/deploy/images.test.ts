@@ -186,6 +186,8 @@ if (STARTS) {
     }
     t.equal(await check('/readyz', server.port), 0)
     t.equal(await check('/nowhere', server.port), 1)
+    for (const path of ['/docs/guides/rules', '/docs/docs.js'])
+      t.equal((await fetch(server.url + path)).status, 200, path)
     t.equal(await server.stop(), 0)
     t.equal(await check('/readyz', server.port), 1)
   })

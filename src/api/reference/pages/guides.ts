@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { endpointsOf, type OpenApiDocument } from '../openapi.ts'
 import { escapeHtml } from './html.ts'
-import { endpointAddress, type Found, type Page } from './page.ts'
+import { endpointAddress, type Found, PATHS, type Page } from './page.ts'
 
 /** What the build writes of a guide (`.scripts/build-docs.mjs`). */
 interface Guide {
@@ -47,7 +47,7 @@ const foundIn = ({ title, summary, headings }: Guide): Found[] =>
     names,
   }))
 
-const ENDPOINT = /<(h\d|a)\b[^>]*>[\s\S]*?<\/\1>|<code>([A-Z]+) (\/[\w/{}.-]+)<\/code>|<code>(\/[\w./-]+)<\/code>/g
+const ENDPOINT = /<(h\d|a)\b[^>]*>[\s\S]*?<\/\1>|<code>([A-Z]+) (\/[\w/{}.-]+)<\/code>|<code>(\/[\w/{}.-]+)<\/code>/g
 const nameless = (path: string): string => path.replaceAll(/\{\w+\}/g, '{}')
 
 /** Makes links of the endpoints that a text names in code, outside of headings and links. */
@@ -55,12 +55,12 @@ function linkerOf(document: OpenApiDocument): (html: string) => string {
   const addresses = new Map<string, string>()
   for (const { method, path, operation } of endpointsOf(document)) {
     addresses.set(`${method} ${nameless(path)}`, endpointAddress(operation))
+    if (method === 'GET') addresses.set(nameless(path), endpointAddress(operation))
   }
-  for (const path of ['/openapi.json', '/postman.json', '/docs', '/docs/errors', '/docs/webhook-events'])
-    addresses.set(path, path)
+  for (const path of [...Object.values(PATHS), '/openapi.json', '/postman.json']) addresses.set(path, path)
   return (html) =>
     html.replaceAll(ENDPOINT, (whole, _, method?: string, path?: string, page?: string) => {
-      const address = addresses.get(page ?? `${method} ${nameless(path ?? '')}`)
+      const address = addresses.get(page === undefined ? `${method} ${nameless(path ?? '')}` : nameless(page))
       return address === undefined ? whole : `<a href="${address}">${whole}</a>`
     })
 }
