@@ -1,5 +1,5 @@
 // Builds everything that runs: modules, tests and benches into build/{src,test,bench}, of the same sources the server as it is
-// shipped into build/server, the browser SDK into build/sdk.
+// shipped into build/server, the browser SDK into build/sdk, the guides and what their pages load into build/docs.
 // With --if-stale it does nothing when no input changed since the last build; with --server it makes only what the server needs, and
 // checks no types. Any number of builds may run at once.
 import { spawn } from 'node:child_process'
@@ -33,6 +33,7 @@ const LATEST = join(BUILD, '.compiled')
 const BUNDLED = 'server'
 const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
+const DOCS = join(BUILD, 'docs')
 
 /** Every file below `path`, as paths from the root of the project; a path that does not exist has none. */
 function filesUnder(path, base = ROOT) {
@@ -55,7 +56,7 @@ function fingerprintOf({ inputs }) {
 }
 
 function isFresh(target) {
-  if (![target.stamp, MAIN, SDK].every((path) => existsSync(path))) return false
+  if (![target.stamp, MAIN, SDK, DOCS].every((path) => existsSync(path))) return false
   return readFileSync(target.stamp, 'utf8') === fingerprintOf(target)
 }
 
@@ -144,6 +145,11 @@ async function makeSdk() {
   await buildSdk()
 }
 
+async function makeDocs() {
+  const { buildDocs } = await import('./build-docs.mjs')
+  await buildDocs()
+}
+
 function writeIfDifferent(path, content) {
   if (existsSync(path) && readFileSync(path).equals(Buffer.from(content))) return
   mkdirSync(dirname(path), { recursive: true })
@@ -192,6 +198,7 @@ export async function build({ ifStale = false, only = 'all' } = {}) {
     for (const { stamp } of Object.values(TARGETS)) rmSync(stamp, { force: true })
     await (only === 'all' ? makeAll() : makeServer())
     await step('bundle the browser SDK and the demo into build/sdk', makeSdk)
+    await step('make pages of the guides into build/docs', makeDocs)
     if (existsSync(MAIN)) chmodSync(MAIN, 0o755)
     writeBuildInfo()
     for (const [stamp, inputs] of stamps) writeFileSync(stamp, inputs)

@@ -271,6 +271,7 @@ export async function startRoles(
       ...needs,
       ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
+      docsDir: fileURLToPath(new URL('../docs', import.meta.url)),
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       directory: { ...directory, reload: () => reloadKeys(directory) },

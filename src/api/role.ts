@@ -86,6 +86,8 @@ export interface ApiRoleNeeds {
   readonly build: { readonly version: string; readonly commit: string }
   readonly driver: Driver
   readonly sdk: SdkFile
+  /** What the build made of the guides. */
+  readonly docsDir: string
   readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure'> & {
     /** It has a listener of its own, with the operator's API. */
     readonly isApart: boolean
@@ -191,11 +193,11 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
     ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
   ]
-  serveReference(
-    http,
-    routes.filter(({ access }) => access !== 'operator' || token !== ''),
-    build.version,
-  )
+  serveReference(http, {
+    rows: routes.filter(({ access }) => access !== 'operator' || token !== ''),
+    version: build.version,
+    dir: needs.docsDir,
+  })
   // Whatever these endpoints do not find would be called unknown.
   const authOfIntact: Auth = {
     authenticate(keyText, address) {
