@@ -1,5 +1,6 @@
 // Builds everything that runs: modules, tests and benches into build/{src,test,bench}, of the same sources the server as it is
-// shipped into build/server, the browser SDK into build/sdk, the guides and what their pages load into build/docs.
+// shipped into build/server, the browser SDK into build/sdk, the guides and what their pages load into build/docs, the console into
+// build/console.
 // With --if-stale it does nothing when no input changed since the last build; with --server it makes only what the server needs, and
 // checks no types. Any number of builds may run at once.
 import { spawn } from 'node:child_process'
@@ -34,6 +35,7 @@ const BUNDLED = 'server'
 const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
 const DOCS = join(BUILD, 'docs')
+const CONSOLE = join(BUILD, 'console')
 
 /** Every file below `path`, as paths from the root of the project; a path that does not exist has none. */
 function filesUnder(path, base = ROOT) {
@@ -56,7 +58,7 @@ function fingerprintOf({ inputs }) {
 }
 
 function isFresh(target) {
-  if (![target.stamp, MAIN, SDK, DOCS].every((path) => existsSync(path))) return false
+  if (![target.stamp, MAIN, SDK, DOCS, CONSOLE].every((path) => existsSync(path))) return false
   return readFileSync(target.stamp, 'utf8') === fingerprintOf(target)
 }
 
@@ -117,7 +119,7 @@ function writeFolders(folders, outputs) {
 /** Compiles what changed since the last time, and resolves with all files that belong below build/. */
 async function compileModules() {
   const files = COMPILED.flatMap((folder) => filesUnder(folder)).filter(
-    (file) => !/^src\/sdk\/|\.(md|d\.ts)$/.test(file),
+    (file) => !/^src\/(?:sdk|console)\/|\.(md|d\.ts)$/.test(file),
   )
   const sources = files.filter((file) => /\.ts$/.test(file))
   const results = sources.map((file) => file.replace(/\.ts$/, '.js')).flatMap((file) => [file, `${file}.map`])
@@ -148,6 +150,11 @@ async function makeSdk() {
 async function makeDocs() {
   const { buildDocs } = await import('./build-docs.mjs')
   await buildDocs()
+}
+
+async function makeConsole() {
+  const { buildConsole } = await import('./build-console.mjs')
+  await buildConsole()
 }
 
 function writeIfDifferent(path, content) {
@@ -199,6 +206,7 @@ export async function build({ ifStale = false, only = 'all' } = {}) {
     await (only === 'all' ? makeAll() : makeServer())
     await step('bundle the browser SDK and the demo into build/sdk', makeSdk)
     await step('make pages of the guides into build/docs', makeDocs)
+    await step('bundle the console into build/console', makeConsole)
     if (existsSync(MAIN)) chmodSync(MAIN, 0o755)
     writeBuildInfo()
     for (const [stamp, inputs] of stamps) writeFileSync(stamp, inputs)

@@ -1,4 +1,4 @@
-// Development: the compiler watches, the server restarts on its output, the browser SDK and the guides are rebuilt when their sources
+// Development: the compiler watches, the server restarts on its output, the browser SDK, the guides and the console are rebuilt when their sources
 // change.
 // Expects a finished build, as `npm run dev` makes one first. Ctrl-C stops all of it.
 import { spawn } from 'node:child_process'
@@ -78,3 +78,4 @@ function rebuildOn(name, script, folders) {
 rebuildOn('sdk', '.scripts/build-sdk.mjs', ['src/sdk'])
 // The server reads them when a page is first asked for.
 rebuildOn('docs', '.scripts/build-docs.mjs', ['src/docs/guides', 'src/sdk/docs'])
+rebuildOn('console', '.scripts/build-console.mjs', ['src/console'])

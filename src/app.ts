@@ -272,6 +272,7 @@ export async function startRoles(
       ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
       docsDir: fileURLToPath(new URL('../docs', import.meta.url)),
+      consoleDir: fileURLToPath(new URL('../console', import.meta.url)),
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       directory: { ...directory, reload: () => reloadKeys(directory) },

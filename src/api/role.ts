@@ -39,6 +39,7 @@ import { alertRoutes } from './alerts/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import { registerRoutes } from './api.ts'
 import { type ConsoleNeeds, openConsole } from './console/console.ts'
+import { serveConsolePages } from './console/pages.ts'
 import type { Demo } from './demo/access.ts'
 import { demoRoutes } from './demo/routes.ts'
 import { openRelink } from './events/relink.ts'
@@ -88,6 +89,8 @@ export interface ApiRoleNeeds {
   readonly sdk: SdkFile
   /** What the build made of the guides. */
   readonly docsDir: string
+  /** Where the build left the console. */
+  readonly consoleDir: string
   readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure'> & {
     /** It has a listener of its own, with the operator's API. */
     readonly isApart: boolean
@@ -218,13 +221,14 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   }
   const ofOperator = ({ access }: ApiRoute) => access === 'operator'
   const forKeys = routes.filter((route) => !ofOperator(route))
-  const pages = openConsole({ ...needs, ...needs.console, sealer: needs.outgoing.sealer })
-  const forPeople = { ...serving, guard: pages.guard }
+  const people = openConsole({ ...needs, ...needs.console, sealer: needs.outgoing.sealer })
+  const forPeople = { ...serving, guard: people.guard }
   if (needs.console.isApart) registerRoutes(http, forKeys, serving)
-  else registerRoutes(http, [...forKeys, ...pages.routes], forPeople)
+  else registerRoutes(http, [...forKeys, ...people.routes], forPeople)
   if (needs.demo !== null) registerRoutes(http, demoRoutes({ ...needs, ...needs.demo, rows: routes }), serving)
   return (to) => {
     registerRoutes(to, routes.filter(ofOperator), serving)
-    if (needs.console.isApart) registerRoutes(to, [...forKeys, ...pages.routes], forPeople)
+    if (needs.console.isApart) registerRoutes(to, [...forKeys, ...people.routes], forPeople)
+    serveConsolePages(to, needs.consoleDir)
   }
 }

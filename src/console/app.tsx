@@ -47,7 +47,7 @@ function Inside() {
       <Switch key={environment.value}>
         {PAGES.map(({ path, Page }) => (
           <Route key={path} path={path}>
-            {(params: Readonly<Record<string, string | undefined>>) => <Page id={params['id'] ?? ''} />}
+            {(params: Readonly<Record<string, string | undefined>>) => <Page id={params.id ?? ''} />}
           </Route>
         ))}
         <Route path="/sign-in">

@@ -91,19 +91,21 @@ function Jump() {
     setText('')
   }
   return (
-    <form class="jump" role="search" onSubmit={jump}>
-      <input
-        type="search"
-        value={text}
-        placeholder="Jump to an id, or find an account or e-mail"
-        aria-label="Jump to an id, or find an account or e-mail"
-        maxLength={320}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-      <span class="unseen" role="status">
-        {isUnknown ? 'That is no id; visitors are searched for it.' : ''}
-      </span>
-    </form>
+    <search class="jump">
+      <form onSubmit={jump}>
+        <input
+          type="search"
+          value={text}
+          placeholder="Jump to an id, or find an account or e-mail"
+          aria-label="Jump to an id, or find an account or e-mail"
+          maxLength={320}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <span class="unseen" role="status">
+          {isUnknown ? 'That is no id; visitors are searched for it.' : ''}
+        </span>
+      </form>
+    </search>
   )
 }
 

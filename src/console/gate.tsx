@@ -74,7 +74,13 @@ function SetUp({ token }: { readonly token: string }) {
   const [email, setEmail] = useState('')
   const [name, setName] = useState('')
   const [password, setPassword] = useState('')
-  if (token === '') return <NoToken what="Set up the console" how="The server prints it at every start until it is used, and fingerpost console link prints it again." />
+  if (token === '')
+    return (
+      <NoToken
+        what="Set up the console"
+        how="The server prints it at every start until it is used, and fingerpost console link prints it again."
+      />
+    )
   const submit = (event: Event) => {
     event.preventDefault()
     void enter('/console/api/setup', { token, email, name, password }, '/')
@@ -85,7 +91,15 @@ function SetUp({ token }: { readonly token: string }) {
         <h1>Set up the console</h1>
         <p class="quiet">You become its first admin. Nothing leaves this machine.</p>
       </div>
-      <TextField label="E-mail" type="email" value={email} onChange={setEmail} required maxLength={320} autocomplete="username" />
+      <TextField
+        label="E-mail"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        required
+        maxLength={320}
+        autocomplete="username"
+      />
       <TextField label="Name" value={name} onChange={setName} required maxLength={200} autocomplete="name" />
       <NewPassword value={password} onChange={setPassword} />
       <Problem error={error} />
@@ -146,8 +160,8 @@ function SignIn() {
       <div class="form">
         <h1>Not set up yet</h1>
         <p>
-          The server prints a link that sets the console up at every start until it is used. To have it printed again, run{' '}
-          <code>fingerpost console link</code> on the server.
+          The server prints a link that sets the console up at every start until it is used. To have it printed again,
+          run <code>fingerpost console link</code> on the server.
         </p>
       </div>
     )
@@ -159,8 +173,24 @@ function SignIn() {
   return (
     <form class="form" onSubmit={submit}>
       <h1>Sign in</h1>
-      <TextField label="E-mail" type="email" value={email} onChange={setEmail} required maxLength={320} autocomplete="username" />
-      <TextField label="Password" type="password" value={password} onChange={setPassword} required maxLength={PASSWORD_CHARS_MAX} autocomplete="current-password" />
+      <TextField
+        label="E-mail"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        required
+        maxLength={320}
+        autocomplete="username"
+      />
+      <TextField
+        label="Password"
+        type="password"
+        value={password}
+        onChange={setPassword}
+        required
+        maxLength={PASSWORD_CHARS_MAX}
+        autocomplete="current-password"
+      />
       {needsCode && (
         <TextField
           label="Code of your authenticator"

@@ -146,6 +146,7 @@ t.test('the package of the server is prebuilt, at most 6 MB, and has neither tes
     'build/sdk/sdk.js',
     'build/docs/guides.json',
     'build/docs/docs.css',
+    'build/console/index.html',
     'config/default.json',
   ]) {
     t.ok(files.includes(file), file)

@@ -47,7 +47,8 @@ export function bytes(value: number): string {
 }
 
 /** The end of an id, which is what tells it from others. */
-export const short = (id: string): string => (id.length <= 14 ? id : `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}`)
+export const short = (id: string): string =>
+  id.length <= 14 ? id : `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}`
 
 export const SIGNAL_WORDS: Readonly<Record<string, string>> = {
   bot: 'Bot',

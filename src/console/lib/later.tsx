@@ -21,7 +21,8 @@ export function later(read: () => Promise<ComponentType<PageProps>>): ComponentT
           known = page
           setPage(() => page)
         },
-        () => setError(new Error('This page could not be read. The server may have a newer version: load the page again.')),
+        () =>
+          setError(new Error('This page could not be read. The server may have a newer version: load the page again.')),
       )
     }, [])
     if (error !== null) return <Problem error={error} retry={() => location.reload()} />

@@ -37,7 +37,12 @@ export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => 
   }, [key, round])
   const reload = useCallback(() => setRound((before) => before + 1), [])
   const isCurrent = state.key === key
-  return { data: isCurrent ? state.data : undefined, error: isCurrent ? state.error : null, isLoading: state.isLoading, reload }
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : null,
+    isLoading: state.isLoading,
+    reload,
+  }
 }
 
 /** Reads a path of the API; null reads nothing. */

@@ -5,7 +5,10 @@ import { useLocation, useSearch } from 'wouter-preact'
 export const BASE = '/console'
 
 /** What is asked of the page in its address, and how to ask otherwise; an empty text takes a name away. */
-export function usePlace(): readonly [Readonly<Record<string, string>>, (changes: Readonly<Record<string, string>>) => void] {
+export function usePlace(): readonly [
+  Readonly<Record<string, string>>,
+  (changes: Readonly<Record<string, string>>) => void,
+] {
   const [path, go] = useLocation()
   const asked = Object.fromEntries(new URLSearchParams(useSearch()))
   return [

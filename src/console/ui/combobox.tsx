@@ -23,7 +23,7 @@ export function Combobox({ label, value, onChange, options, problem = null, plac
   const [isOpen, setIsOpen] = useState(false)
   const [at, setAt] = useState(0)
   const [typed, setTyped] = useState<string | null>(null)
-  const list = useRef<HTMLUListElement>(null)
+  const list = useRef<HTMLDivElement>(null)
   const offered = isOpen ? options(typed ?? '').slice(0, SHOWN_MAX) : []
 
   const close = () => {
@@ -79,10 +79,17 @@ export function Combobox({ label, value, onChange, options, problem = null, plac
           onKeyDown={onKeyDown}
           onBlur={close}
         />
-        <ul id={`${id}-options`} ref={list} class="options" role="listbox" aria-label={label} hidden={!isOpen || offered.length === 0}>
+        <div
+          id={`${id}-options`}
+          ref={list}
+          class="options"
+          role="listbox"
+          aria-label={label}
+          hidden={!isOpen || offered.length === 0}
+        >
           {offered.map((option, i) => (
             // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the focus stays in the box, whose keys choose.
-            <li
+            <div
               key={option.value}
               id={`${id}-${i}`}
               role="option"
@@ -97,9 +104,9 @@ export function Combobox({ label, value, onChange, options, problem = null, plac
                   <span class="quiet small">{option.about}</span>
                 </>
               )}
-            </li>
+            </div>
           ))}
-        </ul>
+        </div>
       </div>
       {problem !== null && (
         <span id={`${id}-problem`} class="small problem">

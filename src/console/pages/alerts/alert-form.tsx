@@ -47,12 +47,41 @@ export function AlertForm({ from, done }: { readonly from: Alert | null; readonl
       )}
       <div class="row end">
         <SelectField label="Triggers when it" value={operator} onChange={setOperator} options={OPERATORS} />
-        <TextField label="Threshold" value={threshold} onChange={setThreshold} required hint="Shares are from 0 to 1." />
+        <TextField
+          label="Threshold"
+          value={threshold}
+          onChange={setThreshold}
+          required
+          hint="Shares are from 0 to 1."
+        />
       </div>
       <div class="row end">
-        <TextField label="Of the last (s)" type="number" value={windowSeconds} onChange={setWindowSeconds} min={60} max={86_400} required />
-        <TextField label="Again after (s)" type="number" value={cooldownSeconds} onChange={setCooldownSeconds} min={60} max={604_800} required />
-        <TextField label="Not with fewer events than" type="number" value={minEvents} onChange={setMinEvents} min={0} required />
+        <TextField
+          label="Of the last (s)"
+          type="number"
+          value={windowSeconds}
+          onChange={setWindowSeconds}
+          min={60}
+          max={86_400}
+          required
+        />
+        <TextField
+          label="Again after (s)"
+          type="number"
+          value={cooldownSeconds}
+          onChange={setCooldownSeconds}
+          min={60}
+          max={604_800}
+          required
+        />
+        <TextField
+          label="Not with fewer events than"
+          type="number"
+          value={minEvents}
+          onChange={setMinEvents}
+          min={0}
+          required
+        />
       </div>
       <Problem error={act.error} />
       <div class="row">

@@ -37,7 +37,9 @@ export function Alerts() {
         <Shown of={loaded}>
           {({ data, total }) =>
             total === 0 ? (
-              <Empty title="No alert yet">Have yourself told when more are blocked than usual, or deliveries fail.</Empty>
+              <Empty title="No alert yet">
+                Have yourself told when more are blocked than usual, or deliveries fail.
+              </Empty>
             ) : (
               <Table label="Alerts" head={['Name', 'When', 'Of the last', 'Status', 'Changed']}>
                 {data.map((alert) => (

@@ -135,7 +135,9 @@ function Groups({ rows }: { readonly rows: readonly Row[] }) {
           <td class="number">{count(now)}</td>
           <td class="number">{percent(share)}</td>
           <td class="number">{count(before)}</td>
-          <td class="number">{before === 0 ? 'none before' : `${now >= before ? '+' : '−'}${percent(Math.abs(now - before) / before)}`}</td>
+          <td class="number">
+            {before === 0 ? 'none before' : `${now >= before ? '+' : '−'}${percent(Math.abs(now - before) / before)}`}
+          </td>
         </tr>
       ))}
     </Table>

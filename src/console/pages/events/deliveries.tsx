@@ -15,7 +15,9 @@ const DELIVERIES_MAX = 20
 const AROUND_MS = 60_000
 
 export function Deliveries({ event }: { readonly event: Event }) {
-  const loaded = useLoadBy(`${environment.value} deliveries ${event.requestId}`, (signal) => readDeliveries(event, signal))
+  const loaded = useLoadBy(`${environment.value} deliveries ${event.requestId}`, (signal) =>
+    readDeliveries(event, signal),
+  )
   return (
     <Card title="Deliveries">
       <Shown of={loaded}>

@@ -69,9 +69,7 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
           )}
           {can('lists:write') && <AddToList values={{ visitor: event.visitorId }} />}
         </div>
-        {event.evaluationError !== undefined && (
-          <p class="hint">It could not be decided: {event.evaluationError}</p>
-        )}
+        {event.evaluationError !== undefined && <p class="hint">It could not be decided: {event.evaluationError}</p>}
       </section>
       <div class="columns">
         <div class="stack">

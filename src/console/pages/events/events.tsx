@@ -22,7 +22,7 @@ const PAGE_ROWS = 50
 export function Events() {
   const [asked, ask] = usePlace()
   const search = searchOf(asked)
-  const isLive = asked['live'] === '1'
+  const isLive = asked.live === '1'
   const csv = useAct()
   const save = () =>
     csv.run(async () => {
@@ -35,7 +35,12 @@ export function Events() {
       about="Every identification with what was decided and why."
       actions={
         <>
-          <button type="button" aria-pressed={isLive} class={isLive ? 'primary' : ''} onClick={() => ask({ live: isLive ? '' : '1' })}>
+          <button
+            type="button"
+            aria-pressed={isLive}
+            class={isLive ? 'primary' : ''}
+            onClick={() => ask({ live: isLive ? '' : '1' })}
+          >
             Live tail
           </button>
           <button type="button" disabled={csv.isBusy} onClick={() => void save()}>
@@ -50,7 +55,11 @@ export function Events() {
         <Views search={search} ask={ask} />
         <Problem error={csv.error} />
       </Card>
-      {isLive ? <LiveTail search={search} /> : <Found search={search} clear={() => ask(Object.fromEntries(Object.keys(search).map((name) => [name, ''])))} />}
+      {isLive ? (
+        <LiveTail search={search} />
+      ) : (
+        <Found search={search} clear={() => ask(Object.fromEntries(Object.keys(search).map((name) => [name, ''])))} />
+      )}
     </Page>
   )
 }
@@ -74,7 +83,15 @@ function Found({ search, clear }: { readonly search: Readonly<Record<string, str
         </button>
       }
     >
-      {mayLabel && chosen.size > 0 && <BulkLabel ids={[...chosen]} done={() => { setChosen(new Set()); pages.reload() }} />}
+      {mayLabel && chosen.size > 0 && (
+        <BulkLabel
+          ids={[...chosen]}
+          done={() => {
+            setChosen(new Set())
+            pages.reload()
+          }}
+        />
+      )}
       <PagedTable
         label="Events"
         head={mayLabel ? ['', ...EVENT_HEAD] : EVENT_HEAD}
@@ -118,10 +135,13 @@ interface Labelled {
 function BulkLabel({ ids, done }: { readonly ids: readonly string[]; readonly done: () => void }) {
   const act = useAct()
   const label = (value: 'fraud' | 'legitimate' | null) =>
-    act.run(async () => {
-      await call<Labelled>('/v1/events/labels', { method: 'POST', body: { label: value, requestIds: ids } })
-      done()
-    }, `${count(ids.length)} events are labelled.`)
+    act.run(
+      async () => {
+        await call<Labelled>('/v1/events/labels', { method: 'POST', body: { label: value, requestIds: ids } })
+        done()
+      },
+      `${count(ids.length)} events are labelled.`,
+    )
   return (
     <div class="row">
       <span>{count(ids.length)} chosen:</span>

@@ -113,7 +113,14 @@ function Filter({
 }) {
   const options = CHOICES[name]
   if (options !== undefined) {
-    return <SelectField label={wordOf(name)} value={value} options={options} onChange={(chosen) => ask({ [name]: chosen })} />
+    return (
+      <SelectField
+        label={wordOf(name)}
+        value={value}
+        options={options}
+        onChange={(chosen) => ask({ [name]: chosen })}
+      />
+    )
   }
   return <TextFilter key={value} name={name} value={value} ask={ask} />
 }
@@ -181,11 +188,7 @@ function Chosen({ search, ask }: FiltersProps) {
         </li>
       ))}
       <li>
-        <button
-          type="button"
-          class="plain"
-          onClick={() => ask(Object.fromEntries(chosen.map(([name]) => [name, ''])))}
-        >
+        <button type="button" class="plain" onClick={() => ask(Object.fromEntries(chosen.map(([name]) => [name, ''])))}>
           Clear all
         </button>
       </li>

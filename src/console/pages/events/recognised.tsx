@@ -28,7 +28,12 @@ export function Recognised({ requestId }: { readonly requestId: string }) {
                 ['Compared', `${found.compared} visitors`],
                 ['Browser version', found.browserVersion],
                 ['Network', found.network],
-                ['Token', found.tokenGeneration.presented === null ? 'none came' : `generation ${found.tokenGeneration.presented}`],
+                [
+                  'Token',
+                  found.tokenGeneration.presented === null
+                    ? 'none came'
+                    : `generation ${found.tokenGeneration.presented}`,
+                ],
               ]}
             />
             {found.agreement !== null && (

@@ -4,7 +4,17 @@ import { percent, signalWordOf } from '../../lib/format.ts'
 import type { Event } from '../../lib/types.ts'
 import { Id, Moment, Verdict } from '../../ui/words.tsx'
 
-export const EVENT_HEAD = ['Time', 'Verdict', 'Visitor', 'Confidence', 'Signals', 'Device', 'Address', 'Account', 'Rule']
+export const EVENT_HEAD = [
+  'Time',
+  'Verdict',
+  'Visitor',
+  'Confidence',
+  'Signals',
+  'Device',
+  'Address',
+  'Account',
+  'Rule',
+]
 
 /** The signals that were raised; what could not be told is counted apart, because it is no "no". */
 export function raised({ signals, signalDetails }: Event) {

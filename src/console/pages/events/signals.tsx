@@ -1,6 +1,6 @@
 // The signals of an event with their evidence, and its scores with what they rest on.
 
-import { percent, span, signalWordOf } from '../../lib/format.ts'
+import { percent, signalWordOf, span } from '../../lib/format.ts'
 import type { Event, SignalDetail } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { SignalState } from '../../ui/words.tsx'
@@ -18,7 +18,11 @@ export function Signals({ event }: { readonly event: Event }) {
       <Card title="Signals">
         <ul class="plain-list">
           {Object.keys(event.signals).map((name) => (
-            <SignalRow key={name} name={name} detail={(event.signalDetails as Readonly<Record<string, SignalDetail | undefined>>)[name]} />
+            <SignalRow
+              key={name}
+              name={name}
+              detail={(event.signalDetails as Readonly<Record<string, SignalDetail | undefined>>)[name]}
+            />
           ))}
         </ul>
       </Card>

@@ -14,7 +14,9 @@ export function Trace({ of: trace, isTruncated }: { readonly of: Simulation['tra
               <code>{field}</code> {operatorWord(operator)} <code>{JSON.stringify(value)}</code>
               <br />
               <span class="quiet small">
-                {actual === null ? 'The event has no value, so this does not hold' : `The event has ${JSON.stringify(actual)}`}
+                {actual === null
+                  ? 'The event has no value, so this does not hold'
+                  : `The event has ${JSON.stringify(actual)}`}
                 <span class="unseen">{result ? '; it holds' : '; it does not hold'}</span>
               </span>
             </span>

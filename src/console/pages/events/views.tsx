@@ -24,7 +24,12 @@ export function Views({ search, ask }: { readonly search: Search; readonly ask: 
             <button type="button" class="plain" onClick={() => ask({ ...nothing, ...view.search })}>
               {view.name}
             </button>
-            <button type="button" class="slim" aria-label={`Forget ${view.name}`} onClick={() => setViews(dropView(view.name))}>
+            <button
+              type="button"
+              class="slim"
+              aria-label={`Forget ${view.name}`}
+              onClick={() => setViews(dropView(view.name))}
+            >
               Forget
             </button>
           </li>

@@ -18,8 +18,8 @@ export function Why({ event }: { readonly event: Event }) {
   return (
     <Card title="Why">
       <p class="quiet">
-        Rules are asked in order; the first live one that matches decides. Open one to see its conditions against this event, as the rule
-        stands now.
+        Rules are asked in order; the first live one that matches decides. Open one to see its conditions against this
+        event, as the rule stands now.
       </p>
       <Shown of={rules}>
         {({ data }) => {

@@ -78,7 +78,12 @@ function Form({
   }
   return (
     <form class="form" onSubmit={submit}>
-      <SelectField label="List" value={listId} onChange={setListId} options={lists.map(({ id, name }) => [id, name] as const)} />
+      <SelectField
+        label="List"
+        value={listId}
+        onChange={setListId}
+        options={lists.map(({ id, name }) => [id, name] as const)}
+      />
       <p>
         <code>{value}</code>
       </p>

@@ -8,7 +8,7 @@ import type { EntriesChanged, ListWithUse } from '../../lib/types.ts'
 import { AreaField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
-import { type Line, LINES_PER_CALL, lineOfField, readLines, type Wrong } from './bulk.ts'
+import { LINES_PER_CALL, type Line, lineOfField, readLines, type Wrong } from './bulk.ts'
 
 const SHOWN_WRONG_MAX = 50
 
@@ -47,7 +47,11 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
         />
         <label class="field">
           <span class="label">Or a CSV file</span>
-          <input type="file" accept=".csv,text/csv,text/plain" onChange={(event) => void upload(event.currentTarget.files?.[0])} />
+          <input
+            type="file"
+            accept=".csv,text/csv,text/plain"
+            onChange={(event) => void upload(event.currentTarget.files?.[0])}
+          />
         </label>
         <Problem error={act.error} />
         <button type="submit" class="primary" disabled={act.isBusy || text.trim() === ''}>
@@ -57,7 +61,8 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
       {outcome !== null && (
         <div role="status">
           <p>
-            {count(outcome.added)} added{outcome.known > 0 && `, ${count(outcome.known)} were on the list or were erased`}
+            {count(outcome.added)} added
+            {outcome.known > 0 && `, ${count(outcome.known)} were on the list or were erased`}
             {outcome.wrong.length > 0 && `, ${count(outcome.wrong.length)} refused:`}
           </p>
           <ul class="plain-list">

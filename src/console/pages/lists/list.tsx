@@ -84,7 +84,8 @@ function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: 
         >
           <p>
             {count(list.entryCount)} entries go with it.
-            {list.usedByRules.length > 0 && ` ${list.usedByRules.length} rules ask it; their conditions on it are false from then on.`}
+            {list.usedByRules.length > 0 &&
+              ` ${list.usedByRules.length} rules ask it; their conditions on it are false from then on.`}
           </p>
         </Confirm>
       )}
@@ -133,12 +134,20 @@ function Row({
       <td class="once">
         <Moment at={entry.addedAt} relative />
       </td>
-      <td class="once">{entry.expiresAt === null ? <span class="quiet">never</span> : <Moment at={entry.expiresAt} />}</td>
+      <td class="once">
+        {entry.expiresAt === null ? <span class="quiet">never</span> : <Moment at={entry.expiresAt} />}
+      </td>
       <td>{entry.ruleId === null ? entry.source : <Link href={`/rules/${entry.ruleId}`}>rule</Link>}</td>
       <td class="wide">{entry.reason ?? <span class="quiet">none</span>}</td>
       <td>
         {can('lists:write') && (
-          <button type="button" class="slim" aria-label={`Remove ${entry.value}`} disabled={act.isBusy} onClick={() => void remove()}>
+          <button
+            type="button"
+            class="slim"
+            aria-label={`Remove ${entry.value}`}
+            disabled={act.isBusy}
+            onClick={() => void remove()}
+          >
             Remove
           </button>
         )}

@@ -44,7 +44,9 @@ export function Lists() {
         <Shown of={lists}>
           {({ data, total }) =>
             total === 0 ? (
-              <Empty title="No list yet">Make one for devices you trust, or for those you never want to see again.</Empty>
+              <Empty title="No list yet">
+                Make one for devices you trust, or for those you never want to see again.
+              </Empty>
             ) : (
               <Table label="Lists" head={['Name', 'Holds', 'Entries', 'Changed']}>
                 {data.map(({ id, name, type, entryCount, updatedAt }) => (
@@ -92,10 +94,24 @@ function NewList({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="New list" onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <TextField label="Name" value={name} onChange={setName} required maxLength={64} hint="Letters, digits, _ . and -; rules name the list by it." />
+        <TextField
+          label="Name"
+          value={name}
+          onChange={setName}
+          required
+          maxLength={64}
+          hint="Letters, digits, _ . and -; rules name the list by it."
+        />
         <SelectField label="Holds" value={type} onChange={setType} options={TYPES} />
         <TextField label="Description" value={description} onChange={setDescription} maxLength={500} />
-        <TextField label="Entries live for (days)" type="number" value={days} onChange={setDays} min={0} hint="Empty: for ever." />
+        <TextField
+          label="Entries live for (days)"
+          type="number"
+          value={days}
+          onChange={setDays}
+          min={0}
+          hint="Empty: for ever."
+        />
         <Problem error={act.error} />
         <div class="row">
           <button type="submit" class="primary" disabled={act.isBusy}>

@@ -1,9 +1,9 @@
 // How the environment fares: the first steps until a rule decides, then figures of the last days against those before.
 
 import { Link } from 'wouter-preact'
-import { useLoad, useLoadBy } from '../../lib/load.ts'
 import { call, environment, session } from '../../lib/api.ts'
 import { count, percent, signalWordOf } from '../../lib/format.ts'
+import { useLoad, useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { rangeOf } from '../../lib/range.ts'
 import type { EventCounts, ListedRule, ListedWebhook, OffsetPage, SignalCounts } from '../../lib/types.ts'
@@ -32,15 +32,15 @@ export function Overview() {
   const [{ days = '7' }, ask] = usePlace()
   const rules = useLoad<OffsetPage<ListedRule>>('/v1/rules', { query: { status: 'live', limit: 100 } })
   const webhooks = useLoad<OffsetPage<ListedWebhook>>('/v1/webhooks', { query: { limit: 100 } })
-  const figures = useLoadBy<Figures>(`${environment.value} overview ${days}`, (signal) => readFigures(Number(days), signal))
+  const figures = useLoadBy<Figures>(`${environment.value} overview ${days}`, (signal) =>
+    readFigures(Number(days), signal),
+  )
   const hasRule = rules.data !== undefined && rules.data.total > 0
   return (
     <Page
       title="Overview"
       about={`${session.value?.workspace.name} · ${environment.value}`}
-      actions={
-        <SelectField label="Time" value={days} onChange={(value) => ask({ days: value })} options={RANGES} />
-      }
+      actions={<SelectField label="Time" value={days} onChange={(value) => ask({ days: value })} options={RANGES} />}
     >
       {rules.data !== undefined && figures.data !== undefined && !hasRule && <FirstSteps figures={figures} />}
       <Shown of={figures}>
@@ -178,4 +178,3 @@ function WebhookHealth({ of: webhooks }: { readonly of: readonly ListedWebhook[]
     </ul>
   )
 }
-

@@ -21,7 +21,9 @@ export interface VerdictsOverTime {
 export async function readVerdicts(range: Range, days: number, signal: AbortSignal): Promise<VerdictsOverTime> {
   const groupBy = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
   const found = await Promise.all(
-    VERDICTS.map((verdict) => call<EventCounts>('/v1/analytics/events', { query: { ...range, groupBy, verdict }, signal })),
+    VERDICTS.map((verdict) =>
+      call<EventCounts>('/v1/analytics/events', { query: { ...range, groupBy, verdict }, signal }),
+    ),
   )
   const at = found[0]?.groups.map((group) => new Date(group[groupBy] ?? '').getTime()) ?? []
   return {
@@ -31,12 +33,15 @@ export async function readVerdicts(range: Range, days: number, signal: AbortSign
 }
 
 export function VerdictsPlot({ days }: { readonly days: number }) {
-  const loaded = useLoadBy(`${environment.value} verdicts ${days}`, (signal) => readVerdicts(rangeOf(days), days, signal))
+  const loaded = useLoadBy(`${environment.value} verdicts ${days}`, (signal) =>
+    readVerdicts(rangeOf(days), days, signal),
+  )
   return <Shown of={loaded}>{(data) => <Drawn of={data} />}</Shown>
 }
 
 export function Drawn({ of: data }: { readonly of: VerdictsOverTime }) {
   const { at, series } = useMemo(() => data, [data])
-  if (series.every(({ values }) => values.every((value) => value === 0))) return <Empty title="No events in this time" />
+  if (series.every(({ values }) => values.every((value) => value === 0)))
+    return <Empty title="No events in this time" />
   return <Plot label="Verdicts over time" at={at} series={series} />
 }

@@ -25,7 +25,9 @@ export function Review() {
       title="Review"
       about="Labels are what backtests measure precision, recall and false positives by. Blocked and challenged events teach most, so they come first."
     >
-      <Shown of={loaded}>{(queue) => <Queue key={queue[0]?.requestId ?? ''} queue={queue} reload={loaded.reload} />}</Shown>
+      <Shown of={loaded}>
+        {(queue) => <Queue key={queue[0]?.requestId ?? ''} queue={queue} reload={loaded.reload} />}
+      </Shown>
     </Page>
   )
 }
@@ -65,7 +67,8 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
   }
   useEffect(() => {
     function onKey(pressed: KeyboardEvent): void {
-      const isTyping = pressed.target instanceof Element && pressed.target.closest('input, select, textarea, dialog') !== null
+      const isTyping =
+        pressed.target instanceof Element && pressed.target.closest('input, select, textarea, dialog') !== null
       if (isTyping || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return
       const found = LABELS.find(([key]) => key === pressed.key)
       if (found !== undefined) label(found[1])

@@ -42,7 +42,9 @@ export function Backtest({ conditions, action }: BacktestProps) {
     >
       <div aria-live="polite" aria-busy={loaded.isLoading}>
         {settled === null ? (
-          <Empty title="Not whole yet">Finish the conditions, and what they would have done stands here as you type.</Empty>
+          <Empty title="Not whole yet">
+            Finish the conditions, and what they would have done stands here as you type.
+          </Empty>
         ) : loaded.error !== null ? (
           <Problem error={loaded.error} retry={loaded.reload} />
         ) : loaded.data === undefined ? (
@@ -67,7 +69,9 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
         <span class="quiet">asked in {answer.durationMs} ms</span>
       </p>
       {action.verdict === 'block' && answer.matchRate > BLOCKED_SHARE_WARNED && (
-        <p class="hint">More than {percent(BLOCKED_SHARE_WARNED)} of all events would be blocked. Watch it in monitor first.</p>
+        <p class="hint">
+          More than {percent(BLOCKED_SHARE_WARNED)} of all events would be blocked. Watch it in monitor first.
+        </p>
       )}
       <Facts of={[['False positives', <FalsePositives key="f" of={answer} />], ...labelled(answer)]} />
       {impact.length > 0 && (
@@ -81,7 +85,13 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
         </Table>
       )}
       {answer.byDay.length > 1 && (
-        <Bars of={answer.byDay.map(({ day, matched, total }) => ({ name: day, count: matched, share: total === 0 ? 0 : matched / total }))} />
+        <Bars
+          of={answer.byDay.map(({ day, matched, total }) => ({
+            name: day,
+            count: matched,
+            share: total === 0 ? 0 : matched / total,
+          }))}
+        />
       )}
       {answer.sample.length > 0 && (
         <Table label="Some events that match" head={['Event', 'Visitor', 'Time']}>

@@ -97,7 +97,8 @@ function Condition({ leaf, known, onChange, onRemove }: ConditionProps) {
   const problem = leaf.field === '' && leaf.text === '' ? null : problemOf(leaf, known.fields, names)
   function chooseField(path: string): void {
     const next = fieldOf(known.fields, path)
-    const operator = next === null || next.operators.includes(leaf.operator) ? leaf.operator : (next.operators[0] ?? 'equals')
+    const operator =
+      next === null || next.operators.includes(leaf.operator) ? leaf.operator : (next.operators[0] ?? 'equals')
     const isFlag = next?.type === 'boolean'
     onChange({ ...leaf, field: path, operator, text: isFlag && !/^(true|false)$/.test(leaf.text) ? 'true' : leaf.text })
   }
@@ -111,7 +112,10 @@ function Condition({ leaf, known, onChange, onRemove }: ConditionProps) {
         onChange={chooseField}
         problem={problem}
         options={(text) =>
-          fieldsFor(known.fields, text).map(({ path, label, category }) => ({ value: path, about: `${label} · ${category}` }))
+          fieldsFor(known.fields, text).map(({ path, label, category }) => ({
+            value: path,
+            about: `${label} · ${category}`,
+          }))
         }
       />
       <SelectField
@@ -188,7 +192,10 @@ function ValueInput({
       options={(text) =>
         top
           .filter(({ value }) => value.toLowerCase().includes(text.toLowerCase()))
-          .map(({ value, count }) => ({ value, about: `${count} of the latest ${recent.data?.data.length ?? 0} events` }))
+          .map(({ value, count }) => ({
+            value,
+            about: `${count} of the latest ${recent.data?.data.length ?? 0} events`,
+          }))
       }
     />
   )

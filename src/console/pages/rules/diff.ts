@@ -12,7 +12,10 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
   const a = before.split('\n')
   const b = after.split('\n')
   if (a.length > LINES_MAX || b.length > LINES_MAX) {
-    return [...a.map((text) => ({ side: 'removed', text }) as const), ...b.map((text) => ({ side: 'added', text }) as const)]
+    return [
+      ...a.map((text) => ({ side: 'removed', text }) as const),
+      ...b.map((text) => ({ side: 'added', text }) as const),
+    ]
   }
   const width = b.length + 1
   const common = new Uint16Array((a.length + 1) * width)
@@ -20,9 +23,7 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
     for (let j = b.length - 1; j >= 0; j--) {
       const at = i * width + j
       common[at] =
-        a[i] === b[j]
-          ? (common[at + width + 1] ?? 0) + 1
-          : Math.max(common[at + width] ?? 0, common[at + 1] ?? 0)
+        a[i] === b[j] ? (common[at + width + 1] ?? 0) + 1 : Math.max(common[at + width] ?? 0, common[at + 1] ?? 0)
     }
   }
   const lines: DiffLine[] = []
@@ -34,7 +35,10 @@ export function diffLines(before: string, after: string): readonly DiffLine[] {
       lines.push({ side: 'same', text: old ?? '' })
       i++
       j++
-    } else if (j >= b.length || (i < a.length && (common[(i + 1) * width + j] ?? 0) >= (common[i * width + j + 1] ?? 0))) {
+    } else if (
+      j >= b.length ||
+      (i < a.length && (common[(i + 1) * width + j] ?? 0) >= (common[i * width + j + 1] ?? 0))
+    ) {
       lines.push({ side: 'removed', text: old ?? '' })
       i++
     } else {

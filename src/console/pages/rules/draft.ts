@@ -83,12 +83,16 @@ const isList = (field: RuleField | null, names: readonly string[], text: string)
   field !== null && field.list !== null && names.includes(text)
 
 /** What a typed text means for a field. `names` are the lists there are: a single name of one asks that list. */
-export function valueOf(leaf: DraftLeaf, field: RuleField | null, names: readonly string[]): Leaf['value'] {
+export function readValue(leaf: DraftLeaf, field: RuleField | null, names: readonly string[]): Leaf['value'] {
   const text = leaf.text.trim()
   if (leaf.operator === 'exists') return text !== 'false'
   if (isMany(leaf.operator)) {
     if (isList(field, names, text)) return text
-    return text.split(/\r?\n/).map((one) => one.trim()).filter((one) => one !== '').map((one) => literalOf(one, field))
+    return text
+      .split(/\r?\n/)
+      .map((one) => one.trim())
+      .filter((one) => one !== '')
+      .map((one) => literalOf(one, field))
   }
   return literalOf(text, field)
 }
@@ -111,7 +115,7 @@ export const conditionsOf = (
   rules: group.rules.map((one) =>
     isGroup(one)
       ? conditionsOf(one, fields, lists)
-      : { field: one.field, operator: one.operator, value: valueOf(one, fieldOf(fields, one.field), lists) },
+      : { field: one.field, operator: one.operator, value: readValue(one, fieldOf(fields, one.field), lists) },
   ),
 })
 
@@ -129,7 +133,7 @@ export function problemOf(leaf: DraftLeaf, fields: readonly RuleField[], lists: 
     return nearest === null ? 'There is no such field.' : `There is no such field. Do you mean ${nearest}?`
   }
   if (!field.operators.includes(leaf.operator)) return `${field.label} takes no “${operatorWord(leaf.operator)}”.`
-  const value = valueOf(leaf, field, lists)
+  const value = readValue(leaf, field, lists)
   if (Array.isArray(value)) {
     if (value.length === 0) return 'Name at least one value, or a list.'
     return value.some((one) => Number.isNaN(one)) ? 'Each value must be a number.' : null

@@ -66,7 +66,17 @@ export function Editor({ from, known, ways }: EditorProps) {
       <Card
         title="Rule"
         actions={
-          <Tabs label="How to write it" chosen={tab} choose={setTab} tabs={[['form', 'Form'], ['json', 'JSON']] as const} />
+          <Tabs
+            label="How to write it"
+            chosen={tab}
+            choose={setTab}
+            tabs={
+              [
+                ['form', 'Form'],
+                ['json', 'JSON'],
+              ] as const
+            }
+          />
         }
       >
         {tab === 'json' ? (
@@ -76,13 +86,33 @@ export function Editor({ from, known, ways }: EditorProps) {
             <TextField label="Name" value={draft.name} onChange={(name) => change({ name })} maxLength={200} required />
             <Group group={draft.conditions} known={known} onChange={(group) => change({ conditions: group })} />
             <div class="row end">
-              <SelectField label="Then" value={draft.verdict} onChange={(verdict) => change({ verdict })} options={VERDICTS} />
+              <SelectField
+                label="Then"
+                value={draft.verdict}
+                onChange={(verdict) => change({ verdict })}
+                options={VERDICTS}
+              />
               {draft.verdict === 'challenge' && (
-                <SelectField label="By" value={draft.challengeType} onChange={(challengeType) => change({ challengeType })} options={CHALLENGES} />
+                <SelectField
+                  label="By"
+                  value={draft.challengeType}
+                  onChange={(challengeType) => change({ challengeType })}
+                  options={CHALLENGES}
+                />
               )}
-              <TextField label="Priority" type="number" value={draft.priority} onChange={(priority) => change({ priority })} hint="Lower is asked first; empty: last." />
+              <TextField
+                label="Priority"
+                type="number"
+                value={draft.priority}
+                onChange={(priority) => change({ priority })}
+                hint="Lower is asked first; empty: last."
+              />
             </div>
-            <Effects effects={draft.sideEffects} lists={known.lists} onChange={(sideEffects) => change({ sideEffects })} />
+            <Effects
+              effects={draft.sideEffects}
+              lists={known.lists}
+              onChange={(sideEffects) => change({ sideEffects })}
+            />
           </div>
         )}
         <Problem error={act.error} />
@@ -116,7 +146,8 @@ function Json({ rule, take }: { readonly rule: Saving; readonly take: (rule: Rul
     setText(next)
     try {
       const read = JSON.parse(next) as RuleText
-      if (!Array.isArray(read.conditions?.rules) || read.action?.verdict === undefined) throw new Error('no conditions or action')
+      if (!Array.isArray(read.conditions?.rules) || read.action?.verdict === undefined)
+        throw new Error('no conditions or action')
       take({ ...read, name: String(read.name ?? '') })
       setProblem(null)
     } catch (error) {

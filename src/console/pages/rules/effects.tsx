@@ -29,7 +29,9 @@ export function Effects({ effects, lists, onChange }: EffectsProps) {
       return { type, list: list?.name ?? '', value: VALUES[list?.type ?? 'visitor'] }
     }
     if (type === 'webhook') return { type, webhookId: webhooks.data?.data[0]?.id ?? '' }
-    return type === 'slack' ? { type, url: '', message: '{{visitorId}} matched' } : { type: 'log', level: 'info', message: '' }
+    return type === 'slack'
+      ? { type, url: '', message: '{{visitorId}} matched' }
+      : { type: 'log', level: 'info', message: '' }
   }
   const replace = (at: number, next: SideEffect) => onChange(effects.map((one, i) => (i === at ? next : one)))
   return (
@@ -39,8 +41,18 @@ export function Effects({ effects, lists, onChange }: EffectsProps) {
         // biome-ignore lint/suspicious/noArrayIndexKey: effects have no other name than their place.
         <div key={i} class="group">
           <div class="row end">
-            <SelectField label="Effect" value={effect.type} onChange={(type) => replace(i, fresh(type))} options={TYPES} />
-            <EffectFields effect={effect} lists={lists} webhooks={webhooks.data?.data ?? []} onChange={(next) => replace(i, next)} />
+            <SelectField
+              label="Effect"
+              value={effect.type}
+              onChange={(type) => replace(i, fresh(type))}
+              options={TYPES}
+            />
+            <EffectFields
+              effect={effect}
+              lists={lists}
+              webhooks={webhooks.data?.data ?? []}
+              onChange={(next) => replace(i, next)}
+            />
             <button type="button" onClick={() => onChange(effects.filter((_, at) => at !== i))}>
               Remove
             </button>
@@ -79,13 +91,29 @@ function EffectFields({ effect, lists, webhooks, onChange }: FieldsProps) {
   if (effect.type === 'slack') {
     return (
       <>
-        <TextField label="Address" value={effect.url} onChange={(url) => onChange({ ...effect, url })} maxLength={1_024} hint="Shown masked once it is saved." />
-        <TextField label="Message" value={effect.message ?? ''} onChange={(message) => onChange({ ...effect, message })} />
+        <TextField
+          label="Address"
+          value={effect.url}
+          onChange={(url) => onChange({ ...effect, url })}
+          maxLength={1_024}
+          hint="Shown masked once it is saved."
+        />
+        <TextField
+          label="Message"
+          value={effect.message ?? ''}
+          onChange={(message) => onChange({ ...effect, message })}
+        />
       </>
     )
   }
   if (effect.type === 'log') {
-    return <TextField label="Message" value={effect.message ?? ''} onChange={(message) => onChange({ ...effect, message })} />
+    return (
+      <TextField
+        label="Message"
+        value={effect.message ?? ''}
+        onChange={(message) => onChange({ ...effect, message })}
+      />
+    )
   }
   const choose = (list: string) =>
     onChange({ ...effect, list, value: VALUES[lists.find(({ name }) => name === list)?.type ?? 'visitor'] })
@@ -95,7 +123,10 @@ function EffectFields({ effect, lists, webhooks, onChange }: FieldsProps) {
         label="List"
         value={effect.list}
         onChange={choose}
-        options={[['', lists.length === 0 ? 'make a list first' : 'choose'], ...lists.map(({ name }) => [name, name] as const)]}
+        options={[
+          ['', lists.length === 0 ? 'make a list first' : 'choose'],
+          ...lists.map(({ name }) => [name, name] as const),
+        ]}
       />
       <TextField label="Value" value={effect.value} onChange={(value) => onChange({ ...effect, value })} />
       {effect.type === 'addToList' && (

@@ -34,7 +34,8 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
           <li key={version.version}>
             <details open={i === 0}>
               <summary>
-                <strong>Version {version.version}</strong> · {version.action} by {version.actor} · <Moment at={version.at} />
+                <strong>Version {version.version}</strong> · {version.action} by {version.actor} ·{' '}
+                <Moment at={version.at} />
               </summary>
               <pre class="diff">
                 {diffLines(textOf(pages.rows[i + 1]?.rule ?? null), textOf(version.rule))
@@ -49,7 +50,12 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
               </pre>
               {i > 0 && can('rules:write') && (
                 <p class="row">
-                  <button type="button" class="slim" disabled={act.isBusy} onClick={() => void rollBack(version.version)}>
+                  <button
+                    type="button"
+                    class="slim"
+                    disabled={act.isBusy}
+                    onClick={() => void rollBack(version.version)}
+                  >
                     Back to version {version.version}
                   </button>
                 </p>

@@ -43,8 +43,13 @@ function useKnown(): Loaded<Known> {
 }
 
 /** How soon everybody decides by it. */
-function sayReached({ propagated, propagationMs }: Pick<WrittenRule, 'propagated' | 'propagationMs'>, what: string): void {
-  say(propagated ? `${what}: everywhere after ${propagationMs} ms.` : `${what}; not every process has confirmed it yet.`)
+function sayReached(
+  { propagated, propagationMs }: Pick<WrittenRule, 'propagated' | 'propagationMs'>,
+  what: string,
+): void {
+  say(
+    propagated ? `${what}: everywhere after ${propagationMs} ms.` : `${what}; not every process has confirmed it yet.`,
+  )
 }
 
 export function NewRule() {
@@ -113,7 +118,7 @@ export function RulePage({ id }: PageProps) {
 
 function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: Known; readonly reload: () => void }) {
   const [asked, ask] = usePlace()
-  const tab = (TABS.find(([one]) => one === asked['tab'])?.[0] ?? 'rule') as Tab
+  const tab = (TABS.find(([one]) => one === asked.tab)?.[0] ?? 'rule') as Tab
   const ways = [
     {
       label: 'Save',
@@ -139,7 +144,12 @@ function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: K
         />
         {can('rules:write') && <Switch rule={rule} reload={reload} />}
       </section>
-      <Tabs label="About the rule" chosen={tab} choose={(next) => ask({ tab: next === 'rule' ? '' : next })} tabs={TABS} />
+      <Tabs
+        label="About the rule"
+        chosen={tab}
+        choose={(next) => ask({ tab: next === 'rule' ? '' : next })}
+        tabs={TABS}
+      />
       {tab === 'rule' && <Editor key={rule.updatedAt} from={draftOf(rule)} known={known} ways={ways} />}
       {tab === 'try' && <TryOn rule={rule} />}
       {tab === 'monitor' && <Monitor rule={rule} />}
@@ -153,7 +163,9 @@ async function readFresh(id: string, updatedAt: string): Promise<WithEtag> {
   const answer = await request(`/v1/rules/${id}`)
   const rule = (await answer.json()) as Rule
   if (rule.updatedAt !== updatedAt) {
-    throw new Error('Somebody has changed the rule since you opened it. Load the page again and make your change there.')
+    throw new Error(
+      'Somebody has changed the rule since you opened it. Load the page again and make your change there.',
+    )
   }
   return { rule, etag: answer.headers.get('etag') ?? '*' }
 }

@@ -70,16 +70,22 @@ function Ordered({
   const [dragged, setDragged] = useState<number | null>(null)
   const act = useAct()
   const move = (from: number, to: number) =>
-    act.run(async () => {
-      for (const { id, priority } of movesFor(rules, from, to)) {
-        await call(`/v1/rules/${id}`, { method: 'PUT', body: { priority } })
-      }
-      reload()
-    }, `${rules[from]?.name} is asked ${to + 1}. now.`)
+    act.run(
+      async () => {
+        for (const { id, priority } of movesFor(rules, from, to)) {
+          await call(`/v1/rules/${id}`, { method: 'PUT', body: { priority } })
+        }
+        reload()
+      },
+      `${rules[from]?.name} is asked ${to + 1}. now.`,
+    )
   return (
     <>
       <Problem error={act.error} />
-      <Table label="Rules in the order they are asked" head={['Order', 'Name', 'Status', 'Then', 'Conditions', 'Created']}>
+      <Table
+        label="Rules in the order they are asked"
+        head={['Order', 'Name', 'Status', 'Then', 'Conditions', 'Created']}
+      >
         {rules.map((rule, i) => (
           <tr
             key={rule.id}
@@ -97,10 +103,22 @@ function Ordered({
               {rule.priority}{' '}
               {mayWrite && (
                 <>
-                  <button type="button" class="slim" aria-label={`Ask ${rule.name} earlier`} disabled={i === 0 || act.isBusy} onClick={() => void move(i, i - 1)}>
+                  <button
+                    type="button"
+                    class="slim"
+                    aria-label={`Ask ${rule.name} earlier`}
+                    disabled={i === 0 || act.isBusy}
+                    onClick={() => void move(i, i - 1)}
+                  >
                     ↑
                   </button>{' '}
-                  <button type="button" class="slim" aria-label={`Ask ${rule.name} later`} disabled={i === rules.length - 1 || act.isBusy} onClick={() => void move(i, i + 1)}>
+                  <button
+                    type="button"
+                    class="slim"
+                    aria-label={`Ask ${rule.name} later`}
+                    disabled={i === rules.length - 1 || act.isBusy}
+                    onClick={() => void move(i, i + 1)}
+                  >
                     ↓
                   </button>
                 </>

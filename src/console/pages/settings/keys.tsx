@@ -29,7 +29,9 @@ export function Keys() {
   }
   return (
     <>
-      {shown !== null && shown.key !== null && <Secret name={`The ${shown.kind} key of ${shown.environment}`} value={shown.key} />}
+      {shown !== null && shown.key !== null && (
+        <Secret name={`The ${shown.kind} key of ${shown.environment}`} value={shown.key} />
+      )}
       <div class="columns">
         <Card title={`Keys of ${environment.value}`} actions={<CopyCurl path="/v1/keys" />}>
           <Shown of={loaded}>
@@ -44,13 +46,26 @@ export function Keys() {
                     </th>
                     <td class="wide">{key.label ?? <span class="quiet">none</span>}</td>
                     <td>{key.kind}</td>
-                    <td class="wide">{key.origins === null || key.origins.length === 0 ? <span class="quiet">any</span> : key.origins.join(', ')}</td>
+                    <td class="wide">
+                      {key.origins === null || key.origins.length === 0 ? (
+                        <span class="quiet">any</span>
+                      ) : (
+                        key.origins.join(', ')
+                      )}
+                    </td>
                     <td class="once">
                       <Moment at={key.createdAt} relative />
                     </td>
-                    <td class="once">{key.expiresAt === null ? <span class="quiet">never</span> : <Moment at={key.expiresAt} />}</td>
+                    <td class="once">
+                      {key.expiresAt === null ? <span class="quiet">never</span> : <Moment at={key.expiresAt} />}
+                    </td>
                     <td>
-                      <button type="button" class="slim" aria-label={`Revoke ${key.prefix}…${key.last4}`} onClick={() => setAsking({ revoke: key })}>
+                      <button
+                        type="button"
+                        class="slim"
+                        aria-label={`Revoke ${key.prefix}…${key.last4}`}
+                        onClick={() => setAsking({ revoke: key })}
+                      >
                         Revoke
                       </button>
                     </td>
@@ -80,9 +95,14 @@ export function Keys() {
           action="Rotate"
           typed={environment.value}
           onClose={() => setAsking(null)}
-          onConfirm={async () => made(await call<NewKey>('/v1/keys/rotate', { method: 'POST', body: { kind: asking.rotate } }))}
+          onConfirm={async () =>
+            made(await call<NewKey>('/v1/keys/rotate', { method: 'POST', body: { kind: asking.rotate } }))
+          }
         >
-          <p>All {asking.rotate} keys of {environment.value} stop now. Whoever uses one gets 401 until it has the new one.</p>
+          <p>
+            All {asking.rotate} keys of {environment.value} stop now. Whoever uses one gets 401 until it has the new
+            one.
+          </p>
         </Confirm>
       )}
       {asking !== null && 'revoke' in asking && (
@@ -131,7 +151,13 @@ function NewKeyForm({ made }: { readonly made: (key: NewKey) => void }) {
         <SelectField label="Kind" value={kind} onChange={setKind} options={KINDS} />
         <TextField label="Label" value={label} onChange={setLabel} maxLength={100} />
         {kind === 'public' && (
-          <AreaField label="Origins that may use it" rows={2} value={origins} onChange={setOrigins} hint="One a line, such as https://shop.example; empty: any." />
+          <AreaField
+            label="Origins that may use it"
+            rows={2}
+            value={origins}
+            onChange={setOrigins}
+            hint="One a line, such as https://shop.example; empty: any."
+          />
         )}
         <Problem error={act.error} />
         <div class="row">

@@ -82,11 +82,21 @@ export function Members() {
                     </td>
                     <td>
                       <span class="row">
-                        <button type="button" class="slim" aria-label={`New link for ${member.email}`} onClick={() => void link(member)}>
+                        <button
+                          type="button"
+                          class="slim"
+                          aria-label={`New link for ${member.email}`}
+                          onClick={() => void link(member)}
+                        >
                           New link
                         </button>
                         {member.id !== session.value?.person.id && (
-                          <button type="button" class="slim" aria-label={`Remove ${member.email}`} onClick={() => setRemoving(member)}>
+                          <button
+                            type="button"
+                            class="slim"
+                            aria-label={`Remove ${member.email}`}
+                            onClick={() => setRemoving(member)}
+                          >
                             Remove
                           </button>
                         )}
@@ -143,7 +153,9 @@ function Invite({ invited }: { readonly invited: (found: Invited) => void }) {
             Invite
           </button>
         </div>
-        <p class="quiet small">No mail is sent: hand the link over yourself. It is good for seven days and works once.</p>
+        <p class="quiet small">
+          No mail is sent: hand the link over yourself. It is good for seven days and works once.
+        </p>
       </form>
     </Card>
   )

@@ -23,7 +23,7 @@ export function Settings() {
   const [asked, ask] = usePlace()
   const isAdmin = session.value?.person.role === 'admin'
   const tabs = TABS.filter(([tab]) => isAdmin || !FOR_ADMINS.includes(tab))
-  const tab = tabs.find(([one]) => one === asked['tab'])?.[0] ?? 'site'
+  const tab = tabs.find(([one]) => one === asked.tab)?.[0] ?? 'site'
   return (
     <Page title="Settings" about={`${session.value?.workspace.name}, plan ${session.value?.workspace.plan}`}>
       <Tabs label="Settings" chosen={tab} choose={(next) => ask({ tab: next === 'site' ? '' : next })} tabs={tabs} />

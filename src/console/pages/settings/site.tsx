@@ -21,7 +21,8 @@ export function Site() {
       <Card title="In your pages">
         <Code label="Snippet" text={snippetOf(url, hint)} />
         <p class="quiet small">
-          The whole public key is shown when it is made; it may stand in a page. The verdict is for your back end: hand the requestId to it.
+          The whole public key is shown when it is made; it may stand in a page. The verdict is for your back end: hand
+          the requestId to it.
         </p>
         <LiveCheck />
       </Card>
@@ -31,8 +32,8 @@ export function Site() {
         </Card>
         <Card title="Through your own domain">
           <p>
-            Blockers know third-party addresses, and browsers keep a first party’s storage longer. A path of your own site that leads here
-            needs a few lines of nginx, Caddy, Cloudflare or Next:
+            Blockers know third-party addresses, and browsers keep a first party’s storage longer. A path of your own
+            site that leads here needs a few lines of nginx, Caddy, Cloudflare or Next:
           </p>
           <p>
             <a href="/docs">Recipes in the documentation</a>
@@ -62,7 +63,8 @@ function LiveCheck() {
           <span class="chip" data-kind="good">
             it works
           </span>{' '}
-          the latest event came <Moment at={event.timestamp} relative />: <Link href={`/events/${event.requestId}`}>look at it</Link>
+          the latest event came <Moment at={event.timestamp} relative />:{' '}
+          <Link href={`/events/${event.requestId}`}>look at it</Link>
         </>
       )}
     </p>

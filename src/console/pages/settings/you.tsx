@@ -67,8 +67,24 @@ function Password() {
   return (
     <Card title="Password">
       <form class="form" onSubmit={submit}>
-        <TextField label="The one you have" type="password" value={current} onChange={setCurrent} required autocomplete="current-password" />
-        <TextField label="A new one" type="password" value={password} onChange={setPassword} required minLength={12} maxLength={256} autocomplete="new-password" />
+        <TextField
+          label="The one you have"
+          type="password"
+          value={current}
+          onChange={setCurrent}
+          required
+          autocomplete="current-password"
+        />
+        <TextField
+          label="A new one"
+          type="password"
+          value={password}
+          onChange={setPassword}
+          required
+          minLength={12}
+          maxLength={256}
+          autocomplete="new-password"
+        />
         <Problem error={act.error} />
         <div class="row">
           <button type="submit" disabled={act.isBusy}>
@@ -113,13 +129,23 @@ function Authenticator({ person }: { readonly person: Person }) {
     }, 'The authenticator is removed.')
   }
   const ask = (
-    <TextField label="Your password" type="password" value={password} onChange={setPassword} required autocomplete="current-password" />
+    <TextField
+      label="Your password"
+      type="password"
+      value={password}
+      onChange={setPassword}
+      required
+      autocomplete="current-password"
+    />
   )
   return (
     <Card title="Authenticator">
       {begun !== null ? (
         <form class="form" onSubmit={confirm}>
-          <p>Enter this key into your authenticator, or open the link on the phone that has it. Then type the code it shows.</p>
+          <p>
+            Enter this key into your authenticator, or open the link on the phone that has it. Then type the code it
+            shows.
+          </p>
           <div class="secret row spread">
             <code>{begun.secret}</code>
             <CopyButton text={() => begun.secret} />
@@ -127,7 +153,16 @@ function Authenticator({ person }: { readonly person: Person }) {
           <p>
             <a href={begun.uri}>Open in an authenticator</a>
           </p>
-          <TextField label="Code" value={code} onChange={setCode} required inputMode="numeric" pattern="[0-9]{6}" maxLength={6} autocomplete="one-time-code" />
+          <TextField
+            label="Code"
+            value={code}
+            onChange={setCode}
+            required
+            inputMode="numeric"
+            pattern="[0-9]{6}"
+            maxLength={6}
+            autocomplete="one-time-code"
+          />
           <Problem error={act.error} />
           <div class="row">
             <button type="submit" class="primary" disabled={act.isBusy}>
@@ -203,7 +238,13 @@ function Sessions() {
                       this one
                     </span>
                   ) : (
-                    <button type="button" class="slim" aria-label={`End the session of ${one.address}`} disabled={act.isBusy} onClick={() => void end(one.id)}>
+                    <button
+                      type="button"
+                      class="slim"
+                      aria-label={`End the session of ${one.address}`}
+                      disabled={act.isBusy}
+                      onClick={() => void end(one.id)}
+                    >
                       End
                     </button>
                   )}

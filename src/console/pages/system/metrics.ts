@@ -59,7 +59,7 @@ export function quantileOf(
     const buckets = new Map<number, number>()
     for (const { labels, value } of samplesOf(samples, `${name}_bucket`)) {
       if (label !== null && labels[label[0]] !== label[1]) continue
-      const bound = labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels['le'])
+      const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le)
       buckets.set(bound, (buckets.get(bound) ?? 0) + value)
     }
     return buckets
@@ -105,10 +105,12 @@ export interface Figures {
 }
 
 export function figuresOf(now: Samples, before: Samples | null): Figures {
-  const stages = [...new Set(samplesOf(now, 'decision_stage_duration_seconds_count').map(({ labels }) => labels['stage'] ?? ''))]
+  const stages = [
+    ...new Set(samplesOf(now, 'decision_stage_duration_seconds_count').map(({ labels }) => labels.stage ?? '')),
+  ]
   const startedAt = now.byName.get('process_start_time_seconds')?.[0]?.value
   const ofShard = (name: string, shard: string) =>
-    samplesOf(now, name).find(({ labels }) => labels['shard'] === shard)?.value ?? 0
+    samplesOf(now, name).find(({ labels }) => labels.shard === shard)?.value ?? 0
   return {
     decidedPerSecond: rateOf(now, before, 'identifications_decided_total'),
     refusedPerSecond: rateOf(now, before, 'identifications_refused_total'),
@@ -129,10 +131,10 @@ export function figuresOf(now: Samples, before: Samples | null): Figures {
       p99: quantileOf(now, before, 'decision_stage_duration_seconds', 0.99, ['stage', stage]),
     })),
     threads: samplesOf(now, 'thread_utilization_ratio').map(({ labels, value }) => ({
-      shard: labels['shard'] ?? '',
+      shard: labels.shard ?? '',
       utilization: value,
-      heapBytes: ofShard('thread_heap_used_bytes', labels['shard'] ?? ''),
-      heapBytesMax: ofShard('thread_heap_limit_bytes', labels['shard'] ?? ''),
+      heapBytes: ofShard('thread_heap_used_bytes', labels.shard ?? ''),
+      heapBytesMax: ofShard('thread_heap_limit_bytes', labels.shard ?? ''),
     })),
   }
 }

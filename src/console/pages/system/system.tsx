@@ -64,7 +64,9 @@ export function System() {
         <button
           type="button"
           disabled={loaded.data === undefined}
-          onClick={() => saveFile('fingerpost-diagnostics.json', `${JSON.stringify(loaded.data, null, 2)}\n`, 'application/json')}
+          onClick={() =>
+            saveFile('fingerpost-diagnostics.json', `${JSON.stringify(loaded.data, null, 2)}\n`, 'application/json')
+          }
         >
           Save diagnostics
         </button>
@@ -99,7 +101,10 @@ export function System() {
                       ['Driver', ready.driver],
                       ['Roles', ready.roles?.join(', ')],
                       ['Partitions', ready.partitions],
-                      ['Started', figures.startedAt === null ? null : <Moment key="s" at={figures.startedAt} relative />],
+                      [
+                        'Started',
+                        figures.startedAt === null ? null : <Moment key="s" at={figures.startedAt} relative />,
+                      ],
                     ]}
                   />
                 </Card>
@@ -114,9 +119,14 @@ export function System() {
 
 function Now({ figures, ready }: { readonly figures: Figures; readonly ready: Readiness }) {
   const { decidedPerSecond, refusedPerSecond } = figures
-  const rate = (value: number | null) => (value === null ? 'measuring…' : `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`)
+  const rate = (value: number | null) =>
+    value === null ? 'measuring…' : `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`
   const tiles = [
-    ['Accepts', ready.status === 'ready' ? 'yes' : 'no', ready.status === 'ready' ? 'every dependency serves' : 'see what it needs'],
+    [
+      'Accepts',
+      ready.status === 'ready' ? 'yes' : 'no',
+      ready.status === 'ready' ? 'every dependency serves' : 'see what it needs',
+    ],
     ['Decided', rate(decidedPerSecond), `${count(figures.pending)} wait`],
     ['Refused', rate(refusedPerSecond), 'before they were accepted'],
     ['Oldest undecided', span(figures.oldestPendingSeconds), 'of what is accepted'],
@@ -223,8 +233,8 @@ function Sources({ of: sources }: { readonly of: Readonly<Record<string, Source 
       )}
       {missing.length > 0 && (
         <p class="hint">
-          No data for {missing.join(', ')}: what rests on it is undetermined. The guide on IP intelligence in <a href="/docs">the documentation</a>{' '}
-          says where to get it.
+          No data for {missing.join(', ')}: what rests on it is undetermined. The guide on IP intelligence in{' '}
+          <a href="/docs">the documentation</a> says where to get it.
         </p>
       )}
     </>

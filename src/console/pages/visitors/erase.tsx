@@ -31,8 +31,8 @@ export function Erase({ visitorId }: { readonly visitorId: string }) {
           }}
         >
           <p>
-            Its profile, events, places on lists, counters and deliveries go. At once no read shows them any more; the last bytes are gone
-            within a day. This cannot be undone, and the same device is a new visitor from then on.
+            Its profile, events, places on lists, counters and deliveries go. At once no read shows them any more; the
+            last bytes are gone within a day. This cannot be undone, and the same device is a new visitor from then on.
           </p>
         </Confirm>
       )}
@@ -54,7 +54,8 @@ function Receipt({ erasureId, onClose }: { readonly erasureId: string; readonly 
         {(receipt) => (
           <>
             <p>
-              <Status of={receipt.status === 'done' ? 'done' : 'pending'} /> requested <Moment at={receipt.requestedAt} />
+              <Status of={receipt.status === 'done' ? 'done' : 'pending'} /> requested{' '}
+              <Moment at={receipt.requestedAt} />
             </p>
             <Table label="Stores" head={['Store', 'State', 'Expected by']}>
               {receipt.stores.map(({ store, status, expectedBy }) => (

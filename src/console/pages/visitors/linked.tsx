@@ -61,7 +61,9 @@ async function readLinked(visitorId: string, signal: AbortSignal): Promise<reado
     }
   }
   await Promise.all([
-    ...accounts.map(async (linkedId) => note((await events({ linkedId, limit: OTHERS_MAX })).data, `account ${linkedId}`)),
+    ...accounts.map(async (linkedId) =>
+      note((await events({ linkedId, limit: OTHERS_MAX })).data, `account ${linkedId}`),
+    ),
     ...ranges.map(async (ip) => note((await events({ ip, limit: OTHERS_MAX })).data, `network ${ip}`)),
   ])
   return [...shares]

@@ -31,7 +31,14 @@ export function Merge({ into, done }: { readonly into: string; readonly done: ()
         <Dialog title="Merge another visitor into this one" onClose={() => setIsOpen(false)}>
           <form class="form" onSubmit={submit}>
             <p>The other visitor ends: reads of it lead here, and its places on lists move. Splitting takes it back.</p>
-            <TextField label="Id of the other visitor" value={other} onChange={setOther} required pattern="\s*pv_[0-9A-Za-z]{20}\s*" placeholder="pv_…" />
+            <TextField
+              label="Id of the other visitor"
+              value={other}
+              onChange={setOther}
+              required
+              pattern="\s*pv_[0-9A-Za-z]{20}\s*"
+              placeholder="pv_…"
+            />
             <Problem error={act.error} />
             <div class="row">
               <button type="submit" class="primary" disabled={act.isBusy}>

@@ -30,7 +30,12 @@ export function Split({
     <div class="hint">
       <p>Choose the events that were of another device. It becomes a visitor of its own; lists stay with this one.</p>
       <div class="row">
-        <button type="button" class="primary" disabled={act.isBusy || requestIds.length === 0} onClick={() => void split()}>
+        <button
+          type="button"
+          class="primary"
+          disabled={act.isBusy || requestIds.length === 0}
+          onClick={() => void split()}
+        >
           Split off {count(requestIds.length)}
         </button>
       </div>

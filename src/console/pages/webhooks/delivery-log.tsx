@@ -74,16 +74,29 @@ export function DeliveryLog({ webhookId, opened }: { readonly webhookId: string;
             <td>{delivery.lastStatusCode ?? delivery.lastError ?? <span class="quiet">none yet</span>}</td>
             <td class="number">{count(delivery.attempts)}</td>
             <td class="once">
-              {delivery.nextAttemptAt === null ? <span class="quiet">–</span> : <Moment at={delivery.nextAttemptAt} relative />}
+              {delivery.nextAttemptAt === null ? (
+                <span class="quiet">–</span>
+              ) : (
+                <Moment at={delivery.nextAttemptAt} relative />
+              )}
             </td>
             <td>
-              <button type="button" class="slim" aria-label={`Open ${delivery.deliveryId}`} onClick={() => setChosen(delivery.deliveryId)}>
+              <button
+                type="button"
+                class="slim"
+                aria-label={`Open ${delivery.deliveryId}`}
+                onClick={() => setChosen(delivery.deliveryId)}
+              >
                 Open
               </button>
             </td>
           </tr>
         )}
-        empty={<Empty title="No delivery">{status === '' ? 'Send a test, or wait for what it is told of.' : 'None has this status.'}</Empty>}
+        empty={
+          <Empty title="No delivery">
+            {status === '' ? 'Send a test, or wait for what it is told of.' : 'None has this status.'}
+          </Empty>
+        }
       />
     </Card>
   )

@@ -1,9 +1,9 @@
 // How a receiver checks a delivery, and a box to find out why a check fails.
 
 import { useState } from 'preact/hooks'
+import { Code } from '../../ui/copy.tsx'
 import { AreaField, TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
-import { Code } from '../../ui/copy.tsx'
 import { check, type Finding } from './verify.ts'
 
 const RECEIVER = `import { verifyWebhook } from '@fingerpost/node'
@@ -28,9 +28,22 @@ export function VerifyBox() {
       <Card title="Try a delivery">
         <p class="quiet">Paste what your receiver got. It is checked here in the browser and sent nowhere.</p>
         <form class="form" onSubmit={submit}>
-          <TextField label="Secret" type="password" value={delivered.secret} onChange={change('secret')} required autocomplete="off" />
+          <TextField
+            label="Secret"
+            type="password"
+            value={delivered.secret}
+            onChange={change('secret')}
+            required
+            autocomplete="off"
+          />
           <TextField label="X-Service-Timestamp" value={delivered.timestamp} onChange={change('timestamp')} required />
-          <TextField label="X-Service-Signature" value={delivered.signature} onChange={change('signature')} required placeholder="sha256=…" />
+          <TextField
+            label="X-Service-Signature"
+            value={delivered.signature}
+            onChange={change('signature')}
+            required
+            placeholder="sha256=…"
+          />
           <AreaField label="Raw body" value={delivered.body} onChange={change('body')} />
           <div class="row">
             <button type="submit" class="primary">

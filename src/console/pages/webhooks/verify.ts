@@ -22,7 +22,9 @@ const hex = (bytes: ArrayBuffer): string =>
 /** HMAC-SHA256 (RFC 2104) over `<timestamp>.<body>`; the key is the text of the whole secret. */
 export async function signatureOf({ secret, timestamp, body }: Omit<Delivered, 'signature'>): Promise<string> {
   const utf8 = new TextEncoder()
-  const key = await crypto.subtle.importKey('raw', utf8.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
+  const key = await crypto.subtle.importKey('raw', utf8.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'sign',
+  ])
   return `sha256=${hex(await crypto.subtle.sign('HMAC', key, utf8.encode(`${timestamp}.${body}`)))}`
 }
 
@@ -47,7 +49,12 @@ export async function check(delivered: Delivered, nowMs: number): Promise<readon
   const offSeconds = Math.round(Math.abs(nowMs / 1_000 - Number(timestamp)))
   if (isTime) {
     const isFresh = offSeconds <= TOLERANCE_SECONDS
-    say(isFresh, isFresh ? 'The timestamp is fresh.' : `The timestamp is ${offSeconds} s from now; receivers refuse more than ${TOLERANCE_SECONDS}.`)
+    say(
+      isFresh,
+      isFresh
+        ? 'The timestamp is fresh.'
+        : `The timestamp is ${offSeconds} s from now; receivers refuse more than ${TOLERANCE_SECONDS}.`,
+    )
   }
   if (!signature.startsWith('sha256=')) say(false, 'The signature does not begin with sha256=.')
   if ((await signatureOf(delivered)) === signature) {
@@ -57,10 +64,16 @@ export async function check(delivered: Delivered, nowMs: number): Promise<readon
   const trimmed = { ...delivered, body: body.trim() }
   if (body !== body.trim() && (await signatureOf(trimmed)) === signature) {
     say(false, 'White space around the body is not as it was sent.')
-  } else if (isJson(body) && (await signatureOf({ ...delivered, body: JSON.stringify(JSON.parse(body)) })) === signature) {
+  } else if (
+    isJson(body) &&
+    (await signatureOf({ ...delivered, body: JSON.stringify(JSON.parse(body)) })) === signature
+  ) {
     say(false, 'The body was parsed and written again: check the bytes as they arrive.')
   } else {
-    say(false, 'The signature is of another secret, timestamp or body. Of a webhook being rotated, try the newer secret too.')
+    say(
+      false,
+      'The signature is of another secret, timestamp or body. Of a webhook being rotated, try the newer secret too.',
+    )
   }
   return findings
 }

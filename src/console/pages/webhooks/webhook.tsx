@@ -26,7 +26,8 @@ const TABS = [
   ['settings', 'Settings'],
 ] as const
 const REASONS: Readonly<Record<string, string>> = {
-  failing_24h: 'It failed for 24 hours without one success, so it was switched off. Mend the receiver, then switch it on.',
+  failing_24h:
+    'It failed for 24 hours without one success, so it was switched off. Mend the receiver, then switch it on.',
   secret_lost: 'Its secret cannot be opened any more. Rotate it, give the receiver the new one, then switch it on.',
 }
 
@@ -34,7 +35,7 @@ export function WebhookPage({ id }: PageProps) {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
   const loaded = useLoad<Webhook>(path)
   const [asked, ask] = usePlace()
-  const tab = TABS.find(([one]) => one === asked['tab'])?.[0] ?? 'deliveries'
+  const tab = TABS.find(([one]) => one === asked.tab)?.[0] ?? 'deliveries'
   return (
     <Page title={loaded.data?.url ?? 'Webhook'} about={<code>{id}</code>} actions={<CopyCurl path={path} />}>
       <Shown of={loaded}>
@@ -47,13 +48,23 @@ export function WebhookPage({ id }: PageProps) {
                   ['Told of', webhook.events.join(', ')],
                   ['Delivered, 7 days', percent(webhook.successRate)],
                   ['Last delivery', <Moment key="l" at={webhook.lastDeliveryAt} relative />],
-                  ['Failing since', webhook.failingSince === null ? 'it is not' : <Moment key="f" at={webhook.failingSince} />],
+                  [
+                    'Failing since',
+                    webhook.failingSince === null ? 'it is not' : <Moment key="f" at={webhook.failingSince} />,
+                  ],
                 ]}
               />
-              {webhook.disabledReason !== null && <p class="hint">{REASONS[webhook.disabledReason] ?? webhook.disabledReason}</p>}
+              {webhook.disabledReason !== null && (
+                <p class="hint">{REASONS[webhook.disabledReason] ?? webhook.disabledReason}</p>
+              )}
             </section>
-            <Tabs label="About the webhook" chosen={tab} choose={(next) => ask({ tab: next === 'deliveries' ? '' : next })} tabs={TABS} />
-            {tab === 'deliveries' && <DeliveryLog webhookId={webhook.id} opened={asked['delivery'] ?? null} />}
+            <Tabs
+              label="About the webhook"
+              chosen={tab}
+              choose={(next) => ask({ tab: next === 'deliveries' ? '' : next })}
+              tabs={TABS}
+            />
+            {tab === 'deliveries' && <DeliveryLog webhookId={webhook.id} opened={asked.delivery ?? null} />}
             {tab === 'test' && <TestDelivery webhook={webhook} />}
             {tab === 'verify' && <VerifyBox />}
             {tab === 'settings' && <Settings webhook={webhook} reload={loaded.reload} />}
@@ -109,7 +120,9 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
             <button
               type="button"
               disabled={act.isBusy}
-              onClick={() => void change({ status: isActive ? 'paused' : 'active' }, isActive ? 'Paused.' : 'Switched on.')}
+              onClick={() =>
+                void change({ status: isActive ? 'paused' : 'active' }, isActive ? 'Paused.' : 'Switched on.')
+              }
             >
               {isActive ? 'Pause' : 'Switch on'}
             </button>
@@ -121,7 +134,10 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
         <Problem error={act.error} />
       </Card>
       <Card title="Signing secret">
-        <p>A new secret takes over at once. The old one signs beside it for as long as you say, so that no delivery is refused meanwhile.</p>
+        <p>
+          A new secret takes over at once. The old one signs beside it for as long as you say, so that no delivery is
+          refused meanwhile.
+        </p>
         {webhook.secretGraceEndsAt !== null && (
           <p class="hint">
             The secret before the last rotation signs until <Moment at={webhook.secretGraceEndsAt} />.

@@ -39,7 +39,8 @@ export function Webhooks() {
           {({ data, total }) =>
             total === 0 ? (
               <Empty title="No webhook yet">
-                Give an address of yours. On your own machine <code>fingerpost webhooks listen</code> forwards to it without one.
+                Give an address of yours. On your own machine <code>fingerpost webhooks listen</code> forwards to it
+                without one.
               </Empty>
             ) : (
               <Table label="Webhooks" head={['Address', 'Told of', 'Status', 'Delivered', 'Last delivery']}>
@@ -112,11 +113,25 @@ function NewWebhook({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="New webhook" onClose={onClose}>
       <form class="form" onSubmit={submit}>
-        <TextField label="Address" value={url} onChange={setUrl} required maxLength={2_048} placeholder="https://shop.example/hooks/fingerpost" hint="https, on a public host." />
+        <TextField
+          label="Address"
+          value={url}
+          onChange={setUrl}
+          required
+          maxLength={2_048}
+          placeholder="https://shop.example/hooks/fingerpost"
+          hint="https, on a public host."
+        />
         <fieldset class="stack">
           <legend>Told when</legend>
           {EVENT_TYPES.map(([type, words]) => (
-            <CheckField key={type} label={words} hint={type} checked={events.has(type)} onChange={(isOn) => toggle(type, isOn)} />
+            <CheckField
+              key={type}
+              label={words}
+              hint={type}
+              checked={events.has(type)}
+              onChange={(isOn) => toggle(type, isOn)}
+            />
           ))}
         </fieldset>
         <Problem error={act.error} />
