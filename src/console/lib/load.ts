@@ -22,7 +22,6 @@ export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => 
   const [round, setRound] = useState(0)
   const latest = useRef(read)
   latest.current = read
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round reads the same again.
   useEffect(() => {
     if (key === null) return
     const leaving = new AbortController()

@@ -38,7 +38,6 @@ export function Effects({ effects, lists, onChange }: EffectsProps) {
     <fieldset class="form">
       <legend>And besides</legend>
       {effects.map((effect, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: effects have no other name than their place.
         <div key={i} class="group">
           <div class="row end">
             <SelectField

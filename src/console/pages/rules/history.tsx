@@ -41,7 +41,6 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
                 {diffLines(textOf(pages.rows[i + 1]?.rule ?? null), textOf(version.rule))
                   .filter(({ text, side }) => text !== '' || side === 'same')
                   .map(({ side, text }, at) => (
-                    // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name than their place.
                     <div key={at} data-side={side}>
                       {{ same: '  ', added: '+ ', removed: '- ' }[side]}
                       {text}
