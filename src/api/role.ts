@@ -41,6 +41,7 @@ import { registerRoutes } from './api.ts'
 import { type ConsoleNeeds, openConsole } from './console/console.ts'
 import type { Demo } from './demo/access.ts'
 import { demoRoutes } from './demo/routes.ts'
+import { eventListRoutes } from './events/list.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openIdempotency } from './idempotency.ts'
@@ -139,9 +140,9 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
+    ...eventListRoutes({ events, visitors, turns }),
     ...eventRoutes({
       events,
-      visitors,
       identity: openIdentityReads(kv, partitions),
       annotate,
       relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),

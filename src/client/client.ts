@@ -65,6 +65,10 @@ export function openFingerpost(options: ClientOptions) {
         get<api.CursorPage<api.EventSummary>>('/v1/events', filter),
       /** Newest first. */
       all: (filter: api.EventFilter = {}) => byCursor<api.EventSummary>('/v1/events', filter),
+      /** The same as whole events. */
+      wholePage: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
+        get<api.CursorPage<api.Event>>('/v1/events', { ...filter, fields: 'full' }),
+      allWhole: (filter: api.EventFilter = {}) => byCursor<api.Event>('/v1/events', { ...filter, fields: 'full' }),
     },
 
     visitors: {

@@ -74,6 +74,24 @@ export interface EventFilter {
   readonly platform?: string
   readonly ruleId?: string
   readonly signal?: string
+  readonly keyKind?: 'public' | 'secret'
+  /** An address or a range, `203.0.113.0/24`. */
+  readonly ip?: string
+  readonly asn?: number
+  readonly email?: string
+  readonly urlHost?: string
+  readonly label?: 'fraud' | 'legitimate' | 'none'
+  readonly deviceType?: Event['device']['type']
+  /** A family, or a family and its major version: `Chrome`, `Chrome 147`. */
+  readonly browser?: string
+  readonly method?: Event['identity']['method']
+  /** Inclusive; scores need plan Pro. */
+  readonly suspectMin?: number
+  readonly suspectMax?: number
+  readonly confidenceMin?: number
+  readonly confidenceMax?: number
+  /** The text of a value of the tag. */
+  readonly [tag: `tag.${string}`]: string
 }
 export interface TimeFilter {
   readonly before?: Moment

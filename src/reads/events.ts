@@ -1,7 +1,7 @@
 // Questions about events: one by id, wherever it is on its way to ClickHouse, and pages of them, newest first.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
+import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
@@ -14,8 +14,8 @@ import { annotated, listAnnotating } from '../records/annotations.ts'
 import { listErasing } from '../records/erasures.ts'
 import type { EventLocator, EventPlace, Original } from '../records/event-locator.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { type EventFilter, filterSql } from './event-filter.ts'
 import { openOwned } from './owned.ts'
-import { SIGNAL_COLUMNS } from './signal-columns.ts'
 import { unerased } from './unerased.ts'
 
 /** For how long a workspace keeps its events. */
@@ -32,22 +32,6 @@ export interface EventReadsNeeds {
   readonly retentionDays: RetentionDays
 }
 
-export interface ReadFilter {
-  /** Any of them: a visitor and those that were merged into it. */
-  readonly visitorIds?: readonly string[]
-  /** Milliseconds; `after` is inclusive, `before` exclusive. */
-  readonly before?: number
-  readonly after?: number
-  readonly verdict?: Verdict
-  readonly bot?: boolean
-  readonly linkedId?: string
-  readonly country?: string
-  readonly platform?: string
-  readonly ruleId?: string
-  readonly keyKind?: 'public' | 'secret'
-  readonly signal?: SignalName
-}
-
 /** What lists show of an event: few columns, because columns are what a list costs. */
 export interface ReadSummary
   extends Pick<StoredEvent, 'requestId' | 'visitorId' | 'confidence' | 'verdict' | 'timestamp'> {
@@ -55,8 +39,8 @@ export interface ReadSummary
   readonly vpn: boolean
 }
 
-export interface EventsPage {
-  readonly events: readonly ReadSummary[]
+export interface EventsPage<E> {
+  readonly events: readonly E[]
   readonly hasMore: boolean
 }
 
@@ -87,46 +71,6 @@ type Cells = Parameters<typeof fromRow>[0]
 
 const TENANT = 'workspace_id = {workspace:String} AND env = {env:String}'
 
-/** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
-function where(filter: ReadFilter): { first: string; sql: string; params: Record<string, unknown> } {
-  const first: string[] = []
-  const terms: string[] = []
-  const params: Record<string, unknown> = {}
-  const add = (term: string, name: string, value: unknown) => {
-    terms.push(term)
-    params[name] = value
-  }
-  const { visitorIds, before, after, verdict, bot, linkedId, country, platform, ruleId, keyKind, signal } = filter
-  if (visitorIds !== undefined) {
-    const named = visitorIds.map((id, i) => {
-      params[`visitor${i}`] = id
-      return `{visitor${i}:String}`
-    })
-    // Comparisons one by one, because that is what the index on the hash understands.
-    first.push(`(${named.map((name) => `visitor_hash = cityHash64(${name})`).join(' OR ')})`)
-    terms.push(`visitor_id IN (${named.join(', ')})`)
-  }
-  if (before !== undefined) add('ts < fromUnixTimestamp64Milli({before:Int64})', 'before', before)
-  if (after !== undefined) add('ts >= fromUnixTimestamp64Milli({after:Int64})', 'after', after)
-  if (verdict !== undefined) add('verdict = {verdict:String}', 'verdict', verdict)
-  if (bot !== undefined) add('sig_bot = {bot:Bool}', 'bot', bot)
-  if (linkedId !== undefined) {
-    first.push('linked_hash = cityHash64({linked:String})')
-    add('linked_id = {linked:String}', 'linked', linkedId)
-  }
-  if (country !== undefined) add('country = {country:String}', 'country', country)
-  if (platform !== undefined) add('platform = {platform:String}', 'platform', platform)
-  if (ruleId !== undefined) add('has(matched_rules, {rule:String})', 'rule', ruleId)
-  if (keyKind !== undefined) add('key_kind = {keyKind:String}', 'keyKind', keyKind)
-  if (signal !== undefined) terms.push(SIGNAL_COLUMNS[signal])
-  return {
-    // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
-    first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
-    sql: terms.map((term) => ` AND ${term}`).join(''),
-    params,
-  }
-}
-
 /** An event and the partition that decided it. */
 export interface PlacedRow {
   readonly event: StoredEvent
@@ -139,7 +83,7 @@ export type Fate = StoredEvent | Original | null
 type PageQuestion = [
   workspace: string,
   env: Env,
-  filter: ReadFilter,
+  filter: EventFilter,
   limit: number,
   /** The last item of the previous page. */
   from: { readonly ts: number; readonly requestId: string } | null,
@@ -153,9 +97,9 @@ export interface EventReads {
   /** The same with the partition that decided it. */
   find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null>
   /** Newest first. */
-  page(...question: PageQuestion): Promise<EventsPage>
+  page(...question: PageQuestion): Promise<EventsPage<ReadSummary>>
   /** The same with all that is stored of each event. */
-  whole(...question: PageQuestion): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>
+  whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
@@ -239,7 +183,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
   }
 
   async function ask<Row>(columns: string, [workspace, env, filter, limit, from]: PageQuestion) {
-    const { first, sql, params } = where(filter)
+    const { first, sql, params } = filterSql(filter)
     // The bound on ts alone is redundant and what prunes the parts.
     const after =
       from === null

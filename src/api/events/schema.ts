@@ -185,6 +185,7 @@ export const EventSummary = shared(
   'EventSummary',
   Type.Object({ requestId: requestId(), visitorId: visitorId(), confidence: share(), verdict, timestamp: moment() }),
 )
+export const AnyEvent = Type.Union([EventSummary, Event])
 export const VisitorEvent = shared(
   'VisitorEvent',
   Type.Object({
