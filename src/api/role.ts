@@ -20,6 +20,8 @@ import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import { openAnalytics } from '../reads/analytics.ts'
 import { openErasureReads } from '../reads/erasures.ts'
+import { openEventPlaces } from '../reads/event-places.ts'
+import { openEventRows } from '../reads/event-rows.ts'
 import type { EventReads } from '../reads/events.ts'
 import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
@@ -29,6 +31,7 @@ import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
+import type { EventLocator } from '../records/event-locator.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
 import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
@@ -41,6 +44,7 @@ import { registerRoutes } from './api.ts'
 import { type ConsoleNeeds, openConsole } from './console/console.ts'
 import type { Demo } from './demo/access.ts'
 import { demoRoutes } from './demo/routes.ts'
+import { labelRoutes } from './events/labels.ts'
 import { eventListRoutes } from './events/list.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
@@ -80,6 +84,7 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
+  readonly sight: EventLocator
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
@@ -141,6 +146,10 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     lookUpLists(kv, workspace, env, asked, clock.now())
   const routes = [
     ...eventListRoutes({ events, visitors, turns }),
+    ...labelRoutes({
+      places: openEventPlaces({ rows: openEventRows(needs), find: events.find, sight: needs.sight }),
+      ...{ visitors, annotate, submit, clock, stopping: lifetime.stopping },
+    }),
     ...eventRoutes({
       events,
       identity: openIdentityReads(kv, partitions),

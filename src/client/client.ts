@@ -60,6 +60,9 @@ export function openFingerpost(options: ClientOptions) {
       /** A label, another account or another tag. */
       change: (requestId: string, changes: api.EventChanges) =>
         of<api.Event>('PATCH', `/v1/events/${id(requestId)}`, { body: changes }),
+      /** Ids that name nothing are counted. While `status` is `running` the same call again tells how far it has come. */
+      label: (label: api.Labelling['label'], events: api.LabelledEvents, write: Write = {}) =>
+        of<api.Labelling>('POST', '/v1/events/labels', { body: { label, ...events }, mayRepeat: true, ...write }),
       explain: (requestId: string) => get<api.Recognition>(`/v1/events/${id(requestId)}/identity`),
       page: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
         get<api.CursorPage<api.EventSummary>>('/v1/events', filter),

@@ -21,6 +21,7 @@ export type IdentifyRequest = Of<typeof IdentifySchema>
 export type Event = Of<typeof event.Event>
 export type IdentifiedEvent = Of<typeof event.IdentifiedEvent>
 export type EventSummary = Of<typeof event.EventSummary>
+export type Labelling = Of<typeof event.Labelling>
 export type VisitorEvent = Of<typeof event.VisitorEvent>
 export type Recognition = Of<typeof event.Recognition>
 export type Visitor = Of<typeof visitor.Visitor>
@@ -97,6 +98,8 @@ export interface TimeFilter {
   readonly before?: Moment
   readonly after?: Moment
 }
+/** Events by their ids, at most 1,000, or all of a visitor. */
+export type LabelledEvents = { readonly requestIds: readonly string[] } | { readonly visitorId: string }
 export interface EventChanges {
   readonly linkedId?: string
   readonly tag?: object

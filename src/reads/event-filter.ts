@@ -125,10 +125,11 @@ export function filterSql(filter: EventFilter): FilterSql {
   const params = openSqlParams()
   const text = (value: string) => params.add('String', value)
   const { visitorIds, before, after, verdict, linkedId, ruleId, ip, email, label, browser } = filter
+  const visitors = Object.fromEntries((visitorIds ?? []).map((id, i) => [`visitor${i}`, id]))
   const first: string[] = []
   const terms: string[] = []
   if (visitorIds !== undefined) {
-    const named = visitorIds.map(text)
+    const named = visitorIds.map((_, i) => `{visitor${i}:String}`)
     // Comparisons one by one, because that is what the index on the hash understands.
     first.push(`(${named.map((name) => `visitor_hash = cityHash64(${name})`).join(' OR ')})`)
     terms.push(`visitor_id IN (${named.join(', ')})`)
@@ -153,7 +154,7 @@ export function filterSql(filter: EventFilter): FilterSql {
     // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
     first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
     sql: terms.map((term) => ` AND ${term}`).join(''),
-    params: params.values,
+    params: { ...params.values, ...visitors },
   }
 }
 

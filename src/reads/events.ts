@@ -1,35 +1,22 @@
 // Questions about events: one by id, wherever it is on its way to ClickHouse, and pages of them, newest first.
 
-import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
-import { DAY_MS } from '../lib/durations.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
-import { listErasing } from '../records/erasures.ts'
 import type { EventLocator, EventPlace, Original } from '../records/event-locator.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { type EventFilter, filterSql } from './event-filter.ts'
+import { type EventRowsNeeds, openEventRows, type PageQuestion } from './event-rows.ts'
 import { openOwned } from './owned.ts'
-import { unerased } from './unerased.ts'
 
-/** For how long a workspace keeps its events. */
-export type RetentionDays = (workspace: string) => number
-
-export interface EventReadsNeeds {
-  readonly clickhouse: Pick<ClickHouse, 'query'>
+export interface EventReadsNeeds extends EventRowsNeeds {
   readonly log: Pick<Log, 'at'>
   readonly sight: EventLocator
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
-  readonly partitions: number
-  readonly clock: Pick<Clock, 'now'>
-  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
-  readonly retentionDays: RetentionDays
 }
 
 /** What lists show of an event: few columns, because columns are what a list costs. */
@@ -80,15 +67,6 @@ export interface PlacedRow {
 /** What became of an accepted identification whose answer was lost on its way. */
 export type Fate = StoredEvent | Original | null
 
-type PageQuestion = [
-  workspace: string,
-  env: Env,
-  filter: EventFilter,
-  limit: number,
-  /** The last item of the previous page. */
-  from: { readonly ts: number; readonly requestId: string } | null,
-]
-
 export interface EventReads {
   /** null: it is not decided yet, or that cannot be told. */
   fateOf(workspace: string, env: Env, requestId: string): Promise<Fate>
@@ -103,10 +81,10 @@ export interface EventReads {
 }
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
-  const { clickhouse, log, clock } = needs
+  const { clickhouse, log } = needs
+  const rows = openEventRows(needs)
   const owned = openOwned(needs)
   const everyPartition = Array.from({ length: needs.partitions }, (_, partition) => partition)
-  const oldest = (workspace: string) => clock.now() - needs.retentionDays(workspace) * DAY_MS
 
   async function at(
     place: EventPlace | null,
@@ -157,7 +135,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
 
   async function find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null> {
     const ts = requestTime(requestId)
-    if (ts === null || ts < oldest(workspace)) return null
+    if (ts === null || ts < rows.oldest(workspace)) return null
     const scope = `${workspace}/${env}`
     const { place, pending, original, complete } = await needs.sight(scope, requestId)
     const saidIn = (some: readonly number[]) => listAnnotating(needs.kv, some, workspace, env, requestId)
@@ -182,31 +160,6 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return null
   }
 
-  async function ask<Row>(columns: string, [workspace, env, filter, limit, from]: PageQuestion) {
-    const { first, sql, params } = filterSql(filter)
-    // The bound on ts alone is redundant and what prunes the parts.
-    const after =
-      from === null
-        ? ''
-        : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
-    const leftOut = unerased(await listErasing(needs.kv, needs.partitions, workspace, env))
-    const rows = await clickhouse.query<Row>(
-      `SELECT ${columns} FROM ${EVENTS_TABLE}${first}
-       WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${leftOut.sql}${sql}${after}
-       ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
-      {
-        workspace,
-        env,
-        oldest: oldest(workspace),
-        ...leftOut.params,
-        ...params,
-        ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
-        rows: limit + 1,
-      },
-    )
-    return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
-  }
-
   const reads: EventReads = {
     find,
 
@@ -225,13 +178,16 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     },
 
     async page(...question) {
-      const { rows, hasMore } = await ask<SummaryRow>(SUMMARY_COLUMNS, question)
-      return { events: rows.map(toSummary), hasMore }
+      const found = await rows.page<SummaryRow>(SUMMARY_COLUMNS, ...question)
+      return { events: found.rows.map(toSummary), hasMore: found.hasMore }
     },
 
     async whole(...question) {
-      const { rows, hasMore } = await ask<Record<string, unknown>>(SELECT_COLUMNS, question)
-      return { events: rows.map((row) => fromRow(Object.values(row) as unknown as Cells)), hasMore }
+      const found = await rows.page<Record<string, unknown>>(SELECT_COLUMNS, ...question)
+      return {
+        events: found.rows.map((row) => fromRow(Object.values(row) as unknown as Cells)),
+        hasMore: found.hasMore,
+      }
     },
   }
   return reads

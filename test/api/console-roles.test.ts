@@ -23,6 +23,7 @@ const TABLE: Readonly<Record<string, Least>> = {
   'PATCH /v1/events/{requestId}': 'analyst',
   'GET /v1/events/{requestId}/identity': 'viewer',
   'GET /v1/events': 'viewer',
+  'POST /v1/events/labels': 'analyst',
   'GET /v1/visitors/{visitorId}/events': 'viewer',
   'GET /v1/visitors/{visitorId}': 'viewer',
   'DELETE /v1/visitors/{visitorId}': 'admin',

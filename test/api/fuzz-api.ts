@@ -30,6 +30,7 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   updateRule: /^(?:conditions|action|sideEffects)\b/,
   simulateRules: /^(?:requestId|event|ruleId|conditions)\b/,
   backtestConditions: /^(?:conditions|action)\b/,
+  labelEvents: /^requestIds$/,
   listEvents: /^(?:ip|email)$/,
   listAudit: /^resource$/,
   changeListEntries: /^(?:add|remove)\b/,

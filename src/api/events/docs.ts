@@ -9,7 +9,7 @@ import {
   VISITOR_EVENT_EXAMPLE,
 } from './examples.ts'
 import { FILTER_MEMBERS } from './filter.ts'
-import { AnyEvent, Event, Pending, Recognition, VisitorEvent } from './schema.ts'
+import { AnyEvent, Event, Labelling, Pending, Recognition, VisitorEvent } from './schema.ts'
 
 export const PENDING = {
   description: 'Accepted and not decided yet: ask again.',
@@ -48,6 +48,26 @@ export const EVENT_DOCS = {
     answers: {
       200: { description: 'The recognition.', schema: Recognition, example: RECOGNITION_EXAMPLE },
       202: PENDING,
+    },
+  },
+  label: {
+    id: 'labelEvents',
+    summary: 'Label many events',
+    description:
+      'The events named, at most 1,000, or all events of a visitor as lists have them. Ids that name nothing are counted. Once an event counts as labelled every read of it shows the label; lists follow within two seconds.',
+    refusals: ['not_found'],
+    members: {
+      label: { description: 'null takes labels away.' },
+      requestIds: { description: 'Either these or `visitorId`.' },
+      visitorId: { description: 'All events of this visitor, and of those that were merged into it.' },
+    },
+    bodyExample: { label: 'fraud', requestIds: ['req_01KAJ6Q3ZV8M4T9XW2C5E7G1HN'] },
+    answers: {
+      202: {
+        description: 'How far it has come.',
+        schema: Labelling,
+        example: { label: 'fraud', requested: 1, labelled: 1, notFound: 0, status: 'done' },
+      },
     },
   },
   list: {

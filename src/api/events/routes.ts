@@ -4,7 +4,7 @@ import { accepted, type Submitter } from '../../control/submit.ts'
 import { ApiError } from '../../domain/errors.ts'
 import type { Env, StoredEvent } from '../../domain/event.ts'
 import { LINKED_ID_CHARS_MAX } from '../../domain/identify.ts'
-import { strict, Type } from '../../domain/schema.ts'
+import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { presentEvent } from '../../events/present.ts'
 import type { Annotate } from '../../ingress/annotate.ts'
 import { checkTag } from '../../ingress/body.ts'
@@ -17,6 +17,7 @@ import { orNull } from '../describe.ts'
 import { type ApiRoute, keyed, type RouteReply } from '../routes.ts'
 import { EVENT_DOCS } from './docs.ts'
 import type { Relink } from './relink.ts'
+import { LABELS } from './schema.ts'
 
 export interface EventsNeeds {
   readonly events: EventReads
@@ -26,12 +27,11 @@ export interface EventsNeeds {
   readonly submit: Submitter['submit']
 }
 
-const LABELS = ['fraud', 'legitimate', null]
 const PatchBody = Type.Object(
   {
     linkedId: Type.Optional(orNull(Type.String({ minLength: 1, maxLength: LINKED_ID_CHARS_MAX }))),
     tag: Type.Optional(Type.Unsafe<Record<string, unknown> | null>({ type: ['object', 'null'] })),
-    label: Type.Optional(Type.Unsafe<StoredEvent['label']>({ type: ['string', 'null'], enum: LABELS })),
+    label: Type.Optional(orNull(oneOf(LABELS))),
   },
   strict,
 )
