@@ -29,12 +29,13 @@ import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
 import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
+import { openVisitorSearch } from '../reads/visitor-search.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
 import type { EventLocator } from '../records/event-locator.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
-import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
+import { listsOfVisitor, membershipsOfVisitor, readList } from '../records/lists.ts'
 import { keyRoutes } from './admin/keys.ts'
 import { openOperator } from './admin/operator.ts'
 import { adminRoutes } from './admin/routes.ts'
@@ -65,6 +66,7 @@ import { openErasure } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
 import { visitorRoutes } from './visitors/routes.ts'
+import { visitorSearchRoutes } from './visitors/search.ts'
 import { splitRoutes } from './visitors/split.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks/routes.ts'
 
@@ -144,10 +146,12 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
+  const rows = openEventRows(needs)
+  const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
     ...eventListRoutes({ events, visitors, turns }),
     ...labelRoutes({
-      places: openEventPlaces({ rows: openEventRows(needs), find: events.find, sight: needs.sight }),
+      places: openEventPlaces({ rows, find: events.find, sight: needs.sight }),
       ...{ visitors, annotate, submit, clock, stopping: lifetime.stopping },
     }),
     ...eventRoutes({
@@ -156,6 +160,11 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
       annotate,
       relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),
       submit,
+    }),
+    ...visitorSearchRoutes({
+      search: openVisitorSearch({ rows, visitors }),
+      snapshots,
+      listName: async (workspace, env, listId) => (await readList(kv, workspace, env, listId))?.name ?? null,
     }),
     ...visitorRoutes({
       visitors,
@@ -199,7 +208,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...keyRoutes({ kv, submit, directory, clock, random }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
-    ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
+    ...backtestRoutes({ ...needs, snapshots }),
   ]
   serveReference(
     http,

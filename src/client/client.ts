@@ -76,6 +76,8 @@ export function openFingerpost(options: ClientOptions) {
 
     visitors: {
       get: (visitorId: string) => get<api.Visitor>(`/v1/visitors/${id(visitorId)}`),
+      /** By the newest event that meets the filter, newest first. */
+      search: (filter: api.VisitorFilter) => byCursor<api.FoundVisitor>('/v1/visitors', filter),
       /** Newest first. */
       events: (visitorId: string, filter: api.TimeFilter = {}) =>
         byCursor<api.VisitorEvent>(`/v1/visitors/${id(visitorId)}/events`, filter),

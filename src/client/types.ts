@@ -25,6 +25,7 @@ export type Labelling = Of<typeof event.Labelling>
 export type VisitorEvent = Of<typeof event.VisitorEvent>
 export type Recognition = Of<typeof event.Recognition>
 export type Visitor = Of<typeof visitor.Visitor>
+export type FoundVisitor = Of<typeof visitor.FoundVisitor>
 export type DeletedVisitor = Of<typeof visitor.DeletedVisitor>
 export type SplitVisitor = Of<typeof visitor.SplitVisitor>
 export type VisitorExport = Of<typeof erasure.VisitorExport>
@@ -97,6 +98,17 @@ export interface EventFilter {
 export interface TimeFilter {
   readonly before?: Moment
   readonly after?: Moment
+}
+/** At least one of them. */
+export interface VisitorFilter {
+  readonly linkedId?: string
+  readonly email?: string
+  /** An address or a range. */
+  readonly ip?: string
+  /** The name or id of a list. */
+  readonly list?: string
+  /** What the id, the account or the email begins with. */
+  readonly q?: string
 }
 /** Events by their ids, at most 1,000, or all of a visitor. */
 export type LabelledEvents = { readonly requestIds: readonly string[] } | { readonly visitorId: string }

@@ -120,9 +120,8 @@ export interface FilterSql {
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
-export function filterSql(filter: EventFilter): FilterSql {
-  const params = openSqlParams()
+/** Fixed text and typed parameters: no byte of a value ever becomes SQL. `params`: of whoever has more to ask. */
+export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams()): FilterSql {
   const text = (value: string) => params.add('String', value)
   const { visitorIds, before, after, verdict, linkedId, ruleId, ip, email, label, browser } = filter
   const visitors = Object.fromEntries((visitorIds ?? []).map((id, i) => [`visitor${i}`, id]))

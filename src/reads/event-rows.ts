@@ -36,6 +36,8 @@ export type PageQuestion = [
 export interface EventRows {
   /** Milliseconds. */
   oldest(workspace: string): number
+  /** `select` makes the statement of the FROM and WHERE of the events that meet the terms. */
+  ask<Row>(workspace: string, env: Env, terms: FilterSql, select: (from: string) => string): Promise<Row[]>
   page<Row>(
     columns: string,
     ...question: PageQuestion
@@ -47,48 +49,50 @@ export interface EventRows {
 
 const TENANT = `workspace_id = {workspace:String} AND env = {env:String} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})`
 
+/** What is older than `cts` and `cid` say. The bound on ts alone is redundant and what prunes the parts. */
+export const BEHIND =
+  ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
+
 export function openEventRows({ clickhouse, kv, partitions, clock, retentionDays }: EventRowsNeeds): EventRows {
   const oldest = (workspace: string) => clock.now() - retentionDays(workspace) * DAY_MS
 
-  async function ask<Row>(columns: string, workspace: string, env: Env, terms: FilterSql): Promise<Row[]> {
+  async function ask<Row>(workspace: string, env: Env, terms: FilterSql, select: (from: string) => string) {
     const leftOut = unerased(await listErasing(kv, partitions, workspace, env))
     return clickhouse.query<Row>(
-      `SELECT ${columns} FROM ${EVENTS_TABLE}${terms.first} WHERE ${TENANT}${leftOut.sql}${terms.sql}`,
+      select(`FROM ${EVENTS_TABLE}${terms.first} WHERE ${TENANT}${leftOut.sql}${terms.sql}`),
       { workspace, env, oldest: oldest(workspace), ...leftOut.params, ...terms.params },
     )
   }
 
   return {
     oldest,
+    ask,
 
     async page<Row>(columns: string, ...[workspace, env, filter, limit, from]: PageQuestion) {
-      const { first, sql, params } = filterSql(filter)
-      // The bound on ts alone is redundant and what prunes the parts.
-      const after =
-        from === null
-          ? ''
-          : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
-      const rows = await ask<Row>(columns, workspace, env, {
-        first,
-        sql: `${sql}${after} ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
-        params: { ...params, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }), rows: limit + 1 },
-      })
+      const { params, ...terms } = filterSql(filter)
+      const values = { ...params, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }), rows: limit + 1 }
+      const rows = await ask<Row>(
+        workspace,
+        env,
+        { ...terms, params: values },
+        (source) =>
+          `SELECT ${columns} ${source}${from === null ? '' : BEHIND} ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
+      )
       return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
     },
 
     async count(workspace, env, filter) {
-      const [row] = await ask<{ events: number }>('count() AS events', workspace, env, filterSql(filter))
+      const select = (source: string) => `SELECT count() AS events ${source}`
+      const [row] = await ask<{ events: number }>(workspace, env, filterSql(filter), select)
       return Number(row?.events ?? 0)
     },
 
     async named<Row>(columns: string, workspace: string, env: Env, requestIds: readonly string[]) {
       const times = requestIds.map((id) => requestTime(id) ?? 0)
       if (times.length === 0) return []
-      return ask<Row>(columns, workspace, env, {
-        first: '',
-        sql: ` AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`,
-        params: { times, ids: requestIds },
-      })
+      const sql = ` AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`
+      const terms = { first: '', sql, params: { times, ids: requestIds } }
+      return ask<Row>(workspace, env, terms, (source) => `SELECT ${columns} ${source}`)
     },
   }
 }

@@ -25,6 +25,7 @@ const TABLE: Readonly<Record<string, Least>> = {
   'GET /v1/events': 'viewer',
   'POST /v1/events/labels': 'analyst',
   'GET /v1/visitors/{visitorId}/events': 'viewer',
+  'GET /v1/visitors': 'viewer',
   'GET /v1/visitors/{visitorId}': 'viewer',
   'DELETE /v1/visitors/{visitorId}': 'admin',
   'POST /v1/visitors/{visitorId}/merge': 'analyst',

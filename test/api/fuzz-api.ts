@@ -32,6 +32,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   backtestConditions: /^(?:conditions|action)\b/,
   labelEvents: /^requestIds$/,
   listEvents: /^(?:ip|email)$/,
+  // One of several is needed, and a list must be there.
+  searchVisitors: /^(?:q|ip|email|list)$/,
   listAudit: /^resource$/,
   changeListEntries: /^(?:add|remove)\b/,
   checkListEntries: /^values\b/,

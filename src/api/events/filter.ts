@@ -13,6 +13,7 @@ import { readMoment } from '../query.ts'
 import { PAGE_LIMIT } from '../schemas.ts'
 
 export const boundedText = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
+export const EMAIL = Type.Optional(Type.String({ maxLength: 320, pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' }))
 const within = (maximum: number) => Type.Optional(Type.Number({ minimum: 0, maximum }))
 const TIMES = { before: boundedText(40), after: boundedText(40) }
 export const PAGE = { ...TIMES, limit: PAGE_LIMIT, cursor: boundedText(200) }
@@ -36,7 +37,7 @@ export const FILTER_QUERY = {
   signal: Type.Optional(oneOf(SIGNAL_NAMES)),
   ip: boundedText(64),
   asn: Type.Optional(Type.Integer({ minimum: 1, maximum: ASN_MAX })),
-  email: Type.Optional(Type.String({ maxLength: 320, pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' })),
+  email: EMAIL,
   urlHost: boundedText(256),
   label: Type.Optional(oneOf(['fraud', 'legitimate', 'none'])),
   deviceType: Type.Optional(oneOf(['desktop', 'mobile', 'tablet', 'other'])),
