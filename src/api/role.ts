@@ -20,6 +20,8 @@ import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import { openAnalytics } from '../reads/analytics.ts'
 import { openErasureReads } from '../reads/erasures.ts'
+import { openEventPlaces } from '../reads/event-places.ts'
+import { openEventRows } from '../reads/event-rows.ts'
 import type { EventReads } from '../reads/events.ts'
 import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
@@ -27,11 +29,13 @@ import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
 import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
+import { openVisitorSearch } from '../reads/visitor-search.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
+import type { EventLocator } from '../records/event-locator.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
-import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
+import { listsOfVisitor, membershipsOfVisitor, readList } from '../records/lists.ts'
 import { keyRoutes } from './admin/keys.ts'
 import { openOperator } from './admin/operator.ts'
 import { adminRoutes } from './admin/routes.ts'
@@ -42,6 +46,8 @@ import { type ConsoleNeeds, openConsole } from './console/console.ts'
 import { serveConsolePages } from './console/pages.ts'
 import type { Demo } from './demo/access.ts'
 import { demoRoutes } from './demo/routes.ts'
+import { labelRoutes } from './events/labels.ts'
+import { eventListRoutes } from './events/list.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
 import { openIdempotency } from './idempotency.ts'
@@ -61,6 +67,7 @@ import { openErasure } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
 import { visitorRoutes } from './visitors/routes.ts'
+import { visitorSearchRoutes } from './visitors/search.ts'
 import { splitRoutes } from './visitors/split.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks/routes.ts'
 
@@ -80,6 +87,7 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
+  readonly sight: EventLocator
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
@@ -143,14 +151,25 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
+  const rows = openEventRows(needs)
+  const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
+    ...eventListRoutes({ events, visitors, turns }),
+    ...labelRoutes({
+      places: openEventPlaces({ rows, find: events.find, sight: needs.sight }),
+      ...{ visitors, annotate, submit, clock, stopping: lifetime.stopping },
+    }),
     ...eventRoutes({
       events,
-      visitors,
       identity: openIdentityReads(kv, partitions),
       annotate,
       relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),
       submit,
+    }),
+    ...visitorSearchRoutes({
+      search: openVisitorSearch({ rows, visitors }),
+      snapshots,
+      listName: async (workspace, env, listId) => (await readList(kv, workspace, env, listId))?.name ?? null,
     }),
     ...visitorRoutes({
       visitors,
@@ -194,7 +213,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...keyRoutes({ kv, submit, directory, clock, random }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
-    ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
+    ...backtestRoutes({ ...needs, snapshots }),
   ]
   serveReference(http, {
     rows: routes.filter(({ access }) => access !== 'operator' || token !== ''),

@@ -60,15 +60,24 @@ export function openFingerpost(options: ClientOptions) {
       /** A label, another account or another tag. */
       change: (requestId: string, changes: api.EventChanges) =>
         of<api.Event>('PATCH', `/v1/events/${id(requestId)}`, { body: changes }),
+      /** Ids that name nothing are counted. While `status` is `running` the same call again tells how far it has come. */
+      label: (label: api.Labelling['label'], events: api.LabelledEvents, write: Write = {}) =>
+        of<api.Labelling>('POST', '/v1/events/labels', { body: { label, ...events }, mayRepeat: true, ...write }),
       explain: (requestId: string) => get<api.Recognition>(`/v1/events/${id(requestId)}/identity`),
       page: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
         get<api.CursorPage<api.EventSummary>>('/v1/events', filter),
       /** Newest first. */
       all: (filter: api.EventFilter = {}) => byCursor<api.EventSummary>('/v1/events', filter),
+      /** The same as whole events. */
+      wholePage: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
+        get<api.CursorPage<api.Event>>('/v1/events', { ...filter, fields: 'full' }),
+      allWhole: (filter: api.EventFilter = {}) => byCursor<api.Event>('/v1/events', { ...filter, fields: 'full' }),
     },
 
     visitors: {
       get: (visitorId: string) => get<api.Visitor>(`/v1/visitors/${id(visitorId)}`),
+      /** By the newest event that meets the filter, newest first. */
+      search: (filter: api.VisitorFilter) => byCursor<api.FoundVisitor>('/v1/visitors', filter),
       /** Newest first. */
       events: (visitorId: string, filter: api.TimeFilter = {}) =>
         byCursor<api.VisitorEvent>(`/v1/visitors/${id(visitorId)}/events`, filter),

@@ -30,6 +30,10 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   updateRule: /^(?:conditions|action|sideEffects)\b/,
   simulateRules: /^(?:requestId|event|ruleId|conditions)\b/,
   backtestConditions: /^(?:conditions|action)\b/,
+  labelEvents: /^requestIds$/,
+  listEvents: /^(?:ip|email)$/,
+  // One of several is needed, and a list must be there.
+  searchVisitors: /^(?:q|ip|email|list)$/,
   listAudit: /^resource$/,
   changeListEntries: /^(?:add|remove)\b/,
   checkListEntries: /^values\b/,

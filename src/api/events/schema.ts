@@ -13,6 +13,8 @@ const agreements = Object.fromEntries(VALUE_NAMES.map((name) => [name, agreement
   (typeof VALUE_NAMES)[number],
   typeof agreement
 >
+export const LABELS = ['fraud', 'legitimate'] as const
+export type Label = (typeof LABELS)[number] | null
 export const SOURCES = ['client', 'server', 'native', 'mock'] as const
 
 const Match = shared(
@@ -154,7 +156,7 @@ const eventMembers = {
     candidates: count('How many known visitors were compared.'),
   }),
   velocity: Type.Optional(Velocity),
-  label: orNull(oneOf(['fraud', 'legitimate'])),
+  label: orNull(oneOf(LABELS)),
   evaluationError: Type.Optional(words('Why the event could not be decided.')),
 }
 const storageToken = Type.String({
@@ -185,6 +187,22 @@ export const EventSummary = shared(
   'EventSummary',
   Type.Object({ requestId: requestId(), visitorId: visitorId(), confidence: share(), verdict, timestamp: moment() }),
 )
+export const Labelling = shared(
+  'Labelling',
+  Type.Object({
+    label: orNull(oneOf(LABELS)),
+    requested: count('Events that were meant: ids, each counted once, or the events of the visitor.'),
+    labelled: count('Events that have the label by now.'),
+    notFound: count('Ids that name nothing.'),
+    status: Type.Unsafe<'done' | 'running'>({
+      ...oneOf(['done', 'running']),
+      description:
+        '`running`: it goes on. The same request again, without an Idempotency-Key, tells how far it has come.',
+    }),
+  }),
+)
+
+export const AnyEvent = Type.Union([EventSummary, Event])
 export const VisitorEvent = shared(
   'VisitorEvent',
   Type.Object({

@@ -151,13 +151,32 @@ function parametersOf({ path, query, headers = [], once, doc }: DescribedRow, sc
   const inQuery = Object.entries(propertiesOf(query)).map(([name, schema]) =>
     parameter(name, 'query', requiredOf(query).includes(name), { ...schema, ...doc?.members?.[name] }),
   )
+  const inQueryByPattern = openParameters(query, doc)
   const inHeaders = [...headers, ...(once === undefined ? [] : ['idempotency-key'])].flatMap((header) => {
     const known = HEADER_PARAMETERS[header]
     if (known === undefined) return []
     const [name, description] = known
     return [parameter(name, 'header', false, { type: 'string', description, ...doc?.members?.[header] })]
   })
-  return [...inPath, ...inQuery, ...inHeaders]
+  return [...inPath, ...inQuery, ...inQueryByPattern, ...inHeaders]
+}
+
+/** Parameters that a pattern names, as one object whose members they are; `tag.<key>` among the members described is their name. */
+function openParameters(query: object | undefined, doc: DescribedRow['doc']): Parameter[] {
+  const { patternProperties } = (query ?? {}) as Pick<Schema, 'patternProperties'>
+  if (patternProperties === undefined) return []
+  const schema: Schema = { type: 'object', patternProperties, additionalProperties: false }
+  return Object.entries(doc?.members ?? {})
+    .filter(([name]) => name.includes('<'))
+    .map(([name, member]) => ({
+      name,
+      in: 'query',
+      required: false,
+      description: (member as Fragment).description ?? '',
+      schema,
+      style: 'form',
+      explode: true,
+    }))
 }
 
 function requestBodyOf(row: DescribedRow, schemas: NamedSchemas): NonNullable<Operation['requestBody']> | null {
