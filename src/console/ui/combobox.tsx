@@ -59,7 +59,7 @@ export function Combobox({ label, value, onChange, options, problem = null, plac
         <input
           id={id}
           role="combobox"
-          aria-expanded={isOpen && offered.length > 0}
+          aria-expanded={offered.length > 0}
           aria-controls={`${id}-options`}
           aria-autocomplete="list"
           aria-activedescendant={isOpen && offered[at] !== undefined ? `${id}-${at}` : undefined}
@@ -79,34 +79,29 @@ export function Combobox({ label, value, onChange, options, problem = null, plac
           onKeyDown={onKeyDown}
           onBlur={close}
         />
-        <div
-          id={`${id}-options`}
-          ref={list}
-          class="options"
-          role="listbox"
-          aria-label={label}
-          hidden={!isOpen || offered.length === 0}
-        >
-          {offered.map((option, i) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the focus stays in the box, whose keys choose.
-            <div
-              key={option.value}
-              id={`${id}-${i}`}
-              role="option"
-              aria-selected={i === at}
-              onMouseDown={(event) => event.preventDefault()}
-              onClick={() => choose(option)}
-            >
-              {option.value}
-              {option.about !== undefined && (
-                <>
-                  <br />
-                  <span class="quiet small">{option.about}</span>
-                </>
-              )}
-            </div>
-          ))}
-        </div>
+        {offered.length > 0 && (
+          <div id={`${id}-options`} ref={list} class="options" role="listbox" aria-label={label}>
+            {offered.map((option, i) => (
+              // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/useFocusableInteractive: the focus stays in the box, whose keys choose.
+              <div
+                key={option.value}
+                id={`${id}-${i}`}
+                role="option"
+                aria-selected={i === at}
+                onMouseDown={(event) => event.preventDefault()}
+                onClick={() => choose(option)}
+              >
+                {option.value}
+                {option.about !== undefined && (
+                  <>
+                    <br />
+                    <span class="quiet small">{option.about}</span>
+                  </>
+                )}
+              </div>
+            ))}
+          </div>
+        )}
       </div>
       {problem !== null && (
         <span id={`${id}-problem`} class="small problem">

@@ -6,12 +6,12 @@ import { pageOfId } from '../lib/place.ts'
 
 const VERDICT_KINDS: Readonly<Record<string, string>> = { allow: 'good', challenge: 'warn', block: 'bad' }
 
-/** null: the event could not be decided, which is no verdict and no "allow". */
+/** null: no rule was live, or the event could not be decided, which is no "allow". */
 export function Verdict({ of: verdict }: { readonly of: string | null }) {
   if (verdict === null) {
     return (
       <span class="chip" data-kind="open">
-        undecided
+        no verdict
       </span>
     )
   }
@@ -57,7 +57,7 @@ export function Id({ of: id, whole = false }: { readonly of: string; readonly wh
   const text = whole ? id : short(id)
   if (page === null) return <code title={id}>{text}</code>
   return (
-    <Link href={page} class="mono" title={id} aria-label={id}>
+    <Link href={page} class="mono" title={id}>
       {text}
     </Link>
   )

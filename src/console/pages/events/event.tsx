@@ -38,7 +38,11 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
             <Verdict of={event.verdict} />
             <span>
               {event.matchedRule === null ? (
-                'No rule decided.'
+                event.verdict === null ? (
+                  'No rule was live.'
+                ) : (
+                  'No rule matched.'
+                )
               ) : (
                 <>
                   Decided by <Link href={`/rules/${event.matchedRule.id}`}>{event.matchedRule.name}</Link>
@@ -75,9 +79,6 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
         <div class="stack">
           <Why event={event} />
           <Recognised requestId={event.requestId} />
-        </div>
-        <div class="stack">
-          <Signals event={event} />
           <Card title="Device">
             <Facts
               of={[
@@ -105,6 +106,9 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
               ]}
             />
           </Card>
+        </div>
+        <div class="stack">
+          <Signals event={event} />
           <Velocity event={event} />
         </div>
       </div>

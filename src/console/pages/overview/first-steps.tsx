@@ -1,12 +1,10 @@
 // What there is to do until the first rule decides; each step ticks itself.
 
 import { Link } from 'wouter-preact'
-import { environment, session } from '../../lib/api.ts'
 import { type Loaded, useEvery, useLoad } from '../../lib/load.ts'
-import type { CursorPage, EventSummary, Key, ListedRule, OffsetPage } from '../../lib/types.ts'
-import { Code } from '../../ui/copy.tsx'
+import type { CursorPage, EventSummary, ListedRule, OffsetPage } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
-import { snippetOf } from '../settings/snippet.ts'
+import { SnippetBox } from '../settings/snippet-box.tsx'
 
 const LOOK_EVERY_MS = 3_000
 
@@ -32,7 +30,7 @@ export function FirstSteps({ figures }: { readonly figures: Loaded<unknown> }) {
           {hasEvent && first !== undefined ? (
             <Link href={`/events/${first.requestId}`}>Look at the latest one</Link>
           ) : (
-            <Snippet />
+            <SnippetBox />
           )}
         </Step>
         <Step done={hasRule} title="Write a rule">
@@ -73,11 +71,4 @@ function Step({
       </div>
     </li>
   )
-}
-
-function Snippet() {
-  const keys = useLoad<OffsetPage<Key>>(session.value?.scopes.includes('keys:write') ? '/v1/keys' : null)
-  const key = keys.data?.data.find(({ kind }) => kind === 'public')
-  const hint = key === undefined ? `pk_${environment.value}_…` : `${key.prefix}…${key.last4}`
-  return <Code label="Put this into a page" text={snippetOf(session.value?.serviceUrl ?? '', hint)} />
 }

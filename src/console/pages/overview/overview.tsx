@@ -134,6 +134,7 @@ function changeOf(now: number, before: number): string {
 
 function pointsOf(now: number, before: number): string {
   const points = (now - before) * 100
+  if (points === 0) return 'as in the time before'
   return `${points >= 0 ? '+' : '−'}${Math.abs(points).toFixed(2)} points against the time before`
 }
 

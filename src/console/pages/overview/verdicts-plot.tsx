@@ -1,6 +1,5 @@
 // Verdicts over time.
 
-import { useMemo } from 'preact/hooks'
 import { call, environment } from '../../lib/api.ts'
 import { useLoadBy } from '../../lib/load.ts'
 import { type Range, rangeOf } from '../../lib/range.ts'
@@ -17,18 +16,17 @@ export interface VerdictsOverTime {
   readonly series: readonly { readonly name: string; readonly values: readonly number[] }[]
 }
 
-/** By hour for a few days, by day for more. */
+/** By hour for a few days, by day for more; those without a verdict are what is left of all. */
 export async function readVerdicts(range: Range, days: number, signal: AbortSignal): Promise<VerdictsOverTime> {
   const groupBy = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
-  const found = await Promise.all(
-    VERDICTS.map((verdict) =>
-      call<EventCounts>('/v1/analytics/events', { query: { ...range, groupBy, verdict }, signal }),
-    ),
-  )
-  const at = found[0]?.groups.map((group) => new Date(group[groupBy] ?? '').getTime()) ?? []
+  const counted = async (verdict?: string) =>
+    (await call<EventCounts>('/v1/analytics/events', { query: { ...range, groupBy, verdict }, signal })).groups
+  const [all, ...found] = await Promise.all([counted(), ...VERDICTS.map(counted)])
+  const series = VERDICTS.map((name, i) => ({ name, values: all.map((_, at) => found[i]?.[at]?.count ?? 0) }))
+  const none = all.map(({ count }, at) => count - series.reduce((sum, { values }) => sum + (values[at] ?? 0), 0))
   return {
-    at,
-    series: VERDICTS.map((name, i) => ({ name, values: found[i]?.groups.map((group) => group.count) ?? [] })),
+    at: all.map((group) => new Date(group[groupBy] ?? '').getTime()),
+    series: [...series, ...(none.some((value) => value > 0) ? [{ name: 'none', values: none }] : [])],
   }
 }
 
@@ -40,7 +38,7 @@ export function VerdictsPlot({ days }: { readonly days: number }) {
 }
 
 export function Drawn({ of: data }: { readonly of: VerdictsOverTime }) {
-  const { at, series } = useMemo(() => data, [data])
+  const { at, series } = data
   if (series.every(({ values }) => values.every((value) => value === 0)))
     return <Empty title="No events in this time" />
   return <Plot label="Verdicts over time" at={at} series={series} />

@@ -1,29 +1,24 @@
 // What a site needs to send its first event: the snippet with a live check, its policy line, and the way through a proxy.
 
 import { Link } from 'wouter-preact'
-import { can, environment, session } from '../../lib/api.ts'
+import { environment, session } from '../../lib/api.ts'
 import { useEvery, useLoad } from '../../lib/load.ts'
-import type { CursorPage, EventSummary, Key, OffsetPage } from '../../lib/types.ts'
+import type { CursorPage, EventSummary } from '../../lib/types.ts'
 import { Code } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Moment } from '../../ui/words.tsx'
-import { policyOf, snippetOf } from './snippet.ts'
+import { policyOf } from './snippet.ts'
+import { SnippetBox } from './snippet-box.tsx'
 
 const LOOK_EVERY_MS = 2_000
 
 export function Site() {
   const url = session.value?.serviceUrl ?? ''
-  const keys = useLoad<OffsetPage<Key>>(can('keys:write') ? '/v1/keys' : null)
-  const key = keys.data?.data.find(({ kind }) => kind === 'public')
-  const hint = key === undefined ? `pk_${environment.value}_…` : `${key.prefix}…${key.last4}`
   return (
     <div class="columns">
       <Card title="In your pages">
-        <Code label="Snippet" text={snippetOf(url, hint)} />
-        <p class="quiet small">
-          The whole public key is shown when it is made; it may stand in a page. The verdict is for your back end: hand
-          the requestId to it.
-        </p>
+        <SnippetBox />
+        <p class="quiet small">The verdict is for your back end: hand the requestId to it.</p>
         <LiveCheck />
       </Card>
       <div class="stack">
