@@ -119,7 +119,7 @@ function writeFolders(folders, outputs) {
 /** Compiles what changed since the last time, and resolves with all files that belong below build/. */
 async function compileModules() {
   const files = COMPILED.flatMap((folder) => filesUnder(folder)).filter(
-    (file) => !/^src\/(?:sdk|console)\/|\.(md|d\.ts)$/.test(file),
+    (file) => !/^src\/(sdk|docs|console)\/|\.(md|d\.ts)$/.test(file),
   )
   const sources = files.filter((file) => /\.ts$/.test(file))
   const results = sources.map((file) => file.replace(/\.ts$/, '.js')).flatMap((file) => [file, `${file}.map`])

@@ -141,6 +141,7 @@ t.test('pages and files are compressed, and not sent to those who have them', as
 })
 
 t.test('a page that there is not is an unknown path', async (t) => {
+  t.equal((await fetch(`${server.url}/docs/`)).status, 200, 'a slash behind the start page is one too')
   for (const path of [
     '/docs/nothing',
     '/docs/guides/nothing',

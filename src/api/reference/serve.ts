@@ -23,7 +23,7 @@ export function serveReference(http: Pick<Http, 'route'>, { rows, version, dir }
   let loaded: ReturnType<typeof load> | null = null
   const answer = async (request: HttpRequest) => {
     loaded ??= load()
-    const served = (await loaded)(request.path)
+    const served = (await loaded)(request.path === '/docs/' ? '/docs' : request.path)
     if (served === null) throw new ApiError('route_not_found')
     return served.answer(request)
   }

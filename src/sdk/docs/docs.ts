@@ -1,4 +1,5 @@
-// What the pages of the documentation do beyond being read: the search, and leading old addresses of the reference on.
+// What the pages of the documentation do beyond being read: the search, showing the place in the contents, and leading old
+// addresses of the reference on.
 
 import { type Entry, find, type Hit } from './search.ts'
 
@@ -23,7 +24,7 @@ function loadIndex(): Promise<readonly Entry[]> {
 /** When everything was one page its anchors were those that its parts have now, on pages of their own. */
 async function leadOn(): Promise<void> {
   const id = decodeURIComponent(location.hash.slice(1))
-  if (location.pathname !== '/docs' || id === '' || document.getElementById(id) !== null) return
+  if (!/^\/docs\/?$/.test(location.pathname) || id === '' || document.getElementById(id) !== null) return
   const whole = /^group-([\w-]+)$/.exec(id)?.[1]
   const pages = ['errors', 'schemas', 'webhook-events']
   if (whole !== undefined) location.replace(`/docs/api/${whole}`)
@@ -129,6 +130,16 @@ function openSearch(form: HTMLFormElement, input: HTMLInputElement, list: HTMLEl
   form.hidden = false
 }
 
+/** The contents are longer than the screen: they begin where the page is. */
+function showPlace(): void {
+  const contents = document.getElementById('contents')
+  const current = contents?.querySelector<HTMLElement>('[aria-current]')
+  if (!contents || !current) return
+  const { clientHeight } = contents
+  if (current.offsetTop > clientHeight / 2) contents.scrollTop = current.offsetTop - clientHeight / 3
+}
+
+showPlace()
 if (form !== null && input !== null && list !== null && count !== null) openSearch(form, input, list, count)
 addEventListener('hashchange', () => void leadOn())
 void leadOn()
