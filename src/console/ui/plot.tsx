@@ -35,7 +35,7 @@ export function Plot({ label, at, series }: PlotProps) {
         </button>
       </div>
       {asTable ? (
-        <Table label={label} head={['Time', ...series.map(({ name }) => name)]}>
+        <Table label={label} head={['Time', ...series.map(({ name }) => ({ number: name }))]}>
           {at.map((ms, i) => (
             <tr key={ms}>
               <th scope="row">{moment(new Date(ms).toISOString())}</th>

@@ -4,6 +4,10 @@ import type { ComponentChildren } from 'preact'
 import type { Pages } from '../lib/load.ts'
 import { Problem, Reading } from './state.tsx'
 
+/** The name of a column; of one with numbers it stands at their side. */
+export type Column = string | { readonly number: string }
+const nameOf = (column: Column): string => (typeof column === 'string' ? column : column.number)
+
 export function Table({
   label,
   head,
@@ -11,7 +15,7 @@ export function Table({
 }: {
   /** For those who cannot see what stands around it. */
   readonly label: string
-  readonly head: readonly string[]
+  readonly head: readonly Column[]
   readonly children: ComponentChildren
 }) {
   return (
@@ -20,9 +24,9 @@ export function Table({
       <table>
         <thead>
           <tr>
-            {head.map((name) => (
-              <th key={name} scope="col">
-                {name}
+            {head.map((column) => (
+              <th key={nameOf(column)} scope="col" class={typeof column === 'string' ? '' : 'number'}>
+                {nameOf(column)}
               </th>
             ))}
           </tr>
@@ -42,7 +46,7 @@ export function PagedTable<T>({
   empty,
 }: {
   readonly label: string
-  readonly head: readonly string[]
+  readonly head: readonly Column[]
   readonly of: Pages<T>
   readonly row: (one: T) => ComponentChildren
   readonly empty: ComponentChildren

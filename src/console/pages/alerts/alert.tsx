@@ -41,7 +41,7 @@ export function AlertPage({ id }: PageProps) {
               <Card title="Incidents">
                 <PagedTable
                   label="Incidents"
-                  head={['Triggered', 'Value', 'From', 'To']}
+                  head={['Triggered', { number: 'Value' }, 'From', 'To']}
                   of={incidents}
                   row={(incident) => (
                     <tr key={incident.id}>

@@ -128,7 +128,10 @@ function saveRows(rows: readonly Row[], by: string): void {
 function Groups({ rows }: { readonly rows: readonly Row[] }) {
   if (rows.length === 0) return <Empty title="No events in this time" />
   return (
-    <Table label="Events" head={['Group', 'Events', 'Share', 'Before', 'Change']}>
+    <Table
+      label="Events"
+      head={['Group', { number: 'Events' }, { number: 'Share' }, { number: 'Before' }, { number: 'Change' }]}
+    >
       {rows.map(({ name, now, share, before }) => (
         <tr key={name}>
           <th scope="row">{name}</th>
@@ -148,7 +151,7 @@ const TRENDS: Readonly<Record<string, string>> = { up: '↑ up', down: '↓ down
 
 function Signals({ of: { signals } }: { readonly of: SignalCounts }) {
   return (
-    <Table label="Signals" head={['Signal', 'Events', 'Rate', 'Before', 'Trend']}>
+    <Table label="Signals" head={['Signal', { number: 'Events' }, { number: 'Rate' }, { number: 'Before' }, 'Trend']}>
       {signals.map(({ signal, count: events, rate, previousRate, trend }) => (
         <tr key={signal}>
           <th scope="row">{signalWordOf(signal)}</th>

@@ -25,7 +25,7 @@ export function Deliveries({ event }: { readonly event: Event }) {
           found.length === 0 ? (
             <Empty title="No delivery">No webhook was told of this event, or what it was told is no longer kept.</Empty>
           ) : (
-            <Table label="Deliveries of this event" head={['Type', 'Status', 'Webhook', 'Attempts']}>
+            <Table label="Deliveries of this event" head={['Type', 'Status', 'Webhook', { number: 'Attempts' }]}>
               {found.map(({ deliveryId, webhookId, eventType, status, attempts }) => (
                 <tr key={deliveryId}>
                   <td>{eventType}</td>

@@ -8,7 +8,7 @@ export const EVENT_HEAD = [
   'Time',
   'Verdict',
   'Visitor',
-  'Confidence',
+  { number: 'Confidence' },
   'Signals',
   'Device',
   'Address',

@@ -48,7 +48,7 @@ export function Lists() {
                 Make one for devices you trust, or for those you never want to see again.
               </Empty>
             ) : (
-              <Table label="Lists" head={['Name', 'Holds', 'Entries', 'Changed']}>
+              <Table label="Lists" head={['Name', 'Holds', { number: 'Entries' }, 'Changed']}>
                 {data.map(({ id, name, type, entryCount, updatedAt }) => (
                   <tr key={id}>
                     <th scope="row" class="wide">

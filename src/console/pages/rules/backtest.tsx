@@ -75,7 +75,7 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
       )}
       <Facts of={[['False positives', <FalsePositives key="f" of={answer} />], ...labelled(answer)]} />
       {impact.length > 0 && (
-        <Table label="Verdicts that would have been others" head={['Was → would be', 'Events']}>
+        <Table label="Verdicts that would have been others" head={['Was → would be', { number: 'Events' }]}>
           {impact.map(([change, events]) => (
             <tr key={change}>
               <th scope="row">{change.replace('→', ' → ')}</th>

@@ -85,7 +85,7 @@ export function Editor({ from, known, ways }: EditorProps) {
           <div class="form">
             <TextField label="Name" value={draft.name} onChange={(name) => change({ name })} maxLength={200} required />
             <Group group={draft.conditions} known={known} onChange={(group) => change({ conditions: group })} />
-            <div class="row end">
+            <div class="row top-aligned">
               <SelectField
                 label="Then"
                 value={draft.verdict}

@@ -28,7 +28,7 @@ export function Monitor({ rule }: { readonly rule: Rule }) {
               Since <Moment at={since} /> it was asked {count(evaluated)} times and matched {count(matched)} (
               {percent(evaluated === 0 ? 0 : matched / evaluated)}).
             </p>
-            <Table label="Verdicts that would be others" head={['Was → would be', 'Events']}>
+            <Table label="Verdicts that would be others" head={['Was → would be', { number: 'Events' }]}>
               {Object.entries(wouldChange).map(([change, events]) => (
                 <tr key={change}>
                   <th scope="row">{change.replace('→', ' → ')}</th>

@@ -24,7 +24,6 @@ interface Readiness {
   readonly checks?: Readonly<Record<string, string | null>>
   readonly roles?: readonly string[]
   readonly partitions?: number
-  readonly driver?: string
   readonly clickhouse?: { readonly answers: boolean | null }
   readonly disk?: { readonly freeBytes: number; readonly freeBytesMin: number }
   readonly ipSources?: Readonly<Record<string, Source | null>>
@@ -98,7 +97,6 @@ export function System() {
                       ...Object.entries(meta.build),
                       ['API', meta.apiVersion],
                       ['SDK', meta.sdk.version],
-                      ['Driver', ready.driver],
                       ['Roles', ready.roles?.join(', ')],
                       ['Partitions', ready.partitions],
                       [
@@ -120,7 +118,7 @@ export function System() {
 function Now({ figures, ready }: { readonly figures: Figures; readonly ready: Readiness }) {
   const { decidedPerSecond, refusedPerSecond } = figures
   const rate = (value: number | null) =>
-    value === null ? 'measuring…' : `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`
+    value === null ? '–' : `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`
   const tiles = [
     [
       'Accepts',
@@ -148,13 +146,15 @@ function Now({ figures, ready }: { readonly figures: Figures; readonly ready: Re
   )
 }
 
+const CHECKS: Readonly<Record<string, string>> = { draining: 'taking requests', kv: 'state', roles: 'every role' }
+
 function Checks({ ready }: { readonly ready: Readiness }) {
   const { checks = {}, clickhouse, disk } = ready
   const rows = [
-    ...Object.entries(checks).map(([name, problem]) => [name, problem] as const),
+    ...Object.entries(checks).map(([name, problem]) => [CHECKS[name] ?? name, problem] as const),
     ...(clickhouse === undefined
       ? []
-      : [['clickhouse', clickhouse.answers === false ? 'does not answer; nothing accepted is lost' : null] as const]),
+      : [['ClickHouse', clickhouse.answers === false ? 'does not answer; nothing accepted is lost' : null] as const]),
   ]
   return (
     <>
@@ -186,7 +186,7 @@ const seconds = (value: number | null): string => {
 function Stages({ of: stages }: { readonly of: readonly Stage[] }) {
   if (stages.length === 0) return <Empty title="Nothing was decided here yet" />
   return (
-    <Table label="Stages" head={['Stage', 'Half of them', '99 of 100']}>
+    <Table label="Stages" head={['Stage', { number: 'Half of them' }, { number: '99 of 100' }]}>
       {stages.map(({ stage, p50, p99 }) => (
         <tr key={stage}>
           <th scope="row">{stage}</th>
@@ -200,7 +200,7 @@ function Stages({ of: stages }: { readonly of: readonly Stage[] }) {
 
 function Threads({ of: threads }: { readonly of: readonly Thread[] }) {
   return (
-    <Table label="Threads" head={['Thread', 'Busy', 'Heap']}>
+    <Table label="Threads" head={['Thread', { number: 'Busy' }, { number: 'Heap' }]}>
       {threads.map(({ shard, utilization, heapBytes, heapBytesMax }) => (
         <tr key={shard}>
           <th scope="row">{shard === 'main' ? 'main' : `shard ${shard}`}</th>
@@ -221,7 +221,7 @@ function Sources({ of: sources }: { readonly of: Readonly<Record<string, Source 
   return (
     <>
       {there.length > 0 && (
-        <Table label="Sources" head={['Source', 'Age', 'Entries']}>
+        <Table label="Sources" head={['Source', 'Age', { number: 'Entries' }]}>
           {there.map(([name, { ageSeconds, entries, failure }]) => (
             <tr key={name}>
               <th scope="row">{name}</th>

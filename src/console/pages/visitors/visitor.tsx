@@ -67,7 +67,7 @@ function Whole({
         </div>
       </section>
       <div class="columns">
-        <Timeline visitorId={visitor.visitorId} reload={reload} />
+        <Timeline key={visitor.totalVisits} visitorId={visitor.visitorId} reload={reload} />
         <div class="stack">
           <Card title="Devices">
             <ul class="plain-list">

@@ -81,7 +81,7 @@ function Found({ query }: { readonly query: Readonly<Record<string, string>> }) 
     <Card title="Found">
       <PagedTable
         label="Visitors"
-        head={['Visitor', 'Last seen', 'First seen', 'Visits', 'Account']}
+        head={['Visitor', 'Last seen', 'First seen', { number: 'Visits' }, 'Account']}
         of={pages}
         row={(visitor) => (
           <tr key={visitor.visitorId}>

@@ -60,7 +60,7 @@ export function DeliveryLog({ webhookId, opened }: { readonly webhookId: string;
       )}
       <PagedTable
         label="Deliveries"
-        head={['Time', 'Type', 'Status', 'Answer', 'Attempts', 'Next', '']}
+        head={['Time', 'Type', 'Status', 'Answer', { number: 'Attempts' }, 'Next', '']}
         of={pages}
         row={(delivery) => (
           <tr key={delivery.deliveryId} aria-selected={delivery.deliveryId === chosen}>
@@ -141,7 +141,7 @@ function OneDelivery({
               </span>
             </div>
             <Problem error={act.error} />
-            <Table label="Attempts" head={['Attempt', 'Why', 'When', 'Answer', 'Took']}>
+            <Table label="Attempts" head={['Attempt', 'Why', 'When', 'Answer', { number: 'Took' }]}>
               {delivery.attempts.map(({ n, trigger, startedAt, statusCode, error, durationMs }) => (
                 <tr key={`${n} ${startedAt}`}>
                   <td>{n}</td>

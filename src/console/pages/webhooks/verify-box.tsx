@@ -52,16 +52,18 @@ export function VerifyBox() {
           </div>
         </form>
         {findings !== null && (
-          <ul class="plain-list" role="status">
-            {findings.map(({ isRight, says }) => (
-              <li key={says} class="row">
-                <span class="chip" data-kind={isRight ? 'good' : 'bad'}>
-                  {isRight ? 'right' : 'wrong'}
-                </span>
-                <span>{says}</span>
-              </li>
-            ))}
-          </ul>
+          <div role="status">
+            <ul class="plain-list">
+              {findings.map(({ isRight, says }) => (
+                <li key={says} class="row">
+                  <span class="chip" data-kind={isRight ? 'good' : 'bad'}>
+                    {isRight ? 'right' : 'wrong'}
+                  </span>
+                  <span>{says}</span>
+                </li>
+              ))}
+            </ul>
+          </div>
         )}
       </Card>
       <Card title="In your receiver">

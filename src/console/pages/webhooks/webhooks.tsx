@@ -43,7 +43,7 @@ export function Webhooks() {
                 without one.
               </Empty>
             ) : (
-              <Table label="Webhooks" head={['Address', 'Told of', 'Status', 'Delivered', 'Last delivery']}>
+              <Table label="Webhooks" head={['Address', 'Told of', 'Status', { number: 'Delivered' }, 'Last delivery']}>
                 {data.map(({ id, url, events, status, successRate, lastDeliveryAt }) => (
                   <tr key={id}>
                     <th scope="row" class="wide">
