@@ -133,7 +133,12 @@ async function compileModules() {
   }
   // SQL, Lua, JSON and fixtures are read with new URL('./x', import.meta.url), so they must lie beside the built module.
   const assets = files.filter((file) => !sources.includes(file)).map((file) => [file, readFileSync(join(ROOT, file))])
-  return new Map([...results.map((file) => [file, readFileSync(join(LATEST, file))]), ...assets])
+  // Tests import what of the console needs no browser, and what is imported the compiler makes as well.
+  const imported = filesUnder('src/console')
+    .map((file) => file.replace(/\.ts$/, '.js'))
+    .filter((file) => /\.js$/.test(file) && existsSync(join(LATEST, file)))
+  const made = [...results, ...imported].map((file) => [file, readFileSync(join(LATEST, file))])
+  return new Map([...made, ...assets])
 }
 
 async function bundle() {

@@ -1,11 +1,7 @@
 // Reads server-sent events with fetch, which unlike EventSource can send the headers of a session (HTML standard, 9.2).
 
 import { type Query, request } from './api.ts'
-
-export interface ServerEvent {
-  readonly event: string
-  readonly data: string
-}
+import { parse, type ServerEvent } from './event-text.ts'
 
 /** Calls `on` for each; resolves when the server ends the stream. Throws Refusal, or what `signal` was aborted with. */
 export async function readEventStream(
@@ -27,15 +23,4 @@ export async function readEventStream(
       if (event !== null) on(event)
     }
   }
-}
-
-/** null: a comment, which keeps the connection open. */
-export function parse(text: string): ServerEvent | null {
-  let event = 'message'
-  const data: string[] = []
-  for (const line of text.split('\n')) {
-    if (line.startsWith('event:')) event = line.slice('event:'.length).trim()
-    if (line.startsWith('data:')) data.push(line.slice('data:'.length).trimStart())
-  }
-  return data.length === 0 ? null : { event, data: data.join('\n') }
 }

@@ -1,11 +1,12 @@
 // Counts over time, against the time before, as chart, table and file.
 
 import { call, environment } from '../../lib/api.ts'
+import { csvOf } from '../../lib/csv.ts'
 import { count, percent, signalWordOf } from '../../lib/format.ts'
 import { useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { rangeOf } from '../../lib/range.ts'
-import { csvOf, saveFile } from '../../lib/save-file.ts'
+import { saveFile } from '../../lib/save-file.ts'
 import type { EventCounts, SignalCounts } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { SelectField } from '../../ui/field.tsx'

@@ -5,7 +5,16 @@ import { useLoad } from '../../lib/load.ts'
 import type { CursorPage, Event, ListedList, RuleField } from '../../lib/types.ts'
 import { Combobox } from '../../ui/combobox.tsx'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
-import { type DraftGroup, type DraftLeaf, GROUP_DEPTH_MAX, isGroup, newGroup, newLeaf, problemOf } from './draft.ts'
+import {
+  type DraftGroup,
+  type DraftLeaf,
+  GROUP_DEPTH_MAX,
+  isGroup,
+  listsFor,
+  newGroup,
+  newLeaf,
+  problemOf,
+} from './draft.ts'
 import { topValues } from './top-values.ts'
 import { fieldOf, fieldsFor, operatorWord } from './words.ts'
 
@@ -93,8 +102,7 @@ interface ConditionProps {
 
 function Condition({ leaf, known, onChange, onRemove }: ConditionProps) {
   const field = fieldOf(known.fields, leaf.field)
-  const names = known.lists.map(({ name }) => name)
-  const problem = leaf.field === '' && leaf.text === '' ? null : problemOf(leaf, known.fields, names)
+  const problem = leaf.field === '' && leaf.text === '' ? null : problemOf(leaf, known.fields, known.lists)
   function chooseField(path: string): void {
     const next = fieldOf(known.fields, path)
     const operator =
@@ -164,7 +172,7 @@ function ValueInput({
     )
   }
   if (leaf.operator === 'in' || leaf.operator === 'not_in') {
-    const fitting = lists.filter(({ type }) => field?.list === type || field?.list === 'any')
+    const fitting = listsFor(field, lists)
     const isList = fitting.some(({ name }) => name === leaf.text.trim())
     return (
       <div class="stack">

@@ -2,7 +2,7 @@
 
 import type { ChallengeType, Verdict } from '../../../domain/event.ts'
 import type { ConditionGroup, ConditionOperator, Leaf, Literal, RuleAction, SideEffect } from '../../../domain/rule.ts'
-import type { RuleField } from '../../lib/types.ts'
+import type { ListedList, RuleField } from '../../lib/types.ts'
 import { fieldOf, nearestField, operatorWord } from './words.ts'
 
 export const GROUP_DEPTH_MAX = 4
@@ -79,15 +79,18 @@ export const EMPTY_DRAFT = (): Draft => ({
 })
 
 const isMany = (operator: ConditionOperator): boolean => operator === 'in' || operator === 'not_in'
-const isList = (field: RuleField | null, names: readonly string[], text: string): boolean =>
-  field !== null && field.list !== null && names.includes(text)
+/** What a condition asks of a list. */
+export type KnownList = Pick<ListedList, 'name' | 'type'>
+/** Lists whose entries are values of the field. */
+export const listsFor = <L extends KnownList>(field: RuleField | null, lists: readonly L[]): readonly L[] =>
+  lists.filter(({ type }) => field?.list === type || field?.list === 'any')
 
-/** What a typed text means for a field. `names` are the lists there are: a single name of one asks that list. */
-export function readValue(leaf: DraftLeaf, field: RuleField | null, names: readonly string[]): Leaf['value'] {
+/** What a typed text means for a field. A single name of a list asks that list. */
+export function readValue(leaf: DraftLeaf, field: RuleField | null, lists: readonly KnownList[]): Leaf['value'] {
   const text = leaf.text.trim()
   if (leaf.operator === 'exists') return text !== 'false'
   if (isMany(leaf.operator)) {
-    if (isList(field, names, text)) return text
+    if (listsFor(field, lists).some(({ name }) => name === text)) return text
     return text
       .split(/\r?\n/)
       .map((one) => one.trim())
@@ -109,7 +112,7 @@ function literalOf(text: string, field: RuleField | null): Literal {
 export const conditionsOf = (
   group: DraftGroup,
   fields: readonly RuleField[],
-  lists: readonly string[],
+  lists: readonly KnownList[],
 ): ConditionGroup => ({
   operator: group.operator,
   rules: group.rules.map((one) =>
@@ -125,7 +128,7 @@ export const actionOf = ({ verdict, challengeType }: Draft): RuleAction => ({
 })
 
 /** Why the server would refuse a condition; null: it would not. */
-export function problemOf(leaf: DraftLeaf, fields: readonly RuleField[], lists: readonly string[]): string | null {
+export function problemOf(leaf: DraftLeaf, fields: readonly RuleField[], lists: readonly KnownList[]): string | null {
   if (leaf.field.trim() === '') return 'Choose a field.'
   const field = fieldOf(fields, leaf.field)
   if (field === null) {
@@ -144,6 +147,6 @@ export function problemOf(leaf: DraftLeaf, fields: readonly RuleField[], lists: 
 }
 
 /** Whether every condition is whole. */
-export const isWhole = (group: DraftGroup, fields: readonly RuleField[], lists: readonly string[]): boolean =>
+export const isWhole = (group: DraftGroup, fields: readonly RuleField[], lists: readonly KnownList[]): boolean =>
   group.rules.length > 0 &&
   group.rules.every((one) => (isGroup(one) ? isWhole(one, fields, lists) : problemOf(one, fields, lists) === null))

@@ -45,7 +45,7 @@ export function Editor({ from, known, ways }: EditorProps) {
   const [draft, setDraft] = useState(from)
   const [tab, setTab] = useState<'form' | 'json'>('form')
   const act = useAct()
-  const lists = useMemo(() => known.lists.map(({ name }) => name), [known])
+  const { lists } = known
   const whole = isWhole(draft.conditions, known.fields, lists)
   const conditions = useMemo(
     () => (isWhole(draft.conditions, known.fields, lists) ? conditionsOf(draft.conditions, known.fields, lists) : null),
