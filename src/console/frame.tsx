@@ -22,6 +22,8 @@ export function Frame({ children }: { readonly children: ComponentChildren }) {
   const name = RAIL.find(([to]) => isWithin(path, to))?.[1] ?? 'Page'
   useEffect(() => {
     document.title = `${name} · Fingerpost`
+    // Where the rail is a strip the page's own link may be out of sight.
+    document.querySelector('.rail [aria-current=page]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
   }, [name])
   return (
     <div class="shell" data-environment={environment.value}>

@@ -6,13 +6,30 @@ import type { Series } from './plot.tsx'
 
 const FILL_ALPHA = '33'
 
-/** Returns what takes it away. */
+/** Draws, and again when the theme or the width of the place changes. Returns what takes it away. */
 export function draw(place: HTMLElement, at: readonly number[], series: readonly Series[], height: number): () => void {
+  let plot = drawOnce(place, at, series, height)
+  const again = () => {
+    plot.destroy()
+    plot = drawOnce(place, at, series, height)
+  }
+  const theme = matchMedia('(prefers-color-scheme: dark)')
+  theme.addEventListener('change', again)
+  const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }))
+  watch.observe(place)
+  return () => {
+    watch.disconnect()
+    theme.removeEventListener('change', again)
+    plot.destroy()
+  }
+}
+
+function drawOnce(place: HTMLElement, at: readonly number[], series: readonly Series[], height: number): uPlot {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(name).trim()
   const axis = { stroke: token('--quiet'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false } }
   const colour = (name: string) => token(`--series-${name}`) || token('--accent')
-  const plot = new uPlot(
+  return new uPlot(
     {
       width: place.clientWidth,
       height,
@@ -33,10 +50,4 @@ export function draw(place: HTMLElement, at: readonly number[], series: readonly
     [at.map((ms) => ms / 1_000), ...series.map(({ values }) => [...values])],
     place,
   )
-  const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height }))
-  watch.observe(place)
-  return () => {
-    watch.disconnect()
-    plot.destroy()
-  }
 }

@@ -134,7 +134,7 @@ function Ordered({
               <Verdict of={rule.action} />
             </td>
             <td>
-              {rule.conditions.count} {rule.conditions.operator === 'AND' ? 'all of' : 'any of'}
+              {rule.conditions.operator === 'AND' ? 'all' : 'any'} of {rule.conditions.count}
             </td>
             <td class="once">
               <Moment at={rule.createdAt} relative />

@@ -6,7 +6,7 @@ import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { percent } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
-import { useLoad } from '../../lib/load.ts'
+import { useEvery, useLoad } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import type { RotatedSecret, Webhook } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
@@ -25,6 +25,7 @@ const TABS = [
   ['verify', 'Verify'],
   ['settings', 'Settings'],
 ] as const
+const LOOK_EVERY_MS = 10_000
 const REASONS: Readonly<Record<string, string>> = {
   failing_24h:
     'It failed for 24 hours without one success, so it was switched off. Mend the receiver, then switch it on.',
@@ -35,6 +36,7 @@ export function WebhookPage({ id }: PageProps) {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
   const loaded = useLoad<Webhook>(path)
   const [asked, ask] = usePlace()
+  useEvery(LOOK_EVERY_MS, loaded.reload)
   const tab = TABS.find(([one]) => one === asked.tab)?.[0] ?? 'deliveries'
   return (
     <Page title={loaded.data?.url ?? 'Webhook'} about={<code>{id}</code>} actions={<CopyCurl path={path} />}>
