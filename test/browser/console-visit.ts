@@ -9,7 +9,7 @@ import type { CDPSession, Page } from 'playwright-core'
 import type { Test } from 'tap'
 
 const PICTURES = fileURLToPath(new URL('../../screenshots', import.meta.url))
-export const WAIT_MS = 15_000
+export const WAIT_MS = 120_000
 const WIDTHS = [360, 1440] as const
 const SCHEMES = ['light', 'dark'] as const
 const SERIOUS = ['serious', 'critical']
