@@ -15,6 +15,7 @@ import { clientAddress } from '../ingress/client-address.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
@@ -27,8 +28,10 @@ import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
+import { openOwned } from '../reads/owned.ts'
 import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
+import { openTail } from '../reads/tail.ts'
 import { openVisitorSearch } from '../reads/visitor-search.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
@@ -50,6 +53,7 @@ import { labelRoutes } from './events/labels.ts'
 import { eventListRoutes } from './events/list.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
+import { eventStreamRoutes } from './events/stream.ts'
 import { openIdempotency } from './idempotency.ts'
 import { listRoutes } from './lists/routes.ts'
 import { metaRoutes } from './meta.ts'
@@ -88,6 +92,7 @@ export interface ApiRoleNeeds {
   readonly submit: Submitter['submit']
   readonly events: EventReads
   readonly sight: EventLocator
+  readonly logger: Pick<Logger, 'error'>
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
@@ -129,6 +134,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     clock,
     random,
     lifetime,
+    logger,
     auth,
     directory,
     submit,
@@ -155,6 +161,11 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
     ...eventListRoutes({ events, visitors, turns }),
+    ...eventStreamRoutes({
+      tail: openTail({ log, partitions, clock, report: (error) => logger.error({ error }, 'following events failed') }),
+      owned: openOwned({ kv, partitions }),
+      ...{ visitors, clock },
+    }),
     ...labelRoutes({
       places: openEventPlaces({ rows, find: events.find, sight: needs.sight }),
       ...{ visitors, annotate, submit, clock, stopping: lifetime.stopping },
@@ -230,6 +241,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   }
   const serving = {
     auth: authOfIntact,
+    clock,
     takeRate: openRates(limits),
     turns,
     idempotency: openIdempotency({ kv, limits, clock }),

@@ -164,7 +164,7 @@ function secondsOf(headers: Headers): number | undefined {
   return text !== null && /^\d+$/.test(text) ? Number(text) : undefined
 }
 
-function queryText(query: Readonly<Record<string, QueryValue>>): string {
+export function queryText(query: Readonly<Record<string, QueryValue>>): string {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) params.set(name, value instanceof Date ? value.toISOString() : String(value))

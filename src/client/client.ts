@@ -1,7 +1,7 @@
 // The client for Node: every endpoint of the server-side API as a function, collections as async iterators.
 
-import { type CallOptions, type ClientOptions, openCall } from './call.ts'
-import { type HeardEvent, type ListenOptions, listenTo } from './listen.ts'
+import { type CallOptions, type ClientOptions, openCall, queryText } from './call.ts'
+import { HEARD, type HeardEvent, type ListenOptions, listenTo } from './listen.ts'
 import type * as api from './types.ts'
 
 export { type ClientOptions, FingerpostError } from './call.ts'
@@ -63,6 +63,21 @@ export function openFingerpost(options: ClientOptions) {
       /** Ids that name nothing are counted. While `status` is `running` the same call again tells how far it has come. */
       label: (label: api.Labelling['label'], events: api.LabelledEvents, write: Write = {}) =>
         of<api.Labelling>('POST', '/v1/events/labels', { body: { label, ...events }, mayRepeat: true, ...write }),
+      /**
+       * Events as they are decided, at most fifty in a second: at most once, over lost connections, until the loop is left. `onSkipped` is
+       * told how many came beyond.
+       */
+      watch: (
+        filter: api.EventFilter = {},
+        { onSkipped, ...listening }: ListenOptions & { readonly onSkipped?: (count: number) => void } = {},
+      ): AsyncGenerator<api.Event, void, undefined> => {
+        const path = `/v1/events/stream${queryText(filter as Query)}`
+        const read = (name: string, data: string): api.Event | undefined => {
+          if (name === 'skipped') onSkipped?.((JSON.parse(data) as { count: number }).count)
+          return name === 'event' ? (JSON.parse(data) as api.Event) : undefined
+        }
+        return listenTo(options, { path, read }, listening)
+      },
       explain: (requestId: string) => get<api.Recognition>(`/v1/events/${id(requestId)}/identity`),
       page: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
         get<api.CursorPage<api.EventSummary>>('/v1/events', filter),
@@ -174,7 +189,7 @@ export function openFingerpost(options: ClientOptions) {
        * the loop is left.
        */
       listen: (listening: ListenOptions = {}): AsyncGenerator<HeardEvent, void, undefined> =>
-        listenTo(options, listening),
+        listenTo(options, HEARD, listening),
       /** All that failed in that time. */
       redeliverSince: (webhookId: string, range: { readonly since: string; readonly until?: string }) =>
         of<api.Queued>('POST', `/v1/webhooks/${id(webhookId)}/redeliver`, { body: range }),

@@ -50,7 +50,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   splitVisitor: /^requestIds\b/,
 }
 /** Answers that never end, and those that say nothing of requests. */
-const isLeftOut = ({ path }: Endpoint) => /^\/(?:metrics|docs|openapi|postman)/.test(path) || path.endsWith('/listen')
+const isLeftOut = ({ path }: Endpoint) =>
+  /^\/(?:metrics|docs|openapi|postman)/.test(path) || /\/(?:listen|stream)$/.test(path)
 
 const CONDITIONS = fc.constantFrom(
   { operator: 'AND', rules: [{ field: 'signals.vpn.detected', operator: 'equals', value: true }] },

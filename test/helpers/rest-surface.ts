@@ -179,6 +179,7 @@ export async function openServer(t: Test, options: Options = {}) {
     guard: pages.guard,
     takeRate: openRates(limits),
     turns,
+    clock,
     idempotency: openIdempotency({ kv: ports.kv, limits, clock }),
     operator: token === null ? null : openOperator({ token, auth, clock }),
     // Tests speak for clients elsewhere, so that failures of one test do not count for another.

@@ -1,5 +1,6 @@
 // How identify and the endpoints of events are described.
 
+import { Type } from '../../domain/schema.ts'
 import { cursorPage, PAGE_MEMBERS, type RouteDoc } from '../describe.ts'
 import {
   EVENT_EXAMPLE,
@@ -86,6 +87,17 @@ export const EVENT_DOCS = {
         schema: cursorPage(AnyEvent),
         example: { data: [SUMMARY_EXAMPLE], hasMore: false, nextCursor: null },
       },
+    },
+  },
+  stream: {
+    id: 'streamEvents',
+    summary: 'Watch events',
+    description:
+      'Server-sent events with the filters of the list: `listening` once, then `event` with a whole event for each that is decided, at most 50 in a second, and `skipped` with `{"count": n}` for what came beyond. At most once: what was missed is in the list. Whoever reads too slowly is cut off. A workspace may have ten of them per process; they end when the key does.',
+    members: FILTER_MEMBERS,
+    refusals: ['plan_required'],
+    answers: {
+      200: { description: 'A stream without end.', schema: Type.String(), contentType: 'text/event-stream' },
     },
   },
   ofVisitor: {

@@ -25,7 +25,6 @@ const TAG_PREFIX = 'tag.'
 const TAG_CHARS_MAX = 256
 
 export const FILTER_QUERY = {
-  ...TIMES,
   visitorId: boundedText(64),
   verdict: Type.Optional(oneOf(VERDICTS)),
   bot: Type.Optional(Type.Boolean()),
@@ -54,7 +53,7 @@ export const TAG_QUERY = {
   patternProperties: { '^tag(\\.[^.]{1,64}){1,4}$': Type.String({ maxLength: TAG_CHARS_MAX }) },
 }
 
-const FilterQuery = Type.Object(FILTER_QUERY, { ...strict, ...TAG_QUERY })
+const FilterQuery = Type.Object({ ...TIMES, ...FILTER_QUERY }, { ...strict, ...TAG_QUERY })
 export type FilterQuery = Static<typeof FilterQuery>
 
 /** With one id in place of all that stand for the visitor. */
