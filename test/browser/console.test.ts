@@ -227,7 +227,7 @@ t.test('events are searched, watched as they happen, and labelled many at a time
   await look(t, 'events')
   await page.getByRole('checkbox').first().check()
   await button('Legitimate').click()
-  await said('1 events are labelled.')
+  await said('Labelled: 1.')
   await button('Clear all').click()
   await page.getByText('Saved views').click()
   await button('Live tail').click()

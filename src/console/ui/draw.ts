@@ -2,7 +2,7 @@
 
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import type { Series } from './plot.tsx'
+import type { Series } from './series.ts'
 
 const FILL_ALPHA = '33'
 

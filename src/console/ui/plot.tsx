@@ -2,13 +2,9 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { count, moment } from '../lib/format.ts'
+import type { Series } from './series.ts'
 import { Table } from './table.tsx'
 
-export interface Series {
-  readonly name: string
-  /** A colour of the tokens: `--series-<name>`. */
-  readonly values: readonly number[]
-}
 export interface PlotProps {
   readonly label: string
   /** First millisecond of each bucket. */

@@ -140,7 +140,7 @@ function BulkLabel({ ids, done }: { readonly ids: readonly string[]; readonly do
         await call<Labelled>('/v1/events/labels', { method: 'POST', body: { label: value, requestIds: ids } })
         done()
       },
-      `${count(ids.length)} events are labelled.`,
+      `Labelled: ${count(ids.length)}.`,
     )
   return (
     <div class="row">
