@@ -2,19 +2,19 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
-import { Frame } from './frame.tsx'
+import { Shell } from './frame.tsx'
 import { Gate } from './gate.tsx'
 import { environment, readSession, session } from './lib/api.ts'
-import { BASE } from './lib/place.ts'
-import { PAGES } from './pages.ts'
+import { CONSOLE_BASE } from './lib/place.ts'
+import { CONSOLE_ROUTES } from './pages.ts'
 import { Empty, Problem } from './ui/state.tsx'
 
 /** Ways in by a link, which hold whoever is signed in. */
 const LINKS = ['/setup', '/join', '/reset']
 
-export function App() {
+export function ConsoleApp() {
   return (
-    <Router base={BASE}>
+    <Router base={CONSOLE_BASE}>
       <Whole />
     </Router>
   )
@@ -42,10 +42,10 @@ function Whole() {
 
 function Inside() {
   return (
-    <Frame>
+    <Shell>
       {/* What is shown belongs to one environment: another one starts every page anew. */}
       <Switch key={environment.value}>
-        {PAGES.map(({ path, Page }) => (
+        {CONSOLE_ROUTES.map(({ path, Page }) => (
           <Route key={path} path={path}>
             {(params: Readonly<Record<string, string | undefined>>) => <Page id={params.id ?? ''} />}
           </Route>
@@ -57,6 +57,6 @@ function Inside() {
           <Empty title="There is no such page">The address may be of another version of the console.</Empty>
         </Route>
       </Switch>
-    </Frame>
+    </Shell>
   )
 }

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { Mark } from './frame.tsx'
 import { useAct } from './lib/act.ts'
-import { call, Refusal, session } from './lib/api.ts'
+import { call, RefusedError, session } from './lib/api.ts'
 import { useLoad } from './lib/load.ts'
 import type { SignedIn } from './lib/types.ts'
 import { TextField } from './ui/field.tsx'
@@ -154,7 +154,7 @@ function SignIn() {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const needsCode = code !== '' || (error instanceof Refusal && error.code === 'code_required')
+  const needsCode = code !== '' || (error instanceof RefusedError && error.code === 'code_required')
   if (state.data?.needsSetup === true) {
     return (
       <div class="form">
@@ -203,7 +203,7 @@ function SignIn() {
           autocomplete="one-time-code"
         />
       )}
-      {!(error instanceof Refusal && error.code === 'code_required') && <Problem error={error} />}
+      {!(error instanceof RefusedError && error.code === 'code_required') && <Problem error={error} />}
       <button type="submit" class="primary" disabled={isBusy}>
         Sign in
       </button>

@@ -9,7 +9,7 @@ import { type EventFilter, type FilterSql, filterSql } from './event-filter.ts'
 import { BEHIND, type EventRows } from './event-rows.ts'
 import type { VisitorReads } from './visitors.ts'
 
-export interface VisitorFilter extends Pick<EventFilter, 'linkedId' | 'email' | 'ip'> {
+export interface VisitorSearch extends Pick<EventFilter, 'linkedId' | 'email' | 'ip'> {
   /** What the id, the account or the email begins with. */
   readonly prefix?: string
   /** The visitor, its email or its address is on the list. */
@@ -17,7 +17,7 @@ export interface VisitorFilter extends Pick<EventFilter, 'linkedId' | 'email' | 
 }
 
 /** A visitor, and what the newest event says that was found. */
-export interface FoundVisitor {
+export interface VisitorRow {
   readonly visitor: VisitorState
   readonly requestId: string
   readonly confidence: number
@@ -38,10 +38,10 @@ export interface VisitorSearchNeeds {
 export type SearchVisitors = (
   workspace: string,
   env: Env,
-  filter: VisitorFilter,
+  filter: VisitorSearch,
   limit: number,
   from: { readonly ts: number; readonly requestId: string } | null,
-) => Promise<{ readonly found: readonly FoundVisitor[]; readonly last: string | null }>
+) => Promise<{ readonly found: readonly VisitorRow[]; readonly last: string | null }>
 
 interface Row {
   readonly visitor_id: string
@@ -63,7 +63,7 @@ const FIELD_OF = { visitor: 'visitorId', ip: 'ip', email: 'email' } as const
 
 export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): SearchVisitors {
   /** A visitor has events under each id that was merged into it, and is found by the newest of them all. */
-  async function isNewest(workspace: string, env: Env, filter: VisitorFilter, ids: readonly string[], row: Row) {
+  async function isNewest(workspace: string, env: Env, filter: VisitorSearch, ids: readonly string[], row: Row) {
     if (ids.length === 1) return true
     const [newest] = await rows.ask<Row>(
       workspace,
@@ -94,7 +94,7 @@ export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): Searc
   }
 }
 
-function termsOf({ prefix, list, ...filter }: VisitorFilter & Pick<EventFilter, 'visitorIds'>): FilterSql {
+function termsOf({ prefix, list, ...filter }: VisitorSearch & Pick<EventFilter, 'visitorIds'>): FilterSql {
   const params = openSqlParams()
   const terms: string[] = []
   if (prefix !== undefined) {
@@ -111,7 +111,7 @@ function termsOf({ prefix, list, ...filter }: VisitorFilter & Pick<EventFilter, 
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-const toFound = (row: Row, visitor: VisitorState): FoundVisitor => ({
+const toFound = (row: Row, visitor: VisitorState): VisitorRow => ({
   visitor,
   requestId: row.request_id,
   confidence: row.scaled_confidence / 10_000,

@@ -46,7 +46,7 @@ ${operation.description === undefined ? '' : `<p>${inline(operation.description)
 ${(['path', 'query', 'header'] as const).map((place) => parameterTable(parameters, place)).join('')}
 ${requestBody === undefined ? '' : bodySection(requestBody)}
 ${answersSection(document, operation)}
-</div><div class="samples">${codeBlock(curlOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
+</div><div class="samples">${codeBlock(curlSampleOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
 </section>`
 }
 
@@ -143,7 +143,7 @@ const shellJson = (body: unknown): string =>
       return `"${name}": "'"${daysAgo(days)}"'"`
     })
 
-export function curlOf(endpoint: Endpoint): string {
+export function curlSampleOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
   // Some proxies refuse a POST without a length.
   const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)
