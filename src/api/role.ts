@@ -155,7 +155,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const rows = openEventRows(needs)
   const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
-    ...eventListRoutes({ events, visitors, turns }),
+    ...eventListRoutes({ events, visitors, turns, submit }),
     ...eventStreamRoutes({
       tail: openTail({ log, partitions, clock, report: (error) => logger.error({ error }, 'following events failed') }),
       owned: openOwned({ kv, partitions }),
