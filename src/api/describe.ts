@@ -20,6 +20,8 @@ export interface AnswerDoc {
   readonly headers?: readonly string[]
   /** Default application/json. */
   readonly contentType?: string
+  /** Types of text that are answered to who accepts them. */
+  readonly otherTypes?: readonly string[]
 }
 
 export interface RouteDoc {

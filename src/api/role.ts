@@ -160,7 +160,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const rows = openEventRows(needs)
   const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
-    ...eventListRoutes({ events, visitors, turns }),
+    ...eventListRoutes({ events, visitors, turns, submit }),
     ...eventStreamRoutes({
       tail: openEventTail({
         log,

@@ -208,14 +208,18 @@ const headersOf = (names: readonly string[]): Response['headers'] =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 function answerOf(answer: AnswerDoc, also: readonly string[], schemas: NamedSchemas): Response {
-  const { description, schema, example, headers = [], contentType = JSON_TYPE } = answer
+  const { description, schema, example, headers = [], contentType = JSON_TYPE, otherTypes = [] } = answer
+  const others = otherTypes.map((type) => [type, { schema: { type: 'string' } }])
   return {
     description,
     headers: { ...headersOf(['X-Request-Id', ...also, ...headers]) },
     ...(schema === null
       ? {}
       : {
-          content: { [contentType]: { schema: schemas.place(schema), ...(example === undefined ? {} : { example }) } },
+          content: {
+            [contentType]: { schema: schemas.place(schema), ...(example === undefined ? {} : { example }) },
+            ...Object.fromEntries(others),
+          },
         }),
   }
 }
