@@ -36,6 +36,8 @@ export interface RouteDoc {
   readonly refusals?: readonly ErrorCode[]
   /** A request that succeeds, given that its ids and names exist. */
   readonly bodyExample?: unknown
+  /** Of a request that succeeds, where the route needs a parameter and none in particular. */
+  readonly queryExample?: Readonly<Record<string, string>>
   /** By name of a query parameter, path parameter, header or top-level member of the body. */
   readonly members?: Readonly<Record<string, Fragment | TSchema>>
 }

@@ -148,9 +148,11 @@ function parametersOf({ path, query, headers = [], once, doc }: DescribedRow, sc
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
     parameter(name, 'path', true, { type: 'string', ...PATH_PARAMETERS[name], ...doc?.members?.[`:${name}`] }),
   )
-  const inQuery = Object.entries(propertiesOf(query)).map(([name, schema]) =>
-    parameter(name, 'query', requiredOf(query).includes(name), { ...schema, ...doc?.members?.[name] }),
-  )
+  const inQuery = Object.entries(propertiesOf(query)).map(([name, schema]) => {
+    const example = doc?.queryExample?.[name]
+    const one = parameter(name, 'query', requiredOf(query).includes(name), { ...schema, ...doc?.members?.[name] })
+    return example === undefined ? one : { ...one, example }
+  })
   const inQueryByPattern = openParameters(query, doc)
   const inHeaders = [...headers, ...(once === undefined ? [] : ['idempotency-key'])].flatMap((header) => {
     const known = HEADER_PARAMETERS[header]

@@ -95,6 +95,7 @@ export const VISITOR_DOCS = {
   search: {
     id: 'searchVisitors',
     summary: 'Search visitors',
+    queryExample: { linkedId: 'user_42' },
     description:
       'Visitors with an event that meets all that is asked, by the newest such event, newest first. At least one of `linkedId`, `email`, `ip`, `list` and `q` is needed. A page may have fewer than `limit` although there are more.',
     members: {

@@ -126,10 +126,10 @@ export function exampleUrl({ path, operation }: Endpoint): string {
     String(parameters.find((one) => one.in === 'path' && one.name === name)?.schema.examples?.[0] ?? whole),
   )
   const query = parameters
-    .filter((one) => one.in === 'query' && one.required)
+    .filter((one) => one.in === 'query' && (one.required || one.example !== undefined))
     .map(
-      ({ name, schema }) =>
-        `${name}=${schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…')}`,
+      ({ name, schema, example }) =>
+        `${name}=${example ?? (schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…'))}`,
     )
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`
 }
