@@ -24,14 +24,14 @@ esac
 umask 077
 mkdir -p "$folder"
 # What an interrupted run left behind.
-rm -rf "$folder"/*.unfinished
+rm -rf "$folder"/*.unfinished "$folder"/fingerpost-drill-*
 name=$(date -u +%Y-%m-%dT%H-%M-%SZ)
 key=
 if [ -n "${FINGERPOST_BACKUP_PASSPHRASE:-}${FINGERPOST_BACKUP_PASSPHRASE_FILE:-}" ]; then
   key=--with-master-key
 fi
 "$@" backup "$folder/$name.unfinished" $key
-"$@" restore-drill --backup "$folder/$name.unfinished"
+"$@" restore-drill --backup "$folder/$name.unfinished" --in "$folder"
 mv "$folder/$name.unfinished" "$folder/$name"
 # Names sort like the times they are of.
 for old in $(ls -1 "$folder" | grep '^[0-9-]*T[0-9-]*Z$' | sort | head -n "-$keep"); do
