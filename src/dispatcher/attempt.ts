@@ -23,6 +23,8 @@ export interface DueAttempt {
   readonly body: Buffer
   readonly n: number
   readonly trigger: AttemptTrigger
+  /** Absent where nobody traces. */
+  readonly trace?: string
 }
 
 export interface Attempts {
@@ -86,8 +88,10 @@ export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds)
       if (secrets === null) {
         return Promise.resolve(unopened(due, nowMs))
       }
-      const { eventId, type, body } = due
-      const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
+      const { eventId, type, body, trace } = due
+      const traced = trace === undefined ? {} : { trace }
+      const sending = { shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent, ...traced }
+      const headers = deliveryHeaders(sending)
       return post(webhook.url, headers, body, due, cancel)
     },
     deliverToSlack(address, body, due, cancel) {
@@ -124,5 +128,10 @@ export function attemptAt(attempts: Attempts, queue: WebhookQueue, job: Job): Pr
   if (webhook === null || (!manual && queue.status !== 'active')) return null
   const body = bodyFor(webhook, payload)
   if (body === null) return null
-  return attempts.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
+  const trace = payload.trace === undefined ? {} : { trace: payload.trace }
+  return attempts.deliver(
+    webhook,
+    { eventId: delivery.eventId, type: delivery.type, body, n, trigger, ...trace },
+    ending,
+  )
 }

@@ -58,8 +58,8 @@ t.test(
     const { code, said } = await run(['restore-drill', '--in', work])
     t.equal(code, 0, said)
     const counts = 'workspaces 1, keys 4, rules 0, lists 1, webhooks 1, identifications to be decided 0'
-  t.match(said, new RegExp(`holds events ${VISITS}, visitors \\d+, ${counts}; ready after`))
-  t.same(readdirSync(work), [])
+    t.match(said, new RegExp(`holds events ${VISITS}, visitors \\d+, ${counts}; ready after`))
+    t.same(readdirSync(work), [])
     t.equal((await client.identify(browserBody())).status, 200, 'the server goes on')
   },
 )
