@@ -29,12 +29,11 @@ import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
 import { type Ports, patiently, serveCommandsOf } from './ports.ts'
-import { processHealth } from './process-health.ts'
+import { processHealth, tellStarted } from './process-health.ts'
 import { openEventReads } from './reads/events.ts'
 import { watchHistory } from './reads/history-watch.ts'
 import { openPaced } from './reads/paced.ts'
 import { openAuth } from './records/auth.ts'
-import { countConfiguration } from './records/configuration-counts.ts'
 import { INGRESS_GROUP } from './records/event-locator.ts'
 import { type KeyDirectory, openKeyDirectory } from './records/key-directory.ts'
 import { runLeases } from './records/leases.ts'
@@ -296,24 +295,7 @@ export async function startRoles(
   await booted?.finish()
   port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
   await serveCommandsOf(ports, build.version, demo, lifetime)
-  const mode = config['deployment.mode']
-  const running = {
-    ...build,
-    node: process.version,
-    driver,
-    mode,
-    roles: [...roles],
-    partitions,
-    shards: config.shards,
-  }
-  // Nobody waits for it: a deployment may have thousands of workspaces.
-  countConfiguration(kv).then(
-    (counts) => logger.info({ ...running, ...counts }, 'the server has started'),
-    (error) => {
-      if (!lifetime.stopping.aborted)
-        logger.warn({ ...running, error }, 'the server has started, and cannot be counted')
-    },
-  )
+  tellStarted({ config, build, driver, partitions, kv, logger, lifetime })
 
   return {
     port,

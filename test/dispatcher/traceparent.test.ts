@@ -91,7 +91,9 @@ t.test('deliveries of an identification are spans of its caller’s trace, each 
   })
   const client = clientOf(server)
   const hook = { url: `https://localhost:${receiver.port}/`, events: ['identification.complete'] }
-  t.equal((await client.send('POST', '/v1/webhooks', { key: server.keys.secret, body: hook })).status, 201)
+  const key = server.keys.secret
+  const { status, body: webhook } = await client.send('POST', '/v1/webhooks', { key, body: hook })
+  t.equal(status, 201)
   receiver.behave = answer(500)
   for (const traceparent of [SENT, 'nonsense']) {
     t.equal((await client.identify(browserBody(), { headers: { traceparent } })).status, 200)
@@ -100,6 +102,10 @@ t.test('deliveries of an identification are spans of its caller’s trace, each 
   const traced = () => receiver.hits.flatMap(({ headers }) => headers.traceparent ?? [])
   await until('the first attempts', TOLD_MS_MAX, async () => receiver.hits.length >= 3 && traced().length >= 1)
   receiver.behave = answer(200)
+  const deliveries = `/v1/webhooks/${webhook.id}/deliveries`
+  for (const { deliveryId } of (await client.get(deliveries, key)).body.data) {
+    t.equal((await client.send('POST', `${deliveries}/${deliveryId}/redeliver`, { key, body: {} })).status, 202)
+  }
   await until('another attempt', TOLD_MS_MAX, async () => traced().length >= 2)
   for (const header of traced()) t.same(readTraceparent(String(header)), { id: ID, flags: '01' })
   t.equal(new Set(traced()).size, traced().length)

@@ -112,7 +112,10 @@ t.test('what is written after the upgrade stands beside what was there, also by 
   const { status, body } = await client.get('/v1/events?limit=100&keyKind=secret', key)
   t.equal(status, 200)
   t.ok(body.data.length >= 5, 'columns of later migrations are there')
-  const rule = { name: 'New', conditions: { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists' }] } }
+  const rule = {
+    name: 'New',
+    conditions: { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists', value: true }] },
+  }
   const draft = { ...rule, action: { verdict: 'block' }, status: 'live' }
   const created = await client.send('POST', '/v1/rules', { key, body: draft })
   t.equal(created.status, 201, JSON.stringify(created.body))

@@ -57,17 +57,20 @@ t.test('one line tells what has started', async (t) => {
 
 t.test('no line has a key, token, secret, e-mail or full address of a session', async (t) => {
   const key = keys.secret
-  const send = async (method: string, path: string, body: unknown) =>
-    (await client.send(method, path, { key, body })).body
+  const send = async (method: string, path: string, body: unknown) => {
+    const answered = await client.send(method, path, { key, body })
+    t.ok(answered.status < 300, `${path}: ${JSON.stringify(answered.body)}`)
+    return answered.body
+  }
   receiver.behave = answer(500)
-  const { secret } = await send('POST', '/v1/webhooks', {
+  const { signingSecret: secret } = await send('POST', '/v1/webhooks', {
     url: `https://localhost:${receiver.port}/`,
     events: ['identification.complete'],
   })
   t.type(secret, 'string')
   const list = await send('POST', '/v1/lists', { name: 'Mails', type: 'email' })
-  await send('POST', `/v1/lists/${list.id}/entries`, { entries: [{ value: EMAIL }] })
-  const conditions = { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists' }] }
+  await send('PATCH', `/v1/lists/${list.id}/entries`, { add: [EMAIL] })
+  const conditions = { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists', value: true }] }
   await send('POST', '/v1/rules', {
     name: 'Slack',
     conditions,
