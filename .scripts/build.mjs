@@ -1,5 +1,6 @@
 // Builds everything that runs: modules, tests and benches into build/{src,test,bench}, of the same sources the server as it is
-// shipped into build/server, the browser SDK into build/sdk.
+// shipped into build/server, the browser SDK into build/sdk, the guides and what their pages load into build/docs, the console into
+// build/console.
 // With --if-stale it does nothing when no input changed since the last build; with --server it makes only what the server needs, and
 // checks no types. Any number of builds may run at once.
 import { spawn } from 'node:child_process'
@@ -33,6 +34,8 @@ const LATEST = join(BUILD, '.compiled')
 const BUNDLED = 'server'
 const MAIN = join(BUILD, BUNDLED, 'main.js')
 const SDK = join(BUILD, 'sdk')
+const DOCS = join(BUILD, 'docs')
+const CONSOLE = join(BUILD, 'console')
 
 /** Every file below `path`, as paths from the root of the project; a path that does not exist has none. */
 function filesUnder(path, base = ROOT) {
@@ -55,7 +58,7 @@ function fingerprintOf({ inputs }) {
 }
 
 function isFresh(target) {
-  if (![target.stamp, MAIN, SDK].every((path) => existsSync(path))) return false
+  if (![target.stamp, MAIN, SDK, DOCS, CONSOLE].every((path) => existsSync(path))) return false
   return readFileSync(target.stamp, 'utf8') === fingerprintOf(target)
 }
 
@@ -116,7 +119,7 @@ function writeFolders(folders, outputs) {
 /** Compiles what changed since the last time, and resolves with all files that belong below build/. */
 async function compileModules() {
   const files = COMPILED.flatMap((folder) => filesUnder(folder)).filter(
-    (file) => !/^src\/sdk\/|\.(md|d\.ts)$/.test(file),
+    (file) => !/^src\/(sdk|docs|console)\/|\.(md|d\.ts)$/.test(file),
   )
   const sources = files.filter((file) => /\.ts$/.test(file))
   const results = sources.map((file) => file.replace(/\.ts$/, '.js')).flatMap((file) => [file, `${file}.map`])
@@ -130,7 +133,12 @@ async function compileModules() {
   }
   // SQL, Lua, JSON and fixtures are read with new URL('./x', import.meta.url), so they must lie beside the built module.
   const assets = files.filter((file) => !sources.includes(file)).map((file) => [file, readFileSync(join(ROOT, file))])
-  return new Map([...results.map((file) => [file, readFileSync(join(LATEST, file))]), ...assets])
+  // Tests import what of the console needs no browser, and what is imported the compiler makes as well.
+  const imported = filesUnder('src/console')
+    .map((file) => file.replace(/\.ts$/, '.js'))
+    .filter((file) => /\.js$/.test(file) && existsSync(join(LATEST, file)))
+  const made = [...results, ...imported].map((file) => [file, readFileSync(join(LATEST, file))])
+  return new Map([...made, ...assets])
 }
 
 async function bundle() {
@@ -142,6 +150,16 @@ async function bundle() {
 async function makeSdk() {
   const { buildSdk } = await import('./build-sdk.mjs')
   await buildSdk()
+}
+
+async function makeDocs() {
+  const { buildDocs } = await import('./build-docs.mjs')
+  await buildDocs()
+}
+
+async function makeConsole() {
+  const { buildConsole } = await import('./build-console.mjs')
+  await buildConsole()
 }
 
 function writeIfDifferent(path, content) {
@@ -192,6 +210,8 @@ export async function build({ ifStale = false, only = 'all' } = {}) {
     for (const { stamp } of Object.values(TARGETS)) rmSync(stamp, { force: true })
     await (only === 'all' ? makeAll() : makeServer())
     await step('bundle the browser SDK and the demo into build/sdk', makeSdk)
+    await step('make pages of the guides into build/docs', makeDocs)
+    await step('bundle the console into build/console', makeConsole)
     if (existsSync(MAIN)) chmodSync(MAIN, 0o755)
     writeBuildInfo()
     for (const [stamp, inputs] of stamps) writeFileSync(stamp, inputs)

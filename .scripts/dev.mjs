@@ -1,4 +1,5 @@
-// Development: the compiler watches, the server restarts on its output, the browser SDK is rebuilt when its sources change.
+// Development: the compiler watches, the server restarts on its output, the browser SDK, the guides and the console are rebuilt when their sources
+// change.
 // Expects a finished build, as `npm run dev` makes one first. Ctrl-C stops all of it.
 import { spawn } from 'node:child_process'
 import { watch } from 'node:fs'
@@ -50,23 +51,31 @@ start('tsc', [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.', '--watch
 start('server', ['--watch', '--watch-preserve-output', join(ROOT, 'build/src/main.js'), 'start'])
 
 // A process per build: the bundler keeps its caches and workers for as long as the process lives.
-let pending = null
-watch(join(ROOT, 'src/sdk'), { recursive: true }, () => {
-  clearTimeout(pending)
-  pending = setTimeout(rebuildSdk, settleMs)
-})
-
-let again = false
-function rebuildSdk() {
-  if (stopping) return
-  again = children.has('sdk')
-  if (again) return
-  const child = spawn(process.execPath, [join(ROOT, '.scripts/build-sdk.mjs')], { stdio: 'inherit', detached: true })
-  children.set('sdk', child)
-  child.once('exit', (code) => {
-    children.delete('sdk')
-    console.log(code === 0 ? 'sdk rebuilt' : 'sdk build failed')
-    if (stopping && children.size === 0) process.exit()
-    if (again) rebuildSdk()
-  })
+function rebuildOn(name, script, folders) {
+  let pending = null
+  let again = false
+  function rebuild() {
+    if (stopping) return
+    again = children.has(name)
+    if (again) return
+    const child = spawn(process.execPath, [join(ROOT, script)], { stdio: 'inherit', detached: true })
+    children.set(name, child)
+    child.once('exit', (code) => {
+      children.delete(name)
+      console.log(code === 0 ? `${name} rebuilt` : `${name}: build failed`)
+      if (stopping && children.size === 0) process.exit()
+      if (again) rebuild()
+    })
+  }
+  for (const folder of folders) {
+    watch(join(ROOT, folder), { recursive: true }, () => {
+      clearTimeout(pending)
+      pending = setTimeout(rebuild, settleMs)
+    })
+  }
 }
+
+rebuildOn('sdk', '.scripts/build-sdk.mjs', ['src/sdk'])
+// The server reads them when a page is first asked for.
+rebuildOn('docs', '.scripts/build-docs.mjs', ['src/docs/guides', 'src/sdk/docs'])
+rebuildOn('console', '.scripts/build-console.mjs', ['src/console'])

@@ -102,7 +102,7 @@ async function packNode(dir) {
 /** The server as the images have it, the client under the names that the repository exports. */
 async function packServer(dir) {
   const isShipped = (path) => !path.endsWith('.map')
-  for (const folder of ['build/server', 'build/sdk']) {
+  for (const folder of ['build/server', 'build/sdk', 'build/docs', 'build/console']) {
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true, filter: isShipped })
   }
   copy('build/build-info.json', join(dir, 'build/build-info.json'))

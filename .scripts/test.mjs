@@ -77,6 +77,7 @@ async function check() {
   const colors = process.stdout.isTTY ? [] : ['--colors=off']
   const checks = [
     ['type check of src/sdk', 'typescript/bin/tsc', ['-p', 'src/sdk', '--noEmit']],
+    ['type check of src/console', 'typescript/bin/tsc', ['-p', 'src/console', '--noEmit']],
     ['biome ci', '@biomejs/biome/bin/biome', ['ci', '--error-on-warnings', ...colors, '.']],
   ]
   const problems = []

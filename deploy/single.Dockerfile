@@ -13,7 +13,7 @@ COPY tsconfig.json ./
 COPY .scripts .scripts
 COPY src src
 ARG GIT_COMMIT=unknown
-# Only what runs: build/server with its SQL and Lua, and the SDK.
+# Only what runs: build/server with its SQL and Lua, the SDK, and the pages of the documentation.
 RUN GIT_COMMIT="$GIT_COMMIT" node .scripts/build.mjs --server
 
 # The official uWebSockets.js is published on GitHub only. v20.69.0 runs on Node 22, 24 and 26; the digest makes the build

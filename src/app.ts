@@ -269,8 +269,10 @@ export async function startRoles(
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
-      ...{ http, auth, events, clickhouse, retentionDays, partitions, build, driver, demo, config },
+      ...{ http, auth, events, sight, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
+      docsDir: fileURLToPath(new URL('../docs', import.meta.url)),
+      consoleDir: fileURLToPath(new URL('../console', import.meta.url)),
       kv: freshKv,
       outgoing: { ...outgoing, ips: webhookIps(config) },
       directory: { ...directory, reload: () => reloadKeys(directory) },

@@ -37,7 +37,11 @@ const LINE: readonly (readonly string[])[] = [
   ['server.ts'],
   ['main.ts'],
 ]
-const BROWSER = ['sdk']
+/** What runs in browsers, and of which folders it takes types. */
+const BROWSER: ReadonlyMap<string, readonly string[]> = new Map([
+  ['sdk', ['domain']],
+  ['console', ['domain', 'api']],
+])
 const PORTS = ['log', 'bus', 'kv', 'limits', 'clickhouse']
 const LINES_MAX = 330
 
@@ -105,7 +109,7 @@ function checkLine(modules: ReadonlyMap<string, Module>): string[] {
   for (const [path, { references, problems }] of modules) {
     const place = placeOf(path)
     found.push(...problems)
-    if (rankOf(path) === -1 && !BROWSER.includes(place)) found.push(`${path}: ${place} has no place on the import line`)
+    if (rankOf(path) === -1 && !BROWSER.has(place)) found.push(`${path}: ${place} has no place on the import line`)
     for (const { kind, to } of references) {
       const said = `${path} ${kind === 'url' ? 'refers to' : 'imports'} ${to}`
       if (to === 'uWebSockets.js' && place !== 'http') found.push(`${said}: only http knows it`)
@@ -113,10 +117,11 @@ function checkLine(modules: ReadonlyMap<string, Module>): string[] {
       if (!to.endsWith('.ts') || (kind === 'url' && to.startsWith('..'))) continue
       if (to.startsWith('..')) found.push(`${said}: outside src`)
       else if (placeOf(to) === place) continue
-      else if (BROWSER.includes(place)) {
-        if (placeOf(to) !== 'domain') found.push(`${said}: ${place} knows only domain`)
-        else if (kind !== 'type') found.push(`${said}: ${place} takes only types from domain`)
-      } else if (BROWSER.includes(placeOf(to))) found.push(`${said}: that runs in a browser`)
+      else if (BROWSER.has(place)) {
+        const known = BROWSER.get(place) ?? []
+        if (!known.includes(placeOf(to))) found.push(`${said}: ${place} knows only ${known.join(' and ')}`)
+        else if (kind !== 'type') found.push(`${said}: ${place} takes only types from ${placeOf(to)}`)
+      } else if (BROWSER.has(placeOf(to))) found.push(`${said}: that runs in a browser`)
       else if (rankOf(to) >= rankOf(path)) found.push(`${said}: not to the left of ${place}`)
     }
   }
@@ -256,6 +261,9 @@ t.test('browser code takes nothing but types from domain, and nobody takes from 
   t.match(lineOf({ 'sdk/x.ts': `import { type A } from '../domain/a.ts'` }), [/only types from domain/])
   t.match(lineOf({ 'sdk/x.tsx': `import type { A } from '../lib/a.ts'` }), [/knows only domain/])
   t.match(lineOf({ 'api/x.ts': `import { a } from '../sdk/a.ts'` }), [/runs in a browser/])
+  t.same(lineOf({ 'console/x.tsx': `import type { A } from '../api/a.ts'` }), [])
+  t.match(lineOf({ 'console/x.tsx': `import { a } from '../api/a.ts'` }), [/only types from api/])
+  t.match(lineOf({ 'console/x.tsx': `import type { A } from '../reads/a.ts'` }), [/knows only domain and api/])
 })
 
 t.test('what a worker loads is followed to the end', async (t) => {

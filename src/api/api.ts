@@ -7,15 +7,17 @@ import { parseJson } from '../http/json-body.ts'
 import type { HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import { decodeUtf8 } from '../http/utf8.ts'
+import type { Clock } from '../lib/clock.ts'
 import { must } from '../lib/must.ts'
 import { validator } from '../lib/validate.ts'
 import { type Auth, bearer, type Caller, permit, permitRole } from '../records/auth.ts'
 import { tenantScope } from '../records/scopes.ts'
 import type { Operator } from './admin/operator.ts'
+import { whileAllowed } from './allowed-stream.ts'
 import { CONSOLE_ANSWER_HEADERS, callerOf, SESSION_HEADERS, type SessionGuard } from './console/guard.ts'
 import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { PacedSteps } from './paced-steps.ts'
-import { presentReply, presentStream } from './present.ts'
+import { presentReply, presentStream, presentText } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
 import { type AddressOf, type ApiRoute, type KeyedCall, mayLackBody } from './routes.ts'
@@ -36,6 +38,7 @@ export interface ApiNeeds {
   /** How much a key may ask; null: anything. */
   readonly takeRate: TakeRate | null
   readonly idempotency: Idempotency
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
   /** For what is long to write. */
   readonly turns: PacedSteps
   /** null: people cannot sign in here, and cookies are ignored. Rows with access 'session' do not exist then. */
@@ -83,7 +86,7 @@ const isOfConsole = ({ path }: ApiRoute): boolean => path.startsWith('/console/'
 const peerAddress: AddressOf = (request) => request.remoteAddress()
 
 function serve(route: ApiRoute, needs: ApiNeeds) {
-  const { auth, operator, takeRate, idempotency, turns, guard = null, addressOf = peerAddress } = needs
+  const { auth, operator, takeRate, idempotency, turns, clock, guard = null, addressOf = peerAddress } = needs
   const { access, handle, once } = route
   const rateClass = rateClassOf(route.path)
   const readQuery = queryParser(route.query)
@@ -131,6 +134,17 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
     if (route.leastRole !== undefined) permitRole(caller, route.leastRole)
   }
 
+  /** Throws when the request would be refused by now. */
+  function permitAgain(request: HttpRequest): () => Promise<void> {
+    const values = new Map(['authorization', ...SESSION_HEADERS].map((name) => [name, request.header(name)]))
+    const header = (name: string) => values.get(name) ?? ''
+    const address = addressOf(request)
+    return async () => {
+      if (guard?.has(header) === true) permitScope(callerOf(await guard.signedIn(header, route.csrf ?? true), header))
+      else if (access !== 'none') permitScope(auth.authenticate(bearer(header('authorization')), address))
+    }
+  }
+
   function checkMediaType(request: HttpRequest): null {
     if (route.body !== undefined && request.hasHeader('content-encoding'))
       throw new ApiError('unsupported_media_type', NOT_ENCODED)
@@ -172,7 +186,8 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
             (kept, seed) => once.show(kept, { ...call, seed }),
             async (seed) => handle({ ...call, seed }),
           )
-    if (reply.stream !== undefined) return presentStream(reply.stream)
+    if (reply.stream !== undefined) return presentStream(whileAllowed(reply.stream, permitAgain(request), clock))
+    if (reply.text !== undefined) return presentText(reply.text, reply.headers ?? [])
     return presentReply(reply.status ?? 200, reply.body, reply.headers ?? [], turns)
   }
 

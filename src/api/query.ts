@@ -20,11 +20,13 @@ export function readMoment(text: string, field: string): number {
 /** Compiles once, at start. The returned function throws ApiError validation_error naming the parameter. */
 export function queryParser(schema: TSchema | undefined): (query: string) => Readonly<Record<string, unknown>> {
   const types = new Map(Object.entries(propertiesOf(schema)).map(([name, { type }]) => [name, type]))
+  const open = openNamesOf(schema)
   const check: (data: unknown) => void = schema === undefined ? () => {} : validator(schema)
   return (query) => {
     const values: Record<string, unknown> = {}
     for (const [name, text] of pairs(query)) {
-      if (!types.has(name)) throw invalid(name.slice(0, NAME_CHARS_SHOWN), 'Unknown query parameter.')
+      if (!types.has(name) && !open.some((pattern) => pattern.test(name)))
+        throw invalid(name.slice(0, NAME_CHARS_SHOWN), 'Unknown query parameter.')
       if (Object.hasOwn(values, name)) throw invalid(name, 'This parameter is given more than once.')
       values[name] = read(types.get(name), name, text)
     }
@@ -36,6 +38,12 @@ export function queryParser(schema: TSchema | undefined): (query: string) => Rea
 function propertiesOf(schema: TSchema | undefined): Readonly<Record<string, { readonly type?: unknown }>> {
   return (schema as { readonly properties?: Record<string, { readonly type?: unknown }> } | undefined)?.properties ?? {}
 }
+
+/** Names of texts that the schema knows by a pattern. */
+const openNamesOf = (schema: TSchema | undefined): readonly RegExp[] =>
+  Object.keys((schema as { readonly patternProperties?: object } | undefined)?.patternProperties ?? {}).map(
+    (pattern) => new RegExp(pattern, 'u'),
+  )
 
 function* pairs(query: string): Generator<readonly [string, string]> {
   for (const part of query.split('&')) {

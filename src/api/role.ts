@@ -15,23 +15,30 @@ import { clientAddress } from '../ingress/client-address.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Log } from '../log/log.ts'
 import { openAnalytics } from '../reads/analytics.ts'
 import { openErasureReads } from '../reads/erasures.ts'
+import { openEventPlaces } from '../reads/event-places.ts'
+import { openEventRows } from '../reads/event-rows.ts'
 import type { EventReads } from '../reads/events.ts'
 import { openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
+import { openOwned } from '../reads/owned.ts'
 import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
+import { openEventTail } from '../reads/tail.ts'
+import { openVisitorSearch } from '../reads/visitor-search.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
+import type { EventLocator } from '../records/event-locator.ts'
 import type { KeyDirectory } from '../records/key-directory.ts'
 import { lookUpLists, openListSource } from '../records/list-source.ts'
-import { listsOfVisitor, membershipsOfVisitor } from '../records/lists.ts'
+import { listsOfVisitor, membershipsOfVisitor, readList } from '../records/lists.ts'
 import { keyRoutes } from './admin/keys.ts'
 import { openOperator } from './admin/operator.ts'
 import { adminRoutes } from './admin/routes.ts'
@@ -39,10 +46,14 @@ import { alertRoutes } from './alerts/routes.ts'
 import { analyticsRoutes } from './analytics/routes.ts'
 import { registerRoutes } from './api.ts'
 import { type ConsoleNeeds, openConsole } from './console/console.ts'
+import { serveConsolePages } from './console/pages.ts'
 import type { Demo } from './demo/access.ts'
 import { demoRoutes } from './demo/routes.ts'
+import { labelRoutes } from './events/labels.ts'
+import { eventListRoutes } from './events/list.ts'
 import { openRelink } from './events/relink.ts'
 import { eventRoutes } from './events/routes.ts'
+import { eventStreamRoutes } from './events/stream.ts'
 import { openIdempotency } from './idempotency.ts'
 import { listRoutes } from './lists/routes.ts'
 import { metaRoutes } from './meta.ts'
@@ -60,6 +71,7 @@ import { openErasure } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
 import { visitorRoutes } from './visitors/routes.ts'
+import { visitorSearchRoutes } from './visitors/search.ts'
 import { splitRoutes } from './visitors/split.ts'
 import { type WebhooksNeeds, webhookRoutes } from './webhooks/routes.ts'
 
@@ -79,6 +91,8 @@ export interface ApiRoleNeeds {
   readonly directory: KeyDirectory
   readonly submit: Submitter['submit']
   readonly events: EventReads
+  readonly sight: EventLocator
+  readonly logger: Pick<Logger, 'error'>
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
@@ -86,6 +100,10 @@ export interface ApiRoleNeeds {
   readonly build: { readonly version: string; readonly commit: string }
   readonly driver: Driver
   readonly sdk: SdkFile
+  /** What the build made of the guides. */
+  readonly docsDir: string
+  /** Where the build left the console. */
+  readonly consoleDir: string
   readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure'> & {
     /** It has a listener of its own, with the operator's API. */
     readonly isApart: boolean
@@ -116,6 +134,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     clock,
     random,
     lifetime,
+    logger,
     auth,
     directory,
     submit,
@@ -138,14 +157,35 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const ruleStats = readRuleStats.bind(null, kv, partitions)
   const lookUp: RuleTrialNeeds['lookUp'] = (workspace, env, asked) =>
     lookUpLists(kv, workspace, env, asked, clock.now())
+  const rows = openEventRows(needs)
+  const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
+    ...eventListRoutes({ events, visitors, turns, submit }),
+    ...eventStreamRoutes({
+      tail: openEventTail({
+        log,
+        partitions,
+        clock,
+        report: (error) => logger.error({ error }, 'following events failed'),
+      }),
+      owned: openOwned({ kv, partitions }),
+      ...{ visitors, clock },
+    }),
+    ...labelRoutes({
+      places: openEventPlaces({ rows, find: events.find, sight: needs.sight }),
+      ...{ visitors, annotate, submit, clock, stopping: lifetime.stopping },
+    }),
     ...eventRoutes({
       events,
-      visitors,
       identity: openIdentityReads(kv, partitions),
       annotate,
       relink: openRelink({ annotate, clickhouse, kv, visitors, clock, partitions }),
       submit,
+    }),
+    ...visitorSearchRoutes({
+      search: openVisitorSearch({ rows, visitors }),
+      snapshots,
+      listName: async (workspace, env, listId) => (await readList(kv, workspace, env, listId))?.name ?? null,
     }),
     ...visitorRoutes({
       visitors,
@@ -189,13 +229,13 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...adminRoutes({ kv, submit, directory, clock, random, sealer: needs.outgoing.sealer }),
     ...keyRoutes({ kv, submit, directory, clock, random }),
     ...analyticsRoutes({ analytics: openAnalytics(needs) }),
-    ...backtestRoutes({ ...needs, snapshots: openListSnapshots({ ...needs, lists: openListSource(kv, clock) }) }),
+    ...backtestRoutes({ ...needs, snapshots }),
   ]
-  serveReference(
-    http,
-    routes.filter(({ access }) => access !== 'operator' || token !== ''),
-    build.version,
-  )
+  serveReference(http, {
+    rows: routes.filter(({ access }) => access !== 'operator' || token !== ''),
+    version: build.version,
+    dir: needs.docsDir,
+  })
   // Whatever these endpoints do not find would be called unknown.
   const authOfIntact: Auth = {
     authenticate(keyText, address) {
@@ -206,6 +246,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   }
   const serving = {
     auth: authOfIntact,
+    clock,
     takeRate: openRates(limits),
     turns,
     idempotency: openIdempotency({ kv, limits, clock }),
@@ -216,13 +257,14 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   }
   const ofOperator = ({ access }: ApiRoute) => access === 'operator'
   const forKeys = routes.filter((route) => !ofOperator(route))
-  const pages = openConsole({ ...needs, ...needs.console, sealer: needs.outgoing.sealer })
-  const forPeople = { ...serving, guard: pages.guard }
+  const people = openConsole({ ...needs, ...needs.console, sealer: needs.outgoing.sealer })
+  const forPeople = { ...serving, guard: people.guard }
   if (needs.console.isApart) registerRoutes(http, forKeys, serving)
-  else registerRoutes(http, [...forKeys, ...pages.routes], forPeople)
+  else registerRoutes(http, [...forKeys, ...people.routes], forPeople)
   if (needs.demo !== null) registerRoutes(http, demoRoutes({ ...needs, ...needs.demo, rows: routes }), serving)
   return (to) => {
     registerRoutes(to, routes.filter(ofOperator), serving)
-    if (needs.console.isApart) registerRoutes(to, [...forKeys, ...pages.routes], forPeople)
+    if (needs.console.isApart) registerRoutes(to, [...forKeys, ...people.routes], forPeople)
+    serveConsolePages(to, needs.consoleDir)
   }
 }

@@ -1,13 +1,11 @@
 // The files browsers load: the SDK and the demo page, read into memory once and compressed there, under a policy that lets nothing else
 // in. The SDK has a second address that names its version, and never changes.
 
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { HttpHeader } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
+import { type Body, hashOf, openServedBody, SERVED_BODY_HEADERS } from './served-body.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -33,22 +31,11 @@ function* filesUnder(dir: string): Generator<string> {
   }
 }
 
-const COMPRESSED_BYTES_MIN = 1_024
 const FOREVER = 'public, max-age=31536000, immutable'
-const compressors = {
-  br: (body: Uint8Array) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
-  gzip: (body: Uint8Array) => promisify(gzip)(body, { level: 9 }),
-} as const
-type Coding = keyof typeof compressors
 
-interface StaticFile {
+interface StaticFile extends Body {
   /** Where it is served; an `index.html` also answers for its folder. */
   readonly paths: readonly string[]
-  readonly contentType: string
-  /** Of what it holds, whatever its coding. */
-  readonly etag: string
-  readonly headers: readonly HttpHeader[]
-  readonly body: Uint8Array
 }
 
 /** What `/v1/meta` says of the SDK. */
@@ -62,8 +49,6 @@ export interface SdkFile {
 const versionedPath = (dir: string, file: string, hash: string): string =>
   `/sdk/${readFileSync(join(dir, 'version.txt'), 'utf8').trim()}-${hash.slice(0, 12)}${extname(file)}`
 
-const hashOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64url')
-
 function readSdkFile(dir: string): SdkFile {
   const path = versionedPath(dir, 'sdk.js', hashOf(readFileSync(join(dir, 'sdk.js'))))
   return { version: readFileSync(join(dir, 'version.txt'), 'utf8').trim(), path }
@@ -76,24 +61,22 @@ function readFiles(dir: string): StaticFile[] {
     const contentType = TYPES[extname(file)]
     if (contentType === undefined) continue
     const body = readFileSync(file)
-    const hash = hashOf(body)
     const path = `/${relative(dir, file)}`
     const isSdk = path.startsWith('/sdk.')
     const age = contentType.startsWith('text/html') ? 'no-cache' : 'public, max-age=300'
     const headers: HttpHeader[] = [
-      ['Vary', 'Accept-Encoding'],
       ['X-Content-Type-Options', 'nosniff'],
       ['Referrer-Policy', 'no-referrer'],
       ['Content-Security-Policy', POLICY],
       ...(isSdk ? FOR_OTHER_SITES : []),
     ]
     const paths = path.endsWith('/index.html') ? [path, path.slice(0, -10), path.slice(0, -11)] : [path]
-    const common = { contentType, etag: hash.slice(0, 22), body }
+    const common = { contentType, body }
     files.push({ ...common, paths: paths.filter((at) => at !== ''), headers: [...headers, ['Cache-Control', age]] })
     if (isSdk) {
       files.push({
         ...common,
-        paths: [versionedPath(dir, file, hash)],
+        paths: [versionedPath(dir, file, hashOf(body))],
         headers: [...headers, ['Cache-Control', FOREVER]],
       })
     }
@@ -101,45 +84,14 @@ function readFiles(dir: string): StaticFile[] {
   return files
 }
 
-/** The coding to answer in, of those there are; null: as it is (RFC 9110, 12.5.3). */
-function codingFor(accepted: string, there: ReadonlyMap<Coding, Uint8Array>): Coding | null {
-  const takes = (coding: Coding) =>
-    accepted.split(',').some((one) => {
-      const [name = '', weight = ''] = one.split(';')
-      return name.trim().toLowerCase() === coding && !/^\s*q\s*=\s*0(\.0*)?\s*$/.test(weight)
-    })
-  for (const coding of ['br', 'gzip'] as const) if (there.has(coding) && takes(coding)) return coding
-  return null
-}
-
-/** Compresses beside the start: until that is done files are sent as they are. */
-async function compress(body: Uint8Array, into: Map<Coding, Uint8Array>): Promise<void> {
-  if (body.length < COMPRESSED_BYTES_MIN) return
-  for (const coding of ['br', 'gzip'] as const) into.set(coding, await compressors[coding](body))
-}
-
+/** Compresses beside the start. */
 async function serveFiles(http: Pick<Http, 'route'>, files: readonly StaticFile[]): Promise<void> {
-  const compressing = files.map(({ paths, contentType, etag, headers, body }) => {
-    const compressed = new Map<Coding, Uint8Array>()
-    for (const path of paths) {
-      http.route(
-        'GET',
-        path,
-        (request) => {
-          const coding = codingFor(request.header('accept-encoding'), compressed)
-          const tag = `"${etag}${coding === null ? '' : `-${coding}`}"`
-          const own: HttpHeader[] = [...headers, ['ETag', tag]]
-          if (request.header('if-none-match') === tag) return { status: 304, headers: own }
-          if (coding === null) return { status: 200, headers: own, contentType, body }
-          const whole = compressed.get(coding) as Uint8Array
-          return { status: 200, headers: [...own, ['Content-Encoding', coding]], contentType, body: whole }
-        },
-        { headers: ['if-none-match', 'accept-encoding'] },
-      )
-    }
-    return compress(body, compressed)
+  const served = files.map(({ paths, ...body }) => {
+    const file = openServedBody(body)
+    for (const path of paths) http.route('GET', path, file.answer, { headers: SERVED_BODY_HEADERS })
+    return file.compressed
   })
-  await Promise.all(compressing)
+  await Promise.all(served)
 }
 
 export interface Static {

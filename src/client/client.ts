@@ -1,7 +1,7 @@
 // The client for Node: every endpoint of the server-side API as a function, collections as async iterators.
 
-import { type CallOptions, type ClientOptions, openCall } from './call.ts'
-import { type HeardEvent, type ListenOptions, listenTo } from './listen.ts'
+import { type CallOptions, type ClientOptions, openCall, openDownload, queryText } from './call.ts'
+import { HEARD, type HeardEvent, type ListenOptions, listenTo } from './listen.ts'
 import type * as api from './types.ts'
 
 export { type ClientOptions, FingerpostError } from './call.ts'
@@ -22,6 +22,7 @@ export type Fingerpost = ReturnType<typeof openFingerpost>
  */
 export function openFingerpost(options: ClientOptions) {
   const call = openCall(options)
+  const download = openDownload(options)
   const of = async <T>(method: string, path: string, more: CallOptions = {}): Promise<T> =>
     (await call<T>(method, path, more)).body
   const get = <T>(path: string, query: object = {}): Promise<T> => of<T>('GET', path, { query: query as Query })
@@ -60,15 +61,42 @@ export function openFingerpost(options: ClientOptions) {
       /** A label, another account or another tag. */
       change: (requestId: string, changes: api.EventChanges) =>
         of<api.Event>('PATCH', `/v1/events/${id(requestId)}`, { body: changes }),
+      /** Ids that name nothing are counted. While `status` is `running` the same call again tells how far it has come. */
+      label: (label: api.Labelling['label'], events: api.LabelledEvents, write: Write = {}) =>
+        of<api.Labelling>('POST', '/v1/events/labels', { body: { label, ...events }, mayRepeat: true, ...write }),
+      /** A CSV file of all that meet the filter, up to 100,000, as it arrives. */
+      csv: (filter: api.EventFilter = {}): Promise<ReadableStream<Uint8Array>> =>
+        download('/v1/events', 'text/csv', filter as Query),
+      /**
+       * Events as they are decided, at most fifty in a second: at most once, over lost connections, until the loop is left. `onSkipped` is
+       * told how many came beyond.
+       */
+      watch: (
+        filter: api.EventFilter = {},
+        { onSkipped, ...listening }: ListenOptions & { readonly onSkipped?: (count: number) => void } = {},
+      ): AsyncGenerator<api.Event, void, undefined> => {
+        const path = `/v1/events/stream${queryText(filter as Query)}`
+        const read = (name: string, data: string): api.Event | undefined => {
+          if (name === 'skipped') onSkipped?.((JSON.parse(data) as { count: number }).count)
+          return name === 'event' ? (JSON.parse(data) as api.Event) : undefined
+        }
+        return listenTo(options, { path, read }, listening)
+      },
       explain: (requestId: string) => get<api.Recognition>(`/v1/events/${id(requestId)}/identity`),
       page: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
         get<api.CursorPage<api.EventSummary>>('/v1/events', filter),
       /** Newest first. */
       all: (filter: api.EventFilter = {}) => byCursor<api.EventSummary>('/v1/events', filter),
+      /** The same as whole events. */
+      wholePage: (filter: api.EventFilter & { readonly limit?: number; readonly cursor?: string } = {}) =>
+        get<api.CursorPage<api.Event>>('/v1/events', { ...filter, fields: 'full' }),
+      allWhole: (filter: api.EventFilter = {}) => byCursor<api.Event>('/v1/events', { ...filter, fields: 'full' }),
     },
 
     visitors: {
       get: (visitorId: string) => get<api.Visitor>(`/v1/visitors/${id(visitorId)}`),
+      /** By the newest event that meets the filter, newest first. */
+      search: (filter: api.VisitorFilter) => byCursor<api.FoundVisitor>('/v1/visitors', filter),
       /** Newest first. */
       events: (visitorId: string, filter: api.TimeFilter = {}) =>
         byCursor<api.VisitorEvent>(`/v1/visitors/${id(visitorId)}/events`, filter),
@@ -165,7 +193,7 @@ export function openFingerpost(options: ClientOptions) {
        * the loop is left.
        */
       listen: (listening: ListenOptions = {}): AsyncGenerator<HeardEvent, void, undefined> =>
-        listenTo(options, listening),
+        listenTo(options, HEARD, listening),
       /** All that failed in that time. */
       redeliverSince: (webhookId: string, range: { readonly since: string; readonly until?: string }) =>
         of<api.Queued>('POST', `/v1/webhooks/${id(webhookId)}/redeliver`, { body: range }),

@@ -1,4 +1,4 @@
-// Listening to a test environment: server-sent events as an async iterator that connects again when the connection is lost.
+// Listening to the service: server-sent events as an async iterator that connects again when the connection is lost.
 
 import { type ClientOptions, FingerpostError, refusalOf } from './call.ts'
 
@@ -23,7 +23,17 @@ export interface ListenOptions {
   readonly onLost?: (reason: FingerpostError) => void
 }
 
-const PATH = '/v1/webhooks/listen'
+/** What is listened to: `read` makes of a message what is given on; undefined: nothing. */
+export interface Listened<T> {
+  /** With its query. */
+  readonly path: string
+  readonly read: (name: string, data: string) => T | undefined
+}
+
+export const HEARD: Listened<HeardEvent> = {
+  path: '/v1/webhooks/listen',
+  read: (_, data) => JSON.parse(data) as HeardEvent,
+}
 const BACKOFF_MS = 250
 const WAIT_MS_MAX = 30_000
 /** The service says something every two seconds. */
@@ -31,10 +41,11 @@ const SILENCE_MS_MAX = 10_000
 const MESSAGE_CHARS_MAX = 4_000_000
 
 /** Ends with `signal`, or fails with FingerpostError when the service refuses. What happens between two connections is not heard. */
-export async function* listenTo(
+export async function* listenTo<T>(
   options: ClientOptions,
+  listened: Listened<T>,
   { signal, onConnected, onLost }: ListenOptions = {},
-): AsyncGenerator<HeardEvent, void, undefined> {
+): AsyncGenerator<T, void, undefined> {
   const { waitMsMax = WAIT_MS_MAX, sleep = pause, random = Math.random } = options
   const ending = new AbortController()
   const end = () => ending.abort()
@@ -47,7 +58,7 @@ export async function* listenTo(
         failures = 0
         onConnected?.()
       }
-      const reason = yield* connection(options, ending.signal, connected)
+      const reason = yield* connection(options, listened, ending.signal, connected)
       if (ending.signal.aborted) return
       if (reason.status !== 0 && reason.status !== 429 && reason.status < 500) throw reason
       onLost?.(reason)
@@ -66,11 +77,12 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => (setTimeout(resolve, ms) as { unref?: () => unknown }).unref?.())
 
 /** All of one connection, and why it ended. */
-async function* connection(
+async function* connection<T>(
   { baseUrl, key, fetch: send = fetch }: ClientOptions,
+  { path, read }: Listened<T>,
   ending: AbortSignal,
   onConnected: () => void,
-): AsyncGenerator<HeardEvent, FingerpostError, undefined> {
+): AsyncGenerator<T, FingerpostError, undefined> {
   const closing = new AbortController()
   const close = () => closing.abort()
   ending.addEventListener('abort', close)
@@ -80,7 +92,7 @@ async function* connection(
     silence = setTimeout(close, SILENCE_MS_MAX)
   }
   try {
-    const response = await send(baseUrl.replace(/\/+$/, '') + PATH, {
+    const response = await send(baseUrl.replace(/\/+$/, '') + path, {
       headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream' },
       signal: closing.signal,
     })
@@ -88,7 +100,7 @@ async function* connection(
       return refusalOf(response.status, response.headers, await response.text())
     }
     onConnected()
-    yield* messagesOf(response.body, heard)
+    yield* messagesOf(response.body, read, heard)
     return lost()
   } catch (cause) {
     return lost(cause)
@@ -102,7 +114,11 @@ async function* connection(
 const lost = (cause?: unknown): FingerpostError =>
   new FingerpostError(0, 'no_answer', 'The connection to the service was lost.', { cause })
 
-async function* messagesOf(bytes: ReadableStream<Uint8Array>, onChunk: () => void): AsyncGenerator<HeardEvent> {
+async function* messagesOf<T>(
+  bytes: ReadableStream<Uint8Array>,
+  read: Listened<T>['read'],
+  onChunk: () => void,
+): AsyncGenerator<T> {
   let text = ''
   const decoder = new TextDecoder()
   const reader = bytes.getReader()
@@ -113,12 +129,12 @@ async function* messagesOf(bytes: ReadableStream<Uint8Array>, onChunk: () => voi
     text += decoder.decode(chunk, { stream: true })
     if (text.length > MESSAGE_CHARS_MAX) throw new RangeError('a message is too long')
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const data = text
-        .slice(0, end)
-        .split('\n')
-        .find((line) => line.startsWith('data: '))
+      const lines = text.slice(0, end).split('\n')
       text = text.slice(end + 2)
-      if (data !== undefined) yield JSON.parse(data.slice('data: '.length)) as HeardEvent
+      const member = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
+      const data = member('data')
+      const message = data === undefined ? undefined : read(member('event') ?? 'message', data)
+      if (message !== undefined) yield message
     }
   }
 }

@@ -21,9 +21,11 @@ export type IdentifyRequest = Of<typeof IdentifySchema>
 export type Event = Of<typeof event.Event>
 export type IdentifiedEvent = Of<typeof event.IdentifiedEvent>
 export type EventSummary = Of<typeof event.EventSummary>
+export type Labelling = Of<typeof event.Labelling>
 export type VisitorEvent = Of<typeof event.VisitorEvent>
 export type Recognition = Of<typeof event.Recognition>
 export type Visitor = Of<typeof visitor.Visitor>
+export type FoundVisitor = Of<typeof visitor.FoundVisitor>
 export type DeletedVisitor = Of<typeof visitor.DeletedVisitor>
 export type SplitVisitor = Of<typeof visitor.SplitVisitor>
 export type VisitorExport = Of<typeof erasure.VisitorExport>
@@ -74,11 +76,42 @@ export interface EventFilter {
   readonly platform?: string
   readonly ruleId?: string
   readonly signal?: string
+  readonly keyKind?: 'public' | 'secret'
+  /** An address or a range, `203.0.113.0/24`. */
+  readonly ip?: string
+  readonly asn?: number
+  readonly email?: string
+  readonly urlHost?: string
+  readonly label?: 'fraud' | 'legitimate' | 'none'
+  readonly deviceType?: Event['device']['type']
+  /** A family, or a family and its major version: `Chrome`, `Chrome 147`. */
+  readonly browser?: string
+  readonly method?: Event['identity']['method']
+  /** Inclusive; scores need plan Pro. */
+  readonly suspectMin?: number
+  readonly suspectMax?: number
+  readonly confidenceMin?: number
+  readonly confidenceMax?: number
+  /** The text of a value of the tag. */
+  readonly [tag: `tag.${string}`]: string
 }
 export interface TimeFilter {
   readonly before?: Moment
   readonly after?: Moment
 }
+/** At least one of them. */
+export interface VisitorFilter {
+  readonly linkedId?: string
+  readonly email?: string
+  /** An address or a range. */
+  readonly ip?: string
+  /** The name or id of a list. */
+  readonly list?: string
+  /** What the id, the account or the email begins with. */
+  readonly q?: string
+}
+/** Events by their ids, at most 1,000, or all of a visitor. */
+export type LabelledEvents = { readonly requestIds: readonly string[] } | { readonly visitorId: string }
 export interface EventChanges {
   readonly linkedId?: string
   readonly tag?: object

@@ -53,8 +53,8 @@ export class ApiError extends Error {
 export const invalid = (field: string, message: string): ApiError =>
   new ApiError('validation_error', { field, message })
 
-/** Where `/docs` says when a code comes. */
-export const docsOf = (code: ErrorCode): string => `/docs#error-${code.replaceAll('_', '-')}`
+/** Where the documentation says when a code comes. */
+export const docsOf = (code: ErrorCode): string => `/docs/errors#error-${code.replaceAll('_', '-')}`
 
 /** The contract's error body. */
 export function errorBody(error: ApiError): string {

@@ -22,23 +22,26 @@ export interface AnnotateNeeds {
 }
 
 /**
- * Resolves when every read of the event shows the changes. Throws ApiError unavailable when that is not known in time: they may
+ * Resolves when every read of the events, all of one partition and at most APPEND_RECORDS_MAX, shows the changes. Throws ApiError unavailable when that is not known in time: they may
  * still come, and asking again is harmless.
  */
-export type Annotate = (partition: number, what: Omit<Annotation, 'annotationId'>) => Promise<void>
+export type Annotate = (partition: number, ...said: Omit<Annotation, 'annotationId'>[]) => Promise<void>
 
 export function openAnnotate({ log, kv, clock, random }: AnnotateNeeds): Annotate {
-  return async (partition, what) => {
-    const annotation: Annotation = { ...what, annotationId: makeObjectId('ann', random) }
+  return async (partition, ...said) => {
+    const annotations = said.map((what): Annotation => ({ ...what, annotationId: makeObjectId('ann', random) }))
+    // They are decided in order.
+    const last = annotations.at(-1)
+    if (last === undefined) return
     try {
-      await log.append('identifications', partition, [encodeAnnotation(annotation)])
+      await log.append('identifications', partition, annotations.map(encodeAnnotation))
     } catch (error) {
       throw error instanceof Unavailable ? unavailable() : error
     }
     const done = await pollUntil(
       clock,
       PACE,
-      whenAvailable(async () => (await isAnnotated(kv, partition, annotation.annotationId)) || null),
+      whenAvailable(async () => (await isAnnotated(kv, partition, last.annotationId)) || null),
     )
     if (done === null) throw unavailable()
   }

@@ -2,7 +2,7 @@
 // development, signed as a delivery would be, whatever that receiver's address is.
 
 import { FingerpostError } from '../client/call.ts'
-import { type HeardEvent, listenTo } from '../client/listen.ts'
+import { HEARD, type HeardEvent, listenTo } from '../client/listen.ts'
 import { deliveryHeaders } from '../dispatcher/envelope.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import { EVENT_TYPES, type EventType, type WebhookShape } from '../domain/webhook.ts'
@@ -41,14 +41,11 @@ export async function listen(needs: ListenNeeds, wanted: ListenWanted, signal: A
   const { service, key, forward: url } = wanted
   const secret = wanted.secret ?? `whsec_${Buffer.from(random(SECRET_BYTES)).toString('base64')}`
   say(`signing with ${secret}`)
-  const heard = listenTo(
-    { baseUrl: service, key, sleep: (ms) => clock.sleep(ms, signal) },
-    {
-      signal,
-      onConnected: () => say(`listening; forwarding to ${url}`),
-      onLost: ({ message }) => say(`${service}: ${message}`),
-    },
-  )
+  const heard = listenTo({ baseUrl: service, key, sleep: (ms) => clock.sleep(ms, signal) }, HEARD, {
+    signal,
+    onConnected: () => say(`listening; forwarding to ${url}`),
+    onLost: ({ message }) => say(`${service}: ${message}`),
+  })
   try {
     for await (const event of heard) {
       // Another one is of a type that this version does not know.

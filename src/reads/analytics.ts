@@ -10,7 +10,7 @@ import { DAY_MS } from '../lib/durations.ts'
 import { listErasing } from '../records/erasures.ts'
 import { bucketOf, bucketsIn, type TimeUnit, trendOf } from './analytics-figures.ts'
 import { rateOf } from './backtest-figures.ts'
-import type { RetentionDays } from './events.ts'
+import type { RetentionDays } from './event-rows.ts'
 import { SIGNAL_COLUMNS } from './signal-columns.ts'
 import { unerased } from './unerased.ts'
 

@@ -27,7 +27,7 @@ import {
   verdictMatrix,
   wronged,
 } from './backtest-figures.ts'
-import type { RetentionDays } from './events.ts'
+import type { RetentionDays } from './event-rows.ts'
 import type { ListSnapshots } from './list-snapshots.ts'
 
 export const BACKTEST_DAYS_MAX = 30

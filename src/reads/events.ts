@@ -1,51 +1,22 @@
 // Questions about events: one by id, wherever it is on its way to ClickHouse, and pages of them, newest first.
 
-import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import type { Env, SignalName, StoredEvent, Verdict } from '../domain/event.ts'
+import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { decodeEventsRecord, rowAt } from '../events/record.ts'
 import { EVENTS_TABLE, fromRow, SELECT_COLUMNS } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
-import { DAY_MS } from '../lib/durations.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
-import { listErasing } from '../records/erasures.ts'
 import type { EventLocator, EventPlace, Original } from '../records/event-locator.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
+import { type EventRowsNeeds, openEventRows, type PageQuestion } from './event-rows.ts'
 import { openOwned } from './owned.ts'
-import { SIGNAL_COLUMNS } from './signal-columns.ts'
-import { unerased } from './unerased.ts'
 
-/** For how long a workspace keeps its events. */
-export type RetentionDays = (workspace: string) => number
-
-export interface EventReadsNeeds {
-  readonly clickhouse: Pick<ClickHouse, 'query'>
+export interface EventReadsNeeds extends EventRowsNeeds {
   readonly log: Pick<Log, 'at'>
   readonly sight: EventLocator
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
-  readonly partitions: number
-  readonly clock: Pick<Clock, 'now'>
-  /** Older events do not exist for anyone, whether ClickHouse has dropped them yet or not. */
-  readonly retentionDays: RetentionDays
-}
-
-export interface ReadFilter {
-  /** Any of them: a visitor and those that were merged into it. */
-  readonly visitorIds?: readonly string[]
-  /** Milliseconds; `after` is inclusive, `before` exclusive. */
-  readonly before?: number
-  readonly after?: number
-  readonly verdict?: Verdict
-  readonly bot?: boolean
-  readonly linkedId?: string
-  readonly country?: string
-  readonly platform?: string
-  readonly ruleId?: string
-  readonly keyKind?: 'public' | 'secret'
-  readonly signal?: SignalName
 }
 
 /** What lists show of an event: few columns, because columns are what a list costs. */
@@ -55,8 +26,8 @@ export interface ReadSummary
   readonly vpn: boolean
 }
 
-export interface EventsPage {
-  readonly events: readonly ReadSummary[]
+export interface EventsPage<E> {
+  readonly events: readonly E[]
   readonly hasMore: boolean
 }
 
@@ -87,46 +58,6 @@ type Cells = Parameters<typeof fromRow>[0]
 
 const TENANT = 'workspace_id = {workspace:String} AND env = {env:String}'
 
-/** Fixed text and typed parameters: no byte of a value ever becomes SQL. */
-function where(filter: ReadFilter): { first: string; sql: string; params: Record<string, unknown> } {
-  const first: string[] = []
-  const terms: string[] = []
-  const params: Record<string, unknown> = {}
-  const add = (term: string, name: string, value: unknown) => {
-    terms.push(term)
-    params[name] = value
-  }
-  const { visitorIds, before, after, verdict, bot, linkedId, country, platform, ruleId, keyKind, signal } = filter
-  if (visitorIds !== undefined) {
-    const named = visitorIds.map((id, i) => {
-      params[`visitor${i}`] = id
-      return `{visitor${i}:String}`
-    })
-    // Comparisons one by one, because that is what the index on the hash understands.
-    first.push(`(${named.map((name) => `visitor_hash = cityHash64(${name})`).join(' OR ')})`)
-    terms.push(`visitor_id IN (${named.join(', ')})`)
-  }
-  if (before !== undefined) add('ts < fromUnixTimestamp64Milli({before:Int64})', 'before', before)
-  if (after !== undefined) add('ts >= fromUnixTimestamp64Milli({after:Int64})', 'after', after)
-  if (verdict !== undefined) add('verdict = {verdict:String}', 'verdict', verdict)
-  if (bot !== undefined) add('sig_bot = {bot:Bool}', 'bot', bot)
-  if (linkedId !== undefined) {
-    first.push('linked_hash = cityHash64({linked:String})')
-    add('linked_id = {linked:String}', 'linked', linkedId)
-  }
-  if (country !== undefined) add('country = {country:String}', 'country', country)
-  if (platform !== undefined) add('platform = {platform:String}', 'platform', platform)
-  if (ruleId !== undefined) add('has(matched_rules, {rule:String})', 'rule', ruleId)
-  if (keyKind !== undefined) add('key_kind = {keyKind:String}', 'keyKind', keyKind)
-  if (signal !== undefined) terms.push(SIGNAL_COLUMNS[signal])
-  return {
-    // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
-    first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
-    sql: terms.map((term) => ` AND ${term}`).join(''),
-    params,
-  }
-}
-
 /** An event and the partition that decided it. */
 export interface PlacedRow {
   readonly event: StoredEvent
@@ -136,15 +67,6 @@ export interface PlacedRow {
 /** What became of an accepted identification whose answer was lost on its way. */
 export type Fate = StoredEvent | Original | null
 
-type PageQuestion = [
-  workspace: string,
-  env: Env,
-  filter: ReadFilter,
-  limit: number,
-  /** The last item of the previous page. */
-  from: { readonly ts: number; readonly requestId: string } | null,
-]
-
 export interface EventReads {
   /** null: it is not decided yet, or that cannot be told. */
   fateOf(workspace: string, env: Env, requestId: string): Promise<Fate>
@@ -153,16 +75,16 @@ export interface EventReads {
   /** The same with the partition that decided it. */
   find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null>
   /** Newest first. */
-  page(...question: PageQuestion): Promise<EventsPage>
+  page(...question: PageQuestion): Promise<EventsPage<ReadSummary>>
   /** The same with all that is stored of each event. */
-  whole(...question: PageQuestion): Promise<{ readonly events: readonly StoredEvent[]; readonly hasMore: boolean }>
+  whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
-  const { clickhouse, log, clock } = needs
+  const { clickhouse, log } = needs
+  const rows = openEventRows(needs)
   const owned = openOwned(needs)
   const everyPartition = Array.from({ length: needs.partitions }, (_, partition) => partition)
-  const oldest = (workspace: string) => clock.now() - needs.retentionDays(workspace) * DAY_MS
 
   async function at(
     place: EventPlace | null,
@@ -213,7 +135,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
 
   async function find(workspace: string, env: Env, requestId: string): Promise<PlacedRow | 'pending' | null> {
     const ts = requestTime(requestId)
-    if (ts === null || ts < oldest(workspace)) return null
+    if (ts === null || ts < rows.oldest(workspace)) return null
     const scope = `${workspace}/${env}`
     const { place, pending, original, complete } = await needs.sight(scope, requestId)
     const saidIn = (some: readonly number[]) => listAnnotating(needs.kv, some, workspace, env, requestId)
@@ -238,31 +160,6 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     return null
   }
 
-  async function ask<Row>(columns: string, [workspace, env, filter, limit, from]: PageQuestion) {
-    const { first, sql, params } = where(filter)
-    // The bound on ts alone is redundant and what prunes the parts.
-    const after =
-      from === null
-        ? ''
-        : ' AND ts <= fromUnixTimestamp64Milli({cts:Int64}) AND (ts, request_id) < (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
-    const leftOut = unerased(await listErasing(needs.kv, needs.partitions, workspace, env))
-    const rows = await clickhouse.query<Row>(
-      `SELECT ${columns} FROM ${EVENTS_TABLE}${first}
-       WHERE ${TENANT} AND ts >= fromUnixTimestamp64Milli({oldest:Int64})${leftOut.sql}${sql}${after}
-       ORDER BY ts DESC, request_id DESC LIMIT {rows:UInt32}`,
-      {
-        workspace,
-        env,
-        oldest: oldest(workspace),
-        ...leftOut.params,
-        ...params,
-        ...(from === null ? {} : { cts: from.ts, cid: from.requestId }),
-        rows: limit + 1,
-      },
-    )
-    return { rows: rows.slice(0, limit), hasMore: rows.length > limit }
-  }
-
   const reads: EventReads = {
     find,
 
@@ -281,13 +178,16 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     },
 
     async page(...question) {
-      const { rows, hasMore } = await ask<SummaryRow>(SUMMARY_COLUMNS, question)
-      return { events: rows.map(toSummary), hasMore }
+      const found = await rows.page<SummaryRow>(SUMMARY_COLUMNS, ...question)
+      return { events: found.rows.map(toSummary), hasMore: found.hasMore }
     },
 
     async whole(...question) {
-      const { rows, hasMore } = await ask<Record<string, unknown>>(SELECT_COLUMNS, question)
-      return { events: rows.map((row) => fromRow(Object.values(row) as unknown as Cells)), hasMore }
+      const found = await rows.page<Record<string, unknown>>(SELECT_COLUMNS, ...question)
+      return {
+        events: found.rows.map((row) => fromRow(Object.values(row) as unknown as Cells)),
+        hasMore: found.hasMore,
+      }
     },
   }
   return reads

@@ -3,6 +3,7 @@
 export type SqlType =
   | 'String'
   | 'Int64'
+  | 'UInt8'
   | 'UInt64'
   | 'IPv6'
   | 'Array(String)'

@@ -23,7 +23,10 @@ const TABLE: Readonly<Record<string, Least>> = {
   'PATCH /v1/events/{requestId}': 'analyst',
   'GET /v1/events/{requestId}/identity': 'viewer',
   'GET /v1/events': 'viewer',
+  'POST /v1/events/labels': 'analyst',
+  'GET /v1/events/stream': 'viewer',
   'GET /v1/visitors/{visitorId}/events': 'viewer',
+  'GET /v1/visitors': 'viewer',
   'GET /v1/visitors/{visitorId}': 'viewer',
   'DELETE /v1/visitors/{visitorId}': 'admin',
   'POST /v1/visitors/{visitorId}/merge': 'analyst',
@@ -145,7 +148,7 @@ for (const [route, least] of Object.entries(TABLE)) {
     for (const role of ROLES) {
       // Where only the test environment may, that is no question of roles.
       const inTest = { 'X-Fingerpost-Environment': 'test' }
-      const isStream = path.endsWith('/listen')
+      const isStream = /\/(?:listen|stream)$/.test(path)
       const { status, body: heard } = isStream
         ? await headOf(browsers[role], path, inTest)
         : await browsers[role].ask(method, fill(path), body, inTest)

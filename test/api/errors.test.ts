@@ -125,7 +125,7 @@ t.test('every code of the table is presented with its status and the members it 
   })
   for (const code of codes) {
     const [status, message] = ERRORS[code]
-    const docs = `/docs#error-${code.replaceAll('_', '-')}`
+    const docs = `/docs/errors#error-${code.replaceAll('_', '-')}`
     const plain = await send('GET', `/plain/${code}`)
     t.equal(plain.status, status, code)
     t.same(plain.body, { error: { code, message, docs } })

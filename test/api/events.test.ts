@@ -86,12 +86,16 @@ const baseMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 48 * HOUR_MS
 const EVENTS = sized({ quick: 104, usual: 120, long: 120 })
 const COUNTRIES = ['CZ', 'JP', 'US']
 const AGENTS = [CHROME, FIREFOX, IPHONE]
+const EMAILS = ['ann@shop.example', 'bob@shop.example']
+/** The last part of the address of each event, by its id. */
+const addresses = new Map<string, number>()
 
 /** Events of one visitor in thirty, over two days, some in the same millisecond; judged by three rules. */
 async function populate(random: Rng): Promise<Event[]> {
   const made: Event[] = []
   let token: string | null = null
   for (let i = 0; i < EVENTS; i++) {
+    const address = random.int(5)
     const atMs = baseMs + random.int(24) * HOUR_MS + (random.chance(0.5) ? 0 : random.int(3))
     const { status, body } = await identify(
       {
@@ -99,10 +103,12 @@ async function populate(random: Rng): Promise<Event[]> {
         storageToken: random.chance(0.3) ? token : null,
         userAgent: random.pick(AGENTS),
         linkedId: random.pick(['ann', 'bob', "o'hara; DROP TABLE events --"]),
-        tag: { n: i, risk: random.int(4) },
+        email: random.pick(EMAILS),
+        url: random.pick(['https://shop.example/a', 'https://Shop.Example/b', 'https://other.example:8443/']),
+        tag: { n: i, risk: random.int(4), cart: { gift: random.pick([true, 'yes', 'true']) } },
         mock: {
           at: new Date(atMs).toISOString(),
-          ip: `203.0.113.${random.int(5)}`,
+          ip: `203.0.113.${address}`,
           country: random.pick(COUNTRIES),
           signals: {
             bot: random.chance(0.4),
@@ -117,6 +123,7 @@ async function populate(random: Rng): Promise<Event[]> {
     if (status !== 200) t.fail(`event ${i}: ${status}`)
     token = body.storageToken
     made.push(body)
+    addresses.set(body.requestId, address)
   }
   return made.sort((a, b) =>
     a.timestamp === b.timestamp ? (a.requestId < b.requestId ? 1 : -1) : a.timestamp < b.timestamp ? 1 : -1,
@@ -155,6 +162,14 @@ t.test('a list has every event soon after its 200', async (t) => {
     return total
   }
   t.equal(await eventually(count, (total) => total === EVENTS), EVENTS)
+  for (const [i, label] of (['fraud', 'legitimate', 'fraud'] as const).entries()) {
+    const { body } = await send('PATCH', `/v1/events/${all[i].requestId}`, { key, body: { label } })
+    all[i] = { ...all[i], label: body.label }
+  }
+  await eventually(
+    () => get('/v1/events?label=fraud', key),
+    ({ body }) => body.data.length === 2,
+  )
 })
 
 t.test('a list is newest first and shows summaries only', async (t) => {
@@ -208,7 +223,89 @@ const FILTERS: readonly ((random: Rng) => [Filters, (e: Event) => boolean])[] = 
     const on = (e: Event) => (typeof e.signals[signal] === 'boolean' ? e.signals[signal] : e.signals[signal].detected)
     return [{ signal }, on]
   },
+  (r) => {
+    const last = r.int(6)
+    return [{ ip: `203.0.113.${last}` }, (e) => addresses.get(e.requestId) === last]
+  },
+  (r) => {
+    const [ip, first] = r.pick([
+      ['203.0.113.2/31', 2],
+      ['203.0.113.0/31', 0],
+    ] as const)
+    return [{ ip }, (e) => [first, first + 1].includes(addresses.get(e.requestId) ?? -1)]
+  },
+  (r) => {
+    const email = r.pick(EMAILS)
+    return [{ email: ` ${email.toUpperCase()}` }, (e) => e.email === `${email[0]}***@shop.example`]
+  },
+  (r) => {
+    const urlHost = r.pick(['Shop.example', 'other.example:8443'])
+    return [{ urlHost }, (e) => e.url !== null && new URL(e.url).host === urlHost.toLowerCase()]
+  },
+  (r) => {
+    const label = r.pick(['fraud', 'legitimate', 'none'])
+    return [{ label }, (e) => (e.label ?? 'none') === label]
+  },
+  (r) => {
+    const deviceType = r.pick(['desktop', 'mobile', 'tablet'])
+    return [{ deviceType }, (e) => e.device.type === deviceType]
+  },
+  (r) => {
+    const { browser } = r.pick(all).device
+    return [{ browser }, (e) => e.device.browser === browser]
+  },
+  (r) => {
+    const [browser] = r.pick(all).device.browser.split(' ')
+    return [{ browser }, (e) => e.device.browser.split(' ')[0] === browser]
+  },
+  (r) => {
+    const { method } = r.pick(all).identity
+    return [{ method }, (e) => e.identity.method === method]
+  },
+  (r) => {
+    const risk = r.int(5)
+    return [{ 'tag.risk': String(risk) }, (e) => e.tag.risk === risk]
+  },
+  (r) => {
+    const deep = r.pick(['true', 'yes', 'no'])
+    return [{ 'tag.cart.gift': deep }, (e) => String(e.tag.cart?.gift) === deep]
+  },
+  (r) => {
+    const { suspect } = r.pick(all).scores
+    return [{ suspectMin: String(suspect) }, (e) => e.scores.suspect >= suspect]
+  },
+  (r) => {
+    const { suspect } = r.pick(all).scores
+    return [{ suspectMax: String(suspect) }, (e) => e.scores.suspect <= suspect]
+  },
+  (r) => {
+    const { confidence } = r.pick(all)
+    return [{ confidenceMin: String(confidence) }, (e) => e.confidence >= confidence]
+  },
+  (r) => {
+    const { confidence } = r.pick(all)
+    return [{ confidenceMax: String(confidence) }, (e) => e.confidence <= confidence]
+  },
+  () => [{ keyKind: 'secret' }, (e) => e.request.keyKind === 'secret'],
+  () => [{ asn: '64500' }, (e) => e.ip.asn === 64_500],
 ]
+
+t.test('whole events are what each of them is by itself, on every page', async (t) => {
+  const found: Event[] = []
+  for (let cursor = ''; found.length < 40; ) {
+    const { body } = await get(`/v1/events?fields=full&limit=20${cursor}`, key)
+    t.same(shapes.page(shapes.event)(body), [])
+    found.push(...body.data)
+    cursor = `&cursor=${body.nextCursor}`
+  }
+  t.same(
+    found,
+    all.slice(0, 40).map(({ storageToken: _, ...event }) => event),
+  )
+  const one = await get(`/v1/events/${found[3].requestId}`, key)
+  t.equal(JSON.stringify(found[3]), one.text, 'to the byte')
+  t.equal((await get('/v1/events?fields=some', key)).body.error.field, 'fields')
+})
 
 t.test('every filter, and every combination, keeps exactly what it says', async (t) => {
   const chosen: (typeof FILTERS)[] = FILTERS.map((filter) => [filter])
@@ -363,6 +460,27 @@ t.test('a query says what it means or is refused by name', async (t) => {
     ['__proto__=1', '__proto__'],
     ['constructor=1', 'constructor'],
     ['limit[]=5', 'limit[]'],
+    ['ip=203.0.113', 'ip'],
+    ['ip=203.0.113.0/33', 'ip'],
+    ['ip=fe80::1%25eth0', 'ip'],
+    ['asn=0', 'asn'],
+    ['asn=4294967296', 'asn'],
+    ['email=ann', 'email'],
+    ['label=null', 'label'],
+    ['deviceType=phone', 'deviceType'],
+    ['method=guess', 'method'],
+    ['suspectMin=-1', 'suspectMin'],
+    ['suspectMax=100.5', 'suspectMax'],
+    ['confidenceMin=1.1', 'confidenceMin'],
+    ['confidenceMax=1e-1', 'confidenceMax'],
+    ['tag=x', 'tag'],
+    ['tag.=x', 'tag.'],
+    ['tag.a..b=x', 'tag.a..b'],
+    ['tag.a.b.c.d.e=x', 'tag.a.b.c.d.e'],
+    [`tag.a=${'x'.repeat(257)}`, 'tag.a'],
+    ['tag.a=x&tag.a=y', 'tag.a'],
+    [Array.from({ length: 9 }, (_, i) => `tag.a${i}=x`).join('&'), 'tag.a8'],
+    ['tags.a=x', 'tags.a'],
   ]
   for (const [query, field] of refused) {
     const answer = await get(`/v1/events?${query}`, key)
@@ -447,7 +565,15 @@ t.test('below Pro events have no scores, wherever they are read from', async (t)
     t.equal((await admin('PATCH', `/workspaces/${server.workspace}`, { plan: name })).status, 200)
   await plan('starter')
   t.same(shapes.eventWithoutScores((await get(`/v1/events/${all[0].requestId}`, key)).body), [])
+  for (const event of (await get('/v1/events?fields=full&limit=5', key)).body.data) {
+    t.same(shapes.eventWithoutScores(event), [])
+  }
+  for (const field of ['suspectMin', 'suspectMax']) {
+    const answer = await get(`/v1/events?${field}=1`, key)
+    t.match(answer, { status: 403, body: { error: { code: 'plan_required', field } } })
+  }
   await plan('pro')
+  t.equal((await get('/v1/events?suspectMin=1&suspectMax=99.5', key)).status, 200)
   t.same(shapes.event((await get(`/v1/events/${all[0].requestId}`, key)).body), [])
   await plan('enterprise')
 })

@@ -30,6 +30,10 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   updateRule: /^(?:conditions|action|sideEffects)\b/,
   simulateRules: /^(?:requestId|event|ruleId|conditions)\b/,
   backtestConditions: /^(?:conditions|action)\b/,
+  labelEvents: /^requestIds$/,
+  listEvents: /^(?:ip|email)$/,
+  // One of several is needed, and a list must be there.
+  searchVisitors: /^(?:q|ip|email|list)$/,
   listAudit: /^resource$/,
   changeListEntries: /^(?:add|remove)\b/,
   checkListEntries: /^values\b/,
@@ -46,7 +50,8 @@ const BEYOND_SCHEMA: Readonly<Record<string, RegExp>> = {
   splitVisitor: /^requestIds\b/,
 }
 /** Answers that never end, and those that say nothing of requests. */
-const isLeftOut = ({ path }: Endpoint) => /^\/(?:metrics|docs|openapi|postman)/.test(path) || path.endsWith('/listen')
+const isLeftOut = ({ path }: Endpoint) =>
+  /^\/(?:metrics|docs|openapi|postman)/.test(path) || /\/(?:listen|stream)$/.test(path)
 
 const CONDITIONS = fc.constantFrom(
   { operator: 'AND', rules: [{ field: 'signals.vpn.detected', operator: 'equals', value: true }] },

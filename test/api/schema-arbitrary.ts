@@ -71,7 +71,12 @@ const MOMENTS = fc
   .map((at) => at.toISOString())
 
 function object(schema: Schema, schemas: Schemas, known: Known, depth: number): Arbitrary<unknown> {
-  const { properties = {}, required = [], additionalProperties } = schema
+  const { properties = {}, patternProperties = {}, required = [], additionalProperties } = schema
+  const [pattern] = Object.entries(patternProperties)
+  if (pattern !== undefined && Object.keys(properties).length === 0) {
+    const [names, items] = pattern
+    return fc.dictionary(fc.stringMatching(new RegExp(names)), valid(items, schemas, known, depth + 1), { maxKeys: 3 })
+  }
   const members = Object.fromEntries(
     Object.entries(properties).map(([name, member]) => [name, valid(member, schemas, known, depth + 1)]),
   )

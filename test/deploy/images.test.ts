@@ -118,7 +118,7 @@ t.test('every file that the server reads at runtime is in the images', async (t)
   }
   for (const file of files) {
     t.ok(existsSync(join(root, file)), `${file} exists`)
-    t.ok(/^build\/(server|sdk|build-info\.json)\b/.test(file), `${file} is taken along`)
+    t.ok(/^build\/(server|sdk|docs|console|build-info\.json)\b/.test(file), `${file} is taken along`)
   }
 })
 
@@ -175,7 +175,8 @@ if (STARTS) {
   t.test('a server of nothing but the files of the image becomes ready, and its health check says so', async (t) => {
     const image = temporaryFolder()
     const files = ['package.json', 'build/build-info.json', 'deploy/healthcheck.mjs']
-    for (const folder of ['build/server', 'build/sdk', 'config']) files.push(...filesUnder(folder))
+    for (const folder of ['build/server', 'build/sdk', 'build/docs', 'build/console', 'config'])
+      files.push(...filesUnder(folder))
     for (const file of files) {
       mkdirSync(dirname(join(image, file)), { recursive: true })
       cpSync(join(root, file), join(image, file))
@@ -189,6 +190,8 @@ if (STARTS) {
     }
     t.equal(await check('/readyz', server.port), 0)
     t.equal(await check('/nowhere', server.port), 1)
+    for (const path of ['/docs/guides/rules', '/docs/docs.js', '/console/'])
+      t.equal((await fetch(server.url + path)).status, 200, path)
     t.equal(await server.stop(), 0)
     t.equal(await check('/readyz', server.port), 1)
   })

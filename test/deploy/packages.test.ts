@@ -144,6 +144,9 @@ t.test('the package of the server is prebuilt, at most 6 MB, and has neither tes
     'build/server/main.js',
     'build/server/shard.worker.js',
     'build/sdk/sdk.js',
+    'build/docs/guides.json',
+    'build/docs/docs.css',
+    'build/console/index.html',
     'config/default.json',
   ]) {
     t.ok(files.includes(file), file)

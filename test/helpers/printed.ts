@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { plainText } from './pages.ts'
 import { temporaryFolder } from './server.ts'
 
 const root = new URL('../../../', import.meta.url).pathname
@@ -18,10 +19,6 @@ export interface Block {
 export const blocksOf = (markdown: string): Block[] =>
   [...markdown.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = '', code = '']) => ({ language, code }))
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
-const plainText = (html: string): string =>
-  html.replaceAll(/<\/?i[^>]*>/g, '').replaceAll(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name] ?? '')
-
 const LOOKS: readonly (readonly [RegExp, string])[] = [
   [/^[[{"]|^null$/, 'json'],
   [/^curl |^# SECRET/, 'sh'],
@@ -30,7 +27,7 @@ const LOOKS: readonly (readonly [RegExp, string])[] = [
   [/^import \{/, 'js'],
 ]
 
-/** The blocks of the page at /docs. */
+/** The blocks of a page under /docs. */
 export const blocksOfPage = (html: string): Block[] =>
   [...html.matchAll(/<pre[^>]*><code>([\s\S]*?)<\/code><\/pre>/g)].map(([, text = '']) => {
     const code = plainText(text)

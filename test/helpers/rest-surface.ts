@@ -21,7 +21,7 @@ import { type RulesNeeds, ruleRoutes } from '../../src/api/rules/routes.ts'
 import { type WebhooksNeeds, webhookRoutes } from '../../src/api/webhooks/routes.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
-import { openGuard } from '../../src/dispatcher/guard.ts'
+import { openAddressGuard } from '../../src/dispatcher/guard.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { makeCallId } from '../../src/domain/ids.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
@@ -80,7 +80,7 @@ function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'attempts'> {
     ({ n: 1, trigger: 'test', startedAt: 0, durationMs: 1, statusCode: 200, error: null }) as const
   return {
     sealer: openSealer(random(32), random),
-    guard: openGuard([], resolve),
+    guard: openAddressGuard([], resolve),
     attempts: { hasRoom: () => true, deliver: nobody, deliverToSlack: nobody },
   }
 }
@@ -179,6 +179,7 @@ export async function openServer(t: Test, options: Options = {}) {
     guard: pages.guard,
     takeRate: openRates(limits),
     turns,
+    clock,
     idempotency: openIdempotency({ kv: ports.kv, limits, clock }),
     operator: token === null ? null : openOperator({ token, auth, clock }),
     // Tests speak for clients elsewhere, so that failures of one test do not count for another.

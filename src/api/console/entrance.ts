@@ -21,7 +21,7 @@ import type { Sealer } from '../../lib/sealed.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import { findPerson, isSetUp, readPerson, type StoredPerson } from '../../records/people.ts'
 import { type ApiRoute, open, type RouteCall, type RouteReply } from '../routes.ts'
-import type { Attempts } from './attempts.ts'
+import type { SignInLimits } from './attempts.ts'
 import type { Authenticators } from './authenticators.ts'
 import type { Cookies } from './cookies.ts'
 import type { SessionGuard } from './guard.ts'
@@ -36,7 +36,7 @@ export interface EntranceNeeds {
   readonly sessions: Sessions
   readonly guard: Pick<SessionGuard, 'refuseForeign'>
   readonly cookies: Cookies
-  readonly attempts: Attempts
+  readonly attempts: SignInLimits
   readonly passwords: Passwords
   readonly authenticators: Authenticators
   readonly directory: Pick<KeyDirectory, 'workspace'>

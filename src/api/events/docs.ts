@@ -1,6 +1,7 @@
 // How identify and the endpoints of events are described.
 
-import { cursorPage, type Fragment, PAGE_MEMBERS, type RouteDoc } from '../describe.ts'
+import { Type } from '../../domain/schema.ts'
+import { cursorPage, PAGE_MEMBERS, type RouteDoc } from '../describe.ts'
 import {
   EVENT_EXAMPLE,
   PENDING_EXAMPLE,
@@ -8,7 +9,8 @@ import {
   SUMMARY_EXAMPLE,
   VISITOR_EVENT_EXAMPLE,
 } from './examples.ts'
-import { Event, EventSummary, Pending, Recognition, VisitorEvent } from './schema.ts'
+import { FILTER_MEMBERS } from './filter.ts'
+import { AnyEvent, Event, Labelling, Pending, Recognition, VisitorEvent } from './schema.ts'
 
 export const PENDING = {
   description: 'Accepted and not decided yet: ask again.',
@@ -16,22 +18,6 @@ export const PENDING = {
   example: PENDING_EXAMPLE,
   headers: ['Retry-After'],
 } as const
-
-const FILTERS: Readonly<Record<string, Fragment>> = {
-  ...PAGE_MEMBERS,
-  visitorId: { description: 'Only events of this visitor.', pattern: '^pv_[0-9A-Za-z]{20}$' },
-  verdict: { description: 'Only events with this verdict.' },
-  bot: { description: 'Only events whose bot signal is raised, or is not.' },
-  linkedId: { description: 'Only events of this account.' },
-  country: { description: 'Only events from this country, two letters.' },
-  platform: { description: 'Only events of this platform, such as `iOS`.' },
-  ruleId: {
-    description: 'Only events that this rule matched, whether it decided or not.',
-    pattern: '^rul_[0-9A-Za-z]{20}$',
-  },
-  keyKind: { description: 'Only events that came with a key of this kind.' },
-  signal: { description: 'Only events with this signal raised.' },
-}
 
 export const EVENT_DOCS = {
   one: {
@@ -65,17 +51,55 @@ export const EVENT_DOCS = {
       202: PENDING,
     },
   },
+  label: {
+    id: 'labelEvents',
+    summary: 'Label many events',
+    description:
+      'The events named, at most 1,000, or all events of a visitor as lists have them. Ids that name nothing are counted. Once an event counts as labelled every read of it shows the label; lists follow within two seconds.',
+    refusals: ['not_found'],
+    members: {
+      label: { description: 'null takes labels away.' },
+      requestIds: { description: 'Either these or `visitorId`.' },
+      visitorId: { description: 'All events of this visitor, and of those that were merged into it.' },
+    },
+    bodyExample: { label: 'fraud', requestIds: ['req_01KAJ6Q3ZV8M4T9XW2C5E7G1HN'] },
+    answers: {
+      202: {
+        description: 'How far it has come.',
+        schema: Labelling,
+        example: { label: 'fraud', requested: 1, labelled: 1, notFound: 0, status: 'done' },
+      },
+    },
+  },
   list: {
     id: 'listEvents',
     summary: 'List events',
-    description: 'Newest first. All filters that are given must hold.',
-    members: FILTERS,
+    description:
+      'Newest first. All filters that are given must hold. With `Accept: text/csv` a file of all that meet them, up to 100,000, without `limit` and `cursor`: columns are named by the paths of their members, and a text that a spreadsheet would take for a formula has an apostrophe before it. What breaks off is no whole file.',
+    members: {
+      ...PAGE_MEMBERS,
+      ...FILTER_MEMBERS,
+      fields: { description: '`full`: `data` has whole events, as they are read one by one.' },
+    },
+    refusals: ['plan_required'],
     answers: {
       200: {
-        description: 'A page of events.',
-        schema: cursorPage(EventSummary),
+        description: 'A page of events: summaries, or whole events where `fields` asks for them.',
+        schema: cursorPage(AnyEvent),
+        otherTypes: ['text/csv'],
         example: { data: [SUMMARY_EXAMPLE], hasMore: false, nextCursor: null },
       },
+    },
+  },
+  stream: {
+    id: 'streamEvents',
+    summary: 'Watch events',
+    description:
+      'Server-sent events with the filters of the list: `listening` once, then `event` with a whole event for each that is decided, at most 50 in a second, and `skipped` with `{"count": n}` for what came beyond. At most once: what was missed is in the list. Whoever reads too slowly is cut off. A workspace may have ten of them per process; they end when the key does.',
+    members: FILTER_MEMBERS,
+    refusals: ['plan_required'],
+    answers: {
+      200: { description: 'A stream without end.', schema: Type.String(), contentType: 'text/event-stream' },
     },
   },
   ofVisitor: {

@@ -5,6 +5,7 @@ export interface Schema {
   readonly type?: string | readonly string[]
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
+  readonly patternProperties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly items?: Schema
   readonly anyOf?: readonly Schema[]
@@ -30,7 +31,12 @@ export interface Parameter {
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly description?: string
+  /** What a request that succeeds has here. */
+  readonly example?: string
   readonly schema: Schema
+  /** Of a query: the members of an object are parameters of their own. */
+  readonly style?: 'form'
+  readonly explode?: true
 }
 
 export interface MediaType {

@@ -170,5 +170,5 @@ export const OUTSIDE_ROWS: readonly DescribedRow[] = [
     '/postman.json',
     file('getPostman', 'Read it as a Postman collection', 'application/json', Type.Unsafe({ type: 'object' })),
   ),
-  plain('/docs', file('getDocs', 'Read it as a page', 'text/html', html)),
+  plain('/docs', file('getDocs', 'Read it as pages, with the guides', 'text/html', html)),
 ]

@@ -1,23 +1,31 @@
-// Serves the description of the API: as OpenAPI, as a Postman collection, and as a page. What makes them is loaded when one is first
-// asked for: most processes never are, and it would lengthen every start.
+// Serves the description of the API: as OpenAPI, as a Postman collection, and with the guides as pages. What makes them is loaded when
+// one is first asked for: most processes never are, and it would lengthen every start.
 
+import { ApiError } from '../../domain/errors.ts'
 import type { HttpRequest } from '../../http/message.ts'
 import type { Http } from '../../http/server.ts'
+import { SERVED_BODY_HEADERS } from '../served-body.ts'
 import type { DescribedRow } from './outside.ts'
-import type { ReferencePath } from './texts.ts'
 
-const PATHS: readonly ReferencePath[] = ['/openapi.json', '/postman.json', '/docs']
+const PATHS: readonly string[] = ['/openapi.json', '/postman.json', '/docs', '/docs/*']
 
-/** `rows` is the route table. */
-export function serveReference(http: Pick<Http, 'route'>, rows: readonly DescribedRow[], version: string): void {
-  const load = async () => (await import('./texts.ts')).openReferenceTexts(rows, version)
+export interface ReferenceNeeds {
+  /** The route table. */
+  readonly rows: readonly DescribedRow[]
+  readonly version: string
+  /** What the build made of the guides. */
+  readonly dir: string
+}
+
+/** A page that there is not is `route_not_found`, as every other path. */
+export function serveReference(http: Pick<Http, 'route'>, { rows, version, dir }: ReferenceNeeds): void {
+  const load = async () => (await import('./texts.ts')).openReferenceTexts(rows, version, dir)
   let loaded: ReturnType<typeof load> | null = null
-  for (const path of PATHS) {
-    const answer = async (request: HttpRequest) => {
-      loaded ??= load()
-      const { etag, full, unchanged } = (await loaded)[path]()
-      return request.header('if-none-match') === etag ? unchanged : full
-    }
-    http.route('GET', path, answer, { headers: ['if-none-match'] })
+  const answer = async (request: HttpRequest) => {
+    loaded ??= load()
+    const served = (await loaded)(request.path === '/docs/' ? '/docs' : request.path)
+    if (served === null) throw new ApiError('route_not_found')
+    return served.answer(request)
   }
+  for (const path of PATHS) http.route('GET', path, answer, { headers: SERVED_BODY_HEADERS })
 }

@@ -1,7 +1,21 @@
 // What the API shows of visitors, and how their endpoints are described.
 
 import { Type } from '../../domain/schema.ts'
-import { count, deleted, moment, orNull, type RouteDoc, shared, visitorId, words } from '../describe.ts'
+import {
+  countOf,
+  cursorPage,
+  deleted,
+  moment,
+  orNull,
+  PAGE_MEMBERS,
+  type RouteDoc,
+  requestId,
+  share,
+  shared,
+  visitorId,
+  words,
+} from '../describe.ts'
+import { verdict } from '../events/schema.ts'
 
 export const Visitor = shared(
   'Visitor',
@@ -9,12 +23,31 @@ export const Visitor = shared(
     visitorId: visitorId(),
     firstSeenAt: moment(),
     lastSeenAt: moment(),
-    totalVisits: count('Number of identifications.'),
+    totalVisits: countOf('Number of identifications.'),
     devices: Type.Array(Type.Object({ platform: words(), browser: words(), gpu: orNull(words()) })),
     ips: Type.Array(words(), { description: 'The latest 20, masked.' }),
-    linkedAccounts: count('Distinct accounts; exact up to 1,000.'),
+    linkedAccounts: countOf('Distinct accounts; exact up to 1,000.'),
     lists: Type.Array(words(), { description: 'Names of the lists the visitor is on.' }),
-    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
+    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
+  }),
+)
+
+export const FoundVisitor = shared(
+  'FoundVisitor',
+  Type.Object({
+    visitorId: visitorId(),
+    firstSeenAt: moment(),
+    lastSeenAt: moment(),
+    totalVisits: countOf('Number of identifications.'),
+    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
+    requestId: requestId('The newest event that was found; what follows is what it says.'),
+    confidence: share(),
+    verdict,
+    linkedId: orNull(words()),
+    country: orNull(words()),
+    platform: words(),
+    browser: words(),
+    email: orNull(words('Masked.')),
   }),
 )
 
@@ -23,7 +56,7 @@ export const DeletedVisitor = Type.Object({
   erasureId: words('Names the erasure of what is stored.'),
 })
 
-export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: count('Number of events.') })
+export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: countOf('Number of events.') })
 
 const example = {
   visitorId: 'pv_7Hq2LmZx90TbVcRk4WsE',
@@ -37,11 +70,57 @@ const example = {
   previousVerdicts: { allow: 15, challenge: 2, block: 0 },
 }
 
+const foundExample = {
+  visitorId: example.visitorId,
+  firstSeenAt: example.firstSeenAt,
+  lastSeenAt: example.lastSeenAt,
+  totalVisits: example.totalVisits,
+  previousVerdicts: example.previousVerdicts,
+  requestId: 'req_01KAJ6Q3ZV8M4T9XW2C5E7G1HN',
+  confidence: 0.9821,
+  verdict: 'challenge',
+  linkedId: 'user_42',
+  country: 'GB',
+  platform: 'Windows',
+  browser: 'Chrome 147',
+  email: 'a***@b.example',
+}
+
 export const VISITOR_DOCS = {
   one: {
     id: 'getVisitor',
     summary: 'Read one visitor',
     answers: { 200: { description: 'The visitor.', schema: Visitor, example } },
+  },
+  search: {
+    id: 'searchVisitors',
+    summary: 'Search visitors',
+    queryExample: { linkedId: 'user_42' },
+    description:
+      'Visitors with an event that meets all that is asked, by the newest such event, newest first. At least one of `linkedId`, `email`, `ip`, `list` and `q` is needed. A page may have fewer than `limit` although there are more.',
+    members: {
+      limit: PAGE_MEMBERS.limit ?? {},
+      cursor: PAGE_MEMBERS.cursor ?? {},
+      linkedId: { description: 'Visitors with an event of this account.' },
+      email: { description: 'Visitors with an event with this email, in full.', examples: ['ann@shop.example'] },
+      ip: {
+        description:
+          'Visitors with an event from this address or range. Events older than `retention.fullIpDays` have only a network.',
+        examples: ['203.0.113.0/24'],
+      },
+      list: {
+        description:
+          'Visitors who are, or have an event with an email or address that is, on this list: its name or id.',
+      },
+      q: { description: 'What the id, the account or the email begins with.', examples: ['user_4'] },
+    },
+    answers: {
+      200: {
+        description: 'A page of visitors.',
+        schema: cursorPage(FoundVisitor),
+        example: { data: [foundExample], hasMore: false, nextCursor: null },
+      },
+    },
   },
   merge: {
     id: 'mergeVisitors',

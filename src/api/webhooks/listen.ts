@@ -11,14 +11,11 @@ import type { HttpStream } from '../../http/stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Payload } from '../../records/deliveries.ts'
 import { onHint, publishHint } from '../../records/hints.ts'
+import { openAudience } from '../audience.ts'
 import { callerPlaceOf } from '../callers.ts'
 import type { RouteDoc } from '../describe.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 
-/** Per process: each costs the rendering of all that happens in its environment. */
-export const LISTENERS_MAX = 50
-/** So that one workspace cannot take them all. */
-export const LISTENERS_PER_WORKSPACE_MAX = 10
 /** What a body names where the id of a webhook would be. */
 const LISTENER_ID = 'wh_00000000000000000000'
 
@@ -38,23 +35,16 @@ export interface WebhookListenNeeds {
 }
 
 export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): ApiRoute[] {
-  let listeners = 0
-  const ofWorkspace = new Map<string, number>()
-  const count = (workspace: string, by: number): void => {
-    listeners += by
-    const left = (ofWorkspace.get(workspace) ?? 0) + by
-    if (left === 0) ofWorkspace.delete(workspace)
-    else ofWorkspace.set(workspace, left)
-  }
+  const audience = openAudience()
 
   function listen(place: ReturnType<typeof callerPlaceOf>, stream: HttpStream): void {
-    count(place.workspace, 1)
+    const leave = audience.join(place.workspace)
     const closed = new AbortController()
     const stop = onHint(bus, 'webhooks.heard', ({ workspace, env, eventId, type, payload }) => {
       if (workspace === place.workspace && env === place.env) stream.write(messageOf(eventId, type, payload))
     })
     stream.whenClosed(() => {
-      count(place.workspace, -1)
+      leave()
       stop()
       closed.abort()
     })
@@ -80,10 +70,7 @@ export function webhookListenRoutes({ bus, clock }: WebhookListenNeeds): ApiRout
         if (place.env !== 'test') {
           throw new ApiError('insufficient_permissions', { message: 'Listening takes a key of the test environment.' })
         }
-        const own = ofWorkspace.get(place.workspace) ?? 0
-        if (listeners >= LISTENERS_MAX || own >= LISTENERS_PER_WORKSPACE_MAX) {
-          throw new ApiError('unavailable', { retryAfter: 5 })
-        }
+        audience.admit(place.workspace)
         return { body: null, stream: (stream) => listen(place, stream) }
       },
     }),

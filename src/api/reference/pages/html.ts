@@ -46,3 +46,7 @@ export function jsonBlock(value: unknown, title?: string): string {
   html += escapeHtml(text.slice(from))
   return `<figure class="code">${title === undefined ? '' : `<figcaption>${escapeHtml(title)}</figcaption>`}<pre tabindex="0"><code>${html}</code></pre></figure>`
 }
+
+/** Rows are HTML. It scrolls by itself where it is wider than the page. */
+export const table = (heads: readonly string[], rows: readonly string[]): string =>
+  `<div class="wide" tabindex="0"><table><thead><tr>${heads.map((head) => `<th>${escapeHtml(head)}</th>`).join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`

@@ -1,6 +1,6 @@
 // One endpoint on the page: what it takes, what it answers, why it may refuse, and a call to copy.
 
-import { anchor, codeBlock, escapeHtml, inline, jsonBlock } from './html.ts'
+import type { ErrorCode } from '../../../domain/errors.ts'
 import {
   type Endpoint,
   type OpenApiDocument,
@@ -8,29 +8,45 @@ import {
   type Parameter,
   responseOf,
   type Schema,
-} from './openapi.ts'
-import { kindOf, memberRow, schemaMembers } from './page-schema.ts'
+} from '../openapi.ts'
+import { codeBlock, escapeHtml, inline, jsonBlock } from './html.ts'
+import { endpointAnchor, errorAddress } from './page.ts'
+import { kindOf, memberNames, memberRow, schemaMembers } from './schema.ts'
 
 const JSON_TYPE = 'application/json'
 
-export const endpointAnchor = ({ operationId }: Operation): string => `op-${anchor(operationId)}`
-
 export const methodBadge = (method: string): string =>
   `<span class="method ${method.toLowerCase()}">${method === 'DELETE' ? 'DEL' : escapeHtml(method)}</span>`
+
+export const pathCode = (path: string): string =>
+  `<code>${escapeHtml(path).replaceAll(/\{(\w+)\}/g, '<var>{$1}</var>')}</code>`
+
+/** Of everything that it takes, and answers under no name of its own. */
+export function endpointNames(document: OpenApiDocument, { operation }: Endpoint): string[] {
+  const { parameters = [], requestBody, responses } = operation
+  const answers = Object.values(responses).map((of) => responseOf(document, of).content?.[JSON_TYPE])
+  const good = answers.filter((media) => Object.keys(media?.examples ?? {}).length === 0)
+  return [
+    ...parameters.map(({ name }) => name),
+    ...[requestBody?.content[JSON_TYPE], ...good].flatMap((media) =>
+      media === undefined ? [] : memberNames(media.schema),
+    ),
+  ]
+}
 
 export function endpointSection(document: OpenApiDocument, endpoint: Endpoint): string {
   const { method, path, operation } = endpoint
   const { parameters = [], requestBody } = operation
   return `<section class="endpoint" id="${endpointAnchor(operation)}">
-<h3>${escapeHtml(operation.summary)}</h3>
-<p class="route">${methodBadge(method)} <code>${escapeHtml(path).replaceAll(/\{(\w+)\}/g, '<var>{$1}</var>')}</code></p>
+<h2><a href="#${endpointAnchor(operation)}">${escapeHtml(operation.summary)}</a></h2>
+<p class="route">${methodBadge(method)} ${pathCode(path)}</p>
 <div class="columns"><div class="prose">
 ${operation.description === undefined ? '' : `<p>${inline(operation.description)}</p>`}
 <p class="access">${accessOf(operation)}</p>
 ${(['path', 'query', 'header'] as const).map((place) => parameterTable(parameters, place)).join('')}
 ${requestBody === undefined ? '' : bodySection(requestBody)}
 ${answersSection(document, operation)}
-</div><div class="samples">${codeBlock(curlOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
+</div><div class="samples">${codeBlock(curlSampleOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
 </section>`
 }
 
@@ -52,13 +68,13 @@ function parameterTable(parameters: readonly Parameter[], place: Parameter['in']
   const shown = rows.map(({ name, schema, required, description }) =>
     memberRow(name, schema, required, '', description),
   )
-  return `<h4>${PLACES[place]}</h4><dl class="members">${shown.join('')}</dl>`
+  return `<h3>${PLACES[place]}</h3><dl class="members">${shown.join('')}</dl>`
 }
 
 function bodySection({ required, content }: NonNullable<Operation['requestBody']>): string {
   const types = Object.keys(content).map((type) => `<code>${escapeHtml(type)}</code>`)
   const schema = content[JSON_TYPE]?.schema
-  return `<h4>Body</h4><p class="bounds">${types.join(' or ')}${required ? '' : ', may be empty'}</p>${schema === undefined ? '' : schemaMembers(schema) || `<p>${kindOf(schema)}</p>`}`
+  return `<h3>Body</h3><p class="bounds">${types.join(' or ')}${required ? '' : ', may be empty'}</p>${schema === undefined ? '' : schemaMembers(schema) || `<p>${kindOf(schema)}</p>`}`
 }
 
 function answersSection(document: OpenApiDocument, { responses }: Operation): string {
@@ -70,7 +86,7 @@ function answersSection(document: OpenApiDocument, { responses }: Operation): st
     if (codes.length > 0) {
       for (const code of codes) {
         bad.push(
-          `<tr><td>${status}</td><td><a href="#error-${anchor(code)}"><code>${escapeHtml(code)}</code></a></td></tr>`,
+          `<tr><td>${status}</td><td><a href="${errorAddress(code as ErrorCode)}"><code>${escapeHtml(code)}</code></a></td></tr>`,
         )
       }
       continue
@@ -86,7 +102,7 @@ function answersSection(document: OpenApiDocument, { responses }: Operation): st
     )
   }
   const table = `<details class="errors"><summary>${bad.length} errors</summary><table><tbody>${bad.join('')}</tbody></table></details>`
-  return `<h4>Answers</h4>${good.join('')}${bad.length === 0 ? '' : table}`
+  return `<h3>Answers</h3>${good.join('')}${bad.length === 0 ? '' : table}`
 }
 
 const fold = (html: string): string => (html === '' ? '' : `<details><summary>Members</summary>${html}</details>`)
@@ -110,10 +126,10 @@ export function exampleUrl({ path, operation }: Endpoint): string {
     String(parameters.find((one) => one.in === 'path' && one.name === name)?.schema.examples?.[0] ?? whole),
   )
   const query = parameters
-    .filter((one) => one.in === 'query' && one.required)
+    .filter((one) => one.in === 'query' && (one.required || one.example !== undefined))
     .map(
-      ({ name, schema }) =>
-        `${name}=${schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…')}`,
+      ({ name, schema, example }) =>
+        `${name}=${example ?? (schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…'))}`,
     )
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`
 }
@@ -127,7 +143,7 @@ const shellJson = (body: unknown): string =>
       return `"${name}": "'"${daysAgo(days)}"'"`
     })
 
-export function curlOf(endpoint: Endpoint): string {
+export function curlSampleOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
   // Some proxies refuse a POST without a length.
   const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)

@@ -1,12 +1,13 @@
 // Schemas as a reader wants them: members with type, bounds and meaning, nested ones folded below theirs.
 
-import { anchor, escapeHtml, inline } from './html.ts'
-import { nameOf, type Schema } from './openapi.ts'
+import { nameOf, type Schema } from '../openapi.ts'
+import { escapeHtml, inline } from './html.ts'
+import { schemaAddress, schemaAnchor } from './page.ts'
 
 /** Members nested deeper are not unfolded: what is shared has a place of its own. */
 const OPEN_DEPTH = 1
 
-const link = (name: string): string => `<a href="#schema-${anchor(name)}">${escapeHtml(name)}</a>`
+const link = (name: string): string => `<a href="${schemaAddress(name)}">${escapeHtml(name)}</a>`
 
 /** The kind of value in a few words, as HTML. */
 export function kindOf(schema: Schema): string {
@@ -81,10 +82,17 @@ export function schemaMembers(schema: Schema, depth = 0): string {
   return rows.length === 0 ? '' : `<dl class="members">${rows.join('')}</dl>`
 }
 
+/** Of its members at every depth, up to those that have a name of their own. */
+export function memberNames(schema: Schema): string[] {
+  const shown = inner(schema)
+  if (shown === null) return (schema.anyOf ?? []).map(inner).flatMap((one) => (one === null ? [] : memberNames(one)))
+  return Object.entries(shown.properties ?? {}).flatMap(([name, member]) => [name, ...memberNames(member)])
+}
+
 /** A schema under its own heading. */
 export function schemaSection(name: string, schema: Schema): string {
   const body = schemaMembers(schema)
-  return `<section class="schema" id="schema-${anchor(name)}"><h3>${escapeHtml(name)}</h3>${
+  return `<section class="schema" id="${schemaAnchor(name)}"><h2><a href="#${schemaAnchor(name)}">${escapeHtml(name)}</a></h2>${
     schema.description === undefined ? '' : `<p>${inline(schema.description)}</p>`
   }${body === '' ? `<p>${kindOf(schema)} ${boundsOf(schema).join(' · ')}</p>` : body}</section>`
 }

@@ -1,0 +1,116 @@
+// Reading what a page shows: again when what it asks changes, and never showing an answer to an older question.
+
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { call, environment, queryString, type RequestOptions } from './api.ts'
+import type { CursorPage } from './types.ts'
+
+export interface Loaded<T> {
+  /** undefined: nothing yet. */
+  readonly data: T | undefined
+  readonly error: Error | null
+  readonly isLoading: boolean
+  readonly reload: () => void
+}
+
+/** Reads by `read` whenever `key` changes; null reads nothing. */
+export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [state, setState] = useState<{ key: string | null; data?: T; error: Error | null; isLoading: boolean }>({
+    key: null,
+    error: null,
+    isLoading: key !== null,
+  })
+  const [round, setRound] = useState(0)
+  const latest = useRef(read)
+  latest.current = read
+  useEffect(() => {
+    if (key === null) return
+    const leaving = new AbortController()
+    setState((before) => ({ ...before, isLoading: true }))
+    latest
+      .current(leaving.signal)
+      .then((data) => setState({ key, data, error: null, isLoading: false }))
+      .catch((error: Error) => {
+        if (!leaving.signal.aborted) setState((before) => ({ ...before, key, error, isLoading: false }))
+      })
+    return () => leaving.abort()
+  }, [key, round])
+  const reload = useCallback(() => setRound((before) => before + 1), [])
+  const isCurrent = state.key === key
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : null,
+    isLoading: state.isLoading,
+    reload,
+  }
+}
+
+/** Reads a path of the API; null reads nothing. */
+export function useLoad<T>(path: string | null, ask: RequestOptions = {}): Loaded<T> {
+  const key = path === null ? null : `${environment.value} ${path}${queryString(ask.query)}`
+  return useLoadBy<T>(key, (signal) => call<T>(path ?? '', { ...ask, signal }))
+}
+
+export interface Pages<T> extends Omit<Loaded<unknown>, 'data'> {
+  readonly rows: readonly T[]
+  readonly hasMore: boolean
+  readonly more: () => void
+  readonly isFirst: boolean
+}
+
+/** Reads page after page, appended. */
+export function usePages<T>(path: string | null, ask: RequestOptions = {}): Pages<T> {
+  const first = useLoad<CursorPage<T>>(path, ask)
+  const [later, setLater] = useState<{ of: CursorPage<T>; rows: readonly T[]; cursor: string | null } | null>(null)
+  const [error, setError] = useState<Error | null>(null)
+  const [isReading, setIsReading] = useState(false)
+  const page = first.data
+  const own = later !== null && later.of === page ? later : null
+  const cursor = own === null ? (page?.nextCursor ?? null) : own.cursor
+
+  async function more(): Promise<void> {
+    if (page === undefined || cursor === null || isReading) return
+    setIsReading(true)
+    try {
+      const next = await call<CursorPage<T>>(path ?? '', { ...ask, query: { ...ask.query, cursor } })
+      setLater({ of: page, rows: [...(own?.rows ?? []), ...next.data], cursor: next.nextCursor })
+      setError(null)
+    } catch (failure) {
+      setError(failure as Error)
+    } finally {
+      setIsReading(false)
+    }
+  }
+
+  return {
+    rows: [...(page?.data ?? []), ...(own?.rows ?? [])],
+    hasMore: cursor !== null,
+    more: () => void more(),
+    isFirst: page === undefined,
+    isLoading: first.isLoading || isReading,
+    error: first.error ?? error,
+    reload: first.reload,
+  }
+}
+
+/** Calls `again` every so often while the page can be seen. */
+export function useEvery(ms: number, again: () => void, isOn = true): void {
+  const latest = useRef(again)
+  latest.current = again
+  useEffect(() => {
+    if (!isOn) return
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current()
+    }, ms)
+    return () => clearInterval(timer)
+  }, [ms, isOn])
+}
+
+/** A value that follows `value` once it has not changed for so long. */
+export function useSettled<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
+}

@@ -1,0 +1,167 @@
+// Writing a rule: what it asks on one side, what it would have done on the other.
+
+import { useMemo, useState } from 'preact/hooks'
+import type { ChallengeType, Verdict } from '../../../domain/event.ts'
+import { useAct } from '../../lib/act.ts'
+import { can } from '../../lib/api.ts'
+import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
+import { Card, Tabs } from '../../ui/page.tsx'
+import { Problem } from '../../ui/state.tsx'
+import { BacktestPanel } from './backtest.tsx'
+import { ConditionGroupEditor, type Known } from './conditions.tsx'
+import { actionOf, conditionsOf, type Draft, draftOf, isWhole, type RuleText } from './draft.ts'
+import { Effects } from './effects.tsx'
+
+const VERDICTS: readonly (readonly [Verdict, string])[] = [
+  ['allow', 'allow'],
+  ['challenge', 'challenge'],
+  ['block', 'block'],
+]
+const CHALLENGES: readonly (readonly [ChallengeType, string])[] = [
+  ['captcha', 'a captcha'],
+  ['otp', 'a one-time password'],
+  ['email', 'an e-mail'],
+  ['webauthn', 'a passkey'],
+  ['device_check', 'a check of the device'],
+  ['custom', 'something of your own'],
+]
+
+export interface Saving {
+  readonly name: string
+  readonly conditions: RuleText['conditions']
+  readonly action: RuleText['action']
+  readonly sideEffects: RuleText['sideEffects']
+  readonly priority?: number
+}
+
+interface EditorProps {
+  readonly from: Draft
+  readonly known: Known
+  /** What the buttons under it do. */
+  readonly ways: readonly { readonly label: string; readonly save: (rule: Saving) => Promise<unknown> }[]
+}
+
+export function Editor({ from, known, ways }: EditorProps) {
+  const [draft, setDraft] = useState(from)
+  const [tab, setTab] = useState<'form' | 'json'>('form')
+  const act = useAct()
+  const { lists } = known
+  const whole = isWhole(draft.conditions, known.fields, lists)
+  const conditions = useMemo(
+    () => (isWhole(draft.conditions, known.fields, lists) ? conditionsOf(draft.conditions, known.fields, lists) : null),
+    [draft.conditions, known, lists],
+  )
+  const action = useMemo(() => actionOf(draft), [draft])
+  const rule = (): Saving => ({
+    name: draft.name.trim(),
+    conditions: conditionsOf(draft.conditions, known.fields, lists),
+    action: actionOf(draft),
+    sideEffects: draft.sideEffects,
+    ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
+  })
+  const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
+  const isReady = whole && draft.name.trim() !== ''
+  return (
+    <div class="columns">
+      <Card
+        title="Rule"
+        actions={
+          <Tabs
+            label="How to write it"
+            chosen={tab}
+            choose={setTab}
+            tabs={
+              [
+                ['form', 'Form'],
+                ['json', 'JSON'],
+              ] as const
+            }
+          />
+        }
+      >
+        {tab === 'json' ? (
+          <Json rule={rule()} take={(text) => setDraft(draftOf(text))} />
+        ) : (
+          <div class="form">
+            <TextField label="Name" value={draft.name} onChange={(name) => change({ name })} maxLength={200} required />
+            <ConditionGroupEditor
+              group={draft.conditions}
+              known={known}
+              onChange={(group) => change({ conditions: group })}
+            />
+            <div class="row top-aligned">
+              <SelectField
+                label="Then"
+                value={draft.verdict}
+                onChange={(verdict) => change({ verdict })}
+                options={VERDICTS}
+              />
+              {draft.verdict === 'challenge' && (
+                <SelectField
+                  label="By"
+                  value={draft.challengeType}
+                  onChange={(challengeType) => change({ challengeType })}
+                  options={CHALLENGES}
+                />
+              )}
+              <TextField
+                label="Priority"
+                type="number"
+                value={draft.priority}
+                onChange={(priority) => change({ priority })}
+                hint="Lower is asked first; empty: last."
+              />
+            </div>
+            <Effects
+              effects={draft.sideEffects}
+              lists={known.lists}
+              onChange={(sideEffects) => change({ sideEffects })}
+            />
+          </div>
+        )}
+        <Problem error={act.error} />
+        {can('rules:write') ? (
+          <div class="row">
+            {ways.map(({ label, save }, i) => (
+              <button
+                key={label}
+                type="button"
+                class={i === 0 ? 'primary' : ''}
+                disabled={!isReady || act.isBusy}
+                onClick={() => void act.run(() => save(rule()))}
+              >
+                {label}
+              </button>
+            ))}
+          </div>
+        ) : (
+          <p class="quiet">Your role reads rules; changing them takes an editor.</p>
+        )}
+      </Card>
+      <BacktestPanel conditions={conditions} action={action} />
+    </div>
+  )
+}
+
+function Json({ rule, take }: { readonly rule: Saving; readonly take: (rule: RuleText) => void }) {
+  const [text, setText] = useState(() => JSON.stringify(rule, null, 2))
+  const [problem, setProblem] = useState<string | null>(null)
+  function change(next: string): void {
+    setText(next)
+    try {
+      const read = JSON.parse(next) as RuleText
+      if (!Array.isArray(read.conditions?.rules) || read.action?.verdict === undefined)
+        throw new Error('no conditions or action')
+      take({ ...read, name: String(read.name ?? '') })
+      setProblem(null)
+    } catch (error) {
+      setProblem(`This is no rule yet: ${(error as Error).message}`)
+    }
+  }
+  return (
+    <>
+      <AreaField label="The body of POST /v1/rules" rows={22} value={text} onChange={change} />
+      {problem !== null && <p class="hint">{problem}</p>}
+    </>
+  )
+}

@@ -1,0 +1,3 @@
+// Styles are read for what they do to the page; the bundler gathers them.
+
+declare module '*.css'
