@@ -1,6 +1,6 @@
 // The settings of a restored copy that is only looked at: on loopback, one thread, nothing to send to and nothing that removes.
 
-import type { Config, Role } from '../config.ts'
+import type { Config, ProcessRole } from '../config.ts'
 import { IP_SOURCES } from '../ipintel/sources.ts'
 
 const DRILLED = {
@@ -22,7 +22,7 @@ const DRILLED = {
   'smtp.host': '',
   'ip.dir': '',
   // Deliveries that were due are not this process's, and jobs would remove what has had its time.
-  roles: new Set<Role>(['ingress', 'engine', 'api']),
+  roles: new Set<ProcessRole>(['ingress', 'engine', 'api']),
 } as const satisfies Partial<Config>
 
 export interface DrillPlace {

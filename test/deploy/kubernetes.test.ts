@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ROLES, readConfig } from '../../src/config.ts'
+import { PROCESS_ROLES, readConfig } from '../../src/config.ts'
 import { scrape } from '../helpers/scrape.ts'
 import { cleanUp, makeKeys, startServer } from '../helpers/server.ts'
 import { asList, asMap, asText, filesUnder, processes, read, root } from './deploy.ts'
@@ -77,7 +77,7 @@ t.test('every process accepts its settings, and together they run every role', a
     t.equal(config.ignored.length, 0)
     return [...config.roles]
   })
-  t.same(run.sort(), [...ROLES].sort(), 'each by one deployment')
+  t.same(run.sort(), [...PROCESS_ROLES].sort(), 'each by one deployment')
   for (const { name, container } of workloads.filter((one) => !roles.includes(one))) {
     t.notOk(configOf(container).isCluster, name)
   }
