@@ -14,6 +14,8 @@ const SPAN_CHARS = 16
 export interface Trace {
   /** 32 hexadecimal digits. */
   readonly id: string
+  /** 16 hexadecimal digits: the caller's. */
+  readonly span: string
   /** 2 hexadecimal digits, as they came. */
   readonly flags: string
 }
@@ -22,16 +24,23 @@ export interface Trace {
 export function readTraceparent(text: string): Trace | null {
   if (text === '' || text.length > HEADER_CHARS_MAX) return null
   const [, version, id, span, flags, more] = FORM.exec(text) ?? []
-  if (version === undefined || id === undefined || flags === undefined) return null
+  if (version === undefined || id === undefined || span === undefined || flags === undefined) return null
   if (version === 'ff' || (version === '00' && more !== undefined) || id === NO_TRACE || span === NO_SPAN) return null
-  return { id, flags }
+  return { id, span, flags }
 }
 
-/** A trace in one text: as it is kept of an identification until the last webhook was told. */
-export const packTrace = ({ id, flags }: Trace): string => `${id}-${flags}`
+export const traceparentText = (id: string, span: string, flags: string): string => `00-${id}-${span}-${flags}`
 
-/** `traceparent` of the call that `span` names: the same name is the same span, in every trace one of its own. */
-export function traceparentOf(packed: string, span: string): string {
-  const [id = '', flags = '00'] = packed.split('-')
-  return `00-${id}-${hash('sha256', `${id}/${span}`, 'hex').slice(0, SPAN_CHARS)}-${flags}`
+/** A trace in one text: as it is kept of an identification until the last webhook was told. */
+export const packTrace = ({ id, span, flags }: Trace): string => `${id}-${span}-${flags}`
+
+export function readTrace(packed: string): Trace {
+  const [id = NO_TRACE, span = NO_SPAN, flags = '00'] = packed.split('-')
+  return { id, span, flags }
+}
+
+/** `traceparent` of a call that `name` tells apart: the same name is the same span, in every trace one of its own. */
+export function traceparentOf(packed: string, name: string): string {
+  const { id, flags } = readTrace(packed)
+  return traceparentText(id, hash('sha256', `${id}/${name}`, 'hex').slice(0, SPAN_CHARS), flags)
 }

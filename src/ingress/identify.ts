@@ -21,7 +21,7 @@ export interface IdentifyNeeds {
   readonly takeIngress: TakeIngress
   readonly clock: Clock
   /** Told how long reading, checking and stamping took. */
-  readonly accepted: (ms: number) => void
+  readonly accepted: (ms: number, trace: string | null) => void
   readonly trustedProxies: readonly Cidr[]
   /** The domain of the first-party cookie; '' is the host that answers, and no other. */
   readonly cookieDomain: string
@@ -151,6 +151,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function handle(request: HttpRequest, answer: Answer): undefined {
     const context = request.context as Context
     const { caller, client, isFirstParty, trace } = context
+    const packed = trace === null ? null : packTrace(trace)
     const from = clock.monotonic()
     const refused = (error: unknown) => answer(present(error, context))
     try {
@@ -171,7 +172,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           ip: mockIp ?? ip ?? client.address,
           hopsBefore: client.hopsBefore,
           cookieToken: isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null,
-          trace: trace === null ? null : packTrace(trace),
+          trace: packed,
           header: (name) => request.header(name),
         },
         (outcome, replayed) => respondDecided(context, answer, outcome, replayed),
@@ -182,7 +183,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
             headers: [NO_STORE, ['Retry-After', '1']],
           }),
       ).catch(refused)
-      needs.accepted(clock.monotonic() - from)
+      needs.accepted(clock.monotonic() - from, packed)
     } catch (error) {
       refused(error)
     }

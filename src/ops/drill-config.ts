@@ -20,6 +20,7 @@ const DRILLED = {
   'keys.testSecret': '',
   'console.setupFile': '',
   'smtp.host': '',
+  'tracing.sdk': '',
   'ip.dir': '',
   // Deliveries that were due are not this process's, and jobs would remove what has had its time.
   roles: new Set<ProcessRole>(['ingress', 'engine', 'api']),
