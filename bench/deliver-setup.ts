@@ -82,7 +82,7 @@ export async function openSending({ dir, port, ca, secret, sealingKey }: Place) 
   const kv = await openKv({ backend: 'lmdb', dataDir: dir, clock, durability: 'fsync' })
   const bus = openLocalBus({ onError: (error) => say(String(error)) })
   const sealer = openSealer(Buffer.from(sealingKey, 'hex'), random)
-  const attempts = openAttempts({ poster, sealer, clock, userAgent: 'bench' })
+  const attempts = openAttempts({ poster, sealer, clock, userAgent: 'bench', spans: null })
 
   function webhook(name: string, n: number, path: string): StoredWebhook {
     const id = `wh_${name}${String(n).padStart(6, '0')}`

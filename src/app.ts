@@ -29,7 +29,7 @@ import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
 import { type Ports, patiently, serveCommandsOf } from './ports.ts'
-import { processHealth } from './process-health.ts'
+import { processHealth, tellStarted } from './process-health.ts'
 import { openEventReads } from './reads/events.ts'
 import { watchHistory } from './reads/history-watch.ts'
 import { openPaced } from './reads/paced.ts'
@@ -297,6 +297,7 @@ export async function startRoles(
   await booted?.finish()
   port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
   await serveCommandsOf(ports, build.version, demo, lifetime)
+  tellStarted({ config, build, driver, partitions, kv, logger, lifetime })
 
   return {
     port,

@@ -1,7 +1,9 @@
-// The commands that work on a whole deployment: rebuild, backup, restore, seed. They open its ports and start no role; data update
-// needs none.
+// The commands that work on a whole deployment: rebuild, backup, restore and its drill, seed. They open its ports and start no role;
+// data update needs none.
 
-import { resolve } from 'node:path'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { BadSetting, type Config } from './config.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { askCommand } from './lib/command-socket.ts'
@@ -20,9 +22,11 @@ import { findingsJson, findingsText, isWell } from './ops/doctor/finding.ts'
 import { findFresh } from './ops/doctor/fresh.ts'
 import { findNative, findPresent, findPrivate } from './ops/doctor/local.ts'
 import { findReachable } from './ops/doctor/reach.ts'
+import { drillConfig } from './ops/drill-config.ts'
 import { openProgress, type Progress, whileWaiting } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
+import { countRestored, restoreDrill } from './ops/restore-drill.ts'
 import { type SeedWanted, seed } from './ops/seed.ts'
 import { openEmbedded, type Ports } from './ports.ts'
 import { countUnreadable } from './records/secrets.ts'
@@ -99,25 +103,75 @@ export async function runDemo(config: Config): Promise<string> {
   return link
 }
 
-/** Restores a backup into a deployment that holds nothing. */
-export async function runRestore(config: Config, logger: Logger, dir: string): Promise<string> {
-  const manifest = await checkBackup(dir, progress())
+/** Restores a backup that was checked; `key` is what `openBackedUpKey` gave. */
+function restoreFrom(config: Config, logger: Logger, dir: string, manifest: Manifest, key: BackedUpKey) {
   const keyFile = masterKeyFile(config)
-  const key = openBackedUpKey(dir, passphraseOf(config))
   const wanted = { ...config, partitions: manifest.partitions.length }
   return withPorts(wanted, logger, async (opened) => {
     // Before anything is written: where another key lies, this is another deployment's place.
     if (key instanceof Uint8Array) restoreMasterKey(keyFile, key, openRandom())
-    const { commands, rows, undecided } = await restore(opened, dir, manifest)
-    const done = `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
-    const unreadable = await countUnreadable(opened.kv, keyFile, openRandom())
-    if (unreadable === 0) return done
-    const how =
-      key === 'closed'
-        ? 'the backup has the key, for whoever has its passphrase; else'
-        : `bring the key of the deployment to ${keyFile}, or`
-    return `${done}; ${unreadable} secrets cannot be opened without their master key: ${how} start with --accept-lost-secrets`
+    const restored = await restore(opened, dir, manifest)
+    return { ...restored, unreadable: await countUnreadable(opened.kv, keyFile, openRandom()) }
   })
+}
+type BackedUpKey = ReturnType<typeof openBackedUpKey>
+
+/** Restores a backup into a deployment that holds nothing. */
+export async function runRestore(config: Config, logger: Logger, dir: string): Promise<string> {
+  const manifest = await checkBackup(dir, progress())
+  const key = openBackedUpKey(dir, passphraseOf(config))
+  const { commands, rows, undecided, unreadable } = await restoreFrom(config, logger, dir, manifest, key)
+  const done = `restored: ${commands} commands, ${rows} events, ${undecided} identifications to decide`
+  if (unreadable === 0) return done
+  const how =
+    key === 'closed'
+      ? 'the backup has the key, for whoever has its passphrase; else'
+      : `bring the key of the deployment to ${masterKeyFile(config)}, or`
+  return `${done}; ${unreadable} secrets cannot be opened without their master key: ${how} start with --accept-lost-secrets`
+}
+
+/** Starts a server of these settings in this process. */
+export type StartCopy = (config: Config, logger: Logger) => Promise<{ readonly port: number; stop(): Promise<void> }>
+
+export interface DrillWanted extends BackupWanted {
+  /** Empty: a backup is made first. */
+  readonly backupDir: string
+  /** Empty: the folder of temporary files. */
+  readonly inDir: string
+}
+
+/** Restores a backup into a folder of its own, runs it there, counts, and throws it away. */
+export async function runRestoreDrill(
+  config: Config,
+  logger: Logger,
+  wanted: DrillWanted,
+  start: StartCopy,
+): Promise<string> {
+  const dir = await mkdtemp(join(wanted.inDir || tmpdir(), 'fingerpost-drill-'))
+  try {
+    const backupDir = wanted.backupDir || join(dir, 'backup')
+    if (wanted.backupDir === '') await runBackup(config, logger, backupDir, wanted)
+    const manifest = await checkBackup(backupDir, progress())
+    const key = openBackedUpKey(backupDir, passphraseOf(config))
+    const operatorToken = Buffer.from(openRandom()(32)).toString('hex')
+    const copy = drillConfig(config, {
+      operatorToken,
+      dir: join(dir, 'data'),
+      partitions: manifest.partitions.length,
+      keyFile: key instanceof Uint8Array ? '' : masterKeyFile(config),
+    })
+    const quiet = { ...logger, debug: () => undefined, info: () => undefined }
+    const needs = {
+      clock,
+      operatorToken,
+      restore: () => restoreFrom(copy, quiet, backupDir, manifest, key),
+      count: () => withPorts(copy, quiet, countRestored),
+      start: () => start(copy, quiet),
+    }
+    return await restoreDrill(needs, manifest)
+  } finally {
+    await rm(dir, { recursive: true, force: true, maxRetries: 10 })
+  }
 }
 
 /** Writes pairs that were labelled by hand, a line each, to `write`. Embedded, the server must not run; in a cluster it may. */

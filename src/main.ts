@@ -171,6 +171,18 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
     return maintain((run, config, log) => run.runBackup(config, log, operand, wanted))
   },
   restore: ({ operand }) => maintain((run, config, log) => run.runRestore(config, log, operand)),
+  'restore-drill': ({ text }) => {
+    const { version } = readBuild()
+    const withMasterKey = (config: Config) =>
+      config['backup.passphrase'] !== '' || config['backup.passphraseFile'] !== ''
+    return maintain((run, config, log) => {
+      const backup = { product: version, withMasterKey: withMasterKey(config) }
+      const wanted = { ...backup, backupDir: text('backup'), inDir: text('in') }
+      return run.runRestoreDrill(config, log, wanted, (copy, quiet) =>
+        startApp(copy, readBuild(), quiet, new AbortController().signal, false),
+      )
+    })
+  },
   rebuild: () => maintain((run, config, log) => run.runRebuild(config, log)),
   'data update': () => maintain((run, config) => run.runDataUpdate(config)),
   'webhooks listen': listenToWebhooks,

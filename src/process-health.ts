@@ -1,4 +1,4 @@
-// What this process tells of itself: whether it can accept, what it is, and its metrics with those of its shards.
+// What this process tells of itself: what has started, whether it can accept, what it is, and its metrics with those of its shards.
 
 import type { HealthNeeds } from './api/health.ts'
 import type { Config } from './config.ts'
@@ -6,9 +6,11 @@ import type { Driver } from './http/server.ts'
 import type { Capacity } from './ingress/capacity.ts'
 import type { IpFeed } from './ipintel/feed.ts'
 import type { Lifetime } from './lib/lifetime.ts'
+import type { Logger } from './lib/logger.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { Ports } from './ports.ts'
 import type { HistoryWatch } from './reads/history-watch.ts'
+import { countConfiguration } from './records/configuration-counts.ts'
 import type { KeyDirectory } from './records/key-directory.ts'
 import type { Shards } from './shards/shards.ts'
 import type { Sinks } from './sink/role.ts'
@@ -29,6 +31,25 @@ export interface HealthParts {
   readonly sinks: Sinks | null
   readonly backlog: { observe(): Promise<void> } | null
   readonly ip: IpFeed | null
+}
+
+export interface StartedNeeds extends Pick<HealthParts, 'config' | 'driver' | 'lifetime'> {
+  readonly build: { readonly version: string; readonly commit: string }
+  readonly partitions: number
+  readonly kv: Ports['kv']
+  readonly logger: Logger
+}
+
+/** One line. Nobody waits for it: a deployment may have thousands of workspaces to count in. */
+export function tellStarted({ config, build, driver, partitions, kv, logger, lifetime }: StartedNeeds): void {
+  const { shards, 'deployment.mode': mode } = config
+  const running = { ...build, node: process.version, driver, mode, roles: [...config.roles], partitions, shards }
+  countConfiguration(kv).then(
+    (counts) => logger.info({ ...running, ...counts }, 'the server has started'),
+    (error) => {
+      if (!lifetime.stopping.aborted) logger.warn({ ...running, error }, 'the server has started and was not counted')
+    },
+  )
 }
 
 export function processHealth(parts: HealthParts): HealthNeeds {

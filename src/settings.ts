@@ -314,6 +314,13 @@ export const SETTINGS = [
     sentence: 'Least severe log line that is written.',
   },
   {
+    name: 'tracing.sdk',
+    kind: 'text',
+    standard: '',
+    sentence:
+      'Module that registers an SDK of OpenTelemetry, loaded in each thread; what it exports as shutdown is called at the end. Empty: no spans.',
+  },
+  {
     name: 'config.file',
     kind: 'text',
     standard: '',

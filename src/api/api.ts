@@ -2,6 +2,7 @@
 // part), key, rate limit, scope, media type and size, then parsing, validation and the handler.
 
 import { ApiError } from '../domain/errors.ts'
+import { readTraceparent, TRACEPARENT, type Trace } from '../domain/trace.ts'
 import { parseJson } from '../http/json-body.ts'
 import type { HttpRequest, HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
@@ -60,6 +61,7 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly ApiRo
         ...HEADERS,
         ...((needs.guard ?? null) === null ? [] : SESSION_HEADERS),
         ...(needs.addressHeaders ?? []),
+        TRACEPARENT,
         ...(route.headers ?? []),
         ...(route.once === undefined ? [] : [IDEMPOTENCY_KEY]),
       ],
@@ -69,6 +71,16 @@ export function registerRoutes(http: Pick<Http, 'route'>, routes: readonly ApiRo
     })
   }
 }
+
+/** What a failure is told with. */
+interface CallContext {
+  readonly caller: Caller
+  readonly trace: Trace | null
+}
+const contextOf = (request: HttpRequest, caller: Caller): CallContext => ({
+  caller,
+  trace: readTraceparent(request.header('traceparent')),
+})
 
 const isOfConsole = ({ path }: ApiRoute): boolean => path.startsWith('/console/')
 const peerAddress: AddressOf = (request) => request.remoteAddress()
@@ -87,7 +99,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
       return bySession(request)
     } else if (access !== 'none') {
       const caller = auth.authenticate(bearer(request.header('authorization')), addressOf(request))
-      request.context = caller
+      request.context = contextOf(request, caller)
       const permission = rateClass === null ? null : (takeRate?.(caller, rateClass) ?? null)
       if (permission !== null) return withinRate(request, caller, permission)
       permitScope(caller)
@@ -101,7 +113,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
     if (!isOfConsole(route)) request.answerHeaders = CONSOLE_ANSWER_HEADERS
     const header = (name: string) => request.header(name)
     const caller = callerOf(await must(guard, 'a guard').signedIn(header, route.csrf ?? true), header)
-    request.context = caller
+    request.context = contextOf(request, caller)
     const permission = rateClass === null ? null : (takeRate?.(caller, rateClass) ?? null)
     if (permission !== null) return withinRate(request, caller, permission)
     permitScope(caller)
@@ -154,7 +166,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
     const body = readBody(bytes, isCsv(request))
     const call: KeyedCall = {
       // Rows without a key never look at it; the types of `keyed` and its siblings see to that.
-      caller: request.context as Caller,
+      caller: (request.context as CallContext | undefined)?.caller as Caller,
       seed: null,
       params: request.params,
       query: readQuery(request.query),

@@ -2,6 +2,7 @@
 
 import { ApiError, errorBody } from '../domain/errors.ts'
 import { makeCallId, type RandomBytes } from '../domain/ids.ts'
+import type { Trace } from '../domain/trace.ts'
 import {
   BadFraming,
   BodyTooLarge,
@@ -31,6 +32,8 @@ export interface FailedCall {
   readonly route: string
   /** null: before the key was read, or without one. */
   readonly workspace: string | null
+  /** Of the caller's `traceparent`; null where none came, or it was not read yet. */
+  readonly traceId: string | null
 }
 
 /** For `HttpConfig.present`: turns whatever was thrown into an answer. `report` gets what nobody foresaw. */
@@ -39,10 +42,13 @@ export function openPresent(report: (error: unknown, call: FailedCall) => void, 
     const known = asApiError(error)
     if (known !== null) return presentError(known)
     const callId = nextCallId()
-    report(error, { callId, route, workspace: workspaceOf(context) })
+    report(error, { callId, route, workspace: workspaceOf(context), traceId: traceIdOf(context) })
     return { ...presentError(new ApiError('internal_error')), commonHeaders: [[CALL_ID, callId]] }
   }
 }
+
+const traceIdOf = (context: unknown): string | null =>
+  ((context ?? {}) as { readonly trace?: Trace | null }).trace?.id ?? null
 
 /** What `before` leaves for a handler is a caller, or has one. */
 function workspaceOf(context: unknown): string | null {

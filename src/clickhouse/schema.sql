@@ -174,7 +174,7 @@ ORDER BY (snapshot_id, kind, h)
 TTL loaded_at + INTERVAL 1 HOUR DELETE
 SETTINGS non_replicated_deduplication_window = 1000, merge_with_ttl_timeout = 600;
 
--- migration 4
+-- migration 5
 
 -- Which kind of key an event came with; empty where it was not kept. Inside `detail` it is one number under a name nothing else has.
 ALTER TABLE events ADD COLUMN IF NOT EXISTS key_kind LowCardinality(String) MATERIALIZED

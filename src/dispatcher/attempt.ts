@@ -1,9 +1,11 @@
 // One attempt at one delivery: signed afresh, posted, and told as the attempt it was.
 
+import { TRACEPARENT } from '../domain/trace.ts'
 import type { EventType, Webhook } from '../domain/webhook.ts'
 import type { Cancel } from '../lib/cancel.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Sealer, sealedBy } from '../lib/sealed.ts'
+import type { Spans } from '../lib/spans.ts'
 import type { Attempt, AttemptTrigger } from '../records/deliveries.ts'
 import { openAddress } from '../records/slack-addresses.ts'
 import { bodyFor, deliveryHeaders, secretsAt } from './envelope.ts'
@@ -15,6 +17,7 @@ export interface AttemptNeeds {
   readonly sealer: Sealer
   readonly clock: Clock
   readonly userAgent: string
+  readonly spans: Spans | null
 }
 
 export interface DueAttempt {
@@ -23,6 +26,8 @@ export interface DueAttempt {
   readonly body: Buffer
   readonly n: number
   readonly trigger: AttemptTrigger
+  /** Absent where nobody traces. */
+  readonly trace?: string
 }
 
 export interface Attempts {
@@ -57,7 +62,7 @@ function kept<T>(countMax: number, make: (name: string, context: string) => T): 
   }
 }
 
-export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds): Attempts {
+export function openAttempts({ poster, sealer, clock, userAgent, spans }: AttemptNeeds): Attempts {
   const open = kept(OPENED_MAX, (sealed, context) => sealer.open(sealed, context))
   const addressOf = kept(ADDRESSES_MAX, (url) => new URL(url))
 
@@ -86,9 +91,19 @@ export function openAttempts({ poster, sealer, clock, userAgent }: AttemptNeeds)
       if (secrets === null) {
         return Promise.resolve(unopened(due, nowMs))
       }
-      const { eventId, type, body } = due
-      const headers = deliveryHeaders({ shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent })
-      return post(webhook.url, headers, body, due, cancel)
+      const { eventId, type, body, trace } = due
+      const traced = trace === undefined ? {} : { trace }
+      const sending = { shape: webhook.shape, type, eventId, body, secrets, nowMs, userAgent, ...traced }
+      const headers = deliveryHeaders(sending)
+      if (spans === null) return post(webhook.url, headers, body, due, cancel)
+      const span = spans.begin('fingerpost.webhook', trace)
+      headers[TRACEPARENT] = span.traceparent
+      return post(webhook.url, headers, body, due, cancel).then((attempt) => {
+        const { statusCode = null, error = null } = attempt ?? {}
+        const status = statusCode === null ? {} : { 'http.response.status_code': statusCode }
+        span.end({ 'fingerpost.webhook_id': webhook.id, 'fingerpost.event_id': eventId, ...status }, error !== null)
+        return attempt
+      })
     },
     deliverToSlack(address, body, due, cancel) {
       const url = openAddress(sealer, address)
@@ -124,5 +139,10 @@ export function attemptAt(attempts: Attempts, queue: WebhookQueue, job: Job): Pr
   if (webhook === null || (!manual && queue.status !== 'active')) return null
   const body = bodyFor(webhook, payload)
   if (body === null) return null
-  return attempts.deliver(webhook, { eventId: delivery.eventId, type: delivery.type, body, n, trigger }, ending)
+  const trace = payload.trace === undefined ? {} : { trace: payload.trace }
+  return attempts.deliver(
+    webhook,
+    { eventId: delivery.eventId, type: delivery.type, body, n, trigger, ...trace },
+    ending,
+  )
 }

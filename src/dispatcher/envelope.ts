@@ -1,5 +1,6 @@
 // What is sent: the bodies of both shapes, rendered once per event, and the headers, made anew for every attempt.
 
+import { TRACEPARENT, traceparentOf } from '../domain/trace.ts'
 import {
   ALL_EVENTS,
   type EventType,
@@ -23,6 +24,8 @@ export interface Occurrence {
   readonly data: Readonly<Record<string, unknown>>
   /** The data of shape A. */
   readonly plainData: Readonly<Record<string, unknown>>
+  /** As domain/trace.ts packs it; absent where nobody traces. */
+  readonly trace?: string
 }
 
 /** What is left of data that is too long. */
@@ -52,6 +55,7 @@ export function renderPayload(occurrence: Occurrence, apiVersion: string, shapes
     idempotencyKey: `ik_${eventId.slice('evt_'.length)}`,
   }
   return {
+    ...(occurrence.trace === undefined ? {} : { trace: occurrence.trace }),
     ...(shapes.has('A') && event !== null
       ? { a: fitting(occurrence.plainData, (shown) => JSON.stringify({ event, timestamp: isoTime(at), data: shown })) }
       : {}),
@@ -101,10 +105,12 @@ export interface Sending {
   /** Of this attempt. */
   readonly nowMs: number
   readonly userAgent: string
+  /** As domain/trace.ts packs it; absent where nobody traces. */
+  readonly trace?: string
 }
 
 export function deliveryHeaders(sending: Sending): Record<string, string> {
-  const { shape, type, eventId, body, secrets, nowMs, userAgent } = sending
+  const { shape, type, eventId, body, secrets, nowMs, userAgent, trace } = sending
   const timestamp = Math.floor(nowMs / 1_000)
   const all = secrets.next === null ? [secrets.main] : [secrets.main, secrets.next]
   const standard = all.flatMap((secret) => signStandard(secret, eventId, timestamp, body) ?? [])
@@ -121,5 +127,6 @@ export function deliveryHeaders(sending: Sending): Record<string, string> {
   headers['webhook-id'] = eventId
   headers['webhook-timestamp'] = String(timestamp)
   if (standard.length > 0) headers['webhook-signature'] = standard.join(' ')
+  if (trace !== undefined) headers[TRACEPARENT] = traceparentOf(trace, `${eventId}/${nowMs}`)
   return headers
 }

@@ -147,6 +147,7 @@ function tellOfItem(
   const event = fromRow(JSON.parse(utf8.decode(row)) as RowCell[])
   const found = occurrencesOf(event, {
     at: item.acceptedAt,
+    trace: item.trace,
     plan: tenant.workspace.plan,
     previousVerdicts: () => previousVerdicts(item, event),
     wants: (type) => isHeard || tenant.types.has(type) || (type === 'rule.matched' && named.size > 0),

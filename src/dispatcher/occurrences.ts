@@ -24,12 +24,14 @@ export interface OccurrenceContext {
   /** Verdicts of the visitor before this event. */
   readonly previousVerdicts: () => Readonly<Record<Verdict, number>>
   readonly wants: (type: EventType) => boolean
+  /** Of whoever identified. */
+  readonly trace?: string | undefined
 }
 
 type Data = Readonly<Record<string, unknown>>
 
 export function occurrencesOf(event: StoredEvent, context: OccurrenceContext): Matchable[] {
-  const { at, plan, wants } = context
+  const { at, plan, wants, trace } = context
   const { requestId, visitorId, verdict } = event
   const isBot = event.signals.bot.state === 'detected'
   const found: Matchable[] = []
@@ -43,6 +45,7 @@ export function occurrencesOf(event: StoredEvent, context: OccurrenceContext): M
         type,
         at,
         data: data(),
+        ...(trace === undefined ? {} : { trace }),
         // Only subscribers of shape A are shown it.
         get plainData() {
           return { requestId, visitorId, verdict, signals: presentSignals(event) }

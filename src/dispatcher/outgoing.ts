@@ -5,6 +5,7 @@ import type { Cidr } from '../domain/ip.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
+import type { Metrics } from '../lib/metrics.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { type Attempts, openAttempts } from './attempt.ts'
 import { type AddressGuard, openAddressGuard, openResolve } from './guard.ts'
@@ -22,6 +23,7 @@ export interface OutgoingNeeds {
   readonly clock: Clock
   readonly sealer: Sealer
   readonly lifetime: Lifetime
+  readonly metrics: Pick<Metrics, 'spans'>
   readonly version: string
   readonly settings: OutgoingSettings
 }
@@ -36,7 +38,7 @@ export interface Outgoing {
 
 /** Throws Unreadable for a file of authorities that cannot be read. */
 export function openOutgoing(needs: OutgoingNeeds): Outgoing {
-  const { clock, sealer, lifetime, version, settings } = needs
+  const { clock, sealer, lifetime, version, settings, metrics } = needs
   const { extraCaFile } = settings
   const guard = openAddressGuard(settings.allowPrivate, openResolve())
   const poster = openPoster({ guard, clock, extraCa: extraCaFile === '' ? '' : readCa(extraCaFile) })
@@ -46,7 +48,13 @@ export function openOutgoing(needs: OutgoingNeeds): Outgoing {
     guard,
     sealer,
     mailer,
-    attempts: openAttempts({ poster, sealer, clock, userAgent: `Fingerpost-Webhooks/${version}` }),
+    attempts: openAttempts({
+      poster,
+      sealer,
+      clock,
+      userAgent: `Fingerpost-Webhooks/${version}`,
+      spans: metrics.spans,
+    }),
   }
 }
 

@@ -130,6 +130,8 @@ export interface IdentifyMeta {
   readonly tokenForged: boolean
   /** The ingress process whose client waits; empty when nobody waits. */
   readonly replyTo: string
+  /** Of the caller's `traceparent`, as domain/trace.ts packs it; absent when none came. */
+  readonly trace?: string
 }
 
 /** Request headers that carry evidence; the ingress keeps no other. */

@@ -7,7 +7,7 @@ const SECOND = 1_000
 
 /** Of all that is counted only the wait is looked at for each: the batch was decided and made durable as one. */
 export function countDecisions(
-  { stages, visits }: Pick<Metrics, 'stages' | 'visits'>,
+  { stages, visits, spans }: Pick<Metrics, 'stages' | 'visits' | 'spans'>,
   replies: readonly FreshReply[],
   { begunAt, decideMs, flushMs }: BatchTimes,
 ): void {
@@ -20,4 +20,6 @@ export function countDecisions(
   }
   stages.decide.observe(decideMs / SECOND, length)
   stages.flush.observe(flushMs / SECOND, length)
+  spans?.ended('fingerpost.decide', decideMs, { 'fingerpost.events': length })
+  spans?.ended('fingerpost.flush', flushMs, { 'fingerpost.events': length })
 }

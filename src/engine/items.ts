@@ -53,6 +53,7 @@ export function itemOf(c: Visit, event: StoredEvent, rowBytes: number, outcome: 
   if (effects.length > 0) item.effects = effects
   if (lesson !== null) item.lesson = [c.familyId, packObservation(lesson)]
   if (counted !== null) item.counted = counted
+  if (c.meta.trace !== undefined) item.trace = c.meta.trace
   if (lines.length > 0) item.logs = lines.slice(0, LINES_CARRIED_MAX)
   return item
 }

@@ -43,6 +43,8 @@ export interface DecidedItem {
   readonly logs?: readonly LogLine[]
   /** Match-index keys under which the visitor is not to be found any more. */
   readonly left?: readonly string[]
+  /** Of the caller's trace, for what is told of the event. */
+  readonly trace?: string
 }
 
 /** A decided erasure: applying it to state needs to know where the visitor was indexed. */
@@ -135,11 +137,12 @@ function packedOf(i: DecidedItem): unknown[] {
   ]
   // What many items have not, at the end of their lists.
   const effects = i.effects === undefined || i.effects.length === 0 ? null : i.effects
-  if (effects ?? i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(effects)
-  if (i.lesson ?? i.counted ?? i.logs ?? i.left) packed.push(i.lesson)
-  if (i.counted ?? i.logs ?? i.left) packed.push(i.counted)
-  if (i.logs ?? i.left) packed.push(i.logs)
-  if (i.left) packed.push(i.left)
+  if (effects ?? i.lesson ?? i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(effects)
+  if (i.lesson ?? i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(i.lesson)
+  if (i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(i.counted)
+  if (i.logs ?? i.left ?? i.trace) packed.push(i.logs)
+  if (i.left ?? i.trace) packed.push(i.left)
+  if (i.trace) packed.push(i.trace)
   return packed
 }
 
@@ -187,6 +190,7 @@ type PackedItem = [
   (readonly (number | null)[] | null)?,
   (readonly LogLine[] | null)?,
   (readonly string[] | null)?,
+  (string | null)?,
 ]
 
 const lengthOf = (bytes: Uint8Array): number =>
@@ -229,6 +233,7 @@ function itemOf(i: PackedItem): DecidedItem {
   if (i[16] != null) item.counted = i[16]
   if (i[17] != null) item.logs = i[17]
   if (i[18] != null) item.left = i[18]
+  if (i[19] != null) item.trace = i[19]
   return item
 }
 

@@ -51,6 +51,8 @@ export interface Incoming {
   readonly hopsBefore: number
   /** From the first-party cookie; a token in the body wins. */
   readonly cookieToken: string | null
+  /** Packed; null: the caller traces nothing. */
+  readonly trace: string | null
   readonly header: (name: string) => string
 }
 
@@ -109,7 +111,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
     }
     // A count is evidence enough: addresses of others are not ours to keep.
     if (!onBehalf && incoming.hopsBefore > 0) headers['x-forwarded-for'] = String(incoming.hopsBefore)
-    return {
+    const meta: IdentifyMeta = {
       requestId: makeRequestId(incoming.atMs, needs.random),
       acceptedAt: clock.now(),
       workspace: workspace.id,
@@ -121,6 +123,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
       tokenForged: text !== '' && token === null && workspace.tokensLostAt === undefined,
       replyTo: needs.ingressId,
     }
+    return incoming.trace === null ? meta : { ...meta, trace: incoming.trace }
   }
 
   function partitionOf(meta: IdentifyMeta, body: IdentifyBody): number {

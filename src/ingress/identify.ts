@@ -3,6 +3,7 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
+import { packTrace, readTraceparent, TRACEPARENT, type Trace } from '../domain/trace.ts'
 import type { Answer, HttpHeader, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -20,7 +21,7 @@ export interface IdentifyNeeds {
   readonly takeIngress: TakeIngress
   readonly clock: Clock
   /** Told how long reading, checking and stamping took. */
-  readonly accepted: (ms: number) => void
+  readonly accepted: (ms: number, trace: string | null) => void
   readonly trustedProxies: readonly Cidr[]
   /** The domain of the first-party cookie; '' is the host that answers, and no other. */
   readonly cookieDomain: string
@@ -39,14 +40,23 @@ const CORS: readonly HttpHeader[] = [
 ]
 const PREFLIGHT: readonly HttpHeader[] = [
   ['Access-Control-Allow-Methods', 'POST, OPTIONS'],
-  ['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
+  ['Access-Control-Allow-Headers', 'Authorization, Content-Type, Traceparent'],
   ['Access-Control-Max-Age', '86400'],
 ]
 const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the body, the same one in every repetition.'
 const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
 const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const OWN_HEADERS = ['authorization', 'content-encoding', 'content-type', 'cookie', 'host', 'origin', 'x-forwarded-for']
+const OWN_HEADERS = [
+  'authorization',
+  'content-encoding',
+  'content-type',
+  'cookie',
+  'host',
+  'origin',
+  TRACEPARENT,
+  'x-forwarded-for',
+]
 const HEADERS = [...EVIDENCE_HEADERS, ...OWN_HEADERS, IDEMPOTENCY_KEY]
 
 interface Context {
@@ -54,6 +64,7 @@ interface Context {
   readonly client: RequestClient
   /** The page may have the first-party cookie. */
   isFirstParty: boolean
+  readonly trace: Trace | null
 }
 
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
@@ -95,7 +106,8 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       const key = fromQuery ? queryKey(request.query) : bearer(header)
       const client = clientOf(request)
       const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
-      request.context = { caller, client, isFirstParty: false } satisfies Context
+      const trace = readTraceparent(request.header('traceparent'))
+      request.context = { caller, client, isFirstParty: false, trace } satisfies Context
       const taken = needs.takeIngress(caller, client.address)
       if (taken !== null) return taken.then(() => admitCaller(request, caller, fromQuery))
       return admitCaller(request, caller, fromQuery)
@@ -127,7 +139,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function respondDecided(context: Context, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
     const { caller, isFirstParty } = context
     if ('failure' in outcome) {
-      answer(present(outcome.failure, { caller }))
+      answer(present(outcome.failure, context))
       return
     }
     const headers = replayed ? [NO_STORE, REPLAYED] : [NO_STORE]
@@ -138,9 +150,10 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   function handle(request: HttpRequest, answer: Answer): undefined {
     const context = request.context as Context
-    const { caller, client, isFirstParty } = context
+    const { caller, client, isFirstParty, trace } = context
+    const packed = trace === null ? null : packTrace(trace)
     const from = clock.monotonic()
-    const refused = (error: unknown) => answer(present(error, { caller }))
+    const refused = (error: unknown) => answer(present(error, context))
     try {
       const { body, atMs, ip, mockIp } = readIdentify(
         request.body,
@@ -159,6 +172,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           ip: mockIp ?? ip ?? client.address,
           hopsBefore: client.hopsBefore,
           cookieToken: isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null,
+          trace: packed,
           header: (name) => request.header(name),
         },
         (outcome, replayed) => respondDecided(context, answer, outcome, replayed),
@@ -169,7 +183,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
             headers: [NO_STORE, ['Retry-After', '1']],
           }),
       ).catch(refused)
-      needs.accepted(clock.monotonic() - from)
+      needs.accepted(clock.monotonic() - from, packed)
     } catch (error) {
       refused(error)
     }

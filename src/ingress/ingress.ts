@@ -20,7 +20,7 @@ export interface IngressNeeds
     Omit<IdentifyNeeds, 'accept' | 'takeIngress' | 'accepted'>,
     Pick<RepeatsNeeds, 'kv' | 'findEvent'> {
   readonly bus: Pick<Bus, 'subscribe'>
-  readonly metrics: Pick<Metrics, 'stages' | 'refused'>
+  readonly metrics: Pick<Metrics, 'stages' | 'refused' | 'spans'>
   readonly limits: Pick<Limits, 'take'>
   readonly config: {
     readonly 'ingress.perIpPerSecondMax': number
@@ -61,7 +61,11 @@ export function startIngress(needs: IngressNeeds): Ingress {
   })
   const answers = createAnswers(clock.monotonic)
   const accept = answerRepeats({ ...needs, answers, accept: createAccept({ ...needs, waiting, refused }) })
-  const accepted = (ms: number) => needs.metrics.stages.accept.observe(ms / 1_000)
+  const { stages, spans } = needs.metrics
+  function accepted(ms: number, trace: string | null): void {
+    stages.accept.observe(ms / 1_000)
+    spans?.ended('fingerpost.accept', ms, {}, trace ?? undefined)
+  }
   serveIdentify({ ...needs, takeIngress, accept, accepted })
 
   const unsubscribe = bus.subscribe(replySubject(needs.ingressId), (message) => {

@@ -6,6 +6,7 @@ import { Registry } from 'prom-client'
 import type { CallFigures } from './measured.ts'
 import { addUp, atZero, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
 import { openRequestMetrics } from './request-metrics.ts'
+import type { Spans } from './spans.ts'
 
 export interface BuildLabels {
   readonly version: string
@@ -38,7 +39,7 @@ const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 export const MAIN = 'main'
 
 /** `build`: null in threads that leave what is said of the process to another one. `shard`: its number, or MAIN. */
-export function openMetrics(build: BuildLabels | null, shard: string = MAIN) {
+export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spans: Spans | null = null) {
   const registry = new Registry()
   const { counter, tallies, gauge, histogram, histogramOf, histograms } = openDeclarations(registry)
   if (build !== null) {
@@ -86,6 +87,8 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN) {
   }
 
   return {
+    /** null: nobody traces. */
+    spans,
     /** What is held of each source at this moment. */
     observeIpSources(states: Readonly<Record<string, { ageSeconds: number | null; entries: number } | null>>): void {
       ipAge.reset()

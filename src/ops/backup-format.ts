@@ -5,6 +5,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unreadable } from '../lib/failures.ts'
 import type { Seq } from '../log/log.ts'
+import { COUNTED_NOUNS, type ConfigurationCounts } from '../records/configuration-counts.ts'
 
 export const MANIFEST = 'manifest.json'
 const KIND = 'fingerpost-backup'
@@ -49,6 +50,8 @@ export interface Manifest {
   readonly createdAt: string
   readonly partitions: readonly BackupPartition[]
   readonly files: readonly BackupFile[]
+  /** Counted while the files were written; absent where it changed meanwhile, and in backups of older builds. */
+  readonly configuration?: ConfigurationCounts
   /** Hex SHA-256 of everything above. */
   readonly seal: string
 }
@@ -62,8 +65,9 @@ export const filesOfPartition = (partition: number) =>
   }) as const
 
 export function sealManifest(about: Omit<Manifest, 'kind' | 'format' | 'seal'>): Manifest {
-  const { product, deployment, createdAt, partitions, files } = about
-  const body = { kind: KIND, format: FORMAT, product, deployment, createdAt, partitions, files } as const
+  const { product, deployment, createdAt, partitions, files, configuration } = about
+  const counted = configuration === undefined ? {} : { configuration }
+  const body = { kind: KIND, format: FORMAT, product, deployment, createdAt, partitions, files, ...counted } as const
   return { ...body, seal: sealOf(body) }
 }
 
@@ -99,6 +103,8 @@ function isManifest(body: Partial<Manifest>): boolean {
   const positions = (p: BackupPartition) => [p?.stateAt, p?.eventsTo, p?.decidedTo, p?.rowsBefore]
   if (!partitions.every((partition: BackupPartition) => positions(partition).every(isCount))) return false
   if (!Array.isArray(files)) return false
+  const { configuration } = body
+  if (configuration !== undefined && !COUNTED_NOUNS.every((noun) => isCount(configuration?.[noun]))) return false
   const expected = [...SHARED_FILES, ...partitions.flatMap((_, p) => Object.values(filesOfPartition(p)))]
   const isFile = (file: BackupFile) =>
     [file?.bytes, file?.rawBytes, file?.records].every(isCount) && isText(file.sha256, /^[0-9a-f]{64}$/)

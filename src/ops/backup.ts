@@ -10,6 +10,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Unreadable } from '../lib/failures.ts'
 import { makeFolder } from '../lib/make-folder.ts'
 import type { Log, Topic } from '../log/log.ts'
+import { COUNTED_NOUNS, countConfiguration } from '../records/configuration-counts.ts'
 import { CHANGES_READER, SYSTEM } from '../records/scopes.ts'
 import { encodeLogRecord, type FrameWriter, openFrames } from './backup-files.ts'
 import {
@@ -70,6 +71,7 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
 
   const before = ofPartitions.map(({ rowsBefore }) => rowsBefore)
   // Configuration as late as possible: a key that was revoked meanwhile stays revoked.
+  const configurationBefore = await countConfiguration(kv)
   const shared = {
     rows: await fill(dir, 'rows.gz', (out) => backupEvents(clickhouse, out, before, progress)),
     erasures: await fill(dir, 'erasures.gz', (out) => backupErasures(clickhouse, out)),
@@ -77,7 +79,10 @@ export async function backup(needs: BackupNeeds, dir: string): Promise<Manifest>
     dead: await fill(dir, 'dead.gz', (out) => copyTopic(log, 'dead', out)),
     changes: await fill(dir, 'changes.gz', (out) => copyChanges(needs, out)),
   }
+  const configuration = await countConfiguration(kv)
+  const isSteady = COUNTED_NOUNS.every((noun) => configuration[noun] === configurationBefore[noun])
   const manifest = sealManifest({
+    ...(isSteady ? { configuration } : {}),
     product: needs.product,
     deployment: needs.deployment,
     createdAt: new Date(clock.now()).toISOString(),

@@ -69,6 +69,15 @@ export const COMMANDS = {
     sentence: 'Makes an empty deployment out of a backup.',
     more: 'The passphrase comes from FINGERPOST_BACKUP_PASSPHRASE or FINGERPOST_BACKUP_PASSPHRASE_FILE.',
   },
+  'restore-drill': {
+    sentence:
+      'Finds out whether a backup is good: restores it into a folder of its own, starts it, counts, throws it away.',
+    more: 'The copy sends nothing: no webhooks, no mail. Ends with 1 when anything is missing.',
+    options: {
+      backup: { value: 'FOLDER', sentence: 'The backup; where absent one is made first and thrown away as well.' },
+      in: { value: 'FOLDER', sentence: 'Where the copy lies meanwhile; the folder of temporary files where absent.' },
+    },
+  },
   rebuild: {
     sentence: 'Restores the state after it was lost, such as Redis wiped, from the log and ClickHouse.',
   },

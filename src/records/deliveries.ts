@@ -54,6 +54,8 @@ export interface Payload {
   readonly b?: string
   /** A message for Slack, and where it goes. */
   readonly slack?: { readonly url: string; readonly body: string }
+  /** Of whoever identified: deliveries go on with it. */
+  readonly trace?: string
 }
 
 /** What can be sent again by hand must still be there. */

@@ -25,6 +25,7 @@ import { openMetrics } from '../lib/metrics.ts'
 import { must } from '../lib/must.ts'
 import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
+import { openSpans } from '../lib/spans.ts'
 import type { Limits } from '../limits/limits.ts'
 import { openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
@@ -96,7 +97,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const lifetime = createLifetime(logger)
   const random = openRandom()
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
-  const metrics = openMetrics(null, String(start.index))
+  const spans = await openSpans(config['tracing.sdk'], clock)
+  const metrics = openMetrics(null, String(start.index), spans)
+  lifetime.onClose(() => spans?.close())
   const stopped = new AbortController()
   let refusal = start.refusal
   let { ipData } = start
@@ -131,7 +134,12 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
   const { kv, limits } = far
-  const log = measured(far.log, ['append'], clock, { called: (seconds) => metrics.logAppend.observe(seconds) })
+  const log = measured(far.log, ['append'], clock, {
+    called(seconds) {
+      metrics.logAppend.observe(seconds)
+      spans?.ended('fingerpost.append', seconds * 1_000, {})
+    },
+  })
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
 
   let told = ''

@@ -49,6 +49,7 @@ export function openSinks(needs: SinkRoleNeeds): Sinks {
     inserted(rows, seconds) {
       metrics.sinkRows.observe(rows)
       metrics.sinkFlush.observe(seconds)
+      metrics.spans?.ended('fingerpost.sink', seconds * 1_000, { 'fingerpost.rows': rows })
     },
   }
   const hold = openSink({ ...needs, report })

@@ -159,7 +159,7 @@ t.test(
     t.match(broken, { status: 500, body: { error: { code: 'internal_error' } } })
     t.notMatch(JSON.stringify(broken.body), /secret|TypeError/)
     t.same(unforeseen, [bug])
-    t.same(calls, [{ callId: broken.headers.get('x-request-id'), route: '/bug', workspace: null }])
+    t.same(calls, [{ callId: broken.headers.get('x-request-id'), route: '/bug', workspace: null, traceId: null }])
     const asked = await send('GET', '/keyed-bug', { key })
     t.match(calls[1], { callId: asked.headers.get('x-request-id'), route: '/keyed-bug', workspace: /^ws_/ })
     for (const path of ['/down', '/full']) {

@@ -18,7 +18,7 @@ import {
   services,
   single,
 } from './deploy.ts'
-import { readYaml } from './yaml.ts'
+import { readYaml, type Yaml } from './yaml.ts'
 
 const keys = makeKeys()
 const SECRETS: Readonly<Record<string, string>> = {
@@ -140,7 +140,7 @@ t.test('images are pinned, and ours is the version of this repository', async (t
   for (const { name, service } of services) {
     const image = asText(service.image, `the image of ${name}`)
     if ('build' in service) t.equal(image, `fingerpost-cluster:${version}`, name)
-    else t.match(image, /^[a-z0-9/-]+:\d+\.\d+\.\d+(\.\d+)?(-[a-z]+[\d.]*)?$/, name)
+    else t.match(image, /^[a-z0-9/-]+:v?\d+\.\d+\.\d+(\.\d+)?(-[a-z]+[\d.]*)?$/, name)
   }
 })
 
@@ -179,7 +179,23 @@ t.test('every process can drain, is asked whether it is ready, and may open enou
   }
   for (const { name, service } of services) {
     t.ok('healthcheck' in service, name)
-    t.equal(name === 'nginx', 'ports' in service, `only nginx is reachable from outside, not ${name}`)
+    const published = 'ports' in service ? asList(service.ports, name) : []
+    const outside = published.filter((port) => !port.startsWith('127.0.0.1:'))
+    t.equal(name === 'nginx', outside.length > 0, `only nginx is reachable from outside, not ${name}`)
+  }
+})
+
+t.test('Prometheus asks every process, on the port it listens on, and knows the alerts', async (t) => {
+  const [scrape] = readYaml(read('deploy/prometheus/compose.yml')).scrape_configs as readonly Yaml[]
+  const [of] = asMap(scrape, 'scrape').static_configs as readonly Yaml[]
+  const targets = asList(asMap(of, 'targets').targets, 'targets')
+  t.same(
+    targets,
+    processes.map(({ name, service }) => `${name}:${configOf(environmentOf(service))['http.port']}`),
+  )
+  const mounted = asList(asMap(asMap(compose.services, 'services').prometheus, 'prometheus').volumes, 'volumes')
+  for (const file of ['compose.yml', 'alerts.yml']) {
+    t.ok(mounted.includes(`./prometheus/${file}:/etc/prometheus/${file}:ro`), file)
   }
 })
 

@@ -34,6 +34,7 @@ const NOT_RUN: readonly (readonly [begins: string, reason: string])[] = [
   ['FINGERPOST_DEPLOYMENT_MODE=cluster', 'needs NATS, Redis and ClickHouse: test/cluster runs the roles'],
   ['docker compose -f deploy/compose.single.yml', 'there is no container engine here'],
   ['cp deploy/.env.example', 'there is no container engine here'],
+  ['kubectl', 'there is no Kubernetes here'],
 ]
 /** What needs a browser is read here, and runs in one in test/browser/guides.test.ts and test/browser/story.test.ts. */
 const IN_BROWSER = 'needs a browser: test/browser runs it'

@@ -1,5 +1,5 @@
-// Reads the part of YAML that compose.yml is written in: maps, lists of scalars, anchors and merges. Anything else throws, so
-// that a file is never half understood.
+// Reads the part of YAML that compose.yml and the manifests of Kubernetes are written in: maps, lists of scalars and of maps, anchors
+// and merges. Anything else throws, so that a file is never half understood.
 
 export type Yaml = string | readonly Yaml[] | { readonly [key: string]: Yaml }
 export type YamlMap = { readonly [key: string]: Yaml }
@@ -10,7 +10,10 @@ interface Line {
   readonly at: number
 }
 
-const KEY = /^([A-Za-z0-9_.-]+|<<):(?: +(.*))?$/
+const KEY = /^([A-Za-z0-9_./-]+|<<):(?: +(.*))?$/
+
+/** Each document of a file that may hold several, between lines of `---`. */
+export const readYamlDocuments = (text: string): YamlMap[] => text.split(/^---$/m).map(readYaml)
 
 /** Throws with the number of the first line that it does not understand. */
 export function readYaml(text: string): YamlMap {
@@ -36,11 +39,16 @@ export function readYaml(text: string): YamlMap {
   function list(indent: number): Yaml {
     const items: Yaml[] = []
     for (let line = peek(); line?.indent === indent && line.text.startsWith('- '); line = peek()) {
-      next += 1
       const rest = line.text.slice(2).trim()
-      // An item that is a map of one key, as in a list of subnets.
-      const pair = /^['"]/.test(rest) ? null : KEY.exec(rest)
-      items.push(pair === null ? scalar(rest, line) : { [pair[1] as string]: scalar(pair[2] ?? '', line) })
+      const isMap = !/^['"]/.test(rest) && KEY.test(rest)
+      if (isMap) {
+        // Its first member stands behind the dash, the others below it.
+        lines[next] = { indent: indent + 2, text: rest, at: line.at }
+        items.push(map(indent + 2))
+      } else {
+        next += 1
+        items.push(scalar(rest, line))
+      }
     }
     return items
   }

@@ -177,7 +177,7 @@ await fires(
     for (const { server } of engines) standStill(server.pid)
     const rule = {
       name: 'Anything',
-      conditions: { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists' }] },
+      conditions: { operator: 'AND', rules: [{ field: 'linkedId', operator: 'exists', value: true }] },
       action: { verdict: 'allow' },
     }
     await post(`${api.url}/v1/rules`, cluster.keys.secret, { ...rule, status: 'live' })

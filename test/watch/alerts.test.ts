@@ -36,6 +36,7 @@ t.test('promtool accepts rules and configuration', async (t) => {
   for (const args of [
     ['check', 'rules', rulesFile],
     ['check', 'config', join(folder, 'prometheus.yml')],
+    ['check', 'config', join(folder, 'compose.yml')],
   ]) {
     const { code, said } = await promtool(...args)
     t.equal(code, 0, said)
