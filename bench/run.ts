@@ -22,6 +22,7 @@ const NAMES = [
   'load-picture',
   'worker',
   'idle',
+  'console',
 ]
 
 /** What stands above the code of a benchmark. */

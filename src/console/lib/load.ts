@@ -51,6 +51,8 @@ export function useLoad<T>(path: string | null, ask: RequestOptions = {}): Loade
 }
 
 export interface Pages<T> extends Omit<Loaded<unknown>, 'data'> {
+  /** As they were read; one that was read stays the same array. */
+  readonly pages: readonly (readonly T[])[]
   readonly rows: readonly T[]
   readonly hasMore: boolean
   readonly more: () => void
@@ -60,7 +62,11 @@ export interface Pages<T> extends Omit<Loaded<unknown>, 'data'> {
 /** Reads page after page, appended. */
 export function usePages<T>(path: string | null, ask: RequestOptions = {}): Pages<T> {
   const first = useLoad<CursorPage<T>>(path, ask)
-  const [later, setLater] = useState<{ of: CursorPage<T>; rows: readonly T[]; cursor: string | null } | null>(null)
+  const [later, setLater] = useState<{
+    of: CursorPage<T>
+    pages: readonly (readonly T[])[]
+    cursor: string | null
+  } | null>(null)
   const [error, setError] = useState<Error | null>(null)
   const [isReading, setIsReading] = useState(false)
   const page = first.data
@@ -72,7 +78,7 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
     setIsReading(true)
     try {
       const next = await call<CursorPage<T>>(path ?? '', { ...ask, query: { ...ask.query, cursor } })
-      setLater({ of: page, rows: [...(own?.rows ?? []), ...next.data], cursor: next.nextCursor })
+      setLater({ of: page, pages: [...(own?.pages ?? []), next.data], cursor: next.nextCursor })
       setError(null)
     } catch (failure) {
       setError(failure as Error)
@@ -81,8 +87,10 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
     }
   }
 
+  const pages = page === undefined ? [] : [page.data, ...(own?.pages ?? [])]
   return {
-    rows: [...(page?.data ?? []), ...(own?.rows ?? [])],
+    pages,
+    rows: pages.flat(),
     hasMore: cursor !== null,
     more: () => void more(),
     isFirst: page === undefined,

@@ -96,6 +96,7 @@ function Found({ search, clear }: { readonly search: Readonly<Record<string, str
         label="Events"
         head={mayLabel ? ['', ...EVENT_HEAD] : EVENT_HEAD}
         of={pages}
+        dependsOn={chosen}
         row={(event) => (
           <tr key={event.requestId} aria-selected={chosen.has(event.requestId)}>
             {mayLabel && (

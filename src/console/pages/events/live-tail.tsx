@@ -10,7 +10,7 @@ import { Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import type { Search } from './filters.tsx'
-import { EVENT_HEAD, EventCells } from './rows.tsx'
+import { EVENT_HEAD, EventRow } from './rows.tsx'
 
 const ROWS_MAX = 200
 /** Rows come by the batch, so that fifty a second are ten paints a second. */
@@ -104,9 +104,7 @@ export function LiveTail({ search }: { readonly search: Search }) {
         <div class="tail" onMouseEnter={() => setIsHeld(true)} onMouseLeave={() => setIsHeld(false)}>
           <Table label="Events as they are decided" head={EVENT_HEAD}>
             {rows.map((event) => (
-              <tr key={event.requestId}>
-                <EventCells of={event} />
-              </tr>
+              <EventRow key={event.requestId} of={event} />
             ))}
           </Table>
         </div>

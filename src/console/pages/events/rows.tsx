@@ -1,5 +1,6 @@
 // An event as a line of a table.
 
+import { useMemo } from 'preact/hooks'
 import { percent, signalWordOf } from '../../lib/format.ts'
 import type { Event } from '../../lib/types.ts'
 import { Id, MomentText, VerdictChip } from '../../ui/words.tsx'
@@ -68,5 +69,17 @@ export function EventCells({ of: event }: { readonly of: Event }) {
       <td class="wide">{event.linkedId ?? <span class="quiet">none</span>}</td>
       <td class="wide">{event.matchedRule?.name ?? <span class="quiet">none</span>}</td>
     </>
+  )
+}
+
+/** A row that stays as it is while others come. */
+export function EventRow({ of: event }: { readonly of: Event }) {
+  return useMemo(
+    () => (
+      <tr>
+        <EventCells of={event} />
+      </tr>
+    ),
+    [event],
   )
 }

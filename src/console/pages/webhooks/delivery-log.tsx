@@ -62,6 +62,7 @@ export function DeliveryLog({ webhookId, opened }: { readonly webhookId: string;
         label="Deliveries"
         head={['Time', 'Type', 'Status', 'Answer', { number: 'Attempts' }, 'Next', '']}
         of={pages}
+        dependsOn={chosen}
         row={(delivery) => (
           <tr key={delivery.deliveryId} aria-selected={delivery.deliveryId === chosen}>
             <td class="once">
