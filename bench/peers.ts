@@ -10,6 +10,7 @@ import autocannon from 'autocannon'
 import { freePort } from '../test/helpers/port.ts'
 import { startRedis } from '../test/helpers/redis.ts'
 import { cleanUp, startServer, temporaryFolder } from '../test/helpers/server.ts'
+import { childrenOf, cpuSeconds } from './measure.ts'
 import { makeDevice, makeRule, TOKENLESS_SHARE } from './population.ts'
 
 const { values: options } = parseArgs({
@@ -29,7 +30,16 @@ interface Side {
   readonly url: string
   readonly path: string
   readonly tokens: string[]
+  /** Of all its processes; their children count with them. */
+  readonly pids: () => readonly number[]
 }
+
+const withChildren = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(withChildren)]
+const cpuOf = (side: Side): number =>
+  side
+    .pids()
+    .flatMap(withChildren)
+    .reduce((sum, pid) => sum + (cpuSeconds(pid) ?? 0), 0)
 
 const headersOf = (i: number) => {
   const { ip, userAgent } = devices[i % devices.length] as (typeof devices)[number]
@@ -86,22 +96,39 @@ const script = new URL('./peers/server.js', import.meta.url)
 const peer = fork(script, [String(port), redis.url, temporaryFolder(), options.rules])
 await once(peer, 'message')
 
-const own: Side = { name: 'own', url: server.url, path: `/v1/identify?key=${server.keys.public}`, tokens: [] }
-const assembled: Side = { name: 'peer', url: `http://127.0.0.1:${port}`, path: '/v1/identify', tokens: [] }
+const own: Side = {
+  name: 'own',
+  url: server.url,
+  path: `/v1/identify?key=${server.keys.public}`,
+  tokens: [],
+  pids: () => [server.pid],
+}
+const assembled: Side = {
+  name: 'peer',
+  url: `http://127.0.0.1:${port}`,
+  path: '/v1/identify',
+  tokens: [],
+  pids: () => [peer.pid ?? 0, redis.pid()],
+}
 for (const side of [own, assembled]) await enrol(side)
 const rates = new Map<Side, number[]>([own, assembled].map((side) => [side, []]))
+const cpus = new Map<Side, number[]>([own, assembled].map((side) => [side, []]))
 for (let round = 1; round <= Number(options.rounds); round++) {
   for (const [side, figures] of rates) {
+    const cpuBefore = cpuOf(side)
     const { requests, latency, non2xx, errors } = await drive(side)
+    const micros = Math.round(((cpuOf(side) - cpuBefore) * 1e6) / requests.total)
+    cpus.get(side)?.push(micros)
     figures.push(requests.average)
     const failed = non2xx + errors
     console.log(
-      `round ${round} ${side.name}: ${Math.round(requests.average)} requests/s, p50 ${latency.p50} ms, p99 ${latency.p99} ms, ${failed} failed`,
+      `round ${round} ${side.name}: ${Math.round(requests.average)} requests/s, p50 ${latency.p50} ms, p99 ${latency.p99} ms, ${micros} us of CPU a request, ${failed} failed`,
     )
   }
 }
-const [mine, theirs] = [own, assembled].map((side) => median(rates.get(side) ?? []))
-console.log(`ratio ${((mine ?? 0) / (theirs ?? 1)).toFixed(2)}`)
+const ratio = (of: ReadonlyMap<Side, number[]>) =>
+  (median(of.get(own) ?? []) / median(of.get(assembled) ?? [])).toFixed(2)
+console.log(`own to peer: ${ratio(rates)} of the requests/s, ${ratio(cpus)} of the CPU a request`)
 
 peer.kill('SIGTERM')
 await once(peer, 'exit')
