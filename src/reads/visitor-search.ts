@@ -57,7 +57,10 @@ interface Row {
 
 const COLUMNS =
   'visitor_id, request_id, confidence AS scaled_confidence, verdict AS verdict_name, linked_id, email, country, platform, browser'
-const NEWEST = 'ORDER BY ts DESC, request_id DESC LIMIT 1 BY visitor_id LIMIT {rows:UInt32}'
+const NEWEST = 'ORDER BY ts DESC, request_id DESC'
+const ONE_EACH = `${NEWEST} LIMIT 1 BY visitor_id LIMIT {rows:UInt32}`
+/** Of what many events meet these have enough visitors, and all others need not be read. */
+const EVENTS_FIRST = 2_000
 const SHOWN_BEFORE = ' AND (ts, request_id) >= (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
 const FIELD_OF = { visitor: 'visitorId', ip: 'ip', email: 'email' } as const
 
@@ -69,7 +72,7 @@ export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): Searc
       workspace,
       env,
       termsOf({ ...filter, visitorIds: ids }),
-      (from) => `SELECT ${COLUMNS} ${from} ORDER BY ts DESC, request_id DESC LIMIT 1`,
+      (source) => `SELECT ${COLUMNS} ${source} ${NEWEST} LIMIT 1`,
     )
     return newest?.request_id === row.request_id
   }
@@ -77,10 +80,16 @@ export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): Searc
   return async (workspace, env, filter, limit, from) => {
     const { params, ...terms } = termsOf(filter)
     const values = { ...params, rows: limit + 1, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }) }
-    const all = await rows.ask<Row>(workspace, env, { ...terms, params: values }, (source) => {
-      const others = from === null ? '' : `${BEHIND} AND visitor_id NOT IN (SELECT visitor_id ${source}${SHOWN_BEFORE})`
-      return `SELECT ${COLUMNS} ${source}${others} ${NEWEST}`
-    })
+    const others = (source: string) =>
+      from === null ? '' : `${BEHIND} AND visitor_id NOT IN (SELECT visitor_id ${source}${SHOWN_BEFORE})`
+    const ask = (select: (source: string) => string) =>
+      rows.ask<Row & { readonly seen?: number }>(workspace, env, { ...terms, params: values }, select)
+    const early = await ask(
+      (source) =>
+        `SELECT *, count() OVER () AS seen FROM (SELECT ${COLUMNS}, ts ${source}${others(source)} ${NEWEST} LIMIT ${EVENTS_FIRST}) ${ONE_EACH}`,
+    )
+    const isEnough = early.length > limit || Number(early[0]?.seen ?? 0) < EVENTS_FIRST
+    const all = isEnough ? early : await ask((source) => `SELECT ${COLUMNS} ${source}${others(source)} ${ONE_EACH}`)
     const page = all.slice(0, limit)
     const found = await Promise.all(
       page.map(async (row) => {
