@@ -19,6 +19,7 @@ const NAMES = [
   'start',
   'hot',
   'load',
+  'peers',
   'load-picture',
   'worker',
   'idle',

@@ -40,8 +40,14 @@ export async function openSpans(sdk: string, clock: Pick<Clock, 'now'>): Promise
   } catch (cause) {
     throw new NoTracing(`tracing.sdk: ${sdk} cannot be loaded: ${(cause as Error).message}`, { cause })
   }
-  const { ROOT_CONTEXT, SpanStatusCode, trace } = await import('@opentelemetry/api')
+  const { ROOT_CONTEXT, SpanStatusCode, isSpanContextValid, trace } = await import('@opentelemetry/api')
   const tracer = trace.getTracer('fingerpost')
+  const first = tracer.startSpan('fingerpost.start')
+  // An SDK over an older API registers itself where a newer one does not look.
+  if (!isSpanContextValid(first.spanContext())) {
+    throw new NoTracing(`tracing.sdk: ${sdk} registers no SDK over @opentelemetry/api 1.10 or a later 1.x`)
+  }
+  first.end()
   const parentOf = (packed: string | undefined) =>
     packed === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, contextOf(packed))
   return {

@@ -1,6 +1,6 @@
 // Spans by the SDK of OpenTelemetry that the settings name: of each stage, in the caller's trace where there is one, and sent at the end.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -62,8 +62,13 @@ t.test('stages and deliveries are spans, those of a traced call in its trace', a
   )
 })
 
-t.test('a module that is not there is told of at the start', async (t) => {
+t.test('a module that is not there, or registers nothing, is told of at the start', async (t) => {
   const server = await launchServer({ env: { FINGERPOST_TRACING_SDK: '/no/such/sdk.js' } })
   t.equal(await server.exited, 1)
   t.match(server.logs(), /^fingerpost: tracing\.sdk: \/no\/such\/sdk\.js cannot be loaded/m)
+  const idle = join(temporaryFolder(), 'idle.mjs')
+  writeFileSync(idle, 'export const nothing = 1\n')
+  const other = await launchServer({ env: { FINGERPOST_TRACING_SDK: idle } })
+  t.equal(await other.exited, 1)
+  t.match(other.logs(), /registers no SDK over @opentelemetry\/api 1\.10 or a later 1\.x/)
 })

@@ -57,8 +57,10 @@ t.setTimeout(300_000)
 function olderBuild(): { readonly main: string; readonly newest: number } {
   const dir = temporaryFolder()
   for (const shared of ['node_modules', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
-  cpSync(join(ROOT, 'build/build-info.json'), join(dir, 'build/build-info.json'))
-  cpSync(join(ROOT, 'build/sdk'), join(dir, 'build/sdk'), { recursive: true })
+  mkdirSync(join(dir, 'build'))
+  for (const shared of ['sdk', 'docs', 'console', 'build-info.json']) {
+    symlinkSync(join(ROOT, 'build', shared), join(dir, 'build', shared))
+  }
   const server = join(dir, 'build/server')
   cpSync(join(ROOT, 'build/server'), server, { recursive: true, filter: (path) => !path.endsWith('.map') })
   const schema = readFileSync(join(server, 'schema.sql'), 'utf8')

@@ -2,6 +2,7 @@
 // SPANS_FILE, a line each, and says there when it was shut down.
 
 import { appendFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
 import {
   type Context,
   type Span,
@@ -14,7 +15,7 @@ import {
 const { SPANS_FILE = '' } = process.env
 const write = (line: object) => appendFileSync(SPANS_FILE, `${JSON.stringify(line)}\n`)
 let made = 0
-const hex = (digits: number) => (++made + Math.floor(Math.random() * 2 ** 40)).toString(16).padStart(digits, '0')
+const hex = (digits: number) => (++made + process.pid * 2 ** 20 + threadId * 2 ** 16).toString(16).padStart(digits, '0')
 
 function startSpan(name: string, { startTime, attributes = {} }: SpanOptions = {}, context?: Context) {
   const parent = context === undefined ? undefined : trace.getSpanContext(context)
