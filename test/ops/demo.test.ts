@@ -70,7 +70,7 @@ t.test('a running server has something of everything, and the second time no rul
   }
   const range = `from=${new Date(Date.now() - 8 * DAY_MS).toISOString()}&to=${new Date().toISOString()}`
   const counts = await get(`/v1/analytics/events?groupBy=day&${range}`)
-  t.ok(counts.buckets.filter(({ count }: { count: number }) => count > 0).length >= 7, 'on every day of a week')
+  t.ok(counts.groups.filter(({ count }: { count: number }) => count > 0).length >= 7, 'on every day of a week')
   t.equal((await client.get('/v1/events?limit=1')).body.data.length, 0, 'and nothing in the live environment')
 
   const second = await show(server.url, key)
