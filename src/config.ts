@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { providerProblem } from './api/console/settings.ts'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
@@ -200,6 +201,8 @@ function refuseUnsafe(config: Values): void {
     const problem = placesProblem(places)
     if (problem !== null) throw new BadSetting(problem)
   }
+  const ofProvider = providerProblem(config)
+  if (ofProvider !== null) throw new BadSetting(ofProvider)
   const token = config['operator.token']
   if (token !== '' && token.length < 32) throw new BadSetting('operator.token takes at least 32 characters')
   const keys = [

@@ -5,7 +5,15 @@ import { ENVS } from '../domain/event.ts'
 import type { KvKey } from '../kv/kv.ts'
 import type { AuditDraft } from '../records/audit.ts'
 import type { Command } from '../records/commands.ts'
-import { hasJoined, isSetUp, listPeople, type ProviderAccount, personEmailKey, personKey, type StoredPerson } from '../records/people.ts'
+import {
+  hasJoined,
+  isSetUp,
+  listPeople,
+  type ProviderAccount,
+  personEmailKey,
+  personKey,
+  type StoredPerson,
+} from '../records/people.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
