@@ -18,6 +18,7 @@ import { backupMasterKey, openBackedUpKey, readPassphrase, restoreMasterKey } fr
 import { markBackup } from './ops/backup-mark.ts'
 import { exportCorrections } from './ops/corrections.ts'
 import { dataUpdate } from './ops/data-update.ts'
+import { showDemo } from './ops/demo.ts'
 import { findingsJson, findingsText, isWell } from './ops/doctor/finding.ts'
 import { findFresh } from './ops/doctor/fresh.ts'
 import { findNative, findPresent, findPrivate } from './ops/doctor/local.ts'
@@ -30,7 +31,7 @@ import { countRestored, restoreDrill } from './ops/restore-drill.ts'
 import { type SeedWanted, seed } from './ops/seed.ts'
 import { openEmbedded, type Ports } from './ports.ts'
 import { countUnreadable } from './records/secrets.ts'
-import { ipSettings, masterKeyFile } from './role-settings.ts'
+import { consoleUrl, ipSettings, masterKeyFile, serviceUrl } from './role-settings.ts'
 
 type Opened = Ports & { readonly clock: typeof clock; readonly progress: Progress }
 
@@ -194,6 +195,22 @@ export function runSeed(config: Config, logger: Logger, wanted: SeedWanted): Pro
     if (seconds === 0) return 'seeded: this history was there already, nothing added'
     return `seeded: ${events} events of ${visitors} visitors in ${seconds.toFixed(1)} s`
   })
+}
+
+/** Fills the test environment of the server that runs. */
+export async function runSeedDemo(config: Config): Promise<string> {
+  const key = config['keys.testSecret']
+  if (key === '') {
+    throw new BadSetting('FINGERPOST_TEST_SECRET_KEY must hold the secret test key that the first start printed')
+  }
+  const service = serviceUrl(config, config['http.port'])
+  const made = await showDemo({ clock, random: openRandom(), progress: progress() }, { service, key })
+  const { visits, visitors, labelled, seconds } = made
+  const verdicts = Object.entries(made.verdicts).map(([verdict, count]) => `${count} ${verdict}`)
+  return [
+    `shown: ${visits} visits of ${visitors} visitors in ${seconds.toFixed(1)} s (${verdicts.join(', ')}), ${labelled} labelled`,
+    `Look at it in the console, with Test chosen at the top: ${consoleUrl(config, config['http.port'])}/console/`,
+  ].join('\n')
 }
 
 /** Refreshes the data about addresses. Needs no port: servers that run find what is new by themselves. */

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { providerProblem } from './api/console/settings.ts'
 import { type Cidr, parseCidr } from './domain/ip.ts'
 import { isWellFormed } from './domain/keys.ts'
 import { placesProblem, sourcePlaces } from './ipintel/sources.ts'
@@ -200,16 +201,23 @@ function refuseUnsafe(config: Values): void {
     const problem = placesProblem(places)
     if (problem !== null) throw new BadSetting(problem)
   }
+  const ofProvider = providerProblem(config)
+  if (ofProvider !== null) throw new BadSetting(ofProvider)
   const token = config['operator.token']
   if (token !== '' && token.length < 32) throw new BadSetting('operator.token takes at least 32 characters')
   const keys = [
-    ['keys.public', 'pk_live_'],
-    ['keys.secret', 'sk_live_'],
-    ['keys.testPublic', 'pk_test_'],
-    ['keys.testSecret', 'sk_test_'],
+    ['keys.public', 'pk_live_', 'PUBLIC_KEY'],
+    ['keys.secret', 'sk_live_', 'SECRET_KEY'],
+    ['keys.testPublic', 'pk_test_', 'TEST_PUBLIC_KEY'],
+    ['keys.testSecret', 'sk_test_', 'TEST_SECRET_KEY'],
   ] as const
-  for (const [name, prefix] of keys) {
+  for (const [name, prefix, variable] of keys) {
     const key = config[name]
+    if (key !== '' && prefix.includes('_test_') && key.includes('_live_')) {
+      throw new BadSetting(
+        `${name} (${PREFIX}${variable}) holds a key of the live environment: it takes the ${prefix} key`,
+      )
+    }
     if (key !== '' && !(key.startsWith(prefix) && isWellFormed(key))) {
       throw new BadSetting(`${name} is no well-formed ${prefix} key: make one with fingerpost keygen`)
     }

@@ -151,6 +151,13 @@ async function listenToWebhooks({ text }: Run): Promise<void> {
   await listen(needs, { service, key, forward, shape, secret: text('secret') || null }, stopping.signal)
 }
 
+function maintainDemo({ given }: Run): Promise<void> {
+  const other = given.find((option) => option !== 'demo')
+  if (other !== undefined)
+    throw new Misuse(`--demo takes no --${other}: it is a week of visits in the test environment`)
+  return maintain((run, config) => run.runSeedDemo(config))
+}
+
 async function printConsoleLink(kind: 'link' | 'reset', email: string): Promise<void> {
   const config = readConfig(process.env)
   const { consoleLink, consoleReset } = await import('./ops/console-link.ts')
@@ -163,6 +170,7 @@ async function printConsoleLink(kind: 'link' | 'reset', email: string): Promise<
 const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
   start: ({ text, has }) => start(text('role') || undefined, has('accept-lost-secrets')),
   seed: (asked) => {
+    if (asked.has('demo')) return maintainDemo(asked)
     const wanted = seedWanted(asked)
     return maintain((run, config, log) => run.runSeed(config, log, wanted))
   },

@@ -1,10 +1,13 @@
 // What of the settings each role of a process is started with.
 
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { OidcSettings } from './api/console/provider.ts'
 import { BadSetting, type Config } from './config.ts'
 import type { Seed } from './control/bootstrap.ts'
 import type { MailSettings } from './dispatcher/mail.ts'
 import { inCidrs, lineOf } from './domain/ip.ts'
+import type { Role } from './domain/person.ts'
 import type { Workspace, WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
 import { driverOf } from './http/server.ts'
@@ -54,12 +57,34 @@ export function consoleUrl(config: Config, port: number): string {
   return adminPort === 0 ? serviceUrl(config, port) : `${schemeOf(config)}://${hostOf(host)}:${adminPort}`
 }
 
-/** Where the console is, and what it tells of where the service is. */
+/** null: people sign in with passwords only. Throws BadSetting for a file without a secret. */
+function oidcSettings(config: Config): OidcSettings | null {
+  const { 'console.oidcIssuer': issuer, 'console.oidcClientId': clientId, 'console.oidcLabel': label } = config
+  if (issuer === '') return null
+  const file = config['console.oidcClientSecretFile']
+  const clientSecret = file === '' ? config['console.oidcClientSecret'] : readSecretFile(file)
+  const { 'console.oidcDomains': domains, 'console.oidcRole': role } = config
+  return { issuer, clientId, clientSecret, label, domains, role: role as Role }
+}
+
+function readSecretFile(file: string): string {
+  let secret: string
+  try {
+    secret = readFileSync(file, 'utf8').split(/\r?\n/, 1)[0] ?? ''
+  } catch (error) {
+    throw new BadSetting(`console.oidcClientSecretFile: ${(error as Error).message}`)
+  }
+  if (secret === '') throw new BadSetting(`console.oidcClientSecretFile: ${file} begins with an empty line`)
+  return secret
+}
+
+/** Where the console is, what it tells of where the service is, and with whom people may sign in. */
 export const consolePlace = (config: Config, port: () => number) => ({
   address: () => consoleUrl(config, port()),
   serviceUrl: () => serviceUrl(config, port()),
   isSecure: consoleUrl(config, 0).startsWith('https:'),
   isApart: config['http.adminPort'] !== 0,
+  oidc: oidcSettings(config),
 })
 
 /** How receivers of webhooks are called, and what is told of that. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { environmentNames, readConfig, warnings } from '../src/config.ts'
 import { defaultsJson, sectionNames, settingsText } from '../src/ops/settings-text.ts'
+import { consolePlace } from '../src/role-settings.ts'
 import { SETTINGS } from '../src/settings.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -72,6 +73,9 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
     ['FINGERPOST_URL', 'fingerpost.example', /http.publicUrl takes an address/],
     ['FINGERPOST_URL', 'https://fingerpost.example/path', /http.publicUrl takes an address/],
     ['FINGERPOST_TLS_CERT_FILE', '/cert.pem', /together/],
+    ['FINGERPOST_TEST_SECRET_KEY', 'sk_live_short', /FINGERPOST_TEST_SECRET_KEY.*live environment/],
+    ['FINGERPOST_CONSOLE_OIDC_ISSUER', 'https://login.example', /together/],
+    ['FINGERPOST_CONSOLE_OIDC_ROLE', 'admin', /viewer, analyst, editor/],
     ['FINGERPOST_CONFIG', '/nowhere.json', /cannot be read/],
   ]
   for (const [name, value, message] of refused) {
@@ -90,4 +94,30 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
     t.throws(() => readConfig({ FINGERPOST_CONFIG: file }), { name: 'BadSetting', message }, JSON.stringify(content))
   }
   t.ok(readConfig({ FINGERPOST_HOST: '0.0.0.0', FINGERPOST_ALLOW_PLAIN_HTTP: 'true' }))
+})
+
+t.test('a provider of sign-ins is reached safely, and its secret is in one place', async (t) => {
+  const set = { FINGERPOST_CONSOLE_OIDC_ISSUER: 'https://login.example', FINGERPOST_CONSOLE_OIDC_CLIENT_ID: 'console' }
+  t.equal(readConfig(set)['console.oidcLabel'], 'single sign-on')
+  t.ok(readConfig({ ...set, FINGERPOST_CONSOLE_OIDC_ISSUER: 'http://127.0.0.1:9000' }))
+  for (const [more, message] of [
+    [{ FINGERPOST_CONSOLE_OIDC_ISSUER: 'http://login.example' }, /http only of this machine/],
+    [{ FINGERPOST_CONSOLE_OIDC_ISSUER: 'login.example' }, /takes an address/],
+    [{ FINGERPOST_CONSOLE_OIDC_ISSUER: 'https://login.example/?tenant=1' }, /takes an address/],
+    [{ FINGERPOST_CONSOLE_OIDC_ISSUER: 'javascript:alert(1)' }, /takes an address/],
+    [{ FINGERPOST_CONSOLE_OIDC_DOMAINS: 'shop.example, *' }, /\* is no domain/],
+    [{ FINGERPOST_CONSOLE_OIDC_LABEL: 'x'.repeat(61) }, /60 characters/],
+    [{ FINGERPOST_CONSOLE_OIDC_CLIENT_SECRET: 'a', FINGERPOST_CONSOLE_OIDC_CLIENT_SECRET_FILE: '/b' }, /not set both/],
+  ] as const) {
+    t.throws(() => readConfig({ ...set, ...more }), { name: 'BadSetting', message }, JSON.stringify(more))
+  }
+  const port = () => 8_080
+  const dir = t.testdir({ secret: 'of a file\n', empty: '\n' })
+  const from = (path: string) => readConfig({ ...set, FINGERPOST_CONSOLE_OIDC_CLIENT_SECRET_FILE: path })
+  t.equal(consolePlace(from(join(dir, 'secret')), port).oidc?.clientSecret, 'of a file')
+  t.throws(() => consolePlace(from(join(dir, 'empty')), port), {
+    name: 'BadSetting',
+    message: /empty line/,
+  })
+  t.throws(() => consolePlace(from('/nowhere'), port), { name: 'BadSetting', message: /oidcClientSecretFile/ })
 })

@@ -92,7 +92,7 @@ export interface ApiRoleNeeds {
   readonly submit: Submitter['submit']
   readonly events: EventReads
   readonly sight: EventLocator
-  readonly logger: Pick<Logger, 'error'>
+  readonly logger: Pick<Logger, 'error' | 'warn'>
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
   readonly retentionDays: (workspace: string) => number
@@ -104,7 +104,7 @@ export interface ApiRoleNeeds {
   readonly docsDir: string
   /** Where the build left the console. */
   readonly consoleDir: string
-  readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure'> & {
+  readonly console: Pick<ConsoleNeeds, 'address' | 'serviceUrl' | 'isSecure' | 'oidc'> & {
     /** It has a listener of its own, with the operator's API. */
     readonly isApart: boolean
   }

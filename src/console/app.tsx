@@ -3,14 +3,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
 import { Shell } from './frame.tsx'
-import { Gate } from './gate.tsx'
+import { Gate, LINKS } from './gate.tsx'
 import { environment, readSession, session } from './lib/api.ts'
 import { CONSOLE_BASE } from './lib/place.ts'
 import { CONSOLE_ROUTES } from './pages.ts'
 import { Empty, Problem } from './ui/state.tsx'
-
-/** Ways in by a link, which hold whoever is signed in. */
-const LINKS = ['/setup', '/join', '/reset']
 
 export function ConsoleApp() {
   return (

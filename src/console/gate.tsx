@@ -1,8 +1,9 @@
-// The ways in: setting the console up, joining by a link, a new password by a link, and signing in.
+// The ways in: setting the console up, joining by a link, a new password by a link, signing in, and coming back from a provider.
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { Mark } from './frame.tsx'
+import { FromProvider, ToProvider } from './gate-provider.tsx'
 import { useAct } from './lib/act.ts'
 import { call, RefusedError, session } from './lib/api.ts'
 import { useLoad } from './lib/load.ts'
@@ -12,6 +13,9 @@ import { Problem } from './ui/state.tsx'
 
 const PASSWORD_CHARS_MIN = 12
 const PASSWORD_CHARS_MAX = 256
+
+/** Ways in that hold whoever is signed in. */
+export const LINKS = ['/setup', '/join', '/reset', '/oidc']
 
 /** The fragment is in no log; it leaves the address as soon as it was read. */
 function takeToken(): string {
@@ -32,7 +36,8 @@ export function Gate({ path }: { readonly path: string }) {
         {path === '/setup' && <SetUp token={token} />}
         {path === '/join' && <Join token={token} isNew />}
         {path === '/reset' && <Join token={token} isNew={false} />}
-        {!['/setup', '/join', '/reset'].includes(path) && <SignIn />}
+        {path === '/oidc' && <FromProvider />}
+        {!LINKS.includes(path) && <SignIn />}
       </section>
     </main>
   )
@@ -207,6 +212,7 @@ function SignIn() {
       <button type="submit" class="primary" disabled={isBusy}>
         Sign in
       </button>
+      {state.data?.oidc != null && <ToProvider label={state.data.oidc.label} />}
       <p class="quiet small">
         Lost your password? Whoever runs the server prints a new link with <code>fingerpost console reset</code>.
       </p>

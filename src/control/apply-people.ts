@@ -5,14 +5,22 @@ import { ENVS } from '../domain/event.ts'
 import type { KvKey } from '../kv/kv.ts'
 import type { AuditDraft } from '../records/audit.ts'
 import type { Command } from '../records/commands.ts'
-import { isSetUp, listPeople, personEmailKey, personKey, type StoredPerson } from '../records/people.ts'
+import {
+  hasJoined,
+  isSetUp,
+  listPeople,
+  type ProviderAccount,
+  personEmailKey,
+  personKey,
+  type StoredPerson,
+} from '../records/people.ts'
 import { SYSTEM } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 export async function applyPersonCreate(command: CommandOf<'person.create'>, seq: number, read: Read): Promise<Change> {
   const { workspace, at, data } = command
-  const { id, email, name, role, password, invitation, peopleMax, isFirst } = data
+  const { id, email, name, role, password, invitation, oidc, peopleMax, isFirst } = data
   if ((await readWorkspace(read, workspace)) === null) return refuse(seq, 'not_found')
   const [known] = await read.get<string>(SYSTEM, [personEmailKey(email)])
   if (known) return refuse(seq, 'conflict', 'Somebody with this e-mail is here already.', 'email')
@@ -23,8 +31,9 @@ export async function applyPersonCreate(command: CommandOf<'person.create'>, seq
   const person: StoredPerson = {
     ...{ id, workspace, email, name, role, password, invitation },
     ...{ createdAt: at, passwordAt: password === null ? 0 : at, totp: null, removedAt: null },
+    ...(oidc === undefined ? {} : { oidc }),
   }
-  return changed(command, seq, { before: null, after: person, action: password === null ? 'invite' : 'create' }, [
+  return changed(command, seq, { before: null, after: person, action: hasJoined(person) ? 'create' : 'invite' }, [
     { key: personEmailKey(email), value: id },
   ])
 }
@@ -45,19 +54,25 @@ export async function applyPersonAccess(command: CommandOf<'person.access'>, seq
   const isOpen = before.invitation?.digest === digest && (before.invitation?.expiresAt ?? 0) > at
   if (digest !== undefined && !isOpen) return refuse(seq, 'sign_in_failed')
   if (issuedAt !== undefined && before.passwordAt >= issuedAt) return refuse(seq, 'sign_in_failed')
+  if (access.oidc !== undefined && isOther(before.oidc, access.oidc)) return refuse(seq, 'sign_in_failed')
   const after = { ...before, ...access, ...(access.password === undefined ? {} : { passwordAt: at }) }
   return changed(command, seq, { before, after, action })
 }
+
+/** An e-mail that was given to somebody else brings another account; another provider has other accounts for everybody. */
+const isOther = (known: ProviderAccount | undefined, came: ProviderAccount): boolean =>
+  known !== undefined && known.issuer === came.issuer && known.subject !== came.subject
 
 export async function applyPersonRemove(command: CommandOf<'person.remove'>, seq: number, read: Read): Promise<Change> {
   const before = await existing(command, read)
   if (before === null) return refuse(seq, 'not_found')
   if (await isLastAdmin(before, read)) return refuse(seq, 'conflict', LAST_ADMIN)
+  const { oidc: _, ...rest } = before
   const gone = { email: '', password: null, totp: null, invitation: null, removedAt: command.at }
   return changed(
     command,
     seq,
-    { before, after: { ...before, ...gone }, action: 'remove' },
+    { before, after: { ...rest, ...gone }, action: 'remove' },
     [],
     [personEmailKey(before.email)],
   )
@@ -73,9 +88,9 @@ async function existing({ workspace, data }: Command, read: Read): Promise<Store
 
 /** Somebody who has only been invited could not let anybody in. */
 async function isLastAdmin(person: StoredPerson, read: Read): Promise<boolean> {
-  if (person.role !== 'admin' || person.password === null) return false
+  if (person.role !== 'admin' || !hasJoined(person)) return false
   const others = (await listPeople(read, person.workspace)).filter(({ id }) => id !== person.id)
-  return !others.some(({ role, password }) => role === 'admin' && password !== null)
+  return !others.some((other) => other.role === 'admin' && hasJoined(other))
 }
 
 const shownOf = ({ id, name, role, totp, createdAt, removedAt }: StoredPerson) => ({

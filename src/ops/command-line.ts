@@ -49,7 +49,11 @@ export const COMMANDS = {
   },
   seed: {
     sentence: 'Adds a made-up history, to try things on; the same seed again adds nothing.',
+    more: 'With --demo the server must run: its secret test key comes from FINGERPOST_TEST_SECRET_KEY, its address from FINGERPOST_URL.',
     options: {
+      demo: {
+        sentence: 'Instead, a week of visits, rules, lists and labels in the test environment, for the console.',
+      },
       events: { value: 'N', standard: '100000', sentence: 'How many identifications.' },
       days: { value: 'D', standard: '30', sentence: 'Over how many days.' },
       seed: { value: 'S', standard: '1', sentence: 'Names the history: up to 64 letters, digits, _, . and -.' },
@@ -133,6 +137,8 @@ export type ParsedCommandLine =
       /** The text of an option, its default where it has one; empty where it is absent. */
       readonly text: (option: string) => string
       readonly has: (option: string) => boolean
+      /** Names of the options that were given. */
+      readonly given: readonly string[]
     }
 
 /** Throws Misuse. */
@@ -163,6 +169,7 @@ export function readArguments(args: readonly string[]): ParsedCommandLine {
     operand: rest[0] ?? '',
     text: (option) => String(values[option] ?? options[option]?.standard ?? ''),
     has: (option) => values[option] === true,
+    given: Object.keys(values),
   }
 }
 

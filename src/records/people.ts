@@ -13,6 +13,13 @@ export interface Invitation {
   readonly expiresAt: number
 }
 
+/** Who somebody is for a provider of OpenID Connect. */
+export interface ProviderAccount {
+  readonly issuer: string
+  /** The provider's `sub`, which it gives nobody else. */
+  readonly subject: string
+}
+
 export interface StoredPerson {
   readonly id: string
   readonly workspace: string
@@ -28,6 +35,8 @@ export interface StoredPerson {
   /** The secret of an authenticator, sealed. */
   readonly totp: string | null
   readonly invitation: Invitation | null
+  /** With which account the person came in by OpenID Connect; absent: never. */
+  readonly oidc?: ProviderAccount
   readonly removedAt: number | null
 }
 
@@ -62,6 +71,9 @@ export async function listPeople(kv: Pick<Kv, 'scan'>, workspace: string | null)
   return found
 }
 
+/** Whether somebody has a way in besides an invitation. */
+export const hasJoined = ({ password, oidc }: Pick<StoredPerson, 'password' | 'oidc'>): boolean =>
+  password !== null || oidc !== undefined
+
 /** Whether anybody ever signed in can sign in: the first one is set up. */
-export const isSetUp = async (kv: Pick<Kv, 'scan'>): Promise<boolean> =>
-  (await listPeople(kv, null)).some(({ password }) => password !== null)
+export const isSetUp = async (kv: Pick<Kv, 'scan'>): Promise<boolean> => (await listPeople(kv, null)).some(hasJoined)

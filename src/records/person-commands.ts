@@ -10,7 +10,17 @@ const name = Type.String({ minLength: 1, maxLength: PERSON_NAME_CHARS_MAX })
 const digest = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 })
 const invitation = nullable(Type.Object({ digest, expiresAt: wholeNumber }, strict))
 const password = Type.String({ minLength: 1, maxLength: 300 })
+/** OpenID Connect Core 1.0, section 2. */
+export const SUBJECT_CHARS_MAX = 255
 const sealed = Type.String({ minLength: 1, maxLength: 500 })
+
+const oidc = Type.Object(
+  {
+    issuer: Type.String({ minLength: 1, maxLength: 2_048 }),
+    subject: Type.String({ minLength: 1, maxLength: SUBJECT_CHARS_MAX }),
+  },
+  strict,
+)
 
 /** What becomes of the ways in of a person; what is left out stays. */
 const PersonAccess = Type.Object(
@@ -19,6 +29,7 @@ const PersonAccess = Type.Object(
     password: Type.Optional(password),
     totp: Type.Optional(nullable(sealed)),
     invitation: Type.Optional(invitation),
+    oidc: Type.Optional(oidc),
   },
   strict,
 )
@@ -32,17 +43,21 @@ export const PERSON_COMMANDS = {
       email: Type.String({ minLength: 3, maxLength: EMAIL_CHARS_MAX }),
       role: oneOf(ROLES),
       password: nullable(password),
+      oidc: Type.Optional(oidc),
       peopleMax: wholeNumber,
       isFirst: Type.Boolean(),
     },
     strict,
   ),
   'person.update': Type.Object({ id, name: Type.Optional(name), role: Type.Optional(oneOf(ROLES)) }, strict),
-  /** Refused unless the invitation of that digest is still open, and when a password was chosen at or after `issuedAt`. */
+  /**
+   * Refused unless the invitation of that digest is still open, when a password was chosen at or after `issuedAt`, and when the person
+   * came in with another account of the same provider.
+   */
   'person.access': Type.Object(
     {
       id,
-      action: oneOf(['join', 'reset', 'invite', 'password', 'authenticator']),
+      action: oneOf(['join', 'reset', 'invite', 'password', 'authenticator', 'oidc']),
       access: PersonAccess,
       digest: Type.Optional(digest),
       issuedAt: Type.Optional(wholeNumber),

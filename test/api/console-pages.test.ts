@@ -23,7 +23,7 @@ const paths = CONSOLE_PAGES.map((path) => `/console${path.replace(':id', 'req_01
 t.test('every page of the client is an address of the server, and the other way round', (t) => {
   const registry = readFileSync(`${root}src/console/pages.ts`, 'utf8')
   const client = [...registry.matchAll(/path: '([^']+)'/g)].map(([, path]) => path)
-  const ways = ['', '/setup', '/join', '/reset', '/sign-in']
+  const ways = ['', '/setup', '/join', '/reset', '/sign-in', '/oidc']
   t.same([...CONSOLE_PAGES].sort(), [...client, ...ways].sort())
   t.end()
 })

@@ -7,6 +7,7 @@ import { adminRoutes } from '../../src/api/admin/routes.ts'
 import { registerRoutes } from '../../src/api/api.ts'
 import { openConsole } from '../../src/api/console/console.ts'
 import type { Passwords } from '../../src/api/console/passwords.ts'
+import type { OidcSettings } from '../../src/api/console/provider.ts'
 import { openIdempotency } from '../../src/api/idempotency.ts'
 import { type ListsNeeds, listRoutes } from '../../src/api/lists/routes.ts'
 import { metaRoutes } from '../../src/api/meta.ts'
@@ -51,6 +52,7 @@ export interface Options {
   /** Of the console. */
   readonly passwords?: Passwords
   readonly isSecure?: boolean
+  readonly oidc?: OidcSettings
   /** What handlers threw that is no ApiError; by default it fails the test. */
   /** `call`: which one failed, of a request. */
   readonly onUnforeseen?: (error: unknown, call?: unknown) => void
@@ -172,6 +174,7 @@ export async function openServer(t: Test, options: Options = {}) {
     ...{ ...ports, limits, clock, random, submit, directory, sealer: outgoing.sealer },
     ...(options.passwords === undefined ? {} : { passwords: options.passwords }),
     ...{ isSecure: options.isSecure ?? false, address: () => base, serviceUrl: () => base },
+    ...{ oidc: options.oidc ?? null, logger: { warn: () => undefined } },
   })
   const base = `http://127.0.0.1:${http.port}`
   registerRoutes(http, [...routes, ...pages.routes], {

@@ -4,6 +4,7 @@ import type { Submitter } from '../../control/submit.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
 import type { Kv } from '../../kv/kv.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
 import type { Sealer } from '../../lib/sealed.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
@@ -15,7 +16,9 @@ import { openCookies } from './cookies.ts'
 import { type EntranceNeeds, entranceRoutes } from './entrance.ts'
 import { openGuard, type SessionGuard } from './guard.ts'
 import { memberRoutes } from './members.ts'
+import { oidcRoutes } from './oidc.ts'
 import { openPasswords, type Passwords } from './passwords.ts'
+import type { OidcSettings } from './provider.ts'
 import { openSessions } from './sessions.ts'
 
 export interface ConsoleNeeds extends Pick<EntranceNeeds, 'serviceUrl'> {
@@ -29,6 +32,9 @@ export interface ConsoleNeeds extends Pick<EntranceNeeds, 'serviceUrl'> {
   /** Where the console is, without a path; its port may be known only when requests come. */
   readonly address: () => string
   readonly isSecure: boolean
+  /** null: people sign in with passwords only. */
+  readonly oidc: OidcSettings | null
+  readonly logger: Pick<Logger, 'warn'>
   readonly passwords?: Passwords
 }
 
@@ -38,7 +44,7 @@ export interface Console {
 }
 
 export function openConsole(needs: ConsoleNeeds): Console {
-  const { kv, limits, clock, random, directory, sealer, address, isSecure } = needs
+  const { kv, limits, clock, random, directory, sealer, address, isSecure, oidc } = needs
   const sessions = openSessions(kv, clock, random)
   const cookies = openCookies(isSecure)
   const guard = openGuard({ kv, sessions, directory, cookies, origin: () => new URL(address()).origin })
@@ -48,7 +54,9 @@ export function openConsole(needs: ConsoleNeeds): Console {
     attempts: openSignInLimits(limits, sealer, random),
     passwords: needs.passwords ?? openPasswords(random),
     authenticators: openAuthenticators(kv, sealer, clock, random),
-    oidc: null,
+    oidc: oidc === null ? null : { label: oidc.label },
   }
-  return { routes: [...entranceRoutes(shared), ...accountRoutes(shared), ...memberRoutes(shared)], guard }
+  const withProvider = oidc === null ? [] : oidcRoutes({ ...shared, oidc })
+  const routes = [...entranceRoutes(shared), ...withProvider, ...accountRoutes(shared), ...memberRoutes(shared)]
+  return { routes, guard }
 }

@@ -1,5 +1,5 @@
 // The ways into the console: the link that sets it up, a link to join or to choose a new password, and signing in. Every one of them
-// that succeeds starts a session of its own, whatever cookie came with the request.
+// that succeeds starts a session of its own.
 
 import { DEFAULT_WORKSPACE } from '../../control/bootstrap.ts'
 import { accepted, type Submitter } from '../../control/submit.ts'
@@ -20,14 +20,14 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Sealer } from '../../lib/sealed.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import { findPerson, isSetUp, readPerson, type StoredPerson } from '../../records/people.ts'
-import { type ApiRoute, open, type RouteCall, type RouteReply } from '../routes.ts'
+import { type ApiRoute, open } from '../routes.ts'
 import type { SignInLimits } from './attempts.ts'
 import type { Authenticators } from './authenticators.ts'
 import type { Cookies } from './cookies.ts'
+import { ENTRANCE_HEADERS, enter } from './enter.ts'
 import type { SessionGuard } from './guard.ts'
 import { isSetupToken, LINK_TOKEN_CHARS_MAX, readInvitation, readReset } from './links.ts'
 import type { Passwords } from './passwords.ts'
-import { presentSession } from './present.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface EntranceNeeds {
@@ -58,8 +58,6 @@ const token = Type.String({ minLength: 1, maxLength: LINK_TOKEN_CHARS_MAX })
 const SetupBody = Type.Object({ token, email, name: personName, password: newPassword }, strict)
 const SignInBody = Type.Object({ email, password, code: Type.Optional(code) }, strict)
 const JoinBody = Type.Object({ token, name: Type.Optional(personName), password: newPassword }, strict)
-/** What the guard and the cookies of a request without a session need. */
-const HEADERS = ['cookie', 'host', 'origin', 'sec-fetch-site', 'user-agent']
 
 /** Throws validation_error for what is no e-mail. */
 export function readEmail(text: string): string {
@@ -70,23 +68,6 @@ export function readEmail(text: string): string {
 
 export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
   const { kv, submit, sessions, guard, cookies, attempts, passwords, authenticators, sealer, clock, random } = needs
-
-  /** A cookie of before is worth nothing from now on. */
-  async function enter(
-    call: Pick<RouteCall, 'header' | 'address'>,
-    person: StoredPerson,
-    status = 200,
-  ): Promise<RouteReply> {
-    const before = await sessions.find(cookies.session(call.header('cookie')))
-    if (before !== null) await sessions.end(before.personId, ({ id }) => id === before.id)
-    const from = { address: call.address, userAgent: call.header('user-agent') }
-    const opened = await sessions.open(person, from)
-    return {
-      status,
-      headers: cookies.set(opened.token, attempts.makeDevice(person.email)),
-      body: presentSession(opened, person, needs),
-    }
-  }
 
   const current = async (id: string): Promise<StoredPerson> => {
     const person = await readPerson(kv, id)
@@ -116,7 +97,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
     open({
       method: 'POST',
       path: '/console/api/setup',
-      headers: HEADERS,
+      headers: ENTRANCE_HEADERS,
       body: SetupBody,
       async handle(call) {
         guard.refuseForeign(call.header)
@@ -130,14 +111,14 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
           ...{ peopleMax: PEOPLE_PER_WORKSPACE_MAX, isFirst: true },
         }
         accepted(await submit({ type: 'person.create', workspace: DEFAULT_WORKSPACE, env: null, actor: id, data }))
-        return enter(call, await current(id), 201)
+        return enter(needs, call, await current(id), 201)
       },
     }),
 
     open({
       method: 'POST',
       path: '/console/api/sign-in',
-      headers: HEADERS,
+      headers: ENTRANCE_HEADERS,
       body: SignInBody,
       async handle(call) {
         guard.refuseForeign(call.header)
@@ -152,14 +133,14 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
           if (body.code === undefined) throw new ApiError('code_required')
           if (!(await authenticators.take(person, body.code))) throw new ApiError('sign_in_failed')
         }
-        return enter(call, person)
+        return enter(needs, call, person)
       },
     }),
 
     open({
       method: 'POST',
       path: '/console/api/join',
-      headers: HEADERS,
+      headers: ENTRANCE_HEADERS,
       body: JoinBody,
       async handle(call) {
         guard.refuseForeign(call.header)
@@ -175,7 +156,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
         const place = { workspace: person.workspace, env: null, actor: person.id }
         accepted(await submit({ type: 'person.access', ...place, data: { id: person.id, action, access, ...only } }))
         await sessions.end(person.id, () => true)
-        return enter(call, await current(person.id))
+        return enter(needs, call, await current(person.id))
       },
     }),
   ]

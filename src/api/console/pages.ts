@@ -12,7 +12,7 @@ import { type Body, openServedBody, SERVED_BODY_HEADERS } from '../served-body.t
  * the page is about.
  */
 export const CONSOLE_PAGES = [
-  ...['', '/', '/setup', '/join', '/reset', '/sign-in'],
+  ...['', '/', '/setup', '/join', '/reset', '/sign-in', '/oidc'],
   ...['/events', '/events/:id', '/review', '/visitors', '/visitors/:id'],
   ...['/rules', '/rules/new', '/rules/:id', '/lists', '/lists/:id', '/webhooks', '/webhooks/:id'],
   ...['/analytics', '/alerts', '/alerts/:id', '/settings', '/system'],

@@ -4,7 +4,7 @@ import { ApiError } from '../../domain/errors.ts'
 import { scopesOfRole } from '../../domain/person.ts'
 import { isoTime } from '../../events/present.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
-import type { StoredPerson } from '../../records/people.ts'
+import { hasJoined, type StoredPerson } from '../../records/people.ts'
 import { csrfOf, endOf, idleEndOf, type OpenedSession, type Session } from './sessions.ts'
 
 export const presentPerson = ({ id, email, name, role, totp }: StoredPerson) => ({
@@ -57,7 +57,7 @@ export const presentMember = (person: StoredPerson, sessions: readonly Session[]
   const seenAt = Math.max(0, ...sessions.map(({ seenAt }) => seenAt))
   return {
     ...presentPerson(person),
-    status: person.password === null ? 'invited' : 'active',
+    status: hasJoined(person) ? 'active' : 'invited',
     createdAt: isoTime(person.createdAt),
     lastSeenAt: seenAt === 0 ? null : isoTime(seenAt),
   }
