@@ -4,6 +4,7 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
+import { MOMENTS, momentText } from '../events/moments.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -88,9 +89,9 @@ export function openEventRows({ clickhouse, kv, partitions, clock, retentionDays
     },
 
     async named<Row>(columns: string, workspace: string, env: Env, requestIds: readonly string[]) {
-      const times = requestIds.map((id) => requestTime(id) ?? 0)
-      if (times.length === 0) return []
-      const sql = ` AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`
+      if (requestIds.length === 0) return []
+      const times = requestIds.map((id) => momentText(requestTime(id) ?? 0))
+      const sql = ` AND ts IN ${MOMENTS} AND request_id IN {ids:Array(String)}`
       const terms = { first: '', sql, params: { times, ids: requestIds } }
       return ask<Row>(workspace, env, terms, (source) => `SELECT ${columns} ${source}`)
     },

@@ -4,6 +4,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
 import { tagText } from '../events/cells.ts'
+import { MOMENTS, momentText } from '../events/moments.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { AnnotatedChanges, Annotation } from '../records/annotations.ts'
 
@@ -66,11 +67,11 @@ async function update(
     EVENTS_TABLE,
     `UPDATE ${EVENTS_TABLE} SET ${set}
      WHERE workspace_id = {workspace:String} AND env = {env:String}
-       AND ts IN (arrayMap(at -> fromUnixTimestamp64Milli(at), {times:Array(Int64)})) AND request_id IN {ids:Array(String)}`,
+       AND ts IN ${MOMENTS} AND request_id IN {ids:Array(String)}`,
     {
       workspace,
       env,
-      times: changed.map(({ id }) => requestTime(id) ?? 0),
+      times: changed.map(({ id }) => momentText(requestTime(id) ?? 0)),
       ids: changed.map(({ id }) => id),
       values: changed.map(({ value }) => value),
     },

@@ -1,12 +1,15 @@
 // GET /v1/events as text/csv: a whole file of what the list has, by RFC 4180, in which nothing is a formula.
 
 import t from 'tap'
+import { CSV_ROWS_MAX, type EventsCsvNeeds, eventsCsv } from '../../src/api/events/csv.ts'
 import { openFingerpost } from '../../src/client/client.ts'
 import { eventually } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
 import { deviceOf } from '../helpers/devices.ts'
+import { rng } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import * as shapes from '../helpers/shapes.ts'
+import { randomEvent } from '../helpers/stored-events.ts'
 import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
@@ -140,4 +143,37 @@ t.test('a workspace below Pro gets no scores, and every file is in the audit log
   const { body } = await get('/v1/audit?resource=event&limit=1', key)
   t.match(body.data[0], { resource: 'event', action: 'export', after: { type: 'csv', filters: ['linkedId'] } })
   t.notMatch(JSON.stringify(body.data[0]), 'plain', 'values of filters are not kept')
+})
+
+t.test('a file has all of what takes several reads, ends at its bound, and fails where a read does', async (t) => {
+  const event = randomEvent(rng(1), 'ws_default', 1)
+  const turns = { take: async <T>(step: () => T) => step(), atOnce: <T>(step: () => T) => step() }
+  /** A list of so many events, whose ids count them. */
+  const listOf = (count: number, failsAt = Number.POSITIVE_INFINITY) => {
+    let asked = 0
+    const read: EventsCsvNeeds['read'] = async (limit, from) => {
+      asked += 1
+      if (asked === failsAt) throw new Error('down')
+      const begin = from === null ? 0 : Number(from.requestId) + 1
+      const length = Math.min(limit, count - begin)
+      const events = Array.from({ length }, (_, i) => ({ ...event, requestId: String(begin + i) }))
+      return { events, hasMore: begin + length < count }
+    }
+    return read
+  }
+  async function rowsIn(read: EventsCsvNeeds['read']): Promise<number> {
+    const { rest } = await eventsCsv({ plan: 'pro', turns, read })
+    let next = 0
+    for await (const slice of rest) {
+      for (const [, id] of slice.matchAll(/(?:^|\r\n)(\d+),20/g)) {
+        if (Number(id) !== next) throw new Error(`${id} where ${next} was to come`)
+        next += 1
+      }
+    }
+    return next
+  }
+  for (const count of [0, 1, 999, 1_000, 1_001, 3_210]) t.equal(await rowsIn(listOf(count)), count)
+  t.equal(await rowsIn(listOf(CSV_ROWS_MAX + 5)), CSV_ROWS_MAX)
+  await t.rejects(rowsIn(listOf(10, 1)), new Error('down'), 'before the first line')
+  await t.rejects(rowsIn(listOf(5_000, 3)), new Error('down'), 'in the middle')
 })
