@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Files that name each other by `new URL('./x', import.meta.url)`: all of them lie in one folder. */
 const ENTRIES = ['main', 'shards/shard.worker', 'ipintel/load.worker', 'clickhouse/chdb.child']
 const ASSETS = ['clickhouse/schema.sql', 'kv/commit.lua', 'kv/walk.lua', 'limits/take.lua']
-/** They bring binaries, or start files of their own as threads. */
-export const EXTERNAL = /^(chdb|lmdb|msgpackr|pino|piscina|uWebSockets\.js)(\/|$)/
+/** They bring binaries, or start files of their own as threads; ioredis only clusters need, and each bundle would hold it again. */
+export const EXTERNAL = /^(chdb|ioredis|lmdb|msgpackr|pino|piscina|uWebSockets\.js)(\/|$)/
 
 /** Resolves to the files of the folder `dir`, which it does not write. */
 export async function bundleServer(dir) {

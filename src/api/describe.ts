@@ -72,7 +72,7 @@ export const moment = (description?: string) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T18:04:05.123Z'], ...described(description) })
 export const words = (description?: string) => Type.String(described(description))
 export const flag = (description?: string) => Type.Boolean(described(description))
-export const countOf = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
+export const count = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
 export const share = (description?: string) => Type.Number({ minimum: 0, maximum: 1, ...described(description) })
 export const countsByName = (description: string) =>
   Type.Unsafe<Record<string, number>>({ type: 'object', additionalProperties: { type: 'integer' }, description })
@@ -94,7 +94,7 @@ export const cursorPage = <T extends TSchema>(item: T) =>
   })
 /** A page by offset. */
 export const offsetPage = <T extends TSchema>(item: T) =>
-  Type.Object({ data: Type.Array(item), total: countOf('How many there are in all.') })
+  Type.Object({ data: Type.Array(item), total: count('How many there are in all.') })
 
 /** Query parameters that mean the same everywhere. */
 export const PAGE_MEMBERS: Readonly<Record<string, Fragment>> = {

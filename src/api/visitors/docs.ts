@@ -2,7 +2,7 @@
 
 import { Type } from '../../domain/schema.ts'
 import {
-  countOf,
+  count,
   cursorPage,
   deleted,
   moment,
@@ -23,12 +23,12 @@ export const Visitor = shared(
     visitorId: visitorId(),
     firstSeenAt: moment(),
     lastSeenAt: moment(),
-    totalVisits: countOf('Number of identifications.'),
+    totalVisits: count('Number of identifications.'),
     devices: Type.Array(Type.Object({ platform: words(), browser: words(), gpu: orNull(words()) })),
     ips: Type.Array(words(), { description: 'The latest 20, masked.' }),
-    linkedAccounts: countOf('Distinct accounts; exact up to 1,000.'),
+    linkedAccounts: count('Distinct accounts; exact up to 1,000.'),
     lists: Type.Array(words(), { description: 'Names of the lists the visitor is on.' }),
-    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
+    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
   }),
 )
 
@@ -38,8 +38,8 @@ export const FoundVisitor = shared(
     visitorId: visitorId(),
     firstSeenAt: moment(),
     lastSeenAt: moment(),
-    totalVisits: countOf('Number of identifications.'),
-    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
+    totalVisits: count('Number of identifications.'),
+    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
     requestId: requestId('The newest event that was found; what follows is what it says.'),
     confidence: share(),
     verdict,
@@ -56,7 +56,7 @@ export const DeletedVisitor = Type.Object({
   erasureId: words('Names the erasure of what is stored.'),
 })
 
-export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: countOf('Number of events.') })
+export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: count('Number of events.') })
 
 const example = {
   visitorId: 'pv_7Hq2LmZx90TbVcRk4WsE',
