@@ -9,7 +9,7 @@ import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openLocalBus } from '../src/bus/local.ts'
 import { openAttempts } from '../src/dispatcher/attempt.ts'
-import { openGuard } from '../src/dispatcher/guard.ts'
+import { openAddressGuard } from '../src/dispatcher/guard.ts'
 import { openPoster } from '../src/dispatcher/post.ts'
 import { openSender, type Sender } from '../src/dispatcher/sender.ts'
 import type { Subscriptions, Tenant } from '../src/dispatcher/subscriptions.ts'
@@ -77,7 +77,7 @@ export async function openReceivers() {
 export type Receivers = Awaited<ReturnType<typeof openReceivers>>
 
 export async function openSending({ dir, port, ca, secret, sealingKey }: Place) {
-  const guard = openGuard([must(parseCidr('127.0.0.0/8'))], async () => ['127.0.0.1'])
+  const guard = openAddressGuard([must(parseCidr('127.0.0.0/8'))], async () => ['127.0.0.1'])
   const poster = openPoster({ guard, clock, extraCa: ca })
   const kv = await openKv({ backend: 'lmdb', dataDir: dir, clock, durability: 'fsync' })
   const bus = openLocalBus({ onError: (error) => say(String(error)) })

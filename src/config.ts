@@ -113,14 +113,14 @@ type Values = {
         : string
 }
 
-export const ROLES = ['ingress', 'engine', 'api', 'dispatcher', 'jobs'] as const
-export type Role = (typeof ROLES)[number]
+export const PROCESS_ROLES = ['ingress', 'engine', 'api', 'dispatcher', 'jobs'] as const
+export type ProcessRole = (typeof PROCESS_ROLES)[number]
 
 export interface Config extends Values {
   readonly trustedProxies: readonly Cidr[]
   /** Of `webhooks.allowPrivateCidrs`. */
   readonly allowPrivate: readonly Cidr[]
-  readonly roles: ReadonlySet<Role>
+  readonly roles: ReadonlySet<ProcessRole>
   readonly isCluster: boolean
   /** Threads that accept and decide. */
   readonly shards: number
@@ -155,13 +155,13 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, shards, partitions, ignored })
 }
 
-function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<Role> {
-  if (names.length === 1 && names[0] === 'all') return new Set(ROLES)
-  const known = new Set(ROLES.filter((role) => names.includes(role)))
+function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<ProcessRole> {
+  if (names.length === 1 && names[0] === 'all') return new Set(PROCESS_ROLES)
+  const known = new Set(PROCESS_ROLES.filter((role) => names.includes(role)))
   if (known.size === 0 || known.size !== new Set(names).size) {
-    throw new BadSetting(`process.roles takes ${ROLES.join(', ')} or all, not ${names.join(',')}`)
+    throw new BadSetting(`process.roles takes ${PROCESS_ROLES.join(', ')} or all, not ${names.join(',')}`)
   }
-  if (!isCluster && known.size < ROLES.length) {
+  if (!isCluster && known.size < PROCESS_ROLES.length) {
     throw new BadSetting('process.roles: roles run apart only in a cluster; set deployment.mode to cluster')
   }
   return known

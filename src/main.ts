@@ -11,7 +11,7 @@ import { Told, Unavailable } from './lib/failures.ts'
 import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { isSystemFailure, reasonOf } from './lib/plain.ts'
-import { type Asked, type CommandName, Misuse, readArguments } from './ops/command-line.ts'
+import { type CommandName, Misuse, type ParsedCommandLine, readArguments } from './ops/command-line.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
 import { welcomeText } from './ops/welcome.ts'
@@ -119,7 +119,7 @@ async function examine({ text, has }: Run): Promise<void> {
   process.exitCode = said.ok ? 0 : 1
 }
 
-type Run = Extract<Asked, { kind: 'run' }>
+type Run = Extract<ParsedCommandLine, { kind: 'run' }>
 
 function seedWanted({ text }: Run): SeedWanted {
   const env = text('env')

@@ -16,7 +16,7 @@ import { whileAllowed } from './allowed-stream.ts'
 import { CONSOLE_ANSWER_HEADERS, callerOf, SESSION_HEADERS, type SessionGuard } from './console/guard.ts'
 import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { PacedSteps } from './paced-steps.ts'
-import { presentReply, presentStream } from './present.ts'
+import { presentReply, presentStream, presentText } from './present.ts'
 import { queryParser } from './query.ts'
 import { type Permission, rateClassOf, type TakeRate } from './rate-limits.ts'
 import { type AddressOf, type ApiRoute, type KeyedCall, mayLackBody } from './routes.ts'
@@ -175,6 +175,7 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
             async (seed) => handle({ ...call, seed }),
           )
     if (reply.stream !== undefined) return presentStream(whileAllowed(reply.stream, permitAgain(request), clock))
+    if (reply.text !== undefined) return presentText(reply.text, reply.headers ?? [])
     return presentReply(reply.status ?? 200, reply.body, reply.headers ?? [], turns)
   }
 

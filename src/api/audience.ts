@@ -1,4 +1,4 @@
-// How many may listen to streams at once: each is a share of what one process has.
+// How many may listen to streams, or take a long file, at once: each is a share of what one process has.
 
 import { ApiError } from '../domain/errors.ts'
 
@@ -15,7 +15,9 @@ export interface Audience {
   join(workspace: string): () => void
 }
 
-export function openAudience(): Audience {
+export function openAudience(
+  { max, perWorkspaceMax } = { max: LISTENERS_MAX, perWorkspaceMax: LISTENERS_PER_WORKSPACE_MAX },
+): Audience {
   let listeners = 0
   const ofWorkspace = new Map<string, number>()
   const count = (workspace: string, by: number): void => {
@@ -27,7 +29,7 @@ export function openAudience(): Audience {
   return {
     admit(workspace) {
       const own = ofWorkspace.get(workspace) ?? 0
-      if (listeners >= LISTENERS_MAX || own >= LISTENERS_PER_WORKSPACE_MAX) {
+      if (listeners >= max || own >= perWorkspaceMax) {
         throw new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
       }
     },

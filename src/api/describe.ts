@@ -20,6 +20,8 @@ export interface AnswerDoc {
   readonly headers?: readonly string[]
   /** Default application/json. */
   readonly contentType?: string
+  /** Types of text that are answered to who accepts them. */
+  readonly otherTypes?: readonly string[]
 }
 
 export interface RouteDoc {
@@ -34,6 +36,8 @@ export interface RouteDoc {
   readonly refusals?: readonly ErrorCode[]
   /** A request that succeeds, given that its ids and names exist. */
   readonly bodyExample?: unknown
+  /** Of a request that succeeds, where the route needs a parameter and none in particular. */
+  readonly queryExample?: Readonly<Record<string, string>>
   /** By name of a query parameter, path parameter, header or top-level member of the body. */
   readonly members?: Readonly<Record<string, Fragment | TSchema>>
 }
@@ -68,7 +72,7 @@ export const moment = (description?: string) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T18:04:05.123Z'], ...described(description) })
 export const words = (description?: string) => Type.String(described(description))
 export const flag = (description?: string) => Type.Boolean(described(description))
-export const count = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
+export const countOf = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
 export const share = (description?: string) => Type.Number({ minimum: 0, maximum: 1, ...described(description) })
 export const countsByName = (description: string) =>
   Type.Unsafe<Record<string, number>>({ type: 'object', additionalProperties: { type: 'integer' }, description })
@@ -90,7 +94,7 @@ export const cursorPage = <T extends TSchema>(item: T) =>
   })
 /** A page by offset. */
 export const offsetPage = <T extends TSchema>(item: T) =>
-  Type.Object({ data: Type.Array(item), total: count('How many there are in all.') })
+  Type.Object({ data: Type.Array(item), total: countOf('How many there are in all.') })
 
 /** Query parameters that mean the same everywhere. */
 export const PAGE_MEMBERS: Readonly<Record<string, Fragment>> = {

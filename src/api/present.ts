@@ -17,6 +17,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Caller } from '../records/auth.ts'
 import type { PacedSteps } from './paced-steps.ts'
+import type { RouteText } from './routes.ts'
 import { inSlices } from './slices.ts'
 
 const CALL_ID = 'X-Request-Id'
@@ -68,6 +69,11 @@ export function presentReply(
   turns: PacedSteps,
 ): HttpResponse {
   return { status, headers: [NO_STORE, ...headers], ...inSlices(body, turns) }
+}
+
+/** A text of another type than JSON. */
+export function presentText({ contentType, head, rest }: RouteText, headers: readonly HttpHeader[]): HttpResponse {
+  return { status: 200, headers: [NO_STORE, ...headers], contentType, body: head, parts: rest }
 }
 
 /** Server-sent events. */

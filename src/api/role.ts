@@ -31,7 +31,7 @@ import { openMonitor } from '../reads/monitor.ts'
 import { openOwned } from '../reads/owned.ts'
 import { openPersonalReads } from '../reads/personal.ts'
 import { readRuleStats } from '../reads/rule-stats.ts'
-import { openTail } from '../reads/tail.ts'
+import { openEventTail } from '../reads/tail.ts'
 import { openVisitorSearch } from '../reads/visitor-search.ts'
 import { openVisitorReads } from '../reads/visitors.ts'
 import type { Auth } from '../records/auth.ts'
@@ -160,9 +160,14 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const rows = openEventRows(needs)
   const snapshots = openListSnapshots({ ...needs, lists: openListSource(kv, clock) })
   const routes = [
-    ...eventListRoutes({ events, visitors, turns }),
+    ...eventListRoutes({ events, visitors, turns, submit }),
     ...eventStreamRoutes({
-      tail: openTail({ log, partitions, clock, report: (error) => logger.error({ error }, 'following events failed') }),
+      tail: openEventTail({
+        log,
+        partitions,
+        clock,
+        report: (error) => logger.error({ error }, 'following events failed'),
+      }),
       owned: openOwned({ kv, partitions }),
       ...{ visitors, clock },
     }),

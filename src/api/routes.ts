@@ -33,6 +33,14 @@ export interface RouteReply {
   readonly body: unknown
   /** Instead of a body: server-sent events, for as long as both sides like. */
   readonly stream?: (stream: HttpStream) => void
+  /** Instead of a body: a text that is made while it leaves. */
+  readonly text?: RouteText
+}
+
+export interface RouteText {
+  readonly contentType: string
+  readonly head: string
+  readonly rest: AsyncGenerator<string, void>
 }
 
 export interface RouteCall<Body = unknown, Query = unknown> {

@@ -126,6 +126,16 @@ export function openCall(options: ClientOptions): ClientCall {
   }
 }
 
+/** A file as it arrives, in one try. Fails with FingerpostError; reading it fails where it breaks off. */
+export function openDownload({ baseUrl, key, fetch: send = fetch }: ClientOptions) {
+  return async (path: string, type: string, query: NonNullable<CallOptions['query']>) => {
+    const headers = { Authorization: `Bearer ${key}`, Accept: type }
+    const response = await answerOf(() => send(baseUrl.replace(/\/+$/, '') + path + queryText(query), { headers }))
+    if (response.status === 200 && response.body !== null) return response.body
+    throw refusalOf(response.status, response.headers, await answerOf(() => response.text()))
+  }
+}
+
 /** What an answer that is none of success says. */
 export function refusalOf(status: number, headers: Headers, text: string): FingerpostError {
   const { error } = (parsed(text) ?? {}) as { error?: { code: string; message: string; field?: string } }

@@ -1,6 +1,6 @@
 // The client for Node: every endpoint of the server-side API as a function, collections as async iterators.
 
-import { type CallOptions, type ClientOptions, openCall, queryText } from './call.ts'
+import { type CallOptions, type ClientOptions, openCall, openDownload, queryText } from './call.ts'
 import { HEARD, type HeardEvent, type ListenOptions, listenTo } from './listen.ts'
 import type * as api from './types.ts'
 
@@ -22,6 +22,7 @@ export type Fingerpost = ReturnType<typeof openFingerpost>
  */
 export function openFingerpost(options: ClientOptions) {
   const call = openCall(options)
+  const download = openDownload(options)
   const of = async <T>(method: string, path: string, more: CallOptions = {}): Promise<T> =>
     (await call<T>(method, path, more)).body
   const get = <T>(path: string, query: object = {}): Promise<T> => of<T>('GET', path, { query: query as Query })
@@ -63,6 +64,9 @@ export function openFingerpost(options: ClientOptions) {
       /** Ids that name nothing are counted. While `status` is `running` the same call again tells how far it has come. */
       label: (label: api.Labelling['label'], events: api.LabelledEvents, write: Write = {}) =>
         of<api.Labelling>('POST', '/v1/events/labels', { body: { label, ...events }, mayRepeat: true, ...write }),
+      /** A CSV file of all that meet the filter, up to 100,000, as it arrives. */
+      csv: (filter: api.EventFilter = {}): Promise<ReadableStream<Uint8Array>> =>
+        download('/v1/events', 'text/csv', filter as Query),
       /**
        * Events as they are decided, at most fifty in a second: at most once, over lost connections, until the loop is left. `onSkipped` is
        * told how many came beyond.

@@ -17,7 +17,7 @@ export function webhookRoute(options: ReceiverOptions): (request: Request) => Pr
   }
 }
 
-export interface GuardOptions extends JudgeOptions {
+export interface RouteGuardOptions extends JudgeOptions {
   /** Where the page put the id of its identification; default: the header `x-fingerpost-request-id`. */
   readonly requestIdOf?: (request: Request) => unknown
   /** Answers a request that does not pass; default: 403 with the reason. */
@@ -29,7 +29,7 @@ export interface GuardOptions extends JudgeOptions {
  * whatever else the framework passes to its handlers.
  */
 export function guarded<Rest extends readonly unknown[]>(
-  options: GuardOptions,
+  options: RouteGuardOptions,
   handle: (request: Request, event: Event | null, ...rest: Rest) => Response | Promise<Response>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const { requestIdOf = ({ headers }: Request) => headers.get('x-fingerpost-request-id'), onRefused = refuse } = options

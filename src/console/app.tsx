@@ -2,16 +2,16 @@
 
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
-import { Frame } from './frame.tsx'
-import { Gate, LINKS } from './gate.tsx'
+import { Shell } from './frame.tsx'
+import { GATE_WAYS, Gate } from './gate.tsx'
 import { environment, readSession, session } from './lib/api.ts'
-import { BASE } from './lib/place.ts'
-import { PAGES } from './pages.ts'
+import { CONSOLE_BASE } from './lib/place.ts'
+import { CONSOLE_ROUTES } from './pages.ts'
 import { Empty, Problem } from './ui/state.tsx'
 
-export function App() {
+export function ConsoleApp() {
   return (
-    <Router base={BASE}>
+    <Router base={CONSOLE_BASE}>
       <Whole />
     </Router>
   )
@@ -31,7 +31,7 @@ function Whole() {
       </div>
     )
   }
-  if (LINKS.includes(path)) return <Gate path={path} />
+  if (GATE_WAYS.includes(path)) return <Gate path={path} />
   if (session.value === undefined) return null
   if (session.value === null) return <Gate path={path} />
   return <Inside />
@@ -39,10 +39,10 @@ function Whole() {
 
 function Inside() {
   return (
-    <Frame>
+    <Shell>
       {/* What is shown belongs to one environment: another one starts every page anew. */}
       <Switch key={environment.value}>
-        {PAGES.map(({ path, Page }) => (
+        {CONSOLE_ROUTES.map(({ path, Page }) => (
           <Route key={path} path={path}>
             {(params: Readonly<Record<string, string | undefined>>) => <Page id={params.id ?? ''} />}
           </Route>
@@ -54,6 +54,6 @@ function Inside() {
           <Empty title="There is no such page">The address may be of another version of the console.</Empty>
         </Route>
       </Switch>
-    </Frame>
+    </Shell>
   )
 }

@@ -17,7 +17,7 @@ export function Mark() {
   )
 }
 
-export function Frame({ children }: { readonly children: ComponentChildren }) {
+export function Shell({ children }: { readonly children: ComponentChildren }) {
   const [path] = useLocation()
   const name = RAIL.find(([to]) => isWithin(path, to))?.[1] ?? 'Page'
   useEffect(() => {

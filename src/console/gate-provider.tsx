@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { useAct } from './lib/act.ts'
-import { call, Refusal, session } from './lib/api.ts'
+import { call, RefusedError, session } from './lib/api.ts'
 import type { SignedIn } from './lib/types.ts'
 import { Problem } from './ui/state.tsx'
 
@@ -58,7 +58,7 @@ export function FromProvider() {
   return (
     <div class="form">
       <h1>Not signed in</h1>
-      <Problem error={error ?? new Refusal(0, { message: said })} />
+      <Problem error={error ?? new RefusedError(0, { message: said })} />
       <a href="/console/sign-in">To the sign-in</a>
     </div>
   )

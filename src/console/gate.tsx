@@ -5,7 +5,7 @@ import { useLocation } from 'wouter-preact'
 import { Mark } from './frame.tsx'
 import { FromProvider, ToProvider } from './gate-provider.tsx'
 import { useAct } from './lib/act.ts'
-import { call, Refusal, session } from './lib/api.ts'
+import { call, RefusedError, session } from './lib/api.ts'
 import { useLoad } from './lib/load.ts'
 import type { SignedIn } from './lib/types.ts'
 import { TextField } from './ui/field.tsx'
@@ -15,7 +15,7 @@ const PASSWORD_CHARS_MIN = 12
 const PASSWORD_CHARS_MAX = 256
 
 /** Ways in that hold whoever is signed in. */
-export const LINKS = ['/setup', '/join', '/reset', '/oidc']
+export const GATE_WAYS = ['/setup', '/join', '/reset', '/oidc']
 
 /** The fragment is in no log; it leaves the address as soon as it was read. */
 function takeToken(): string {
@@ -37,7 +37,7 @@ export function Gate({ path }: { readonly path: string }) {
         {path === '/join' && <Join token={token} isNew />}
         {path === '/reset' && <Join token={token} isNew={false} />}
         {path === '/oidc' && <FromProvider />}
-        {!LINKS.includes(path) && <SignIn />}
+        {!GATE_WAYS.includes(path) && <SignIn />}
       </section>
     </main>
   )
@@ -159,7 +159,7 @@ function SignIn() {
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
-  const needsCode = code !== '' || (error instanceof Refusal && error.code === 'code_required')
+  const needsCode = code !== '' || (error instanceof RefusedError && error.code === 'code_required')
   if (state.data?.needsSetup === true) {
     return (
       <div class="form">
@@ -208,7 +208,7 @@ function SignIn() {
           autocomplete="one-time-code"
         />
       )}
-      {!(error instanceof Refusal && error.code === 'code_required') && <Problem error={error} />}
+      {!(error instanceof RefusedError && error.code === 'code_required') && <Problem error={error} />}
       <button type="submit" class="primary" disabled={isBusy}>
         Sign in
       </button>

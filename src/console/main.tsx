@@ -1,7 +1,7 @@
 // Starts the console in its page.
 
 import { render } from 'preact'
-import { App } from './app.tsx'
+import { ConsoleApp } from './app.tsx'
 import './style/tokens.css'
 import './style/controls.css'
 import './style/layout.css'
@@ -9,4 +9,4 @@ import './style/content.css'
 
 const root = document.getElementById('console')
 if (root === null) throw new Error('the page has no element for the console')
-render(<App />, root)
+render(<ConsoleApp />, root)

@@ -2,7 +2,7 @@
 
 import { later } from './lib/later.tsx'
 
-export const PAGES = [
+export const CONSOLE_ROUTES = [
   { path: '/', Page: later(async () => (await import('./pages/overview/overview.tsx')).Overview) },
   { path: '/events', Page: later(async () => (await import('./pages/events/events.tsx')).Events) },
   { path: '/events/:id', Page: later(async () => (await import('./pages/events/event.tsx')).EventPage) },
@@ -16,7 +16,7 @@ export const PAGES = [
   { path: '/lists/:id', Page: later(async () => (await import('./pages/lists/list.tsx')).ListPage) },
   { path: '/webhooks', Page: later(async () => (await import('./pages/webhooks/webhooks.tsx')).Webhooks) },
   { path: '/webhooks/:id', Page: later(async () => (await import('./pages/webhooks/webhook.tsx')).WebhookPage) },
-  { path: '/analytics', Page: later(async () => (await import('./pages/analytics/analytics.tsx')).Analytics) },
+  { path: '/analytics', Page: later(async () => (await import('./pages/analytics/analytics.tsx')).AnalyticsPage) },
   { path: '/alerts', Page: later(async () => (await import('./pages/alerts/alerts.tsx')).Alerts) },
   { path: '/alerts/:id', Page: later(async () => (await import('./pages/alerts/alert.tsx')).AlertPage) },
   { path: '/settings', Page: later(async () => (await import('./pages/settings/settings.tsx')).Settings) },

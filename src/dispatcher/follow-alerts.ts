@@ -8,7 +8,7 @@ import { type AlertNotice, alertNotices, dropNotices } from '../records/alerts.t
 import { derivedUlid } from '../records/deliveries.ts'
 import { partitionScope } from '../records/partitions.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
-import type { Listening } from './listening.ts'
+import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import type { Matchable } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
@@ -17,7 +17,7 @@ import type { Subscriptions } from './subscriptions.ts'
 export interface FollowAlertsNeeds extends PassOnNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'commit'>
   readonly clock: Clock
-  readonly listening: Listening
+  readonly listening: Listeners
   readonly subscriptions: Subscriptions
   readonly report: (error: unknown) => void
 }

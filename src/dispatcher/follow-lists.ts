@@ -13,7 +13,7 @@ import { partitionScope } from '../records/partitions.ts'
 import { tenantScope } from '../records/scopes.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
 import { listOccurrences } from './list-occurrences.ts'
-import type { Listening } from './listening.ts'
+import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -23,7 +23,7 @@ export interface FollowListsNeeds extends PassOnNeeds {
   readonly clock: Clock
   readonly partitions: number
   readonly subscriptions: Subscriptions
-  readonly listening: Listening
+  readonly listening: Listeners
   readonly report: (error: unknown) => void
   /** Changes that nobody can be told of any more: the follower was away for too long. */
   readonly onLost: (workspace: string, env: Env) => void

@@ -13,7 +13,7 @@ import { ERASED, erasedId, type Tombstone } from '../records/erasures.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
-import type { Listening } from './listening.ts'
+import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
 import { occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
@@ -25,7 +25,7 @@ export interface FollowNeeds extends PassOnNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan' | 'commit' | 'position'>
   readonly clock: Clock
   readonly subscriptions: Subscriptions
-  readonly listening: Listening
+  readonly listening: Listeners
   readonly report: (error: unknown) => void
 }
 

@@ -43,7 +43,7 @@ export function openResolve(): Resolve {
   }
 }
 
-export function openGuard(allowed: readonly Cidr[], resolve: Resolve): AddressGuard {
+export function openAddressGuard(allowed: readonly Cidr[], resolve: Resolve): AddressGuard {
   const isAllowed = (address: string): boolean => isPublicAddress(address) || isPrivateAllowed(address)
 
   function isPrivateAllowed(address: string): boolean {

@@ -13,12 +13,12 @@ export const LISTENING_EVERY_MS = 2_000
 const TENANTS_MAX = 1_000
 const BOTH = new Set(['A', 'B'] as const)
 
-export interface Listening {
+export interface Listeners {
   isHeard(workspace: string, env: Env): boolean
   publish(tenant: Pick<Tenant, 'workspace' | 'env'>, occurrence: Occurrence): void
 }
 
-export function openListening(bus: Bus, clock: Clock): Listening {
+export function openListeners(bus: Bus, clock: Clock): Listeners {
   const until = new Map<string, number>()
   onHint(bus, 'webhooks.listening', ({ workspace, env }) => {
     const now = clock.monotonic()

@@ -7,7 +7,7 @@ import { Unreadable } from '../lib/failures.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Sealer } from '../lib/sealed.ts'
 import { type Attempts, openAttempts } from './attempt.ts'
-import { type AddressGuard, openGuard, openResolve } from './guard.ts'
+import { type AddressGuard, openAddressGuard, openResolve } from './guard.ts'
 import { type Mailer, type MailSettings, openMailer } from './mail.ts'
 import { openPoster } from './post.ts'
 
@@ -38,7 +38,7 @@ export interface Outgoing {
 export function openOutgoing(needs: OutgoingNeeds): Outgoing {
   const { clock, sealer, lifetime, version, settings } = needs
   const { extraCaFile } = settings
-  const guard = openGuard(settings.allowPrivate, openResolve())
+  const guard = openAddressGuard(settings.allowPrivate, openResolve())
   const poster = openPoster({ guard, clock, extraCa: extraCaFile === '' ? '' : readCa(extraCaFile) })
   lifetime.onClose(() => poster.close())
   const mailer = openMailer(settings.mail)

@@ -12,7 +12,7 @@
 export type Holding = 'partial' | 'complete' | 'loading' | 'loaded' | 'again'
 
 /** The queue's entry in the index of due webhooks. */
-export type IndexEntry =
+export type DueEntry =
   | { readonly is: 'unseen' }
   /** Another sender wrote it last, and may still take it away. */
   | { readonly is: 'foreign'; readonly version: number }
@@ -21,7 +21,7 @@ export type IndexEntry =
 
 export interface QueueState {
   holding: Holding
-  entry: IndexEntry
+  entry: DueEntry
   /** The sender is about to forget this queue and to take its entry away. */
   leaving: boolean
   /** Followers that store something for it just now, trusting that the index has it. */

@@ -18,7 +18,7 @@ import { followEvents } from './follow.ts'
 import { followAlerts } from './follow-alerts.ts'
 import { followLists } from './follow-lists.ts'
 import { followNotices } from './follow-notices.ts'
-import { openListening } from './listening.ts'
+import { openListeners } from './listening.ts'
 import type { Mailer } from './mail.ts'
 import { openSender, type SenderReport } from './sender.ts'
 import { openSubscriptions } from './subscriptions.ts'
@@ -92,7 +92,7 @@ export function startDispatcher(needs: DispatcherRoleNeeds): { observe(): Promis
     ...needs,
     subscriptions,
     handover: sender,
-    listening: openListening(needs.bus, needs.clock),
+    listening: openListeners(needs.bus, needs.clock),
     report: (error: unknown) => logger.warn({ error }, 'the dispatcher waits'),
   }
   const onLost = (workspace: string, env: string) =>

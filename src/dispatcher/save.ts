@@ -5,7 +5,7 @@ import type { Commit, Kv, KvKey, Put } from '../kv/kv.ts'
 import { DAY_MS } from '../lib/durations.ts'
 import {
   DUE,
-  dayOf,
+  dayNumberOf,
   deliveriesScope,
   deliveryKey,
   dueId,
@@ -119,7 +119,7 @@ function writeOf(
     if (before.status === 'pending' && delivery.status !== 'pending') counts[delivery.status] += 1
   }
   if (health !== null) put.push({ key: HEALTH, value: health })
-  const day = dayOf(nowMs)
+  const day = dayNumberOf(nowMs)
   const statuses = (['delivered', 'failed'] as const).filter((status) => counts[status] > 0)
   const ended = counts.delivered + counts.failed
   const tally = tallyWith(standing, counts, nowMs)

@@ -26,7 +26,7 @@ export function jitterMs(gapMs: number, deliveryId: string, tries: number): numb
   return Math.floor(share * Math.min(gapMs * JITTER_SHARE, JITTER_MS_MAX))
 }
 
-export const endOf = ({ startedAt, durationMs }: Attempt): number => startedAt + durationMs
+export const attemptEndOf = ({ startedAt, durationMs }: Attempt): number => startedAt + durationMs
 
 /** Attempts of the schedule move it on; one by hand can only end it well. */
 export function afterAttempt(
@@ -46,7 +46,7 @@ export function afterAttempt(
   const tries = delivery.tries + 1
   const gap = GAPS_MS[shape][tries - 1]
   if (gap === undefined) return { ...made, tries, status: 'failed', nextAttemptAt: null }
-  return { ...made, tries, nextAttemptAt: endOf(attempt) + gap + jitterMs(gap, deliveryId, tries) }
+  return { ...made, tries, nextAttemptAt: attemptEndOf(attempt) + gap + jitterMs(gap, deliveryId, tries) }
 }
 
 /** A delivery that ends without another attempt. */
@@ -65,7 +65,7 @@ export function healthAfter(
   attempt: Attempt,
   enabledAt: number,
 ): { readonly health: Health; readonly turn: HealthTurn } {
-  const at = endOf(attempt)
+  const at = attemptEndOf(attempt)
   const lastDeliveryAt = attempt.error === null ? at : health.lastDeliveryAt
   if (attempt.trigger !== 'auto') return { health: { ...health, lastDeliveryAt }, turn: 'none' }
   if (attempt.error === null) {

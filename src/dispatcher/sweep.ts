@@ -6,7 +6,7 @@ import {
   DELIVERY,
   DUE,
   DUE_MANUAL,
-  dayOf,
+  dayNumberOf,
   deliveriesScope,
   deliveryKey,
   HEALTH,
@@ -52,7 +52,10 @@ export async function failPending(
     if (entry?.value.status === 'pending') put.push(putDelivery(due[i]?.id ?? '', endedBy(entry.value, reason)))
   }
   const check = found.map((entry, i) => [deliveryKey(due[i]?.id ?? ''), entry?.version ?? null] as const)
-  const counts = [[statKey(dayOf(nowMs), 'failed'), put.length] as const, [PENDING_DELIVERIES, -put.length] as const]
+  const counts = [
+    [statKey(dayNumberOf(nowMs), 'failed'), put.length] as const,
+    [PENDING_DELIVERIES, -put.length] as const,
+  ]
   if (put.length > 0) put.push(putTally(tallyId(nowMs, due[0]?.id ?? ''), { delivered: 0, failed: put.length }))
   const drop = due.map(({ key }) => key)
   await kv.commit([{ scope, check, put, drop, add: put.length === 0 ? [] : counts }])

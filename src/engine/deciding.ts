@@ -17,7 +17,7 @@ import type { Dead, DecidedBatch, FreshReply, Replay } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
 import { itemOf, keysBeside, type VisitOutcome } from './items.ts'
-import { createLookup, isOrder, type Opened } from './lookup.ts'
+import { createLookup, isOrder, type OpenedRecord } from './lookup.ts'
 import { openFrame } from './open-frame.ts'
 import { createPacker } from './packer.ts'
 import type { PartitionParts } from './parts.ts'
@@ -65,7 +65,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   }
 
   /** What is missing besides entries of the state; `asked`: rulesets asked for since the batch came, which are not asked for again. */
-  function wantedBeside(opened: readonly Opened[], asked: Set<string>, wanted: WantedEntry[]): void {
+  function wantedBeside(opened: readonly OpenedRecord[], asked: Set<string>, wanted: WantedEntry[]): void {
     const counters = new Set<number>()
     for (const one of opened) {
       // Of all of them each time: other partitions of the thread make room among the counters.
@@ -82,7 +82,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     for (const key of counters) wanted.push({ kind: VELOCITY, id: String(key) })
   }
 
-  function* provided(opened: readonly Opened[]): Asking<void> {
+  function* provided(opened: readonly OpenedRecord[]): Asking<void> {
     /** Visitors that the batch erases or splits. */
     const unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
     const asked = new Set<string>()
@@ -143,7 +143,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null }, tokenId: null } : c
   }
 
-  function decideAll(opened: readonly Opened[], poisoned: ReadonlySet<number>): DecidedBatch {
+  function decideAll(opened: readonly OpenedRecord[], poisoned: ReadonlySet<number>): DecidedBatch {
     const replies: FreshReply[] = []
     const replays: Replay[] = []
     const dead: Dead[] = []

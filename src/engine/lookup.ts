@@ -20,9 +20,9 @@ const BLIND_EVERY = 16
 const BLIND_FIRST = 24
 
 /** A record that is no identification at all keeps its place in the batch. */
-export type Opened = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }
+export type OpenedRecord = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }
 
-export const isOrder = (one: Opened): one is VisitorCommand =>
+export const isOrder = (one: OpenedRecord): one is VisitorCommand =>
   'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one || 'unnaming' in one
 
 interface Listing {
@@ -44,9 +44,9 @@ export interface Lookup {
    * nothing more. `unsettled`: visitors that their batch erases or splits.
    */
   wanted(
-    some: readonly Opened[],
+    some: readonly OpenedRecord[],
     unsettled: ReadonlySet<string>,
-  ): { readonly wanted: WantedEntry[]; readonly lacking: Opened[] }
+  ): { readonly wanted: WantedEntry[]; readonly lacking: OpenedRecord[] }
   candidates(c: Visit): Candidates
   /** The same with its token naming the visitor whose it is since a split; without one that is nobody's. */
   settled(c: Visit): Visit
@@ -181,7 +181,7 @@ export function createLookup(
   return {
     wanted(some, unsettled) {
       const wanted = new Map<string, WantedEntry>()
-      const lacking: Opened[] = []
+      const lacking: OpenedRecord[] = []
       for (const one of some) {
         if ('broken' in one) continue
         const its = isOrder(one) || 'annotation' in one ? orders.wanted(one) : wantedFor(one, unsettled)

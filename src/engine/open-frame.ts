@@ -4,11 +4,11 @@ import type { Parsers } from '../identity/parsers.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { decodeAnnotation } from '../records/identification.ts'
 import type { Frame } from './frames.ts'
-import type { Opened } from './lookup.ts'
+import type { OpenedRecord } from './lookup.ts'
 import { openVisit } from './visit.ts'
 import { openVisitorCommand } from './visitor-commands.ts'
 
-export function openFrame(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Opened {
+export function openFrame(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): OpenedRecord {
   const { seq, bytes } = frame
   try {
     if (frame.attached !== undefined) return openVisit(frame, parsers, locate)

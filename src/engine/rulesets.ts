@@ -6,7 +6,7 @@ import { ENVS, type Env } from '../domain/event.ts'
 import type { ThreadKv } from '../kv/remote.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
 import type { Sealer } from '../lib/sealed.ts'
-import { register, rulesetName, unregister } from '../records/evaluators.ts'
+import { registerEvaluator, rulesetName, unregister } from '../records/evaluators.ts'
 import { onHint, publishHint } from '../records/hints.ts'
 import { type Ruleset, readRuleset, readRulesetRevision } from '../records/rules.ts'
 import { withOpenToken } from '../records/secrets.ts'
@@ -82,7 +82,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
 
   async function heartbeat(): Promise<void> {
     registeredAt = clock.monotonic()
-    await register(kv, evaluator, confirmed)
+    await registerEvaluator(kv, evaluator, confirmed)
   }
 
   async function refreshAll(): Promise<void> {

@@ -50,7 +50,7 @@ export interface Receiver {
   refuse(raw: RawResponse, fault: Error, rawRequest: RawRequest): void
 }
 
-export interface Listening {
+export interface Listener {
   readonly port: number
   /** Takes no new connections; those open go on. */
   stopListening(): void
@@ -59,4 +59,4 @@ export interface Listening {
 }
 
 /** Fails with PortBusy when the place cannot be had. */
-export type Listen = (place: Place, receiver: Receiver) => Promise<Listening>
+export type Listen = (place: Place, receiver: Receiver) => Promise<Listener>

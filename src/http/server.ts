@@ -2,7 +2,7 @@
 import { Told } from '../lib/failures.ts'
 import { type DispatchConfig, openDispatch, type Routes, type Serve } from './dispatch.ts'
 import { listenNode } from './node.ts'
-import type { Listening, Place } from './port.ts'
+import type { Listener, Place } from './port.ts'
 import { isNativePresent, listenNative } from './uws.ts'
 
 /** uws: native, where its binary loads. node: what Node.js brings. */
@@ -13,7 +13,7 @@ export interface HttpConfig extends DispatchConfig, Place {
   readonly driver?: Driver
 }
 
-export interface Http extends Routes, Listening {
+export interface Http extends Routes, Listener {
   readonly driver: Driver
 }
 

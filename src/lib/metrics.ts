@@ -7,7 +7,7 @@ import type { CallFigures } from './measured.ts'
 import { addUp, atZero, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
 import { openRequestMetrics } from './request-metrics.ts'
 
-export interface BuildInfo {
+export interface BuildLabels {
   readonly version: string
   readonly commit: string
   /** Of Node. */
@@ -38,7 +38,7 @@ const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 export const MAIN = 'main'
 
 /** `build`: null in threads that leave what is said of the process to another one. `shard`: its number, or MAIN. */
-export function openMetrics(build: BuildInfo | null, shard: string = MAIN) {
+export function openMetrics(build: BuildLabels | null, shard: string = MAIN) {
   const registry = new Registry()
   const { counter, tallies, gauge, histogram, histogramOf, histograms } = openDeclarations(registry)
   if (build !== null) {

@@ -86,7 +86,7 @@ function samplesOf(name: string, bounds: readonly number[], series: Iterable<Cou
 }
 
 /** What the registry asks of a metric that is not the library's. */
-export function register(
+export function registerMetric(
   registry: Registry,
   name: string,
   help: string,
@@ -110,7 +110,7 @@ export function openHistogram(
   { name, help, bounds }: HistogramShape,
 ): (labels: Record<string, string>) => Series {
   const series: Counted[] = []
-  register(registry, name, help, 'histogram', () => samplesOf(name, bounds, series))
+  registerMetric(registry, name, help, 'histogram', () => samplesOf(name, bounds, series))
   return (labels) => {
     const one = openSeries(bounds, labels)
     series.push(one)
@@ -125,7 +125,7 @@ export interface Tally {
 
 function openTallies(registry: Registry, name: string, help: string) {
   const cells: { readonly labels: Record<string, string>; value: number }[] = []
-  register(registry, name, help, 'counter', () => cells.map(({ labels, value }) => ({ labels, value })))
+  registerMetric(registry, name, help, 'counter', () => cells.map(({ labels, value }) => ({ labels, value })))
   return (labels: Record<string, string>): Tally => {
     const cell = { labels, value: 0 }
     cells.push(cell)

@@ -2,7 +2,7 @@
 // To find the child of a set of labels anew for each request, as the library does, costs more than all else that is counted.
 
 import type { MetricValue, Registry } from 'prom-client'
-import { openHistogram, register, type Series } from './prometheus.ts'
+import { openHistogram, registerMetric, type Series } from './prometheus.ts'
 
 const REQUESTS = 'fingerpost_http_requests_total'
 const SECONDS = 'fingerpost_http_request_duration_seconds'
@@ -48,7 +48,7 @@ export function openRequestMetrics(registry: Registry): RequestMetrics {
     )
   }
 
-  register(registry, REQUESTS, 'Answered requests by route, method and status code.', 'counter', counted)
+  registerMetric(registry, REQUESTS, 'Answered requests by route, method and status code.', 'counter', counted)
   const openTook = openHistogram(registry, timed)
 
   function figuresOf(route: string): OfRoute {

@@ -2,7 +2,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Streams } from './jetstream-streams.ts'
 
-export interface Usage {
+export interface StreamUsage {
   /** Bytes this process has appended to a stream. */
   note(stream: string, bytes: number): void
   /** Fails with Unavailable. */
@@ -18,7 +18,7 @@ const SAMPLE_MS = 1_000
 /** A stream that is fuller than this stands for the whole log: it refuses appends although others have room. */
 const STREAM_SHARE_MAX = 0.9
 
-export function openUsage(streams: Pick<Streams, 'lookAtAll'>, clock: Clock): Usage {
+export function openUsage(streams: Pick<Streams, 'lookAtAll'>, clock: Clock): StreamUsage {
   const samples = new Map<string, Sample>()
   let sampledAt = Number.NEGATIVE_INFINITY
   let sampling: Promise<void> | null = null

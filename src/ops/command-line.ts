@@ -118,7 +118,7 @@ const OPTIONS = {
 } as const
 
 /** What the command line asks for. */
-export type Asked =
+export type ParsedCommandLine =
   | { readonly kind: 'version' }
   | { readonly kind: 'help'; readonly text: string }
   | {
@@ -133,7 +133,7 @@ export type Asked =
     }
 
 /** Throws Misuse. */
-export function readArguments(args: readonly string[]): Asked {
+export function readArguments(args: readonly string[]): ParsedCommandLine {
   const { values, positionals } = parsed(args)
   if (positionals.length === 0) {
     if (values.version === true) return { kind: 'version' }

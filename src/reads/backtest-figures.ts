@@ -3,13 +3,13 @@
 import type { StoredEvent, Verdict } from '../domain/event.ts'
 import { DAY_MS } from '../lib/durations.ts'
 
-export type Label = NonNullable<StoredEvent['label']>
+export type GivenLabel = NonNullable<StoredEvent['label']>
 /** Events that are alike in all of this. */
 export interface CountedGroup {
   /** UTC, `2026-11-20`. */
   readonly day: string
   readonly verdict: Verdict | null
-  readonly label: Label | null
+  readonly label: GivenLabel | null
   readonly matched: boolean
   readonly events: number
 }
@@ -50,7 +50,7 @@ const sum = (groups: readonly CountedGroup[], where: (group: CountedGroup) => bo
   groups.reduce((total, group) => (where(group) ? total + group.events : total), 0)
 
 /** How many events have a label, and how many of them the rule matches. */
-export function labelled(groups: readonly CountedGroup[], label: Label): FigureShare {
+export function labelled(groups: readonly CountedGroup[], label: GivenLabel): FigureShare {
   return {
     part: sum(groups, (group) => group.label === label && group.matched),
     whole: sum(groups, (group) => group.label === label),
@@ -58,7 +58,7 @@ export function labelled(groups: readonly CountedGroup[], label: Label): FigureS
 }
 
 /** The labels that a rule of this verdict should leave alone: an allow rule those of fraud. */
-export const wronged = (verdict: Verdict | null): Label => (verdict === 'allow' ? 'fraud' : 'legitimate')
+export const wronged = (verdict: Verdict | null): GivenLabel => (verdict === 'allow' ? 'fraud' : 'legitimate')
 
 /** `proxy`: legitimate events by their looks, of which `part` match; null where there is no such thing. */
 export function estimateFpr(labels: FigureShare, proxy: FigureShare | null): FprEstimate {

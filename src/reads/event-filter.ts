@@ -145,6 +145,11 @@ export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams
     terms.push(`(browser = ${name} OR replaceRegexpOne(browser, ' [0-9]+\\\\z', '') = ${name})`)
   }
   if (ip !== undefined) addRange(ip, first, terms, params)
+  for (const path of Object.keys(filter.tags ?? {})) {
+    // A search for the name costs a tenth of reading the text as JSON, and most tags do not have it.
+    const [, key = ''] = path.split('.')
+    terms.push(`position(tag, ${text(JSON.stringify(key))}) > 0`)
+  }
   const conditions = conditionsOf(filter)
   if (conditions.length > 0) {
     terms.push(conditionSql({ operator: 'AND', rules: conditions }, { params, scores: true, lists: () => null }))

@@ -17,7 +17,7 @@ export interface TailNeeds {
 /** Must not throw. */
 export type Hear = (event: StoredEvent) => void
 
-export interface Tail {
+export interface EventTail {
   /**
    * Once it has resolved every event of the environment that is decided is heard, in the order of its partition, until the function
    * it resolves with is called. Throws Unavailable.
@@ -31,7 +31,7 @@ const IDLE_MS = 5_000
 const RETRY_MS = 500
 const utf8 = new TextDecoder()
 
-export function openTail({ log, partitions, clock, report }: TailNeeds): Tail {
+export function openEventTail({ log, partitions, clock, report }: TailNeeds): EventTail {
   const watchers = new Map<string, Set<Hear>>()
   let following: { readonly begun: Promise<void>; readonly end: () => void } | null = null
 

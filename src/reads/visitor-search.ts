@@ -9,7 +9,7 @@ import { type EventFilter, type FilterSql, filterSql } from './event-filter.ts'
 import { BEHIND, type EventRows } from './event-rows.ts'
 import type { VisitorReads } from './visitors.ts'
 
-export interface VisitorFilter extends Pick<EventFilter, 'linkedId' | 'email' | 'ip'> {
+export interface VisitorSearch extends Pick<EventFilter, 'linkedId' | 'email' | 'ip'> {
   /** What the id, the account or the email begins with. */
   readonly prefix?: string
   /** The visitor, its email or its address is on the list. */
@@ -17,7 +17,7 @@ export interface VisitorFilter extends Pick<EventFilter, 'linkedId' | 'email' | 
 }
 
 /** A visitor, and what the newest event says that was found. */
-export interface FoundVisitor {
+export interface VisitorRow {
   readonly visitor: VisitorState
   readonly requestId: string
   readonly confidence: number
@@ -38,10 +38,10 @@ export interface VisitorSearchNeeds {
 export type SearchVisitors = (
   workspace: string,
   env: Env,
-  filter: VisitorFilter,
+  filter: VisitorSearch,
   limit: number,
   from: { readonly ts: number; readonly requestId: string } | null,
-) => Promise<{ readonly found: readonly FoundVisitor[]; readonly last: string | null }>
+) => Promise<{ readonly found: readonly VisitorRow[]; readonly last: string | null }>
 
 interface Row {
   readonly visitor_id: string
@@ -57,19 +57,22 @@ interface Row {
 
 const COLUMNS =
   'visitor_id, request_id, confidence AS scaled_confidence, verdict AS verdict_name, linked_id, email, country, platform, browser'
-const NEWEST = 'ORDER BY ts DESC, request_id DESC LIMIT 1 BY visitor_id LIMIT {rows:UInt32}'
+const NEWEST = 'ORDER BY ts DESC, request_id DESC'
+const ONE_EACH = `${NEWEST} LIMIT 1 BY visitor_id LIMIT {rows:UInt32}`
+/** Of what many events meet these have enough visitors, and all others need not be read. */
+const EVENTS_FIRST = 2_000
 const SHOWN_BEFORE = ' AND (ts, request_id) >= (fromUnixTimestamp64Milli({cts:Int64}), {cid:String})'
 const FIELD_OF = { visitor: 'visitorId', ip: 'ip', email: 'email' } as const
 
 export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): SearchVisitors {
   /** A visitor has events under each id that was merged into it, and is found by the newest of them all. */
-  async function isNewest(workspace: string, env: Env, filter: VisitorFilter, ids: readonly string[], row: Row) {
+  async function isNewest(workspace: string, env: Env, filter: VisitorSearch, ids: readonly string[], row: Row) {
     if (ids.length === 1) return true
     const [newest] = await rows.ask<Row>(
       workspace,
       env,
       termsOf({ ...filter, visitorIds: ids }),
-      (from) => `SELECT ${COLUMNS} ${from} ORDER BY ts DESC, request_id DESC LIMIT 1`,
+      (source) => `SELECT ${COLUMNS} ${source} ${NEWEST} LIMIT 1`,
     )
     return newest?.request_id === row.request_id
   }
@@ -77,10 +80,16 @@ export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): Searc
   return async (workspace, env, filter, limit, from) => {
     const { params, ...terms } = termsOf(filter)
     const values = { ...params, rows: limit + 1, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }) }
-    const all = await rows.ask<Row>(workspace, env, { ...terms, params: values }, (source) => {
-      const others = from === null ? '' : `${BEHIND} AND visitor_id NOT IN (SELECT visitor_id ${source}${SHOWN_BEFORE})`
-      return `SELECT ${COLUMNS} ${source}${others} ${NEWEST}`
-    })
+    const others = (source: string) =>
+      from === null ? '' : `${BEHIND} AND visitor_id NOT IN (SELECT visitor_id ${source}${SHOWN_BEFORE})`
+    const ask = (select: (source: string) => string) =>
+      rows.ask<Row & { readonly seen?: number }>(workspace, env, { ...terms, params: values }, select)
+    const early = await ask(
+      (source) =>
+        `SELECT *, count() OVER () AS seen FROM (SELECT ${COLUMNS}, ts ${source}${others(source)} ${NEWEST} LIMIT ${EVENTS_FIRST}) ${ONE_EACH}`,
+    )
+    const isEnough = early.length > limit || Number(early[0]?.seen ?? 0) < EVENTS_FIRST
+    const all = isEnough ? early : await ask((source) => `SELECT ${COLUMNS} ${source}${others(source)} ${ONE_EACH}`)
     const page = all.slice(0, limit)
     const found = await Promise.all(
       page.map(async (row) => {
@@ -94,7 +103,7 @@ export function openVisitorSearch({ rows, visitors }: VisitorSearchNeeds): Searc
   }
 }
 
-function termsOf({ prefix, list, ...filter }: VisitorFilter & Pick<EventFilter, 'visitorIds'>): FilterSql {
+function termsOf({ prefix, list, ...filter }: VisitorSearch & Pick<EventFilter, 'visitorIds'>): FilterSql {
   const params = openSqlParams()
   const terms: string[] = []
   if (prefix !== undefined) {
@@ -111,7 +120,7 @@ function termsOf({ prefix, list, ...filter }: VisitorFilter & Pick<EventFilter, 
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-const toFound = (row: Row, visitor: VisitorState): FoundVisitor => ({
+const toFound = (row: Row, visitor: VisitorState): VisitorRow => ({
   visitor,
   requestId: row.request_id,
   confidence: row.scaled_confidence / 10_000,

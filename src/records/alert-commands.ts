@@ -3,7 +3,7 @@
 import { ALERT_METRICS, ALERT_NAME_CHARS_MAX, ALERT_OPERATORS, ALERT_STATUSES } from '../domain/alert.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../domain/event.ts'
 import { oneOf, strict, Type } from '../domain/schema.ts'
-import { byId, count, id } from './command-schema.ts'
+import { byId, id, wholeNumber } from './command-schema.ts'
 
 const fields = {
   name: Type.String({ minLength: 1, maxLength: ALERT_NAME_CHARS_MAX }),
@@ -19,14 +19,14 @@ const fields = {
   ),
   operator: oneOf(ALERT_OPERATORS),
   threshold: Type.Number(),
-  windowSeconds: count,
-  minEvents: count,
-  cooldownSeconds: count,
+  windowSeconds: wholeNumber,
+  minEvents: wholeNumber,
+  cooldownSeconds: wholeNumber,
   status: oneOf(ALERT_STATUSES),
 }
 
 export const ALERT_COMMANDS = {
-  'alert.create': Type.Object({ id, ...fields, alertsMax: count }, strict),
+  'alert.create': Type.Object({ id, ...fields, alertsMax: wholeNumber }, strict),
   'alert.update': Type.Object({ id, changes: Type.Partial(Type.Object(fields), strict) }, strict),
   'alert.delete': byId,
 }

@@ -11,7 +11,7 @@ import { pack, unpack } from '../lib/codec.ts'
 import { validator } from '../lib/validate.ts'
 import { ALERT_COMMANDS } from './alert-commands.ts'
 import type { StoredAlert } from './alerts.ts'
-import { byId, count, id, text } from './command-schema.ts'
+import { byId, id, text, wholeNumber } from './command-schema.ts'
 import { LIST_COMMANDS } from './list-commands.ts'
 import type { StoredList } from './lists.ts'
 import { PERSON_COMMANDS } from './person-commands.ts'
@@ -48,14 +48,14 @@ const ruleFields = {
 }
 
 /** Maxima travel in the command, so that a replay under other settings refuses exactly what was refused. */
-const maxima = Type.Object({ rulesMax: count, activeMax: count }, strict)
+const maxima = Type.Object({ rulesMax: wholeNumber, activeMax: wholeNumber }, strict)
 export type RuleMaxima = Described<typeof maxima>
 
 /** An action replaces verdict and challenge type; side effects stay when it has none. */
 const RuleChanges = Type.Partial(Type.Object({ ...ruleFields, sideEffects, priority: Type.Integer() }), strict)
 export type RuleCommandChanges = Described<typeof RuleChanges>
 
-const limit = Type.Optional(nullable(count))
+const limit = Type.Optional(nullable(wholeNumber))
 const days = Type.Optional(Type.Integer({ minimum: 1 }))
 const settings = {
   clientResult: oneOf(['id', 'verdict']),
@@ -77,12 +77,12 @@ const KeyToMake = Type.Object(
     label: nullable(text(200)),
     scopes: nullable(Type.Array(oneOf(SCOPES))),
     origins: nullable(Type.Array(text(300))),
-    expiresAt: nullable(count),
+    expiresAt: nullable(wholeNumber),
   },
   strict,
 )
 export type KeyToMake = Described<typeof KeyToMake>
-const newKey = Type.Object({ key: KeyToMake, keysMax: count }, strict)
+const newKey = Type.Object({ key: KeyToMake, keysMax: wholeNumber }, strict)
 
 const DATA = {
   'workspace.create': Type.Object(
@@ -104,7 +104,7 @@ const DATA = {
   'rule.update': Type.Object({ id, changes: RuleChanges, maxima }, strict),
   'rule.delete': byId,
   /** `version`: one that the rule had. */
-  'rule.rollback': Type.Object({ id, version: count, maxima }, strict),
+  'rule.rollback': Type.Object({ id, version: wholeNumber, maxima }, strict),
   ...LIST_COMMANDS,
   ...VISITOR_COMMANDS,
   ...WEBHOOK_COMMANDS,
@@ -181,13 +181,13 @@ export type CommandOutcome =
 const COMMAND = Type.Object(
   {
     id: Type.String({ pattern: '^cmd_[0-9A-Z]{26}$', maxLength: 30 }),
-    at: count,
+    at: wholeNumber,
     actor: text(200),
     workspace: id,
     env: nullable(oneOf(ENVS)),
     type: oneOf(Object.keys(DATA)),
     data: Type.Object({}),
-    expectVersion: Type.Optional(count),
+    expectVersion: Type.Optional(wholeNumber),
   },
   strict,
 )

@@ -97,7 +97,7 @@ export const SENDER_FENCE = 'sender'
 
 export const STAT = 'stat'
 export const STAT_DAYS = 7
-export const dayOf = (ms: number): number => Math.floor(ms / DAY_MS)
+export const dayNumberOf = (ms: number): number => Math.floor(ms / DAY_MS)
 export const statKey = (day: number, status: 'delivered' | 'failed'): KvKey => [STAT, `${day}/${status}`]
 
 /**
@@ -183,7 +183,7 @@ export function putDelivery(id: string, delivery: StoredDelivery): Put {
     : { key: deliveryKey(id), value: delivery, ttlMs }
 }
 
-export async function readDelivery(kv: Pick<Kv, 'get'>, webhookId: string, id: string) {
+export async function readStoredDelivery(kv: Pick<Kv, 'get'>, webhookId: string, id: string) {
   const [entry] = await kv.get<StoredDelivery>(deliveriesScope(webhookId), [deliveryKey(id)])
   return entry?.value ?? null
 }
@@ -258,7 +258,7 @@ const ASKED_PER_COMMIT = 1_000
 
 /** Deliveries of a webhook over the last seven days that came to an end, and how it fares. */
 export async function readStanding(kv: Pick<Kv, 'get'>, webhookId: string, nowMs: number) {
-  const today = dayOf(nowMs)
+  const today = dayNumberOf(nowMs)
   const days = Array.from({ length: STAT_DAYS }, (_, i) => today - i)
   const keys = days.flatMap((day): KvKey[] => [statKey(day, 'delivered'), statKey(day, 'failed')])
   const [health, ...counts] = await kv.get(deliveriesScope(webhookId), [HEALTH, ...keys])

@@ -24,7 +24,7 @@ const keyOf = (id: string): KvKey => [EVALUATOR, id]
  * Registers the evaluator or renews its heartbeat: at the start, after every swap of a ruleset, and at least every
  * three seconds. `confirmed` holds the revisions it decides by, by `rulesetName`, the latest swap last.
  */
-export async function register(
+export async function registerEvaluator(
   kv: Pick<Kv, 'commit'>,
   id: string,
   confirmed: ReadonlyMap<string, number>,

@@ -12,7 +12,7 @@ import {
   TTL_SECONDS_MAX,
 } from '../domain/list.ts'
 import { type Described, nullable, oneOf, strict, Type } from '../domain/schema.ts'
-import { byId, count, id } from './command-schema.ts'
+import { byId, id, wholeNumber } from './command-schema.ts'
 
 export const EFFECTS_PER_COMMAND_MAX = 200
 
@@ -41,7 +41,7 @@ const ListEffect = Type.Object(
     ...entryTerms,
     requestId: Type.String({ maxLength: 64 }),
     ruleId: id,
-    index: count,
+    index: wholeNumber,
   },
   strict,
 )
@@ -56,7 +56,7 @@ export const LIST_COMMANDS = {
       description,
       ttl: nullable(ttl),
       /** It travels in the command, like those of rules. */
-      maxima: Type.Object({ listsMax: count }, strict),
+      maxima: Type.Object({ listsMax: wholeNumber }, strict),
     },
     strict,
   ),
@@ -71,13 +71,16 @@ export const LIST_COMMANDS = {
       add: Type.Array(NewEntry, { maxItems: ENTRIES_PER_CALL_MAX }),
       remove: Type.Array(value, { maxItems: ENTRIES_PER_CALL_MAX }),
       source: oneOf(ENTRY_SOURCES),
-      entriesMax: count,
+      entriesMax: wholeNumber,
     },
     strict,
   ),
   /** Entries whose time is over; one that was added again meanwhile stays. */
   'list.expire': Type.Object(
-    { id, entries: Type.Array(Type.Object({ value, expiresAt: count }, strict), { maxItems: ENTRIES_PER_CALL_MAX }) },
+    {
+      id,
+      entries: Type.Array(Type.Object({ value, expiresAt: wholeNumber }, strict), { maxItems: ENTRIES_PER_CALL_MAX }),
+    },
     strict,
   ),
   /**
@@ -88,10 +91,10 @@ export const LIST_COMMANDS = {
   'list.effects': Type.Object(
     {
       deployment: Type.String({ minLength: 1, maxLength: 100 }),
-      partition: count,
-      seq: count,
-      part: count,
-      entriesMax: count,
+      partition: wholeNumber,
+      seq: wholeNumber,
+      part: wholeNumber,
+      entriesMax: wholeNumber,
       effects: Type.Array(ListEffect, { maxItems: EFFECTS_PER_COMMAND_MAX }),
     },
     strict,
@@ -101,7 +104,7 @@ export const LIST_COMMANDS = {
     {
       visitorId,
       /** Of the deployment: without it nobody was merged into the visitor. */
-      partitions: Type.Optional(count),
+      partitions: Type.Optional(wholeNumber),
       /** It stood for the visitor when that was erased: both were one, so it is to be erased too. */
       survivor: Type.Optional(visitorId),
       /** They stood for it before: aliases of that one, to be erased with it. */

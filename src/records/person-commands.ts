@@ -3,12 +3,12 @@
 
 import { EMAIL_CHARS_MAX, PERSON_NAME_CHARS_MAX, ROLES } from '../domain/person.ts'
 import { type Described, nullable, oneOf, strict, Type } from '../domain/schema.ts'
-import { count } from './command-schema.ts'
+import { wholeNumber } from './command-schema.ts'
 
 const id = Type.String({ pattern: '^per_[A-Za-z0-9]{20}$', maxLength: 24 })
 const name = Type.String({ minLength: 1, maxLength: PERSON_NAME_CHARS_MAX })
 const digest = Type.String({ pattern: '^[0-9a-f]{64}$', maxLength: 64 })
-const invitation = nullable(Type.Object({ digest, expiresAt: count }, strict))
+const invitation = nullable(Type.Object({ digest, expiresAt: wholeNumber }, strict))
 const password = Type.String({ minLength: 1, maxLength: 300 })
 /** OpenID Connect Core 1.0, section 2. */
 export const SUBJECT_CHARS_MAX = 255
@@ -44,7 +44,7 @@ export const PERSON_COMMANDS = {
       role: oneOf(ROLES),
       password: nullable(password),
       oidc: Type.Optional(oidc),
-      peopleMax: count,
+      peopleMax: wholeNumber,
       isFirst: Type.Boolean(),
     },
     strict,
@@ -60,7 +60,7 @@ export const PERSON_COMMANDS = {
       action: oneOf(['join', 'reset', 'invite', 'password', 'authenticator', 'oidc']),
       access: PersonAccess,
       digest: Type.Optional(digest),
-      issuedAt: Type.Optional(count),
+      issuedAt: Type.Optional(wholeNumber),
     },
     strict,
   ),

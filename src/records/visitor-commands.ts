@@ -1,7 +1,7 @@
 // Commands about visitors: what may stand in `changes` about them, and its validation.
 
 import { nullable, oneOf, strict, Type } from '../domain/schema.ts'
-import { count, id, text } from './command-schema.ts'
+import { id, text, wholeNumber } from './command-schema.ts'
 import { SPLIT_EVENTS_MAX } from './splits.ts'
 
 const requestId = Type.String({ pattern: '^req_[0-9A-HJKMNP-TV-Z]{26}$', maxLength: 30 })
@@ -18,7 +18,7 @@ const SplitPart = Type.Object(
     /** Of these, those that could not be decided; not all of them. */
     uncounted: Type.Optional(Type.Array(requestId, { maxItems: SPLIT_EVENTS_MAX })),
     /** Of tokens that only these visits have. */
-    generations: Type.Array(count, { maxItems: SPLIT_EVENTS_MAX }),
+    generations: Type.Array(wholeNumber, { maxItems: SPLIT_EVENTS_MAX }),
   },
   strict,
 )
@@ -29,7 +29,7 @@ export const VISITOR_COMMANDS = {
    * deployment, so that the order goes to the same one in every replay; `entriesMax` is each list's, as in its other commands.
    */
   'visitor.merge': Type.Object(
-    { survivor: visitorId, visitorId, partitions: Type.Integer({ minimum: 1 }), entriesMax: count },
+    { survivor: visitorId, visitorId, partitions: Type.Integer({ minimum: 1 }), entriesMax: wholeNumber },
     strict,
   ),
   /**

@@ -3,7 +3,7 @@
 import { VERDICTS } from '../domain/event.ts'
 import { type Described, nullable, oneOf, strict, Type } from '../domain/schema.ts'
 import { URL_CHARS_MAX, WEBHOOK_DESCRIPTION_CHARS_MAX } from '../domain/webhook.ts'
-import { byId, count, id } from './command-schema.ts'
+import { byId, id, wholeNumber } from './command-schema.ts'
 
 const sealed = Type.String({ minLength: 1, maxLength: 512 })
 const fields = {
@@ -26,11 +26,14 @@ const WebhookChanges = Type.Partial(Type.Object(fields), strict)
 export type WebhookCommandChanges = Described<typeof WebhookChanges>
 
 export const WEBHOOK_COMMANDS = {
-  'webhook.create': Type.Object({ id, shape: oneOf(['A', 'B']), ...fields, sealed, webhooksMax: count }, strict),
+  'webhook.create': Type.Object({ id, shape: oneOf(['A', 'B']), ...fields, sealed, webhooksMax: wholeNumber }, strict),
   'webhook.update': Type.Object({ id, changes: WebhookChanges }, strict),
   'webhook.delete': byId,
   /** The old secret stays for `graceMs`; 0 ends every older one. */
-  'webhook.rotate': Type.Object({ id, sealed, graceMs: count }, strict),
+  'webhook.rotate': Type.Object({ id, sealed, graceMs: wholeNumber }, strict),
   /** Refused when the webhook was enabled after `failingSince`. Without a reason its receiver failed for a day. */
-  'webhook.disable': Type.Object({ id, failingSince: count, reason: Type.Optional(oneOf(['secret_lost'])) }, strict),
+  'webhook.disable': Type.Object(
+    { id, failingSince: wholeNumber, reason: Type.Optional(oneOf(['secret_lost'])) },
+    strict,
+  ),
 }

@@ -26,7 +26,7 @@ export interface Trial {
 }
 
 /** Text of a list condition and the value it would be asked for. */
-export interface Asked {
+export interface ListQuestion {
   readonly list: string
   readonly value: string
 }
@@ -61,7 +61,7 @@ export function openTrial(read: (path: string) => FieldValue, member: ListMember
 }
 
 /** Every look-up in a list that the conditions may make. */
-export function* askedLists(group: ConditionGroup, read: (path: string) => FieldValue): Generator<Asked> {
+export function* askedLists(group: ConditionGroup, read: (path: string) => FieldValue): Generator<ListQuestion> {
   for (const leaf of leavesOf(group)) {
     const list = listOf(leaf)
     if (list === null) continue

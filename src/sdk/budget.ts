@@ -1,6 +1,6 @@
 // Runs the probes of a page under a deadline, so that a slow or broken one costs its own entry and nothing else.
 
-import type { Component, Components } from './types.ts'
+import type { CollectedComponent, Components } from './types.ts'
 
 export type Probe = {
   name: string
@@ -39,7 +39,7 @@ export async function runProbes(probes: readonly Probe[], budgetMs: number): Pro
   return components
 }
 
-async function runOne(probe: Probe, waitMsMax: number): Promise<Component> {
+async function runOne(probe: Probe, waitMsMax: number): Promise<CollectedComponent> {
   const start = performance.now()
   let timer: ReturnType<typeof setTimeout> | undefined
   try {

@@ -4,9 +4,9 @@ import { waitMs } from './budget.ts'
 import { FingerpostError } from './errors.ts'
 import type { Components, IdentifyResult, PendingResult } from './types.ts'
 
-export type Answer = (IdentifyResult & { storageToken?: string }) | PendingResult
+export type IdentifyAnswer = (IdentifyResult & { storageToken?: string }) | PendingResult
 
-type Attempt = { answer?: Answer; failure?: FingerpostError; retryAfterMs: number | null; final: boolean }
+type Attempt = { answer?: IdentifyAnswer; failure?: FingerpostError; retryAfterMs: number | null; final: boolean }
 
 export const bodyBytesMax = 60 * 1024
 const triesMax = 3
@@ -38,7 +38,7 @@ export function renderBody(body: { components: Components } & Record<string, unk
   return text
 }
 
-export type Sending = {
+export type SendOptions = {
   /** Tried in turns. */
   urls: readonly string[]
   timeoutMs: number
@@ -50,7 +50,7 @@ export type Sending = {
  * Posts `body` up to three times to each address, on network failures, 5xx and "pending", waiting in between as the service asks (at
  * most 5 s), but not before another address. A visit that stays pending is a success: its request id is returned.
  */
-export async function send(body: string, sending: Sending): Promise<Answer> {
+export async function send(body: string, sending: SendOptions): Promise<IdentifyAnswer> {
   const { urls, timeoutMs, signal } = sending
   const deadline = performance.now() + timeoutMs
   let last: Attempt = { retryAfterMs: null, final: false }
@@ -72,7 +72,12 @@ export async function send(body: string, sending: Sending): Promise<Answer> {
   throw last.failure ?? new FingerpostError('timeout', 'No time was left to send the request.')
 }
 
-async function post(url: string, body: string, timeoutMs: number, { credentials, signal }: Sending): Promise<Attempt> {
+async function post(
+  url: string,
+  body: string,
+  timeoutMs: number,
+  { credentials, signal }: SendOptions,
+): Promise<Attempt> {
   const abort = new AbortController()
   const end = () => abort.abort()
   const timer = setTimeout(end, Math.max(timeoutMs, 0))
@@ -105,7 +110,7 @@ function readAttempt(response: Response, content: Record<string, unknown> | null
   const error = asRecord(content?.error)
   const retryAfterMs = readRetryAfter(response.headers.get('Retry-After') ?? error?.retryAfter)
   if (status === 200 && typeof content?.requestId === 'string') {
-    return { answer: content as unknown as Answer, retryAfterMs, final: true }
+    return { answer: content as unknown as IdentifyAnswer, retryAfterMs, final: true }
   }
   if (status === 202 && typeof content?.requestId === 'string') {
     return { answer: { requestId: content.requestId, status: 'pending' }, retryAfterMs, final: false }

@@ -2,8 +2,8 @@
 
 import type { FingerpostError } from './errors.ts'
 
-export type Component = { value: unknown; ms?: number } | { error: string; ms?: number }
-export type Components = Record<string, Component>
+export type CollectedComponent = { value: unknown; ms?: number } | { error: string; ms?: number }
+export type Components = Record<string, CollectedComponent>
 
 export type Automation = {
   webdriver: boolean

@@ -91,7 +91,7 @@ export async function gather(
 }
 
 /** Exactly the records of a range. */
-export async function readRange(
+export async function readLogRange(
   log: Pick<Log, 'read' | 'last'>,
   { partition, after, upTo }: LogRange,
 ): Promise<LogRecord[]> {

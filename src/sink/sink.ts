@@ -14,7 +14,7 @@ import { executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
-import { countLines, type GatherNeeds, gather, readRange } from './gather.ts'
+import { countLines, type GatherNeeds, gather, readLogRange } from './gather.ts'
 import { type InsertContext, insertRows } from './insert.ts'
 import { insertLost, insertLostRow, isRefused } from './lost.ts'
 import {
@@ -133,7 +133,7 @@ async function sinkNew(
 async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Promise<void> {
   const { log, kv, clock, clickhouse } = needs
   const parts = await Promise.all(
-    group.map(async (range) => ({ ...range, records: await readRange(log, range), repeatedVersion: null })),
+    group.map(async (range) => ({ ...range, records: await readLogRange(log, range), repeatedVersion: null })),
   )
   if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) throw new Conflict('the mark is too old to be trusted')
   // Who marked the group may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.

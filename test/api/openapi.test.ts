@@ -119,7 +119,14 @@ t.test('what is served outside of the route table is named as such', async (t) =
   const callers = sources.filter(([, text]) => /\bhttp\.route\(/.test(text)).map(([name]) => name)
   t.same(
     callers.sort(),
-    ['api/api.ts', 'api/health.ts', 'api/reference/serve.ts', 'api/static.ts', 'ingress/identify.ts'],
+    [
+      'api/api.ts',
+      'api/console/pages.ts',
+      'api/health.ts',
+      'api/reference/serve.ts',
+      'api/static.ts',
+      'ingress/identify.ts',
+    ],
     'a new place that serves something belongs into OUTSIDE_ROWS, or is for files only',
   )
 })

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openGuard } from '../../src/dispatcher/guard.ts'
+import { openAddressGuard } from '../../src/dispatcher/guard.ts'
 import { parseCidr } from '../../src/domain/ip.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
@@ -232,7 +232,7 @@ t.test(
       'half.internal': ['10.1.2.3', '192.168.0.1'],
     }
     const cidr = must(parseCidr('10.0.0.0/8'))
-    const guard = openGuard([cidr], async (host) => answers[host] ?? [])
+    const guard = openAddressGuard([cidr], async (host) => answers[host] ?? [])
     const allowing = await open(t, { outgoing: { guard } })
     for (const [host, status] of [
       ['10.9.9.9', 201],

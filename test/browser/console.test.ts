@@ -8,6 +8,7 @@ import { makeAuthority, openReceiver } from '../helpers/receiver.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 import { makeFolder, startChromium } from './chromium.ts'
 import { openVisit, WAIT_MS } from './console-visit.ts'
+import { takePicture } from './picture.ts'
 
 t.setTimeout(900_000)
 const authority = makeAuthority(t)
@@ -100,6 +101,7 @@ t.test('a rule is made of the event, its backtest stands beside it, and it block
   await row.getByRole('link').first().click()
   await page.getByText('Decided by').waitFor()
   await page.getByText('The event has true').first().waitFor()
+  await takePicture(page, 'console')
 })
 
 t.test('the rule editor works by keyboard alone', async (t) => {

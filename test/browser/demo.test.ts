@@ -8,6 +8,7 @@ import { clientOf } from '../helpers/client.ts'
 import { askDemo, newDemoLink } from '../helpers/demo.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 import { makeFolder, startChromium } from './chromium.ts'
+import { takePicture } from './picture.ts'
 
 t.setTimeout(600_000)
 const server = await startServer()
@@ -72,6 +73,7 @@ t.test('by keyboard alone one button makes a rule, which decides, and takes it a
   const live = await send('GET', '/v1/rules', { key: server.keys.secret })
   t.same(live.body.data, [], 'in the test environment only')
   await page.locator('#rule:enabled').waitFor()
+  await takePicture(page, 'demo')
   await page.focus('#rule')
   await page.keyboard.press('Enter')
   await page.locator('#decided', { hasText: 'No rule matched' }).waitFor()

@@ -4,11 +4,11 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import t from 'tap'
 import { csvOf } from '../../src/console/lib/csv.ts'
-import { parse } from '../../src/console/lib/event-text.ts'
+import { parseServerEvent } from '../../src/console/lib/event-text.ts'
 import { cellsOf, lineOfField, readLines } from '../../src/console/pages/lists/bulk.ts'
 import { diffLines } from '../../src/console/pages/rules/diff.ts'
 import { movesFor, type Placed } from '../../src/console/pages/rules/order.ts'
-import { figuresOf, quantileOf, readSamples } from '../../src/console/pages/system/metrics.ts'
+import { figuresOf, quantileOf, readScrape } from '../../src/console/pages/system/metrics.ts'
 import { check, signatureOf } from '../../src/console/pages/webhooks/verify.ts'
 
 t.test(
@@ -126,9 +126,9 @@ t.test('the box of signatures agrees with the server, and names what is wrong', 
 })
 
 t.test('events of a stream are read, comments are not', (t) => {
-  t.same(parse('id: 1\nevent: event\ndata: {"a":\ndata: 1}'), { event: 'event', data: '{"a":\n1}' })
-  t.same(parse('data:x'), { event: 'message', data: 'x' })
-  t.equal(parse(':'), null)
+  t.same(parseServerEvent('id: 1\nevent: event\ndata: {"a":\ndata: 1}'), { event: 'event', data: '{"a":\n1}' })
+  t.same(parseServerEvent('data:x'), { event: 'message', data: 'x' })
+  t.equal(parseServerEvent(':'), null)
   t.end()
 })
 
@@ -144,8 +144,8 @@ process_start_time_seconds 1.7e9
 `
 
 t.test('rates and quantiles are of the time between two readings', (t) => {
-  const before = readSamples(SCRAPE(10, 5, 5), 1_000)
-  const now = readSamples(SCRAPE(30, 5, 15), 3_000)
+  const before = readScrape(SCRAPE(10, 5, 5), 1_000)
+  const now = readScrape(SCRAPE(30, 5, 15), 3_000)
   const figures = figuresOf(now, before)
   t.equal(figures.decidedPerSecond, 10)
   t.equal(figuresOf(now, null).decidedPerSecond, null)

@@ -3,7 +3,7 @@ import { openPropagation } from '../../src/control/propagation.ts'
 import { ApiError } from '../../src/domain/errors.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
-import { register, unregister } from '../../src/records/evaluators.ts'
+import { registerEvaluator, unregister } from '../../src/records/evaluators.ts'
 import { publishHint } from '../../src/records/hints.ts'
 import { createRule, createWorkspace, openPorts, prepare, startOwner, startSubmit } from '../helpers/control-plane.ts'
 import { faulty } from '../helpers/faulty.ts'
@@ -67,7 +67,7 @@ t.test('a change has propagated when every registered evaluator has confirmed it
 
   t.match(await awaitPropagation(question(1)), { propagated: false }, 'nobody is registered')
 
-  for (const evaluator of ['one', 'two']) await register(ports.kv, evaluator, new Map())
+  for (const evaluator of ['one', 'two']) await registerEvaluator(ports.kv, evaluator, new Map())
   const confirm = (evaluator: string, revision: number) =>
     publishHint(ports.bus, 'ruleset.confirmed', { evaluator, workspace: 'ws_a', env: 'live', revision })
 
@@ -83,8 +83,8 @@ t.test('a change has propagated when every registered evaluator has confirmed it
   t.equal(late.propagated, false)
   t.ok(late.propagationMs >= 1_990, `${late.propagationMs} ms`)
 
-  await register(ports.kv, 'one', new Map([['ws_a/live', 8]]))
-  await register(ports.kv, 'two', new Map([['ws_a/live', 8]]))
+  await registerEvaluator(ports.kv, 'one', new Map([['ws_a/live', 8]]))
+  await registerEvaluator(ports.kv, 'two', new Map([['ws_a/live', 8]]))
   t.match(await awaitPropagation(question(8)), { propagated: true }, 'a heartbeat replaces a lost hint')
 
   const asked9 = awaitPropagation(question(9))

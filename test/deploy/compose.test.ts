@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { BadSetting, ROLES, readConfig } from '../../src/config.ts'
+import { BadSetting, PROCESS_ROLES, readConfig } from '../../src/config.ts'
 import { makeKeys } from '../helpers/server.ts'
 import {
   asList,
@@ -82,7 +82,7 @@ t.test('every process accepts its settings, and together they run every role', a
     )
     for (const role of config.roles) roles.set(role, (roles.get(role) ?? 0) + 1)
   }
-  t.same([...roles.keys()].sort(), [...ROLES].sort())
+  t.same([...roles.keys()].sort(), [...PROCESS_ROLES].sort())
   for (const role of ['ingress', 'engine']) t.ok((roles.get(role) ?? 0) >= 2, `two of ${role}`)
 })
 

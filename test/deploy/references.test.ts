@@ -1,6 +1,6 @@
 // Whatever code, tests and documents refer to is in this repository: decisions by their numbers, and documents by their paths.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { read, root } from './deploy.ts'
 
@@ -76,5 +76,21 @@ t.test('headings of documents that code refers to exist', (t) => {
     references.filter(({ document, heading }) => !read(document).includes(`\n## ${heading}\n`)),
     [],
   )
+  t.end()
+})
+
+t.test('every file that a document links to is there', (t) => {
+  const documents = [
+    ...files.filter(({ path }) => path.endsWith('.md')),
+    { path: 'README.md', text: read('README.md') },
+  ]
+  const missing = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^(?:https?:|mailto:|\/)/.test(target))
+      .filter((target) => !existsSync(join(root, dirname(path), target)))
+      .map((target) => `${path}: ${target}`),
+  )
+  t.same(missing, [])
   t.end()
 })

@@ -2,7 +2,7 @@
 
 import ipaddr from 'ipaddr.js'
 import t from 'tap'
-import { openGuard, type Resolve } from '../../src/dispatcher/guard.ts'
+import { openAddressGuard, type Resolve } from '../../src/dispatcher/guard.ts'
 import { openPoster } from '../../src/dispatcher/post.ts'
 import { parseCidr } from '../../src/domain/ip.ts'
 import { isPublicAddress } from '../../src/domain/public-address.ts'
@@ -56,7 +56,7 @@ t.test('no address and no name of one reaches a canary, and a failure tells noth
     if (host.startsWith('to-')) return [host.slice(3, -'.example'.length).replaceAll('-', '.')]
     return ['127.0.0.1']
   }
-  const guard = openGuard([], resolve)
+  const guard = openAddressGuard([], resolve)
   const poster = openPoster({ guard, clock: systemClock, extraCa: authority.ca, deadlineMs: 30_000 })
   t.teardown(() => poster.close())
   const hosts = [
@@ -83,7 +83,7 @@ t.test(
       asked.push(host)
       return asked.length === 1 ? ['127.0.0.1'] : ['169.254.169.254']
     }
-    const guard = openGuard([must(parseCidr('127.0.0.0/8'))], resolve)
+    const guard = openAddressGuard([must(parseCidr('127.0.0.0/8'))], resolve)
     const poster = openPoster({ guard, clock: systemClock, extraCa: authority.ca, deadlineMs: 30_000 })
     t.teardown(() => poster.close())
     const url = new URL(`https://hook.example:${receiver.port}/x`)

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { openGuard } from '../../src/dispatcher/guard.ts'
+import { openAddressGuard } from '../../src/dispatcher/guard.ts'
 import { openPoster } from '../../src/dispatcher/post.ts'
 import { parseCidr } from '../../src/domain/ip.ts'
 import { type Cancel, openCancel } from '../../src/lib/cancel.ts'
@@ -19,7 +19,7 @@ const PATIENT_MS = 60_000
 const BODY = Buffer.from('{"a":1}')
 
 function open(t: Test, deadlineMs = PATIENT_MS, extraCa = authority.ca) {
-  const guard = openGuard([must(parseCidr('127.0.0.0/8'))], async (host) =>
+  const guard = openAddressGuard([must(parseCidr('127.0.0.0/8'))], async (host) =>
     host === 'gone.example' ? [] : ['127.0.0.1'],
   )
   const poster = openPoster({ guard, clock: systemClock, extraCa, deadlineMs })

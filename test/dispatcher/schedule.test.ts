@@ -2,7 +2,14 @@
 
 import t from 'tap'
 import { isSlow, newPace, recordAttempt, roomIn } from '../../src/dispatcher/circuit-breaker.ts'
-import { afterAttempt, DISABLE_AFTER_MS, endOf, GAPS_MS, healthAfter, jitterMs } from '../../src/dispatcher/schedule.ts'
+import {
+  afterAttempt,
+  attemptEndOf,
+  DISABLE_AFTER_MS,
+  GAPS_MS,
+  healthAfter,
+  jitterMs,
+} from '../../src/dispatcher/schedule.ts'
 import type { WebhookShape } from '../../src/domain/webhook.ts'
 import { type Attempt, type AttemptTrigger, NO_HEALTH, type StoredDelivery } from '../../src/records/deliveries.ts'
 
@@ -40,7 +47,7 @@ function run(shape: WebhookShape, id: string): { readonly gaps: number[]; readon
     const failed = attempt(at + 10_000)
     delivery = afterAttempt(id, delivery, shape, failed)
     if (delivery.nextAttemptAt === null) break
-    gaps.push(delivery.nextAttemptAt - endOf(failed))
+    gaps.push(delivery.nextAttemptAt - attemptEndOf(failed))
     at = delivery.nextAttemptAt
   }
   return { gaps, delivery }

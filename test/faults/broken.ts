@@ -83,7 +83,7 @@ export function breakBuild({ find, replace, promise }: Fault): string {
   const dir = temporaryFolder()
   for (const shared of ['node_modules', 'package.json']) symlinkSync(join(ROOT, shared), join(dir, shared))
   mkdirSync(join(dir, 'build'))
-  for (const shared of ['sdk', 'docs', 'build-info.json'])
+  for (const shared of ['sdk', 'docs', 'console', 'build-info.json'])
     symlinkSync(join(ROOT, 'build', shared), join(dir, 'build', shared))
   const server = join(dir, 'build/server')
   cpSync(join(ROOT, 'build/server'), server, { recursive: true, filter: (path) => !path.endsWith('.map') })

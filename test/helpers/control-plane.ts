@@ -17,7 +17,7 @@ import type { Log } from '../../src/log/log.ts'
 import { openLog } from '../../src/log/open.ts'
 import { AUDIT_COLLECTIONS } from '../../src/records/audit.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
-import { register } from '../../src/records/evaluators.ts'
+import { registerEvaluator } from '../../src/records/evaluators.ts'
 import { onHint, publishHint } from '../../src/records/hints.ts'
 import { scanAll } from '../../src/records/scopes.ts'
 
@@ -84,17 +84,17 @@ export function startSubmit(t: Test, { log, kv, bus }: Pick<Ports, 'log' | 'kv' 
 /** Confirms every revision it hears of, like an evaluator would. */
 export async function startEvaluator(t: Test, { kv, bus }: Pick<Ports, 'kv' | 'bus'>, id = 'evaluator-1') {
   const confirmed = new Map<string, number>()
-  await register(kv, id, confirmed)
+  await registerEvaluator(kv, id, confirmed)
   let beat: Promise<void> = Promise.resolve()
   const unsubscribe = onHint(bus, 'ruleset.revision', ({ workspace, env, revision }) => {
     const name = `${workspace}/${env}`
     confirmed.delete(name)
     confirmed.set(name, revision)
-    beat = beat.then(() => register(kv, id, confirmed)).catch(() => {})
+    beat = beat.then(() => registerEvaluator(kv, id, confirmed)).catch(() => {})
     publishHint(bus, 'ruleset.confirmed', { evaluator: id, workspace, env, revision })
   })
   const heartbeat = setInterval(() => {
-    beat = beat.then(() => register(kv, id, confirmed)).catch(() => {})
+    beat = beat.then(() => registerEvaluator(kv, id, confirmed)).catch(() => {})
   }, 2_000)
   async function stop(): Promise<void> {
     unsubscribe()

@@ -22,7 +22,7 @@ import { type RulesNeeds, ruleRoutes } from '../../src/api/rules/routes.ts'
 import { type WebhooksNeeds, webhookRoutes } from '../../src/api/webhooks/routes.ts'
 import { bootstrap } from '../../src/control/bootstrap.ts'
 import { openPropagation } from '../../src/control/propagation.ts'
-import { openGuard } from '../../src/dispatcher/guard.ts'
+import { openAddressGuard } from '../../src/dispatcher/guard.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { makeCallId } from '../../src/domain/ids.ts'
 import type { KeyKind } from '../../src/domain/workspace.ts'
@@ -82,7 +82,7 @@ function standIn(): Pick<WebhooksNeeds, 'sealer' | 'guard' | 'attempts'> {
     ({ n: 1, trigger: 'test', startedAt: 0, durationMs: 1, statusCode: 200, error: null }) as const
   return {
     sealer: openSealer(random(32), random),
-    guard: openGuard([], resolve),
+    guard: openAddressGuard([], resolve),
     attempts: { hasRoom: () => true, deliver: nobody, deliverToSlack: nobody },
   }
 }

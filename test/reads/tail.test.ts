@@ -8,7 +8,7 @@ import { toRow } from '../../src/events/row.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { LogRecord } from '../../src/log/log.ts'
-import { openTail } from '../../src/reads/tail.ts'
+import { openEventTail } from '../../src/reads/tail.ts'
 import { eventually } from '../helpers/client.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { randomEvent } from '../helpers/stored-events.ts'
@@ -55,7 +55,12 @@ const eventOf = (number: number, workspace = 'ws_a') => randomEvent(random, work
 
 t.test('nothing is read before somebody watches, nor after the last one has left', async (t) => {
   const { log, asked, add } = openLog()
-  const tail = openTail({ log, partitions: PARTITIONS, clock: systemClock, report: (error) => t.fail(String(error)) })
+  const tail = openEventTail({
+    log,
+    partitions: PARTITIONS,
+    clock: systemClock,
+    report: (error) => t.fail(String(error)),
+  })
   add(0, recordOf(1, [eventOf(1)]))
   await systemClock.sleep(30)
   t.equal(asked.reads, 0)
@@ -102,7 +107,7 @@ t.test('nothing is read before somebody watches, nor after the last one has left
 t.test('a record that cannot be read is reported and passed', async (t) => {
   const { log, add } = openLog()
   const reported: unknown[] = []
-  const tail = openTail({
+  const tail = openEventTail({
     ...{ log, partitions: PARTITIONS },
     clock: { sleep: (_, signal) => systemClock.sleep(1, signal) },
     report: (error) => reported.push(error),
@@ -123,7 +128,7 @@ t.test('a record that cannot be read is reported and passed', async (t) => {
 
 t.test('who cannot begin to watch is told, and the next one begins anew', async (t) => {
   const { log, asked, add } = openLog()
-  const tail = openTail({ log, partitions: PARTITIONS, clock: systemClock, report: () => {} })
+  const tail = openEventTail({ log, partitions: PARTITIONS, clock: systemClock, report: () => {} })
   asked.isDown = true
   await t.rejects(
     tail.watch('ws_a', 'live', () => {}),

@@ -5,7 +5,7 @@ import { SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
 import { oneOf, Type } from '../../domain/schema.ts'
 import {
   alertId,
-  count,
+  countOf,
   cursorPage,
   deleted,
   type Fragment,
@@ -34,9 +34,9 @@ export const Alert = shared(
     }),
     operator: oneOf(ALERT_OPERATORS),
     threshold: Type.Number(),
-    windowSeconds: count(),
-    minEvents: count(),
-    cooldownSeconds: count(),
+    windowSeconds: countOf(),
+    minEvents: countOf(),
+    cooldownSeconds: countOf(),
     status: oneOf(ALERT_STATUSES),
     createdAt: moment(),
     updatedAt: moment(),

@@ -3,9 +3,9 @@
 import { SIGNAL_NAMES } from '../../domain/event.ts'
 import { oneOf, Type } from '../../domain/schema.ts'
 import { EVENT_GROUPS } from '../../reads/analytics.ts'
-import { count, moment, type RouteDoc, share, shared, words } from '../describe.ts'
+import { countOf, moment, type RouteDoc, share, shared, words } from '../describe.ts'
 
-const range = { from: moment(), to: moment(), total: count('Events in the range.') }
+const range = { from: moment(), to: moment(), total: countOf('Events in the range.') }
 const bucket = Type.Optional(words('First day of the bucket, UTC.'))
 const keys = Object.fromEntries(
   EVENT_GROUPS.map((name) => [name, Type.Optional(words('The group, where it is grouped by this.'))]),
@@ -16,7 +16,7 @@ export const EventCounts = shared(
   Type.Object({
     ...range,
     groups: Type.Array(
-      Type.Object({ ...keys, count: count(), pct: share('Of the total.') }) as ReturnType<typeof groupShape>,
+      Type.Object({ ...keys, count: countOf(), pct: share('Of the total.') }) as ReturnType<typeof groupShape>,
     ),
   }),
 )
@@ -28,7 +28,7 @@ const groupShape = () =>
     hour: Type.Optional(words()),
     day: Type.Optional(words()),
     week: Type.Optional(words()),
-    count: count(),
+    count: countOf(),
     pct: share(),
   })
 export const SignalCounts = shared(
@@ -40,7 +40,7 @@ export const SignalCounts = shared(
         day: bucket,
         week: bucket,
         signal: oneOf(SIGNAL_NAMES),
-        count: count(),
+        count: countOf(),
         rate: share('Of the events of its bucket.'),
         previousRate: share('In the time before, as long.'),
         trend: oneOf(['up', 'stable', 'down']),

@@ -11,7 +11,7 @@ import { rateLimited } from '../rate-limits.ts'
 
 const NONCE_CHARS = 22
 
-export interface Attempts {
+export interface SignInLimits {
   /** Counts one. Throws rate_limited, before anything is compared. `device`: the cookie of a known browser, or ''. */
   signIn(email: string, address: string, device: string): Promise<void>
   /** The same of a link, which no guessing finds: it bounds the work. */
@@ -31,11 +31,11 @@ const PER_PERSON = rule('signin.again', 10, 5 * MINUTE_MS)
 
 const short = (text: string): string => hash('sha256', text, 'hex').slice(0, 32)
 
-export function openAttempts(
+export function openSignInLimits(
   limits: Pick<Limits, 'take'>,
   sealer: Pick<Sealer, 'sign'>,
   random: RandomBytes,
-): Attempts {
+): SignInLimits {
   const macOf = (email: string, nonce: string) => sealer.sign(`console/device\0${email}\0${nonce}`)
   const isKnown = (email: string, device: string) => {
     const [nonce = '', mac = ''] = device.split('.')

@@ -10,7 +10,7 @@ import type { Limits } from '../../limits/limits.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import type { ApiRoute } from '../routes.ts'
 import { accountRoutes } from './account.ts'
-import { openAttempts } from './attempts.ts'
+import { openSignInLimits } from './attempts.ts'
 import { openAuthenticators } from './authenticators.ts'
 import { openCookies } from './cookies.ts'
 import { type EntranceNeeds, entranceRoutes } from './entrance.ts'
@@ -51,7 +51,7 @@ export function openConsole(needs: ConsoleNeeds): Console {
   const shared = {
     ...needs,
     ...{ sessions, cookies, guard },
-    attempts: openAttempts(limits, sealer, random),
+    attempts: openSignInLimits(limits, sealer, random),
     passwords: needs.passwords ?? openPasswords(random),
     authenticators: openAuthenticators(kv, sealer, clock, random),
     oidc: oidc === null ? null : { label: oidc.label },

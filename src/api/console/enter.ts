@@ -2,7 +2,7 @@
 
 import type { StoredPerson } from '../../records/people.ts'
 import type { RouteCall, RouteReply } from '../routes.ts'
-import type { Attempts } from './attempts.ts'
+import type { SignInLimits } from './attempts.ts'
 import type { Cookies } from './cookies.ts'
 import { presentSession, type SessionPresentation } from './present.ts'
 import type { Sessions } from './sessions.ts'
@@ -10,14 +10,14 @@ import type { Sessions } from './sessions.ts'
 export interface EnterNeeds extends SessionPresentation {
   readonly sessions: Pick<Sessions, 'find' | 'end' | 'open'>
   readonly cookies: Cookies
-  readonly attempts: Pick<Attempts, 'makeDevice'>
+  readonly attempts: Pick<SignInLimits, 'makeDevice'>
 }
 
 /** What the cookies and the guard of a request without a session need. */
 export const ENTRANCE_HEADERS = ['cookie', 'host', 'origin', 'sec-fetch-site', 'user-agent']
 
 /** A cookie of before is worth nothing from now on. */
-export async function enter(
+export async function enterConsole(
   needs: EnterNeeds,
   call: Pick<RouteCall, 'header' | 'address'>,
   person: StoredPerson,

@@ -5,7 +5,7 @@ import { scopesOfRole } from '../../domain/person.ts'
 import { isoTime } from '../../events/present.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import { hasJoined, type StoredPerson } from '../../records/people.ts'
-import { csrfOf, endOf, idleEndOf, type Opened, type Session } from './sessions.ts'
+import { csrfOf, endOf, idleEndOf, type OpenedSession, type Session } from './sessions.ts'
 
 export const presentPerson = ({ id, email, name, role, totp }: StoredPerson) => ({
   ...{ id, email, name, role },
@@ -20,7 +20,7 @@ export interface SessionPresentation {
 
 /** Throws unavailable while this process has not heard of the workspace. */
 export function presentSession(
-  { session, token }: Opened,
+  { session, token }: OpenedSession,
   person: StoredPerson,
   { directory, serviceUrl }: SessionPresentation,
 ) {

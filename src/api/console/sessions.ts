@@ -29,7 +29,7 @@ export interface Session {
   readonly userAgent: string
 }
 
-export interface Opened {
+export interface OpenedSession {
   readonly session: Session
   /** For the cookie; it is stored nowhere. */
   readonly token: string
@@ -39,7 +39,7 @@ export interface Sessions {
   open(
     person: Pick<StoredPerson, 'id' | 'passwordAt'>,
     from: { readonly address: string; readonly userAgent: string },
-  ): Promise<Opened>
+  ): Promise<OpenedSession>
   /** null: it was never made, is over, or was ended. */
   find(token: string): Promise<Session | null>
   list(personId: string): Promise<Session[]>

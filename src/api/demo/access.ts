@@ -6,7 +6,7 @@ import { base62, type RandomBytes } from '../../domain/ids.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { DAY_MS, HOUR_MS } from '../../lib/durations.ts'
 
-export const SESSION_MS = 12 * HOUR_MS
+export const DEMO_SESSION_MS = 12 * HOUR_MS
 const LINK_MS = DAY_MS
 const TOKEN_CHARS = 43
 /** Of each kind; the oldest make room. */
@@ -55,7 +55,7 @@ export function openDemo({
 
 export function openDemoAccess(clock: Pick<Clock, 'now'>, random: RandomBytes): DemoAccess {
   const links = openSecrets(LINK_MS)
-  const sessions = openSecrets(SESSION_MS)
+  const sessions = openSecrets(DEMO_SESSION_MS)
 
   /** Secrets by their digests: how long a look-up takes tells nothing of them. */
   function openSecrets(lastsMs: number) {

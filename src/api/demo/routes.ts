@@ -15,7 +15,7 @@ import type { Caller } from '../../records/auth.ts'
 import type { KeyDirectory } from '../../records/key-directory.ts'
 import { isSetUp } from '../../records/people.ts'
 import { type ApiRoute, open } from '../routes.ts'
-import { type Demo, SESSION_MS } from './access.ts'
+import { DEMO_SESSION_MS, type Demo } from './access.ts'
 
 const ENV = 'test'
 const ACTOR = 'demo'
@@ -57,9 +57,9 @@ export function demoRoutes({
   /** One that every session shares, and that outlives each of them. */
   async function keyOfPage(): Promise<string> {
     const now = clock.now()
-    if (publicKey !== null && publicKey.endsAt - now >= SESSION_MS) return publicKey.text
+    if (publicKey !== null && publicKey.endsAt - now >= DEMO_SESSION_MS) return publicKey.text
     const text = makeKey('public', ENV, random)
-    const endsAt = now + 2 * SESSION_MS
+    const endsAt = now + 2 * DEMO_SESSION_MS
     const key = newKey(text, random, { kind: 'public', label: 'Demo page', expiresAt: endsAt })
     const data = { key, keysMax: KEYS_PER_WORKSPACE_MAX }
     accepted(await submit({ type: 'key.create', workspace: demo.workspace, env: ENV, actor: ACTOR, data }))
@@ -70,7 +70,7 @@ export function demoRoutes({
 
   const sessionIn = (cookies: string) => new RegExp(`(?:^|; )${COOKIE}=([0-9A-Za-z]+)`).exec(cookies)?.[1] ?? ''
   const cookieOf = (session: string) =>
-    `${COOKIE}=${session}; Path=/demo; Max-Age=${SESSION_MS / 1_000}; HttpOnly; SameSite=Strict${isSecure() ? '; Secure' : ''}`
+    `${COOKIE}=${session}; Path=/demo; Max-Age=${DEMO_SESSION_MS / 1_000}; HttpOnly; SameSite=Strict${isSecure() ? '; Secure' : ''}`
 
   function callerOf(cookies: string): Caller {
     if (!access.hasSession(sessionIn(cookies))) throw new ApiError('invalid_api_key', NO_SESSION)

@@ -74,7 +74,8 @@ export const EVENT_DOCS = {
   list: {
     id: 'listEvents',
     summary: 'List events',
-    description: 'Newest first. All filters that are given must hold.',
+    description:
+      'Newest first. All filters that are given must hold. With `Accept: text/csv` a file of all that meet them, up to 100,000, without `limit` and `cursor`: columns are named by the paths of their members, and a text that a spreadsheet would take for a formula has an apostrophe before it. What breaks off is no whole file.',
     members: {
       ...PAGE_MEMBERS,
       ...FILTER_MEMBERS,
@@ -85,6 +86,7 @@ export const EVENT_DOCS = {
       200: {
         description: 'A page of events: summaries, or whole events where `fields` asks for them.',
         schema: cursorPage(AnyEvent),
+        otherTypes: ['text/csv'],
         example: { data: [SUMMARY_EXAMPLE], hasMore: false, nextCursor: null },
       },
     },

@@ -12,11 +12,11 @@ import type { Fragment } from '../describe.ts'
 import { readMoment } from '../query.ts'
 import { PAGE_LIMIT } from '../schemas.ts'
 
-export const boundedText = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
+export const optionalText = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
 export const EMAIL = Type.Optional(Type.String({ maxLength: 320, pattern: '^\\s*[^\\s@]+@[^\\s@]+\\s*$' }))
 const within = (maximum: number) => Type.Optional(Type.Number({ minimum: 0, maximum }))
-const TIMES = { before: boundedText(40), after: boundedText(40) }
-export const PAGE = { ...TIMES, limit: PAGE_LIMIT, cursor: boundedText(200) }
+const TIMES = { before: optionalText(40), after: optionalText(40) }
+export const PAGE = { ...TIMES, limit: PAGE_LIMIT, cursor: optionalText(200) }
 
 const ASN_MAX = 4_294_967_295
 const SUSPECT_MAX = 100
@@ -25,22 +25,22 @@ const TAG_PREFIX = 'tag.'
 const TAG_CHARS_MAX = 256
 
 export const FILTER_QUERY = {
-  visitorId: boundedText(64),
+  visitorId: optionalText(64),
   verdict: Type.Optional(oneOf(VERDICTS)),
   bot: Type.Optional(Type.Boolean()),
-  linkedId: boundedText(256),
+  linkedId: optionalText(256),
   country: Type.Optional(Type.String({ pattern: '^[A-Z]{2}$', maxLength: 2 })),
-  platform: boundedText(32),
-  ruleId: boundedText(64),
+  platform: optionalText(32),
+  ruleId: optionalText(64),
   keyKind: Type.Optional(oneOf(['public', 'secret'])),
   signal: Type.Optional(oneOf(SIGNAL_NAMES)),
-  ip: boundedText(64),
+  ip: optionalText(64),
   asn: Type.Optional(Type.Integer({ minimum: 1, maximum: ASN_MAX })),
   email: EMAIL,
-  urlHost: boundedText(256),
+  urlHost: optionalText(256),
   label: Type.Optional(oneOf(['fraud', 'legitimate', 'none'])),
   deviceType: Type.Optional(oneOf(['desktop', 'mobile', 'tablet', 'other'])),
-  browser: boundedText(64),
+  browser: optionalText(64),
   method: Type.Optional(oneOf(['token', 'exact', 'linked', 'new'])),
   suspectMin: within(SUSPECT_MAX),
   suspectMax: within(SUSPECT_MAX),
@@ -76,21 +76,21 @@ export function readFilter({ workspace }: Pick<Caller, 'workspace'>, query: Filt
     ...(ruleId === undefined ? {} : { ruleId }),
     ...(after === undefined ? {} : { after: readMoment(after, 'after') }),
     ...(before === undefined ? {} : { before: readMoment(before, 'before') }),
-    ...(ip === undefined ? {} : { ip: readRange(ip) }),
-    ...(email === undefined ? {} : { email: readEmail(email) }),
+    ...(ip === undefined ? {} : { ip: readAddressFilter(ip) }),
+    ...(email === undefined ? {} : { email: readEmailFilter(email) }),
     ...(urlHost === undefined ? {} : { urlHost: urlHost.toLowerCase() }),
   }
 }
 
 /** An address or a range in its canonical spelling. */
-export function readRange(text: string): string {
+export function readAddressFilter(text: string): string {
   const range = normaliseEntry('ip', text)
   if (range === null) throw invalid('ip', 'This is neither an address nor a range.')
   return range
 }
 
 /** As it is stored. */
-export function readEmail(text: string): string {
+export function readEmailFilter(text: string): string {
   const email = normaliseEntry('email', text)
   if (email === null) throw invalid('email', 'This is no email.')
   return email

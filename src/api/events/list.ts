@@ -1,18 +1,23 @@
 // GET /v1/events and the events of a visitor: pages, newest first, as summaries or whole.
 
-import { ApiError } from '../../domain/errors.ts'
+import { accepted, type Submitter } from '../../control/submit.ts'
+import { ApiError, invalid } from '../../domain/errors.ts'
 import { isVisitorId } from '../../domain/ids.ts'
 import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import { isoTime, presentEvent } from '../../events/present.ts'
+import type { HttpHeader } from '../../http/message.ts'
 import { readCursor, writeCursor } from '../../reads/cursor.ts'
 import type { EventFilter } from '../../reads/event-filter.ts'
 import type { EventReads, EventsPage, ReadSummary } from '../../reads/events.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import type { Caller } from '../../records/auth.ts'
+import { openAudience } from '../audience.ts'
+import { commandOf } from '../callers.ts'
 import type { PacedSteps } from '../paced-steps.ts'
-import { type ApiRoute, keyed } from '../routes.ts'
+import { type ApiRoute, keyed, type RouteReply } from '../routes.ts'
 import { PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { Written } from '../slices.ts'
+import { eventsCsv } from './csv.ts'
 import { EVENT_DOCS } from './docs.ts'
 import { type AskedFilter, FILTER_QUERY, PAGE, readFilter, TAG_QUERY } from './filter.ts'
 
@@ -20,7 +25,16 @@ export interface EventListNeeds {
   readonly events: Pick<EventReads, 'page' | 'whole'>
   readonly visitors: VisitorReads
   readonly turns: PacedSteps
+  readonly submit: Submitter['submit']
 }
+
+/** Files that are written at once: each takes a share of the thread and of ClickHouse. */
+const FILES_MAX = 8
+const FILES_PER_WORKSPACE_MAX = 2
+const CSV_ACCEPTED = /(?:^|,)\s*text\/csv\s*(?:[;,]|$)/i
+const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
+const CSV_HEADERS: readonly HttpHeader[] = [['Content-Disposition', 'attachment; filename="events.csv"']]
+const ALL_IN_ONE = 'A CSV file is no page: it has up to 100,000 events.'
 
 const ListQuery = Type.Object(
   { ...PAGE, ...FILTER_QUERY, fields: Type.Optional(oneOf(['full'])) },
@@ -50,7 +64,8 @@ interface Form<E extends { readonly requestId: string }> {
   readonly show: (events: readonly E[]) => readonly unknown[] | Promise<readonly unknown[]>
 }
 
-export function eventListRoutes({ events, visitors, turns }: EventListNeeds): ApiRoute[] {
+export function eventListRoutes({ events, visitors, turns, submit }: EventListNeeds): ApiRoute[] {
+  const takers = openAudience({ max: FILES_MAX, perWorkspaceMax: FILES_PER_WORKSPACE_MAX })
   const summaries: Form<ReadSummary> = { read: events.page, show: (found) => found.map(presentSummary) }
   const visits: Form<ReadSummary> = { read: events.page, show: (found) => found.map(presentVisit) }
   const whole = ({
@@ -59,6 +74,10 @@ export function eventListRoutes({ events, visitors, turns }: EventListNeeds): Ap
     read: events.whole,
     show: (found) => turns.take(() => found.map((event) => new Written(JSON.stringify(presentEvent(event, plan))))),
   })
+
+  async function withIds({ workspace, env }: Caller, { visitorId, ...rest }: AskedFilter): Promise<EventFilter> {
+    return visitorId === undefined ? rest : { ...rest, visitorIds: await visitors.idsOf(workspace.id, env, visitorId) }
+  }
 
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<E extends { readonly requestId: string }>(
@@ -72,16 +91,46 @@ export function eventListRoutes({ events, visitors, turns }: EventListNeeds): Ap
     const question = JSON.stringify([workspace.id, env, filter])
     const from = cursor === undefined ? null : readCursor(workspace.tokenSecret, question, cursor)
     await check()
-    const { visitorId, ...rest } = filter
-    const visitorIds = visitorId === undefined ? undefined : await visitors.idsOf(workspace.id, env, visitorId)
-    const asked: EventFilter = { ...rest, ...(visitorIds === undefined ? {} : { visitorIds }) }
-    const found = await read(workspace.id, env, asked, limit, from)
+    const found = await read(workspace.id, env, await withIds(caller, filter), limit, from)
     const last = found.events.at(-1)
     return {
       data: await show(found.events),
       hasMore: found.hasMore,
       nextCursor:
         found.hasMore && last !== undefined ? writeCursor(workspace.tokenSecret, question, last.requestId) : null,
+    }
+  }
+
+  /** It is counted while it leaves, and not before: a client may be gone when it is to begin. */
+  async function* counted(rest: AsyncGenerator<string, void>, workspace: string): AsyncGenerator<string, void> {
+    const leave = takers.join(workspace)
+    try {
+      yield* rest
+    } finally {
+      leave()
+    }
+  }
+
+  async function file(caller: Caller, filter: AskedFilter): Promise<RouteReply> {
+    const { workspace, env } = caller
+    takers.admit(workspace.id)
+    const leave = takers.join(workspace.id)
+    try {
+      const asked = await withIds(caller, filter)
+      const read = (limit: number, from: Parameters<EventReads['whole']>[4]) =>
+        events.whole(workspace.id, env, asked, limit, from)
+      const { head, rest } = await eventsCsv({ plan: workspace.plan, turns, read })
+      // Values of filters may be somebody's, and are not kept.
+      const after = { type: 'csv', filters: Object.keys(filter) }
+      const data = { resource: 'event', id: 'csv', action: 'export', before: null, after, about: null } as const
+      accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data }))
+      return {
+        body: null,
+        headers: CSV_HEADERS,
+        text: { contentType: CSV_TYPE, head, rest: counted(rest, workspace.id) },
+      }
+    } finally {
+      leave()
     }
   }
 
@@ -92,8 +141,14 @@ export function eventListRoutes({ events, visitors, turns }: EventListNeeds): Ap
       path: '/v1/events',
       access: 'events:read',
       query: ListQuery,
-      async handle({ caller, query: { fields, limit, cursor, ...given } }) {
+      headers: ['accept'],
+      async handle({ caller, header, query: { fields, limit, cursor, ...given } }) {
         const filter = readFilter(caller, given)
+        if (CSV_ACCEPTED.test(header('accept'))) {
+          if (limit !== undefined) throw invalid('limit', ALL_IN_ONE)
+          if (cursor !== undefined) throw invalid('cursor', ALL_IN_ONE)
+          return file(caller, filter)
+        }
         const asked = { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) }
         if (fields === 'full') return { body: await page(caller, filter, asked, whole(caller)) }
         return { body: await page(caller, filter, asked, summaries) }

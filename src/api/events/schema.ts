@@ -3,7 +3,7 @@
 import { CHALLENGE_TYPES, SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
 import { oneOf, Type } from '../../domain/schema.ts'
 import { VALUE_NAMES } from '../../identity/profile.ts'
-import { count, flag, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
+import { countOf, flag, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
 
 export const verdict = orNull(oneOf(VERDICTS))
 const challengeType = orNull(oneOf(CHALLENGE_TYPES))
@@ -34,7 +34,7 @@ const detail = {
   confidence: share(),
   methods: Type.Array(words(), { description: 'The checks that raised it, as stable codes.' }),
   source: oneOf(SOURCES),
-  dataAgeSeconds: orNull(count('Age of the IP data it rests on.')),
+  dataAgeSeconds: orNull(countOf('Age of the IP data it rests on.')),
 }
 const SignalDetail = shared('SignalDetail', Type.Object(detail))
 const BotDetail = Type.Object({ ...detail, type: Type.Optional(words('Kind of bot.')) })
@@ -42,8 +42,8 @@ const { bot: _bot, ...otherDetails } = Object.fromEntries(
   SIGNAL_NAMES.map((name) => [name, Type.Optional(SignalDetail)]),
 )
 
-const day = Type.Object({ '24h': orNull(count()) })
-const windows = Type.Object({ '5m': count(), '1h': count(), '24h': count() })
+const day = Type.Object({ '24h': orNull(countOf()) })
+const windows = Type.Object({ '5m': countOf(), '1h': countOf(), '24h': countOf() })
 const Velocity = shared(
   'Velocity',
   Type.Object(
@@ -106,7 +106,7 @@ const eventMembers = {
     browser: words('Family and major version.'),
     gpu: orNull(words()),
     type: oneOf(['desktop', 'mobile', 'tablet', 'other']),
-    screen: orNull(Type.Object({ w: count(), h: count() })),
+    screen: orNull(Type.Object({ w: countOf(), h: countOf() })),
     model: orNull(words()),
     appVersion: orNull(words()),
     language: orNull(words()),
@@ -133,9 +133,9 @@ const eventMembers = {
   matchedRule: orNull(Type.Object({ id: ruleId(), name: words(), priority: Type.Integer() })),
   matchedRules: Type.Array(Match, { description: 'Every live rule that matched.' }),
   monitorMatches: Type.Array(Match, { description: 'Every monitored rule that matched.' }),
-  rulesRevision: count('The revision of the rules that decided.'),
+  rulesRevision: countOf('The revision of the rules that decided.'),
   weightsVersion: orNull(
-    count('The version of the weights behind signals and scores; null for events from before it was kept.'),
+    countOf('The version of the weights behind signals and scores; null for events from before it was kept.'),
   ),
   request: Type.Object({
     keyKind: orNull(
@@ -152,8 +152,8 @@ const eventMembers = {
   url: orNull(words()),
   identity: Type.Object({
     method: oneOf(['token', 'exact', 'linked', 'new']),
-    anonymitySet: count('How many known visitors look alike enough to be confused with this one.'),
-    candidates: count('How many known visitors were compared.'),
+    anonymitySet: countOf('How many known visitors look alike enough to be confused with this one.'),
+    candidates: countOf('How many known visitors were compared.'),
   }),
   velocity: Type.Optional(Velocity),
   label: orNull(oneOf(LABELS)),
@@ -191,9 +191,9 @@ export const Labelling = shared(
   'Labelling',
   Type.Object({
     label: orNull(oneOf(LABELS)),
-    requested: count('Events that were meant: ids, each counted once, or the events of the visitor.'),
-    labelled: count('Events that have the label by now.'),
-    notFound: count('Ids that name nothing.'),
+    requested: countOf('Events that were meant: ids, each counted once, or the events of the visitor.'),
+    labelled: countOf('Events that have the label by now.'),
+    notFound: countOf('Ids that name nothing.'),
     status: Type.Unsafe<'done' | 'running'>({
       ...oneOf(['done', 'running']),
       description:
@@ -221,8 +221,8 @@ export const Recognition = shared(
     visitorFound: flag(),
     method: oneOf(['token', 'exact', 'linked', 'new']),
     confidence: share(),
-    anonymitySet: count(),
-    compared: count('How many known visitors were compared.'),
+    anonymitySet: countOf(),
+    compared: countOf('How many known visitors were compared.'),
     candidates: Type.Array(Type.Object({ visitorId: orNull(visitorId('null: erased since.')), score: Type.Number() }), {
       description: 'Best first.',
     }),
@@ -230,7 +230,7 @@ export const Recognition = shared(
     agreement: orNull(Type.Object(agreements)),
     browserVersion: orNull(oneOf(['same', 'newer', 'older', 'unknown'])),
     network: orNull(oneOf(['address', 'network', 'other', 'unknown'])),
-    tokenGeneration: Type.Object({ presented: orNull(count()), issued: count() }),
+    tokenGeneration: Type.Object({ presented: orNull(countOf()), issued: countOf() }),
     evidence: Type.Array(words()),
   }),
 )

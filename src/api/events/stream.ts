@@ -8,7 +8,7 @@ import type { HttpStream } from '../../http/stream.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { openEventTest } from '../../reads/event-filter.ts'
 import type { Owned } from '../../reads/owned.ts'
-import type { Tail } from '../../reads/tail.ts'
+import type { EventTail } from '../../reads/tail.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import { openAudience } from '../audience.ts'
 import { callerPlaceOf } from '../callers.ts'
@@ -17,7 +17,7 @@ import { EVENT_DOCS } from './docs.ts'
 import { FILTER_QUERY, readFilter, TAG_QUERY } from './filter.ts'
 
 export interface EventStreamNeeds {
-  readonly tail: Tail
+  readonly tail: EventTail
   readonly owned: Owned
   readonly visitors: Pick<VisitorReads, 'idsOf'>
   readonly clock: Pick<Clock, 'sleep'>

@@ -10,7 +10,7 @@ import {
 } from '../../domain/list.ts'
 import { oneOf, strict, Type } from '../../domain/schema.ts'
 import {
-  count,
+  countOf,
   cursorPage,
   deleted,
   type Fragment,
@@ -31,8 +31,8 @@ const listMembers = {
   name: words(),
   type: oneOf(LIST_TYPES),
   description: orNull(words()),
-  ttl: orNull(count('Seconds that new entries live; null: for ever.')),
-  entryCount: count(),
+  ttl: orNull(countOf('Seconds that new entries live; null: for ever.')),
+  entryCount: countOf(),
   createdAt: moment(),
   updatedAt: moment(),
 }
@@ -53,7 +53,7 @@ export const ListEntry = shared(
 )
 export const EntriesChanged = shared(
   'EntriesChanged',
-  Type.Object({ listId: listId(), added: count(), removed: count(), entryCount: count() }),
+  Type.Object({ listId: listId(), added: countOf(), removed: countOf(), entryCount: countOf() }),
 )
 export const EntriesChecked = shared(
   'EntriesChecked',

@@ -148,9 +148,11 @@ function parametersOf({ path, query, headers = [], once, doc }: DescribedRow, sc
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) =>
     parameter(name, 'path', true, { type: 'string', ...PATH_PARAMETERS[name], ...doc?.members?.[`:${name}`] }),
   )
-  const inQuery = Object.entries(propertiesOf(query)).map(([name, schema]) =>
-    parameter(name, 'query', requiredOf(query).includes(name), { ...schema, ...doc?.members?.[name] }),
-  )
+  const inQuery = Object.entries(propertiesOf(query)).map(([name, schema]) => {
+    const example = doc?.queryExample?.[name]
+    const one = parameter(name, 'query', requiredOf(query).includes(name), { ...schema, ...doc?.members?.[name] })
+    return example === undefined ? one : { ...one, example }
+  })
   const inQueryByPattern = openParameters(query, doc)
   const inHeaders = [...headers, ...(once === undefined ? [] : ['idempotency-key'])].flatMap((header) => {
     const known = HEADER_PARAMETERS[header]
@@ -208,14 +210,18 @@ const headersOf = (names: readonly string[]): Response['headers'] =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 function answerOf(answer: AnswerDoc, also: readonly string[], schemas: NamedSchemas): Response {
-  const { description, schema, example, headers = [], contentType = JSON_TYPE } = answer
+  const { description, schema, example, headers = [], contentType = JSON_TYPE, otherTypes = [] } = answer
+  const others = otherTypes.map((type) => [type, { schema: { type: 'string' } }])
   return {
     description,
     headers: { ...headersOf(['X-Request-Id', ...also, ...headers]) },
     ...(schema === null
       ? {}
       : {
-          content: { [contentType]: { schema: schemas.place(schema), ...(example === undefined ? {} : { example }) } },
+          content: {
+            [contentType]: { schema: schemas.place(schema), ...(example === undefined ? {} : { example }) },
+            ...Object.fromEntries(others),
+          },
         }),
   }
 }

@@ -31,6 +31,8 @@ export interface Parameter {
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly description?: string
+  /** What a request that succeeds has here. */
+  readonly example?: string
   readonly schema: Schema
   /** Of a query: the members of an object are parameters of their own. */
   readonly style?: 'form'

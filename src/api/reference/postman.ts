@@ -60,7 +60,12 @@ function request({ method, path, operation }: Endpoint) {
         path: segments.split('/'),
         query: parameters
           .filter((one) => one.in === 'query')
-          .map(({ name, required, description }) => ({ key: name, value: '', disabled: !required, description })),
+          .map(({ name, required, example, description }) => ({
+            key: name,
+            value: example ?? '',
+            disabled: !required && example === undefined,
+            description,
+          })),
         variable: parameters
           .filter((one) => one.in === 'path')
           .map(({ name, description, schema }) => ({ key: name, value: schema.examples?.[0] ?? '', description })),

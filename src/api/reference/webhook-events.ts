@@ -8,7 +8,19 @@ import { ENTRY_SOURCES } from '../../domain/list.ts'
 import { oneOf, type TObject, type TSchema, Type } from '../../domain/schema.ts'
 import { PAYLOAD_BYTES_MAX } from '../../domain/webhook.ts'
 import { API_VERSIONS } from '../../domain/workspace.ts'
-import { count, flag, listId, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
+import {
+  countOf,
+  flag,
+  listId,
+  moment,
+  orNull,
+  requestId,
+  ruleId,
+  share,
+  shared,
+  visitorId,
+  words,
+} from '../describe.ts'
 import { EVENT_EXAMPLE } from '../events/examples.ts'
 import { Event, RuleMatch, Scores, verdict } from '../events/schema.ts'
 
@@ -110,7 +122,7 @@ const TOLD: Readonly<Record<string, Told>> = {
       confidence: share(),
       firstSeenAt: moment(),
       lastSeenAt: moment(),
-      visitCount: count(),
+      visitCount: countOf(),
       ip: words('Masked.'),
       geo: Type.Object({ ...geo.properties, ...only(Event.properties.ip.properties, NETWORK) }),
       device: Type.Object({ ...device, ...only(Event.properties.device.properties, MORE_OF_DEVICE) }),
@@ -187,8 +199,8 @@ const TOLD: Readonly<Record<string, Told>> = {
     data: Type.Object({
       ...head,
       firstSeenAt: moment(),
-      visitCount: count(),
-      previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
+      visitCount: countOf(),
+      previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
     }),
     example: { ...who, firstSeenAt, visitCount: 17, previousVerdicts: { allow: 15, challenge: 1, block: 0 } },
   },
@@ -220,7 +232,7 @@ const TOLD: Readonly<Record<string, Told>> = {
       listName: words(),
       value: words(),
       addedAt: moment(),
-      ttl: count('Seconds it was to live.'),
+      ttl: countOf('Seconds it was to live.'),
     }),
     example: { ...entry, addedAt: '2026-11-20T17:04:05.123Z', ttl: 3_600 },
   },

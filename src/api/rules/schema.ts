@@ -14,7 +14,7 @@ import {
 import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { PRIORITY_MAX, PRIORITY_MIN } from '../../records/rules.ts'
 import { MESSAGE_CHARS_MAX, SIDE_EFFECTS_MAX } from '../../rules/parse-effects.ts'
-import { count, flag, moment, orNull, ruleId, shared, words } from '../describe.ts'
+import { countOf, flag, moment, orNull, ruleId, shared, words } from '../describe.ts'
 
 const LITERAL = {
   anyOf: [{ type: 'string', maxLength: VALUE_CHARS_MAX }, { type: 'number' }, { type: 'boolean' }],
@@ -141,7 +141,7 @@ const priority = Type.Integer({
 const status = oneOf(RULE_STATUSES)
 const propagation = {
   propagated: flag('Whether every evaluator decides by it already.'),
-  propagationMs: count('How long that took.'),
+  propagationMs: countOf('How long that took.'),
 }
 
 export const definitionMembers = {
@@ -160,7 +160,7 @@ export const Rule = shared(
   'Rule',
   Type.Object({
     ...definitionMembers,
-    stats: Type.Object({ matchCount: count(), lastMatchAt: orNull(moment()), monitorMatchCount: count() }),
+    stats: Type.Object({ matchCount: countOf(), lastMatchAt: orNull(moment()), monitorMatchCount: countOf() }),
   }),
 )
 export const ListedRule = shared(
@@ -170,7 +170,7 @@ export const ListedRule = shared(
     name,
     status,
     priority,
-    conditions: Type.Object({ operator: oneOf(['AND', 'OR']), count: count('Conditions in all groups.') }),
+    conditions: Type.Object({ operator: oneOf(['AND', 'OR']), count: countOf('Conditions in all groups.') }),
     action: oneOf(VERDICTS),
     createdAt: moment(),
   }),

@@ -4,7 +4,7 @@ import { OPERATORS } from '../../domain/rule.ts'
 import { oneOf, Type } from '../../domain/schema.ts'
 import { AUDITED } from '../../records/audit.ts'
 import {
-  count,
+  countOf,
   countsByName,
   flag,
   moment,
@@ -41,7 +41,7 @@ export const AuditEntry = shared(
 export const RuleVersion = shared(
   'RuleVersion',
   Type.Object({
-    version: count(),
+    version: countOf(),
     etag: words(),
     at: moment(),
     actor: words(),
@@ -74,8 +74,8 @@ export const Simulation = shared(
 export const MonitorReport = shared(
   'MonitorReport',
   Type.Object({
-    evaluated: count('Events decided while the rule was monitored.'),
-    matched: count(),
+    evaluated: countOf('Events decided while the rule was monitored.'),
+    matched: countOf(),
     wouldChange: countsByName('`allow→block`: how many verdicts would have been others.'),
     since: moment(),
   }),
@@ -84,20 +84,20 @@ export const Backtest = shared(
   'Backtest',
   Type.Object({
     ruleId: orNull(ruleId('null: the rule is not saved.')),
-    matchCount: count(),
-    totalEvents: count(),
+    matchCount: countOf(),
+    totalEvents: countOf(),
     matchRate: share(),
     estimatedFpr: share('The share of legitimate events that the rule hits.'),
     fprBasis: oneOf(['labels', 'proxy', 'none']),
     fprInterval: orNull(Type.Array(share(), { minItems: 2, maxItems: 2, description: 'Wilson, 95 %.' })),
     precision: orNull(share()),
     recall: orNull(share()),
-    labeled: Type.Object({ legitimate: count(), fraud: count() }),
-    days: count(),
-    durationMs: count(),
+    labeled: Type.Object({ legitimate: countOf(), fraud: countOf() }),
+    days: countOf(),
+    durationMs: countOf(),
     listState: Type.Literal('current'),
     impact: countsByName('`allow→block`: verdicts then, and what they would be.'),
-    byDay: Type.Array(Type.Object({ day: words(), total: count(), matched: count() })),
+    byDay: Type.Array(Type.Object({ day: words(), total: countOf(), matched: countOf() })),
     sample: Type.Array(Type.Object({ requestId: requestId(), visitorId: visitorId(), timestamp: moment() })),
   }),
 )

@@ -15,7 +15,7 @@ import type { Caller } from '../../records/auth.ts'
 import { type Ruleset, readRuleset, readRulesetRevision } from '../../records/rules.ts'
 import { parseConditions } from '../../rules/parse.ts'
 import { type ListMember, noLists } from '../../rules/predicate.ts'
-import { type Asked, askedLists, openTrial, type TraceItem } from '../../rules/trial.ts'
+import { askedLists, type ListQuestion, openTrial, type TraceItem } from '../../rules/trial.ts'
 import { callerPlaceOf } from '../callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { existingRule, parseContext, RULE_ID } from './routes.ts'
@@ -26,7 +26,7 @@ export interface RuleTrialNeeds {
   readonly events: Pick<EventReads, 'byId'>
   readonly monitor: ReadMonitor
   /** Looks values up in lists as they are now; without it there are no lists. */
-  readonly lookUp?: (workspace: string, env: Env, asked: readonly Asked[]) => Promise<ListMember>
+  readonly lookUp?: (workspace: string, env: Env, asked: readonly ListQuestion[]) => Promise<ListMember>
 }
 
 const MONITOR_DAYS = 7

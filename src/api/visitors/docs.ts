@@ -2,7 +2,7 @@
 
 import { Type } from '../../domain/schema.ts'
 import {
-  count,
+  countOf,
   cursorPage,
   deleted,
   moment,
@@ -23,12 +23,12 @@ export const Visitor = shared(
     visitorId: visitorId(),
     firstSeenAt: moment(),
     lastSeenAt: moment(),
-    totalVisits: count('Number of identifications.'),
+    totalVisits: countOf('Number of identifications.'),
     devices: Type.Array(Type.Object({ platform: words(), browser: words(), gpu: orNull(words()) })),
     ips: Type.Array(words(), { description: 'The latest 20, masked.' }),
-    linkedAccounts: count('Distinct accounts; exact up to 1,000.'),
+    linkedAccounts: countOf('Distinct accounts; exact up to 1,000.'),
     lists: Type.Array(words(), { description: 'Names of the lists the visitor is on.' }),
-    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
+    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
   }),
 )
 
@@ -38,8 +38,8 @@ export const FoundVisitor = shared(
     visitorId: visitorId(),
     firstSeenAt: moment(),
     lastSeenAt: moment(),
-    totalVisits: count('Number of identifications.'),
-    previousVerdicts: Type.Object({ allow: count(), challenge: count(), block: count() }),
+    totalVisits: countOf('Number of identifications.'),
+    previousVerdicts: Type.Object({ allow: countOf(), challenge: countOf(), block: countOf() }),
     requestId: requestId('The newest event that was found; what follows is what it says.'),
     confidence: share(),
     verdict,
@@ -56,7 +56,7 @@ export const DeletedVisitor = Type.Object({
   erasureId: words('Names the erasure of what is stored.'),
 })
 
-export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: count('Number of events.') })
+export const SplitVisitor = Type.Object({ visitorId: visitorId(), moved: countOf('Number of events.') })
 
 const example = {
   visitorId: 'pv_7Hq2LmZx90TbVcRk4WsE',
@@ -95,6 +95,7 @@ export const VISITOR_DOCS = {
   search: {
     id: 'searchVisitors',
     summary: 'Search visitors',
+    queryExample: { linkedId: 'user_42' },
     description:
       'Visitors with an event that meets all that is asked, by the newest such event, newest first. At least one of `linkedId`, `email`, `ip`, `list` and `q` is needed. A page may have fewer than `limit` although there are more.',
     members: {

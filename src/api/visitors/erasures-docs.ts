@@ -4,7 +4,7 @@ import { ENTRY_SOURCES } from '../../domain/list.ts'
 import { oneOf, type TSchema, Type } from '../../domain/schema.ts'
 import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
 import {
-  count,
+  countOf,
   flag,
   moment,
   orNull,
@@ -39,7 +39,7 @@ export const Erasure = shared(
 const firstPage = <Items extends TSchema>(items: Items, description: string) =>
   Type.Optional(Type.Array(items, { description: `${description} With the first page only.` }))
 const said = (description: string) =>
-  firstPage(Type.Object({ value: words(), firstAt: moment(), lastAt: moment(), events: count() }), description)
+  firstPage(Type.Object({ value: words(), firstAt: moment(), lastAt: moment(), events: countOf() }), description)
 
 export const VisitorExport = shared(
   'VisitorExport',
@@ -66,10 +66,10 @@ export const VisitorExport = shared(
         attributes: Type.Record(Type.String(), Type.Number(), {
           description: 'What is compared, by name: numbers, and hashes of texts.',
         }),
-        generation: count('Of storage tokens: the newest one given out.'),
-        confirmedGeneration: count('The newest one that came back.'),
-        tokenVisits: count(),
-        privateVisits: count(),
+        generation: countOf('Of storage tokens: the newest one given out.'),
+        confirmedGeneration: countOf('The newest one that came back.'),
+        tokenVisits: countOf(),
+        privateVisits: countOf(),
       }),
       'The records by which visits are recognised: of the visitor and of who was merged into it.',
     ),
@@ -82,7 +82,7 @@ export const VisitorExport = shared(
         deliveryId: words(),
         type: words(),
         status: oneOf(DELIVERY_STATUSES),
-        attempts: count(),
+        attempts: countOf(),
         createdAt: moment(),
       }),
       'To webhooks, about the visitor, as long as their bodies are kept.',

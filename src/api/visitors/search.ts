@@ -6,9 +6,9 @@ import { type Static, strict, Type } from '../../domain/schema.ts'
 import { isoTime, maskEmail } from '../../events/present.ts'
 import { readCursor, writeCursor } from '../../reads/cursor.ts'
 import type { ListSnapshots } from '../../reads/list-snapshots.ts'
-import type { FoundVisitor, SearchVisitors, VisitorFilter } from '../../reads/visitor-search.ts'
+import type { SearchVisitors, VisitorRow, VisitorSearch } from '../../reads/visitor-search.ts'
 import type { Caller } from '../../records/auth.ts'
-import { boundedText, EMAIL, readEmail, readRange } from '../events/filter.ts'
+import { EMAIL, optionalText, readAddressFilter, readEmailFilter } from '../events/filter.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { VISITOR_DOCS } from './docs.ts'
@@ -27,13 +27,13 @@ const WANTED = ['linkedId', 'email', 'ip', 'list', 'q'] as const
 
 const SearchQuery = Type.Object(
   {
-    linkedId: boundedText(256),
+    linkedId: optionalText(256),
     email: EMAIL,
-    ip: boundedText(64),
-    list: boundedText(64),
-    q: boundedText(320),
+    ip: optionalText(64),
+    list: optionalText(64),
+    q: optionalText(320),
     limit: PAGE_LIMIT,
-    cursor: boundedText(200),
+    cursor: optionalText(200),
   },
   strict,
 )
@@ -46,12 +46,12 @@ export function visitorSearchRoutes({ search, snapshots, listName }: VisitorSear
     return table
   }
 
-  async function filterOf(caller: Caller, query: Static<typeof SearchQuery>): Promise<VisitorFilter> {
+  async function filterOf(caller: Caller, query: Static<typeof SearchQuery>): Promise<VisitorSearch> {
     const { linkedId, email, ip, list, q } = query
     return {
       ...(linkedId === undefined ? {} : { linkedId }),
-      ...(email === undefined ? {} : { email: readEmail(email) }),
-      ...(ip === undefined ? {} : { ip: readRange(ip) }),
+      ...(email === undefined ? {} : { email: readEmailFilter(email) }),
+      ...(ip === undefined ? {} : { ip: readAddressFilter(ip) }),
       ...(q === undefined ? {} : { prefix: q }),
       ...(list === undefined ? {} : { list: await tableOf(caller, list) }),
     }
@@ -82,7 +82,7 @@ export function visitorSearchRoutes({ search, snapshots, listName }: VisitorSear
   ]
 }
 
-const presentFound = ({ visitor, email, ...newest }: FoundVisitor) => ({
+const presentFound = ({ visitor, email, ...newest }: VisitorRow) => ({
   visitorId: visitor.id,
   firstSeenAt: isoTime(visitor.firstSeenAt),
   lastSeenAt: isoTime(visitor.lastSeenAt),

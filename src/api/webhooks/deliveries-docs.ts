@@ -4,7 +4,7 @@ import { oneOf, Type } from '../../domain/schema.ts'
 import { EVENT_TYPES, PLAIN_EVENT_NAMES } from '../../domain/webhook.ts'
 import { DELIVERY_STATUSES } from '../../records/deliveries.ts'
 import {
-  count,
+  countOf,
   cursorPage,
   deliveryId,
   eventId,
@@ -31,11 +31,11 @@ const members = {
   nextAttemptAt: orNull(moment('null: nothing more happens by itself.')),
   createdAt: moment(),
 }
-export const Delivery = shared('Delivery', Type.Object({ ...members, attempts: count('How many were made.') }))
+export const Delivery = shared('Delivery', Type.Object({ ...members, attempts: countOf('How many were made.') }))
 const Attempt = shared(
   'DeliveryAttempt',
   Type.Object({
-    n: count(),
+    n: countOf(),
     trigger: oneOf(['auto', 'manual', 'test']),
     startedAt: moment(),
     durationMs: Type.Number({ minimum: 0 }),
@@ -66,7 +66,7 @@ export const Queued = shared(
     deliveryId: Type.Optional(deliveryId()),
     webhookId: Type.Optional(webhookId()),
     eventId: Type.Optional(eventId()),
-    queued: count(),
+    queued: countOf(),
   }),
 )
 

@@ -31,8 +31,8 @@ import {
   putDelivery,
   REDELIVER_DAYS_MAX,
   readDeliveries,
-  readDelivery,
   readPayload,
+  readStoredDelivery,
   type StoredDelivery,
   shardOf,
 } from '../../records/deliveries.ts'
@@ -84,7 +84,7 @@ function moment(text: string | undefined, field: string): number | undefined {
 
 export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: WebhookDeliveriesNeeds): ApiRoute[] {
   async function existingDelivery(webhook: StoredWebhook, id = ''): Promise<StoredDelivery> {
-    const delivery = /^dlv_[0-9A-Z]{26}$/.test(id) ? await readDelivery(kv, webhook.id, id) : null
+    const delivery = /^dlv_[0-9A-Z]{26}$/.test(id) ? await readStoredDelivery(kv, webhook.id, id) : null
     if (delivery === null) throw new ApiError('not_found')
     return delivery
   }

@@ -1,8 +1,8 @@
 // Doing something once at a time, and what came of it.
 
 import { useState } from 'preact/hooks'
-import { Refusal } from './api.ts'
-import { say } from './notices.ts'
+import { RefusedError } from './api.ts'
+import { notify } from './notices.ts'
 
 export interface Act {
   readonly isBusy: boolean
@@ -25,7 +25,7 @@ export function useAct(): Act {
       setError(null)
       try {
         await work()
-        if (done !== undefined) say(done)
+        if (done !== undefined) notify(done)
         return true
       } catch (failure) {
         setError(failure as Error)
@@ -39,7 +39,7 @@ export function useAct(): Act {
 
 /** A sentence for a person. */
 export function sentenceOf(error: Error): string {
-  if (!(error instanceof Refusal)) return error.message
+  if (!(error instanceof RefusedError)) return error.message
   const where = error.field === null ? '' : `${error.field}: `
   const when = error.retryAfter === null ? '' : ` Try again in ${error.retryAfter} s.`
   return `${where}${error.message}${when}`

@@ -16,7 +16,7 @@ export function chooseEnvironment(env: Env): void {
 }
 
 /** What the server refused, or that it could not be reached (status 0). */
-export class Refusal extends Error {
+export class RefusedError extends Error {
   readonly status: number
   readonly code: string
   readonly field: string | null
@@ -34,7 +34,7 @@ export class Refusal extends Error {
 
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-export interface Ask {
+export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly query?: Query
   readonly body?: unknown
@@ -44,7 +44,7 @@ export interface Ask {
 }
 
 /** What stands behind the path; '' where nothing is asked. Members without a value are left out. */
-export function queryText(query: Query = {}): string {
+export function queryString(query: Query = {}): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null && value !== '') given.set(name, String(value))
@@ -53,7 +53,7 @@ export function queryText(query: Query = {}): string {
   return text === '' ? '' : `?${text}`
 }
 
-function headersOf(path: string, { body, csv }: Ask): Record<string, string> {
+function headersOf(path: string, { body, csv }: RequestOptions): Record<string, string> {
   const signedIn = session.value
   return {
     ...(signedIn ? { 'X-Fingerpost-CSRF': signedIn.csrf } : {}),
@@ -64,11 +64,11 @@ function headersOf(path: string, { body, csv }: Ask): Record<string, string> {
 }
 
 /** The answer itself, once its status says that there is one. Throws Refusal. */
-export async function request(path: string, ask: Ask = {}, headers: Readonly<Record<string, string>> = {}) {
+export async function request(path: string, ask: RequestOptions = {}, headers: Readonly<Record<string, string>> = {}) {
   const { method = 'GET', query, body, csv, signal: aborted } = ask
   let answer: Response
   try {
-    answer = await fetch(path + queryText(query), {
+    answer = await fetch(path + queryString(query), {
       method,
       headers: { ...headersOf(path, ask), ...headers },
       cache: 'no-store',
@@ -78,28 +78,28 @@ export async function request(path: string, ask: Ask = {}, headers: Readonly<Rec
     })
   } catch (error) {
     if (aborted?.aborted) throw error
-    throw new Refusal(0, { code: 'unreachable', message: 'The server cannot be reached.' })
+    throw new RefusedError(0, { code: 'unreachable', message: 'The server cannot be reached.' })
   }
   if (answer.ok) return answer
-  const said = (await answer.json().catch(() => ({}))) as { error?: ConstructorParameters<typeof Refusal>[1] }
-  const refusal = new Refusal(answer.status, said.error ?? {})
+  const said = (await answer.json().catch(() => ({}))) as { error?: ConstructorParameters<typeof RefusedError>[1] }
+  const refusal = new RefusedError(answer.status, said.error ?? {})
   // The session is over: whatever page is open makes way for the sign-in.
   if (refusal.code === 'invalid_session') session.value = null
   throw refusal
 }
 
 /** Throws Refusal. */
-export async function call<T>(path: string, ask: Ask = {}): Promise<T> {
+export async function call<T>(path: string, ask: RequestOptions = {}): Promise<T> {
   return (await (await request(path, ask)).json()) as T
 }
 
 /** The same request for a terminal; the key comes from the environment. */
-export function curlOf(path: string, { method = 'GET', query, body }: Ask = {}): string {
+export function curlOf(path: string, { method = 'GET', query, body }: RequestOptions = {}): string {
   const url = session.value?.serviceUrl ?? location.origin
   const key = environment.value === 'test' ? 'FINGERPOST_TEST_SECRET_KEY' : 'FINGERPOST_SECRET_KEY'
   const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
   return [
-    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url + path + queryText(query))}`,
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(url + path + queryString(query))}`,
     `-H "Authorization: Bearer $${key}"`,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(JSON.stringify(body))}`]),
   ].join(' \\\n  ')
@@ -112,7 +112,7 @@ export async function readSession(): Promise<void> {
   try {
     session.value = await call<SignedIn>('/console/api/session')
   } catch (error) {
-    if (error instanceof Refusal && error.status === 401) session.value = null
+    if (error instanceof RefusedError && error.status === 401) session.value = null
     else throw error
   }
 }

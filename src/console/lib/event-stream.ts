@@ -1,7 +1,7 @@
 // Reads server-sent events with fetch, which unlike EventSource can send the headers of a session (HTML standard, 9.2).
 
 import { type Query, request } from './api.ts'
-import { parse, type ServerEvent } from './event-text.ts'
+import { parseServerEvent, type ServerEvent } from './event-text.ts'
 
 /** Calls `on` for each; resolves when the server ends the stream. Throws Refusal, or what `signal` was aborted with. */
 export async function readEventStream(
@@ -19,7 +19,7 @@ export async function readEventStream(
     const parts = (rest + read.value).split('\n\n')
     rest = parts.pop() ?? ''
     for (const part of parts) {
-      const event = parse(part)
+      const event = parseServerEvent(part)
       if (event !== null) on(event)
     }
   }

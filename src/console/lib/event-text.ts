@@ -6,7 +6,7 @@ export interface ServerEvent {
 }
 
 /** null: a comment, which keeps the connection open. */
-export function parse(text: string): ServerEvent | null {
+export function parseServerEvent(text: string): ServerEvent | null {
   let event = 'message'
   const data: string[] = []
   for (const line of text.split('\n')) {

@@ -5,7 +5,7 @@ const time = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-export const count = (value: number): string => number.format(value)
+export const wholeText = (value: number): string => number.format(value)
 /** A share of one, with as many digits as it needs to be told from 0 and from 1. */
 export function percent(share: number): string {
   const value = share * 100
@@ -13,8 +13,8 @@ export function percent(share: number): string {
   if (value < 0.01) return '< 0.01 %'
   return `${value.toFixed(value < 1 || value > 99 ? 2 : 1)} %`
 }
-export const moment = (iso: string): string => time.format(new Date(iso))
-export const dayOf = (iso: string): string => day.format(new Date(iso))
+export const momentText = (iso: string): string => time.format(new Date(iso))
+export const dayText = (iso: string): string => day.format(new Date(iso))
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],

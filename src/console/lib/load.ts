@@ -1,7 +1,7 @@
 // Reading what a page shows: again when what it asks changes, and never showing an answer to an older question.
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
-import { type Ask, call, environment, queryText } from './api.ts'
+import { call, environment, queryString, type RequestOptions } from './api.ts'
 import type { CursorPage } from './types.ts'
 
 export interface Loaded<T> {
@@ -45,8 +45,8 @@ export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => 
 }
 
 /** Reads a path of the API; null reads nothing. */
-export function useLoad<T>(path: string | null, ask: Ask = {}): Loaded<T> {
-  const key = path === null ? null : `${environment.value} ${path}${queryText(ask.query)}`
+export function useLoad<T>(path: string | null, ask: RequestOptions = {}): Loaded<T> {
+  const key = path === null ? null : `${environment.value} ${path}${queryString(ask.query)}`
   return useLoadBy<T>(key, (signal) => call<T>(path ?? '', { ...ask, signal }))
 }
 
@@ -58,7 +58,7 @@ export interface Pages<T> extends Omit<Loaded<unknown>, 'data'> {
 }
 
 /** Reads page after page, appended. */
-export function usePages<T>(path: string | null, ask: Ask = {}): Pages<T> {
+export function usePages<T>(path: string | null, ask: RequestOptions = {}): Pages<T> {
   const first = useLoad<CursorPage<T>>(path, ask)
   const [later, setLater] = useState<{ of: CursorPage<T>; rows: readonly T[]; cursor: string | null } | null>(null)
   const [error, setError] = useState<Error | null>(null)

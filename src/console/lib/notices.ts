@@ -10,7 +10,7 @@ export interface Notice {
 export const notices = signal<readonly Notice[]>([])
 let last = 0
 
-export function say(text: string): void {
+export function notify(text: string): void {
   last += 1
   const notice = { id: last, text }
   notices.value = [...notices.value, notice]

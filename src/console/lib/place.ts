@@ -2,7 +2,7 @@
 
 import { useLocation, useSearch } from 'wouter-preact'
 
-export const BASE = '/console'
+export const CONSOLE_BASE = '/console'
 
 /** What is asked of the page in its address, and how to ask otherwise; an empty text takes a name away. */
 export function usePlace(): readonly [

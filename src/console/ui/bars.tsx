@@ -1,6 +1,6 @@
 // Shares as bars, with their figures in words beside them.
 
-import { count, percent } from '../lib/format.ts'
+import { percent, wholeText } from '../lib/format.ts'
 
 export interface Bar {
   readonly name: string
@@ -17,7 +17,7 @@ export function Bars({ of: bars }: { readonly of: readonly Bar[] }) {
         <li key={name}>
           <span>{name}</span>
           <span class="number">
-            {count(events)} <span class="quiet">({percent(share)})</span>
+            {wholeText(events)} <span class="quiet">({percent(share)})</span>
           </span>
           <svg class="track" aria-hidden="true" viewBox="0 0 100 4" preserveAspectRatio="none">
             <rect width="100" height="4" rx="1" />

@@ -1,7 +1,7 @@
 // Copying: a text, a request for a terminal, or a secret that is shown once.
 
 import { useState } from 'preact/hooks'
-import { type Ask, curlOf } from '../lib/api.ts'
+import { curlOf, type RequestOptions } from '../lib/api.ts'
 
 const SAID_MS = 2_000
 
@@ -20,7 +20,7 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: () => stri
 }
 
 /** Every page says how to ask the same of the API. */
-export function CopyCurl({ path, ask = {} }: { readonly path: string; readonly ask?: Ask }) {
+export function CopyCurl({ path, ask = {} }: { readonly path: string; readonly ask?: RequestOptions }) {
   return <CopyButton label="Copy as curl" text={() => curlOf(path, ask)} />
 }
 

@@ -2,12 +2,17 @@
 
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
-import type { Series } from './series.ts'
+import type { PlotSeries } from './series.ts'
 
 const FILL_ALPHA = '33'
 
 /** Draws, and again when the theme or the width of the place changes. Returns what takes it away. */
-export function draw(place: HTMLElement, at: readonly number[], series: readonly Series[], height: number): () => void {
+export function draw(
+  place: HTMLElement,
+  at: readonly number[],
+  series: readonly PlotSeries[],
+  height: number,
+): () => void {
   let plot = drawOnce(place, at, series, height)
   const again = () => {
     plot.destroy()
@@ -24,7 +29,7 @@ export function draw(place: HTMLElement, at: readonly number[], series: readonly
   }
 }
 
-function drawOnce(place: HTMLElement, at: readonly number[], series: readonly Series[], height: number): uPlot {
+function drawOnce(place: HTMLElement, at: readonly number[], series: readonly PlotSeries[], height: number): uPlot {
   const style = getComputedStyle(document.documentElement)
   const token = (name: string) => style.getPropertyValue(name).trim()
   const axis = { stroke: token('--quiet'), grid: { stroke: token('--line'), width: 1 }, ticks: { show: false } }

@@ -1,15 +1,15 @@
 // A chart over time, drawn when it is first needed; the same figures are always there as a table.
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { count, moment } from '../lib/format.ts'
-import type { Series } from './series.ts'
+import { momentText, wholeText } from '../lib/format.ts'
+import type { PlotSeries } from './series.ts'
 import { Table } from './table.tsx'
 
 export interface PlotProps {
   readonly label: string
   /** First millisecond of each bucket. */
   readonly at: readonly number[]
-  readonly series: readonly Series[]
+  readonly series: readonly PlotSeries[]
 }
 
 const HEIGHT_PX = 220
@@ -34,10 +34,10 @@ export function Plot({ label, at, series }: PlotProps) {
         <Table label={label} head={['Time', ...series.map(({ name }) => ({ number: name }))]}>
           {at.map((ms, i) => (
             <tr key={ms}>
-              <th scope="row">{moment(new Date(ms).toISOString())}</th>
+              <th scope="row">{momentText(new Date(ms).toISOString())}</th>
               {series.map(({ name, values }) => (
                 <td key={name} class="number">
-                  {count(values[i] ?? 0)}
+                  {wholeText(values[i] ?? 0)}
                 </td>
               ))}
             </tr>

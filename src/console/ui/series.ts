@@ -1,6 +1,6 @@
 // What a chart draws: one line with its name.
 
-export interface Series {
+export interface PlotSeries {
   readonly name: string
   /** A colour of the tokens: `--series-<name>`. */
   readonly values: readonly number[]

@@ -5,8 +5,8 @@ import type { Pages } from '../lib/load.ts'
 import { Problem, Reading } from './state.tsx'
 
 /** The name of a column; of one with numbers it stands at their side. */
-export type Column = string | { readonly number: string }
-const nameOf = (column: Column): string => (typeof column === 'string' ? column : column.number)
+export type ColumnName = string | { readonly number: string }
+const nameOf = (column: ColumnName): string => (typeof column === 'string' ? column : column.number)
 
 export function Table({
   label,
@@ -15,7 +15,7 @@ export function Table({
 }: {
   /** For those who cannot see what stands around it. */
   readonly label: string
-  readonly head: readonly Column[]
+  readonly head: readonly ColumnName[]
   readonly children: ComponentChildren
 }) {
   return (
@@ -46,7 +46,7 @@ export function PagedTable<T>({
   empty,
 }: {
   readonly label: string
-  readonly head: readonly Column[]
+  readonly head: readonly ColumnName[]
   readonly of: Pages<T>
   readonly row: (one: T) => ComponentChildren
   readonly empty: ComponentChildren

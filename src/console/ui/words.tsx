@@ -1,13 +1,13 @@
 // Small things that mean the same on every page: verdicts, signals, statuses, ids and moments.
 
 import { Link } from 'wouter-preact'
-import { ago, moment, short } from '../lib/format.ts'
+import { ago, momentText, short } from '../lib/format.ts'
 import { pageOfId } from '../lib/place.ts'
 
 const VERDICT_KINDS: Readonly<Record<string, string>> = { allow: 'good', challenge: 'warn', block: 'bad' }
 
 /** null: no rule was live, or the event could not be decided, which is no "allow". */
-export function Verdict({ of: verdict }: { readonly of: string | null }) {
+export function VerdictChip({ of: verdict }: { readonly of: string | null }) {
   if (verdict === null) {
     return (
       <span class="chip" data-kind="open">
@@ -34,7 +34,7 @@ const STATUS_KINDS: Readonly<Record<string, string>> = {
   disabled: 'bad',
   failed: 'bad',
 }
-export function Status({ of: status }: { readonly of: string }) {
+export function StatusChip({ of: status }: { readonly of: string }) {
   return (
     <span class="chip" data-kind={STATUS_KINDS[status] ?? 'open'}>
       {status}
@@ -43,7 +43,7 @@ export function Status({ of: status }: { readonly of: string }) {
 }
 
 /** `undetermined` is a state of its own: the data cannot tell. */
-export function SignalState({ state }: { readonly state: 'detected' | 'clear' | 'undetermined' }) {
+export function SignalChip({ state }: { readonly state: 'detected' | 'clear' | 'undetermined' }) {
   const kind = { detected: 'bad', clear: 'good', undetermined: 'open' }[state]
   return (
     <span class="chip" data-kind={kind}>
@@ -63,30 +63,30 @@ export function Id({ of: id, whole = false }: { readonly of: string; readonly wh
   )
 }
 
-export function Moment({ at, relative = false }: { readonly at: string | null; readonly relative?: boolean }) {
+export function MomentText({ at, relative = false }: { readonly at: string | null; readonly relative?: boolean }) {
   if (at === null) return <span class="quiet">never</span>
   return (
-    <time dateTime={at} title={relative ? moment(at) : at}>
-      {relative ? ago(at) : moment(at)}
+    <time dateTime={at} title={relative ? momentText(at) : at}>
+      {relative ? ago(at) : momentText(at)}
     </time>
   )
 }
 
 /** A value that may be missing, which is told from one that is empty. */
-export function Value({ of: value }: { readonly of: unknown }) {
+export function ValueText({ of: value }: { readonly of: unknown }) {
   if (value === null || value === undefined) return <span class="quiet">not known</span>
   if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>
   if (typeof value === 'object') return <code>{JSON.stringify(value)}</code>
   return <>{String(value)}</>
 }
 
-export function Facts({ of: facts }: { readonly of: readonly (readonly [string, unknown])[] }) {
+export function FactList({ of: facts }: { readonly of: readonly (readonly [string, unknown])[] }) {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{isElement(value) ? value : <Value of={value} />}</dd>
+          <dd>{isElement(value) ? value : <ValueText of={value} />}</dd>
         </div>
       ))}
     </dl>

@@ -1,13 +1,13 @@
 // What the doctor says: findings by topic, as lines to read or as JSON.
 
-export const TOPICS = ['native', 'present', 'private', 'reachable', 'fresh'] as const
-export type Topic = (typeof TOPICS)[number]
+export const FINDING_TOPICS = ['native', 'present', 'private', 'reachable', 'fresh'] as const
+export type FindingTopic = (typeof FINDING_TOPICS)[number]
 
 /** `note`: it works, and could be better. `bad`: it must be mended. */
 export type Level = 'ok' | 'note' | 'bad'
 
 export interface Finding {
-  readonly topic: Topic
+  readonly topic: FindingTopic
   readonly name: string
   readonly level: Level
   readonly says: string
@@ -16,7 +16,7 @@ export interface Finding {
 }
 
 /** Makes the findings of a topic. */
-export function findingsOf(topic: Topic) {
+export function findingsOf(topic: FindingTopic) {
   const make = (level: Level) => (name: string, says: string, mend?: string) => ({
     ...{ topic, name, level, says },
     ...(mend === undefined ? {} : { mend }),
@@ -29,7 +29,7 @@ export const isWell = (findings: readonly Finding[]): boolean => findings.every(
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', bad: 'BAD ' }
 
 export function findingsText(findings: readonly Finding[]): string {
-  const parts = TOPICS.map((topic) => {
+  const parts = FINDING_TOPICS.map((topic) => {
     const lines = findings
       .filter((finding) => finding.topic === topic)
       .flatMap(({ name, level, says, mend }) => [

@@ -1,6 +1,6 @@
 // The table of what was collected: every component in plain words, its value and how long it took.
 
-import type { Component, Components } from '../types.ts'
+import type { CollectedComponent, Components } from '../types.ts'
 import { element, say } from './dom.ts'
 import { groups } from './vocabulary.ts'
 
@@ -34,7 +34,7 @@ export function showComponents(components: Components): void {
   )
 }
 
-function componentRow(name: string, meaning: string, component: Component): HTMLElement {
+function componentRow(name: string, meaning: string, component: CollectedComponent): HTMLElement {
   const title = cell('th', meaning || name)
   title.setAttribute('scope', 'row')
   if (meaning) title.append(cell('small', name))

@@ -1,8 +1,8 @@
 // The component names in plain words and in the order the demo page shows them.
 
-export type Group = { title: string; components: readonly (readonly [name: string, meaning: string])[] }
+export type TraitGroup = { title: string; components: readonly (readonly [name: string, meaning: string])[] }
 
-export const groups: readonly Group[] = [
+export const groups: readonly TraitGroup[] = [
   {
     title: 'Browser and system',
     components: [

@@ -46,7 +46,7 @@ ${operation.description === undefined ? '' : `<p>${inline(operation.description)
 ${(['path', 'query', 'header'] as const).map((place) => parameterTable(parameters, place)).join('')}
 ${requestBody === undefined ? '' : bodySection(requestBody)}
 ${answersSection(document, operation)}
-</div><div class="samples">${codeBlock(curlOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
+</div><div class="samples">${codeBlock(curlSampleOf(endpoint), 'Request')}${exampleAnswers(document, operation)}</div></div>
 </section>`
 }
 
@@ -126,10 +126,10 @@ export function exampleUrl({ path, operation }: Endpoint): string {
     String(parameters.find((one) => one.in === 'path' && one.name === name)?.schema.examples?.[0] ?? whole),
   )
   const query = parameters
-    .filter((one) => one.in === 'query' && one.required)
+    .filter((one) => one.in === 'query' && (one.required || one.example !== undefined))
     .map(
-      ({ name, schema }) =>
-        `${name}=${schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…')}`,
+      ({ name, schema, example }) =>
+        `${name}=${example ?? (schema.format === 'date-time' ? daysAgo(name === 'from' ? 7 : 0) : (schema.examples?.[0] ?? '…'))}`,
     )
   return query.length === 0 ? filled : `${filled}?${query.join('&')}`
 }
@@ -143,7 +143,7 @@ const shellJson = (body: unknown): string =>
       return `"${name}": "'"${daysAgo(days)}"'"`
     })
 
-export function curlOf(endpoint: Endpoint): string {
+export function curlSampleOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
   // Some proxies refuse a POST without a length.
   const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)

@@ -1,7 +1,7 @@
 // The frame around every page of the documentation: head, search, navigation, and the policy that allows nothing but our own files.
 
 import { escapeHtml } from './html.ts'
-import type { Group, Page } from './page.ts'
+import type { DocPage, Group } from './page.ts'
 
 export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -13,14 +13,14 @@ const SEARCH = `<form class="search" role="search" hidden><label class="unseen" 
 <input id="search" type="search" role="combobox" aria-expanded="false" aria-controls="found" aria-autocomplete="list" autocomplete="off" autocapitalize="off" spellcheck="false" maxlength="100" placeholder="Search">
 <kbd aria-hidden="true">/</kbd><div id="found" class="found" role="listbox" aria-label="Found" hidden></div><p id="count" class="said unseen" role="status"></p></form>`
 
-export interface Frame {
+export interface PageFrame {
   readonly title: string
   readonly version: string
   readonly groups: readonly Group[]
 }
 
 /** The whole document. */
-export function framed(page: Page, frame: Frame): string {
+export function framed(page: DocPage, frame: PageFrame): string {
   const isStart = page.path === '/docs'
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -35,7 +35,7 @@ export function framed(page: Page, frame: Frame): string {
 `
 }
 
-function groupHtml({ title, pages }: Group, current: Page): string {
+function groupHtml({ title, pages }: Group, current: DocPage): string {
   const links = pages.map((page) => {
     const isCurrent = page === current
     const within = page.sections.map(({ id, label }) => `<li><a href="#${id}">${label}</a></li>`)
@@ -47,10 +47,10 @@ function groupHtml({ title, pages }: Group, current: Page): string {
 }
 
 /** Links to the page before and the one behind, of those that are read in order. */
-function neighbours(page: Page, groups: readonly Group[]): string {
+function neighbours(page: DocPage, groups: readonly Group[]): string {
   const pages = groups.find((group) => group.pages.includes(page))?.pages ?? []
   const at = pages.indexOf(page)
-  const link = (to: Page | undefined, name: string, className: string) =>
+  const link = (to: DocPage | undefined, name: string, className: string) =>
     to === undefined ? '' : `<a class="${className}" href="${to.path}"><span>${name}</span> ${escapeHtml(to.title)}</a>`
   const links = `${link(pages[at - 1], 'Before', 'before')}${link(pages[at + 1], 'Next', 'next')}`
   return links === '' ? '' : `<footer class="neighbours">${links}</footer>`

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { endpointsOf, type OpenApiDocument } from '../openapi.ts'
 import { escapeHtml } from './html.ts'
-import { endpointAddress, type Found, PATHS, type Page } from './page.ts'
+import { type DocPage, endpointAddress, PATHS, type SearchEntry } from './page.ts'
 
 /** What the build writes of a guide (`.scripts/build-docs.mjs`). */
 interface Guide {
@@ -23,7 +23,7 @@ interface Guide {
 }
 
 /** In the order of the index. Throws when the build is not complete. */
-export function guidePages(document: OpenApiDocument, dir: string): Page[] {
+export function guidePages(document: OpenApiDocument, dir: string): DocPage[] {
   const guides: readonly Guide[] = JSON.parse(readFileSync(join(dir, 'guides.json'), 'utf8'))
   const link = linkerOf(document)
   return guides.map((guide) => ({
@@ -38,7 +38,7 @@ export function guidePages(document: OpenApiDocument, dir: string): Page[] {
   }))
 }
 
-const foundIn = ({ title, summary, headings }: Guide): Found[] =>
+const foundIn = ({ title, summary, headings }: Guide): SearchEntry[] =>
   headings.map(({ id, text, names }) => ({
     kind: 'Guide',
     title: id === '' ? title : text,

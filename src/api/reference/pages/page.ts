@@ -12,7 +12,7 @@ export interface Section {
 }
 
 /** What the search finds. */
-export interface Found {
+export interface SearchEntry {
   /** 'Guide', 'Endpoint', … */
   readonly kind: string
   readonly title: string
@@ -24,21 +24,21 @@ export interface Found {
   readonly names: readonly string[]
 }
 
-export interface Page {
+export interface DocPage {
   /** `/docs/guides/rules` */
   readonly path: string
   readonly title: string
   /** A sentence as text. */
   readonly summary: string
   readonly sections: readonly Section[]
-  readonly found: () => readonly Found[]
+  readonly found: () => readonly SearchEntry[]
   /** Everything below the title. */
   readonly html: () => string
 }
 
 export interface Group {
   readonly title: string
-  readonly pages: readonly Page[]
+  readonly pages: readonly DocPage[]
 }
 
 const SCHEMAS = '/docs/schemas'

@@ -9,14 +9,14 @@ import { ATTRIBUTED, ATTRIBUTION, CLAIMS, SAFE_RULE } from '../words.ts'
 import { endpointNames, endpointSection, methodBadge, pathCode } from './endpoint.ts'
 import { codeBlock, escapeHtml, inline, jsonBlock, paragraphs, table } from './html.ts'
 import {
+  type DocPage,
   endpointAddress,
   endpointAnchor,
   errorAnchor,
   eventAnchor,
-  type Found,
   groupPath,
   PATHS,
-  type Page,
+  type SearchEntry,
   schemaAnchor,
 } from './page.ts'
 import { memberNames, memberRow, schemaMembers, schemaSection } from './schema.ts'
@@ -33,7 +33,7 @@ const titleOf = (tag: string): string => `${tag.slice(0, 1).toUpperCase()}${tag.
 const endpointsUnder = (document: OpenApiDocument, tag: string): Endpoint[] =>
   [...endpointsOf(document)].filter(({ operation }) => operation.tags.includes(tag))
 
-export function overviewPage(document: OpenApiDocument): Page {
+export function overviewPage(document: OpenApiDocument): DocPage {
   const parts: readonly Part[] = [
     { id: 'endpoints', title: 'Endpoints', html: endpointTables(document) },
     authentication(document),
@@ -55,7 +55,13 @@ export function overviewPage(document: OpenApiDocument): Page {
     found: () => [
       { kind: 'Reference', title, detail: '', anchor: '', names: [] },
       ...parts.map(
-        ({ id, title: detail }): Found => ({ kind: 'Reference', title: detail, detail: title, anchor: id, names: [] }),
+        ({ id, title: detail }): SearchEntry => ({
+          kind: 'Reference',
+          title: detail,
+          detail: title,
+          anchor: id,
+          names: [],
+        }),
       ),
     ],
     html: () =>
@@ -113,7 +119,7 @@ function attribution(): string {
 }
 
 /** One per resource. */
-export function resourcePages(document: OpenApiDocument): Page[] {
+export function resourcePages(document: OpenApiDocument): DocPage[] {
   return document.tags.map(({ name, description }) => {
     const own = endpointsUnder(document, name)
     const title = titleOf(name)
@@ -141,7 +147,7 @@ export function resourcePages(document: OpenApiDocument): Page[] {
   })
 }
 
-export function errorsPage(): Page {
+export function errorsPage(): DocPage {
   const codes = Object.keys(ERRORS) as ErrorCode[]
   const title = 'Errors'
   const summary = 'Every code that a refusal can have, and when it comes.'
@@ -170,7 +176,7 @@ export function errorsPage(): Page {
   }
 }
 
-export function webhookEventsPage({ webhooks }: OpenApiDocument): Page {
+export function webhookEventsPage({ webhooks }: OpenApiDocument): DocPage {
   const title = 'Webhook events'
   const summary = 'What webhooks are told of, with the body of each.'
   const bodyOf = (type: string) =>
@@ -209,7 +215,7 @@ ${types.map(section).join('')}`,
   }
 }
 
-export function schemasPage({ components }: OpenApiDocument): Page {
+export function schemasPage({ components }: OpenApiDocument): DocPage {
   const named = Object.entries(components.schemas)
   const title = 'Schemas'
   const summary = 'What endpoints and webhook events have in common.'

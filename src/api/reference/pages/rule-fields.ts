@@ -2,7 +2,7 @@
 
 import { PRESENTED_FIELDS } from '../../rules/present.ts'
 import { anchor, escapeHtml, inline } from './html.ts'
-import { PATHS, type Page } from './page.ts'
+import { type DocPage, PATHS } from './page.ts'
 
 type Field = (typeof PRESENTED_FIELDS)[number]
 
@@ -11,7 +11,7 @@ const categoryAnchor = (category: string): string => `category-${anchor(category
 const titleOf = (category: string): string =>
   category === 'ip' ? 'Address' : `${category.slice(0, 1).toUpperCase()}${category.slice(1)}`
 
-export function ruleFieldsPage(): Page {
+export function ruleFieldsPage(): DocPage {
   const title = 'Rule fields'
   const summary = 'What the conditions of a rule can ask about, with type and operators.'
   const categories = [...new Set(PRESENTED_FIELDS.map(({ category }) => category))]

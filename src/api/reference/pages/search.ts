@@ -1,11 +1,11 @@
 // What the search of the documentation looks through: titles, headings, endpoints and names of fields, as one JSON text.
 
-import type { Page } from './page.ts'
+import type { DocPage } from './page.ts'
 
 /** `[kind, title, detail, address, names parted by spaces]`, as `src/sdk/docs/search.ts` reads it. */
 type Entry = readonly [kind: string, title: string, detail: string, address: string, names: string]
 
-export function searchIndex(pages: readonly Page[]): string {
+export function searchIndex(pages: readonly DocPage[]): string {
   const entries = pages.flatMap((page) =>
     page
       .found()

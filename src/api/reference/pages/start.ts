@@ -2,10 +2,10 @@
 
 import type { OpenApiDocument } from '../openapi.ts'
 import { escapeHtml, inline } from './html.ts'
-import { type Group, PATHS, type Page } from './page.ts'
+import { type DocPage, type Group, PATHS } from './page.ts'
 
 /** `groups` are all others. */
-export function startPage({ info }: OpenApiDocument, groups: readonly Group[]): Page {
+export function startPage({ info }: OpenApiDocument, groups: readonly Group[]): DocPage {
   const [summary = ''] = info.description.split('\n\n')
   const title = `${info.title} documentation`
   return {
@@ -21,5 +21,5 @@ export function startPage({ info }: OpenApiDocument, groups: readonly Group[]): 
   }
 }
 
-const card = ({ path, title, summary }: Page): string =>
+const card = ({ path, title, summary }: DocPage): string =>
   `<li><a href="${path}"><b>${escapeHtml(title)}</b> <span>${inline(summary)}</span></a></li>`

@@ -7,7 +7,7 @@ import { SIGNAL_WORDS } from '../../lib/format.ts'
 import type { Alert } from '../../lib/types.ts'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Problem } from '../../ui/state.tsx'
-import { METRICS, OPERATORS } from './words.ts'
+import { METRIC_WORDS, OPERATOR_WORDS } from './words.ts'
 
 export function AlertForm({ from, done }: { readonly from: Alert | null; readonly done: () => void }) {
   const [name, setName] = useState(from?.name ?? '')
@@ -41,12 +41,12 @@ export function AlertForm({ from, done }: { readonly from: Alert | null; readonl
   return (
     <form class="form" onSubmit={submit}>
       <TextField label="Name" value={name} onChange={setName} required maxLength={200} />
-      <SelectField label="Watches" value={metric} onChange={setMetric} options={METRICS} />
+      <SelectField label="Watches" value={metric} onChange={setMetric} options={METRIC_WORDS} />
       {metric === 'signal_rate' && (
         <SelectField label="Signal" value={signal} onChange={setSignal} options={Object.entries(SIGNAL_WORDS)} />
       )}
       <div class="row end">
-        <SelectField label="Triggers when it" value={operator} onChange={setOperator} options={OPERATORS} />
+        <SelectField label="Triggers when it" value={operator} onChange={setOperator} options={OPERATOR_WORDS} />
         <TextField
           label="Threshold"
           value={threshold}

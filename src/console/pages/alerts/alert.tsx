@@ -13,7 +13,7 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
-import { Facts, Moment, Status } from '../../ui/words.tsx'
+import { FactList, MomentText, StatusChip } from '../../ui/words.tsx'
 import { AlertForm } from './alert-form.tsx'
 import { conditionOf } from './words.ts'
 
@@ -27,9 +27,9 @@ export function AlertPage({ id }: PageProps) {
         {(alert) => (
           <>
             <section class="card">
-              <Facts
+              <FactList
                 of={[
-                  ['Status', <Status key="s" of={alert.status} />],
+                  ['Status', <StatusChip key="s" of={alert.status} />],
                   ['When', conditionOf(alert)],
                   ['Of the last', span(alert.windowSeconds)],
                   ['Again after', span(alert.cooldownSeconds)],
@@ -46,14 +46,14 @@ export function AlertPage({ id }: PageProps) {
                   row={(incident) => (
                     <tr key={incident.id}>
                       <td class="once">
-                        <Moment at={incident.triggeredAt} />
+                        <MomentText at={incident.triggeredAt} />
                       </td>
                       <td class="number">{incident.value}</td>
                       <td class="once">
-                        <Moment at={incident.windowStart} />
+                        <MomentText at={incident.windowStart} />
                       </td>
                       <td class="once">
-                        <Moment at={incident.windowEnd} />
+                        <MomentText at={incident.windowEnd} />
                       </td>
                     </tr>
                   )}

@@ -11,7 +11,7 @@ import { Dialog } from '../../ui/dialog.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment, Status } from '../../ui/words.tsx'
+import { MomentText, StatusChip } from '../../ui/words.tsx'
 import { AlertForm } from './alert-form.tsx'
 import { conditionOf } from './words.ts'
 
@@ -50,10 +50,10 @@ export function Alerts() {
                     <td class="wide">{conditionOf(alert)}</td>
                     <td class="once">{span(alert.windowSeconds)}</td>
                     <td>
-                      <Status of={alert.status} />
+                      <StatusChip of={alert.status} />
                     </td>
                     <td class="once">
-                      <Moment at={alert.updatedAt} relative />
+                      <MomentText at={alert.updatedAt} relative />
                     </td>
                   </tr>
                 ))}

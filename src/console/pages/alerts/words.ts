@@ -3,7 +3,7 @@
 import type { AlertMetric, AlertOperator } from '../../../domain/alert.ts'
 import type { Alert } from '../../lib/types.ts'
 
-export const METRICS: readonly (readonly [AlertMetric, string])[] = [
+export const METRIC_WORDS: readonly (readonly [AlertMetric, string])[] = [
   ['events', 'Number of events'],
   ['block_rate', 'Share of blocked events'],
   ['match_rate', 'Share of events a rule matches'],
@@ -11,7 +11,7 @@ export const METRICS: readonly (readonly [AlertMetric, string])[] = [
   ['webhook_failure_rate', 'Share of failed deliveries'],
   ['ingest_lag_ms', 'Age of the oldest undecided event (ms)'],
 ]
-export const OPERATORS: readonly (readonly [AlertOperator, string])[] = [
+export const OPERATOR_WORDS: readonly (readonly [AlertOperator, string])[] = [
   ['gt', 'is more than'],
   ['gte', 'is at least'],
   ['lt', 'is less than'],
@@ -24,5 +24,5 @@ const wordOf = (all: readonly (readonly [string, string])[], name: string): stri
 export const conditionOf = ({ metric, operator, threshold, filters }: Alert): string => {
   const only = Object.entries(filters).map(([name, value]) => `${name} ${value}`)
   const of = only.length === 0 ? '' : ` (${only.join(', ')})`
-  return `${wordOf(METRICS, metric)}${of} ${wordOf(OPERATORS, operator)} ${threshold}`
+  return `${wordOf(METRIC_WORDS, metric)}${of} ${wordOf(OPERATOR_WORDS, operator)} ${threshold}`
 }

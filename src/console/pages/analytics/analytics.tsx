@@ -2,7 +2,7 @@
 
 import { call, environment } from '../../lib/api.ts'
 import { csvOf } from '../../lib/csv.ts'
-import { count, percent, signalWordOf } from '../../lib/format.ts'
+import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { rangeOf } from '../../lib/range.ts'
@@ -47,7 +47,7 @@ interface Row {
   readonly before: number
 }
 
-export function Analytics() {
+export function AnalyticsPage() {
   const [{ days = '7', by: asked = 'country', verdict = '' }, ask] = usePlace()
   const by = (GROUPS.find(([name]) => name === asked)?.[0] ?? 'country') as By
   const loaded = useLoadBy<Compared>(`${environment.value} analytics ${days} ${by} ${verdict}`, (signal) =>
@@ -136,9 +136,9 @@ function Groups({ rows }: { readonly rows: readonly Row[] }) {
       {rows.map(({ name, now, share, before }) => (
         <tr key={name}>
           <th scope="row">{name}</th>
-          <td class="number">{count(now)}</td>
+          <td class="number">{wholeText(now)}</td>
           <td class="number">{percent(share)}</td>
-          <td class="number">{count(before)}</td>
+          <td class="number">{wholeText(before)}</td>
           <td class="number">
             {before === 0 ? 'none before' : `${now >= before ? '+' : '−'}${percent(Math.abs(now - before) / before)}`}
           </td>
@@ -156,7 +156,7 @@ function Signals({ of: { signals } }: { readonly of: SignalCounts }) {
       {signals.map(({ signal, count: events, rate, previousRate, trend }) => (
         <tr key={signal}>
           <th scope="row">{signalWordOf(signal)}</th>
-          <td class="number">{count(events)}</td>
+          <td class="number">{wholeText(events)}</td>
           <td class="number">{percent(rate)}</td>
           <td class="number">{percent(previousRate)}</td>
           <td class="once">{TRENDS[trend]}</td>

@@ -7,7 +7,7 @@ import type { CursorPage, Delivery, DeliveryInFull, Event, ListedWebhook, Offset
 import { Card } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Status } from '../../ui/words.tsx'
+import { StatusChip } from '../../ui/words.tsx'
 
 const WEBHOOKS_MAX = 20
 const DELIVERIES_MAX = 20
@@ -30,7 +30,7 @@ export function Deliveries({ event }: { readonly event: Event }) {
                 <tr key={deliveryId}>
                   <td>{eventType}</td>
                   <td>
-                    <Status of={status} />
+                    <StatusChip of={status} />
                   </td>
                   <td>
                     <Link href={`/webhooks/${webhookId}?delivery=${deliveryId}`}>{webhookId}</Link>

@@ -10,12 +10,12 @@ import type { Event } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
-import { Facts, Id, Moment, Verdict } from '../../ui/words.tsx'
+import { FactList, Id, MomentText, VerdictChip } from '../../ui/words.tsx'
 import { AddToList } from '../lists/add-to-list.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { Raw } from './raw.tsx'
-import { Recognised } from './recognised.tsx'
-import { Signals } from './signals.tsx'
+import { RecognitionCard } from './recognised.tsx'
+import { SignalCards } from './signals.tsx'
 import { Why } from './why.tsx'
 
 export function EventPage({ id }: PageProps) {
@@ -35,7 +35,7 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
       <section class="card">
         <div class="row spread">
           <div class="row">
-            <Verdict of={event.verdict} />
+            <VerdictChip of={event.verdict} />
             <span>
               {event.matchedRule === null ? (
                 event.verdict === null ? (
@@ -53,9 +53,9 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
           </div>
           <Label event={event} reload={reload} />
         </div>
-        <Facts
+        <FactList
           of={[
-            ['Time', <Moment key="t" at={event.timestamp} />],
+            ['Time', <MomentText key="t" at={event.timestamp} />],
             ['Visitor', <Id key="v" of={event.visitorId} whole />],
             ['Confidence', percent(event.confidence)],
             ['Account', event.linkedId],
@@ -78,9 +78,9 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
       <div class="columns">
         <div class="stack">
           <Why event={event} />
-          <Recognised requestId={event.requestId} />
+          <RecognitionCard requestId={event.requestId} />
           <Card title="Device">
-            <Facts
+            <FactList
               of={[
                 ['Platform', [device.platform, device.osVersion].filter(Boolean).join(' ')],
                 ['Browser', device.browser],
@@ -95,7 +95,7 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
             />
           </Card>
           <Card title="Network">
-            <Facts
+            <FactList
               of={[
                 ['Address', ip.address],
                 ['Place', [ip.city, ip.region, ip.country].filter(Boolean).join(', ') || null],
@@ -108,7 +108,7 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
           </Card>
         </div>
         <div class="stack">
-          <Signals event={event} />
+          <SignalCards event={event} />
           <Velocity event={event} />
         </div>
       </div>
@@ -158,7 +158,7 @@ function Velocity({ event }: { readonly event: Event }) {
       .join(', ')
   return (
     <Card title="How often">
-      <Facts
+      <FactList
         of={[
           ['Events of the visitor', windows(velocity.visitor.events)],
           ['Its addresses', windows(velocity.visitor.ips)],

@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../../lib/act.ts'
 import { call, can, request } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import { usePages } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { saveFile } from '../../lib/save-file.ts'
@@ -140,11 +140,11 @@ function BulkLabel({ ids, done }: { readonly ids: readonly string[]; readonly do
         await call<Labelled>('/v1/events/labels', { method: 'POST', body: { label: value, requestIds: ids } })
         done()
       },
-      `Labelled: ${count(ids.length)}.`,
+      `Labelled: ${wholeText(ids.length)}.`,
     )
   return (
     <div class="row">
-      <span>{count(ids.length)} chosen:</span>
+      <span>{wholeText(ids.length)} chosen:</span>
       <button type="button" class="slim" disabled={act.isBusy} onClick={() => void label('fraud')}>
         Fraud
       </button>

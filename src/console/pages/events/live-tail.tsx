@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { sentenceOf } from '../../lib/act.ts'
-import { Refusal } from '../../lib/api.ts'
+import { RefusedError } from '../../lib/api.ts'
 import { readEventStream } from '../../lib/event-stream.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import type { Event } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
@@ -55,7 +55,7 @@ export function LiveTail({ search }: { readonly search: Search }) {
         } catch (error) {
           if (leaving.signal.aborted) return
           setProblem(sentenceOf(error as Error))
-          if (error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429) {
+          if (error instanceof RefusedError && error.status >= 400 && error.status < 500 && error.status !== 429) {
             setConnection('lost')
             return
           }
@@ -88,8 +88,8 @@ export function LiveTail({ search }: { readonly search: Search }) {
           <span class="chip" data-kind={{ connecting: 'new', live: 'good', lost: 'bad' }[connection]} role="status">
             {connection === 'lost' ? 'connection lost, trying again' : connection}
           </span>
-          {skipped > 0 && <span class="quiet">{count(skipped)} not shown: more than 50 a second</span>}
-          {isStill && waits > 0 && <span class="quiet">{count(waits)} wait</span>}
+          {skipped > 0 && <span class="quiet">{wholeText(skipped)} not shown: more than 50 a second</span>}
+          {isStill && waits > 0 && <span class="quiet">{wholeText(waits)} wait</span>}
           <button type="button" class="slim" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
             {isPaused ? 'Go on' : 'Pause'}
           </button>

@@ -4,7 +4,7 @@ import { useLoad } from '../../lib/load.ts'
 import type { Recognition } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Shown } from '../../ui/state.tsx'
-import { Facts, Id } from '../../ui/words.tsx'
+import { FactList, Id } from '../../ui/words.tsx'
 
 const METHODS: Readonly<Record<Recognition['method'], string>> = {
   token: 'Its storage had a token that this server gave out.',
@@ -14,7 +14,7 @@ const METHODS: Readonly<Record<Recognition['method'], string>> = {
 }
 const KINDS: Readonly<Record<string, string>> = { agrees: 'good', alternates: 'new', differs: 'bad', unknown: 'open' }
 
-export function Recognised({ requestId }: { readonly requestId: string }) {
+export function RecognitionCard({ requestId }: { readonly requestId: string }) {
   const loaded = useLoad<Recognition>(`/v1/events/${requestId}/identity`)
   return (
     <Card title="Why this visitor">
@@ -22,7 +22,7 @@ export function Recognised({ requestId }: { readonly requestId: string }) {
         {(found) => (
           <>
             <p>{METHODS[found.method]}</p>
-            <Facts
+            <FactList
               of={[
                 ['Look-alikes', found.anonymitySet === 1 ? 'none: it stands alone' : `${found.anonymitySet} visitors`],
                 ['Compared', `${found.compared} visitors`],

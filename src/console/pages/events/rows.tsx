@@ -2,7 +2,7 @@
 
 import { percent, signalWordOf } from '../../lib/format.ts'
 import type { Event } from '../../lib/types.ts'
-import { Id, Moment, Verdict } from '../../ui/words.tsx'
+import { Id, MomentText, VerdictChip } from '../../ui/words.tsx'
 
 export const EVENT_HEAD = [
   'Time',
@@ -30,12 +30,12 @@ export function EventCells({ of: event }: { readonly of: Event }) {
   return (
     <>
       <td class="once">
-        <Moment at={event.timestamp} />
+        <MomentText at={event.timestamp} />
         <br />
         <Id of={event.requestId} />
       </td>
       <td>
-        <Verdict of={event.verdict} />
+        <VerdictChip of={event.verdict} />
       </td>
       <td>
         <Id of={event.visitorId} />

@@ -3,7 +3,7 @@
 import { percent, signalWordOf, span } from '../../lib/format.ts'
 import type { Event, SignalDetail } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
-import { SignalState } from '../../ui/words.tsx'
+import { SignalChip } from '../../ui/words.tsx'
 
 const SCORES = [
   ['bot', 'Bot'],
@@ -12,7 +12,7 @@ const SCORES = [
   ['suspect', 'Suspect'],
 ] as const
 
-export function Signals({ event }: { readonly event: Event }) {
+export function SignalCards({ event }: { readonly event: Event }) {
   return (
     <>
       <Card title="Signals">
@@ -46,7 +46,7 @@ function SignalRow({ name, detail }: { readonly name: string; readonly detail: S
     <li>
       <span class="row spread">
         <strong>{signalWordOf(name)}</strong>
-        <SignalState state={detail?.state ?? 'clear'} />
+        <SignalChip state={detail?.state ?? 'clear'} />
       </span>
       {detail?.state === 'detected' && (
         <span class="quiet small">

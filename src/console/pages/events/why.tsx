@@ -8,7 +8,7 @@ import { useLoad } from '../../lib/load.ts'
 import type { Event, ListedRule, OffsetPage, Simulation } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
-import { Status, Verdict } from '../../ui/words.tsx'
+import { StatusChip, VerdictChip } from '../../ui/words.tsx'
 import { Trace } from './trace.tsx'
 
 const RULES_MAX = 100
@@ -58,9 +58,9 @@ function AskedRule({ rule, event }: { readonly rule: ListedRule; readonly event:
           <span class="row">
             <span class="quiet">{rule.priority}</span>
             <strong>{rule.name}</strong>
-            {isDecider && <Verdict of={matched.verdict} />}
+            {isDecider && <VerdictChip of={matched.verdict} />}
             {matched !== undefined && !isDecider && <span class="chip">matched, did not decide</span>}
-            {rule.status === 'monitor' && <Status of="monitor" />}
+            {rule.status === 'monitor' && <StatusChip of="monitor" />}
             {watched && <span class="chip">would have decided {rule.action}</span>}
             {matched === undefined && !watched && <span class="quiet">did not match</span>}
           </span>

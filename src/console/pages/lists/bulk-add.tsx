@@ -2,13 +2,13 @@
 
 import { useState } from 'preact/hooks'
 import { sentenceOf, useAct } from '../../lib/act.ts'
-import { call, Refusal } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { call, RefusedError } from '../../lib/api.ts'
+import { wholeText } from '../../lib/format.ts'
 import type { EntriesChanged, ListWithUse } from '../../lib/types.ts'
 import { AreaField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
-import { LINES_PER_CALL, type Line, lineOfField, readLines, type Wrong } from './bulk.ts'
+import { type EntryLine, LINES_PER_CALL, lineOfField, readLines, type Wrong } from './bulk.ts'
 
 const SHOWN_WRONG_MAX = 50
 
@@ -61,9 +61,9 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
       {outcome !== null && (
         <div role="status">
           <p>
-            {count(outcome.added)} added
-            {outcome.known > 0 && `, ${count(outcome.known)} were on the list or were erased`}
-            {outcome.wrong.length > 0 && `, ${count(outcome.wrong.length)} refused:`}
+            {wholeText(outcome.added)} added
+            {outcome.known > 0 && `, ${wholeText(outcome.known)} were on the list or were erased`}
+            {outcome.wrong.length > 0 && `, ${wholeText(outcome.wrong.length)} refused:`}
           </p>
           <ul class="plain-list">
             {outcome.wrong.slice(0, SHOWN_WRONG_MAX).map(({ line, why }) => (
@@ -91,7 +91,7 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
   let added = 0
   let sent = 0
   for (let from = 0; from < lines.length; from += LINES_PER_CALL) {
-    let part: readonly Line[] = lines.slice(from, from + LINES_PER_CALL)
+    let part: readonly EntryLine[] = lines.slice(from, from + LINES_PER_CALL)
     while (part.length > 0) {
       try {
         const add = part.map(({ value, ttl, reason }) => ({
@@ -104,7 +104,7 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
         sent += part.length
         break
       } catch (error) {
-        const line = error instanceof Refusal ? lineOfField(error.field, part) : null
+        const line = error instanceof RefusedError ? lineOfField(error.field, part) : null
         if (line === null) throw error
         refused.push({ line, why: sentenceOf(error as Error).replace(/^add\[\d+\](?:\.\w+)?: /, '') })
         part = part.filter((one) => one.line !== line)

@@ -1,6 +1,6 @@
 // Many entries from a text: CSV lines of `value[,ttl[,reason]]`, read line by line so that a wrong one is named by its number.
 
-export interface Line {
+export interface EntryLine {
   /** From 1. */
   readonly line: number
   readonly value: string
@@ -13,7 +13,7 @@ export interface Wrong {
   readonly why: string
 }
 export interface ReadLines {
-  readonly lines: readonly Line[]
+  readonly lines: readonly EntryLine[]
   readonly wrong: readonly Wrong[]
 }
 
@@ -37,7 +37,7 @@ export function cellsOf(text: string): readonly string[] | null {
 }
 
 export function readLines(text: string): ReadLines {
-  const lines: Line[] = []
+  const lines: EntryLine[] = []
   const wrong: Wrong[] = []
   const seen = new Map<string, number>()
   for (const [i, raw] of text.split(/\r\n|\r|\n/).entries()) {
@@ -50,7 +50,7 @@ export function readLines(text: string): ReadLines {
   return { lines, wrong }
 }
 
-function readLine(line: number, raw: string, seen: Map<string, number>): Line | Wrong {
+function readLine(line: number, raw: string, seen: Map<string, number>): EntryLine | Wrong {
   const cells = cellsOf(raw)
   if (cells === null) return { line, why: 'a quote is not closed' }
   const [value = '', ttlText = '', reason = '', ...more] = cells
@@ -68,7 +68,7 @@ function readLine(line: number, raw: string, seen: Map<string, number>): Line | 
 }
 
 /** A refusal names an entry by its place in the call, `add[3]`; null: it names none. */
-export function lineOfField(field: string | null, lines: readonly Line[]): number | null {
+export function lineOfField(field: string | null, lines: readonly EntryLine[]): number | null {
   const place = /^add\[(\d+)\]/.exec(field ?? '')?.[1]
   return place === undefined ? null : (lines[Number(place)]?.line ?? null)
 }

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
-import { count, span } from '../../lib/format.ts'
+import { span, wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
 import { type Loaded, useLoad, usePages, useSettled } from '../../lib/load.ts'
 import type { ListEntry, ListedRule, ListWithUse, OffsetPage } from '../../lib/types.ts'
@@ -14,7 +14,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
-import { Facts, Id, Moment } from '../../ui/words.tsx'
+import { FactList, Id, MomentText } from '../../ui/words.tsx'
 import { BulkAdd } from './bulk-add.tsx'
 
 const SETTLE_MS = 250
@@ -42,13 +42,13 @@ function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: 
   return (
     <>
       <section class="card">
-        <Facts
+        <FactList
           of={[
             ['Holds', list.type],
-            ['Entries', count(list.entryCount)],
+            ['Entries', wholeText(list.entryCount)],
             ['New entries live', list.ttl === null ? 'for ever' : span(list.ttl)],
             ['Description', list.description ?? 'none'],
-            ['Changed', <Moment key="c" at={list.updatedAt} />],
+            ['Changed', <MomentText key="c" at={list.updatedAt} />],
           ]}
         />
         <UsedBy ruleIds={list.usedByRules} />
@@ -83,7 +83,7 @@ function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: 
           }}
         >
           <p>
-            {count(list.entryCount)} entries go with it.
+            {wholeText(list.entryCount)} entries go with it.
             {list.usedByRules.length > 0 &&
               ` ${list.usedByRules.length} rules ask it; their conditions on it are false from then on.`}
           </p>
@@ -132,10 +132,10 @@ function Row({
         <Problem error={act.error} />
       </th>
       <td class="once">
-        <Moment at={entry.addedAt} relative />
+        <MomentText at={entry.addedAt} relative />
       </td>
       <td class="once">
-        {entry.expiresAt === null ? <span class="quiet">never</span> : <Moment at={entry.expiresAt} />}
+        {entry.expiresAt === null ? <span class="quiet">never</span> : <MomentText at={entry.expiresAt} />}
       </td>
       <td>{entry.ruleId === null ? entry.source : <Link href={`/rules/${entry.ruleId}`}>rule</Link>}</td>
       <td class="wide">{entry.reason ?? <span class="quiet">none</span>}</td>

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import type { ListedList, OffsetPage } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
@@ -13,7 +13,7 @@ import { SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 
 const PAGE_ROWS = 100
 export const TYPES = [
@@ -55,9 +55,9 @@ export function Lists() {
                       <Link href={`/lists/${id}`}>{name}</Link>
                     </th>
                     <td>{TYPES.find(([one]) => one === type)?.[1]}</td>
-                    <td class="number">{count(entryCount)}</td>
+                    <td class="number">{wholeText(entryCount)}</td>
                     <td class="once">
-                      <Moment at={updatedAt} relative />
+                      <MomentText at={updatedAt} relative />
                     </td>
                   </tr>
                 ))}

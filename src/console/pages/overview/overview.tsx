@@ -2,7 +2,7 @@
 
 import { Link } from 'wouter-preact'
 import { call, environment, session } from '../../lib/api.ts'
-import { count, percent, signalWordOf } from '../../lib/format.ts'
+import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoad, useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { rangeOf } from '../../lib/range.ts'
@@ -11,7 +11,7 @@ import { Bars } from '../../ui/bars.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
-import { Status } from '../../ui/words.tsx'
+import { StatusChip } from '../../ui/words.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { VerdictsPlot } from './verdicts-plot.tsx'
 
@@ -102,7 +102,7 @@ function Tiles({ now, before, signals }: Pick<Figures, 'now' | 'before' | 'signa
   const bot = signals.signals.find(({ signal }) => signal === 'bot')
   return (
     <dl class="tiles">
-      <Tile name="Identifications" value={count(now.total)} change={changeOf(now.total, before.total)} />
+      <Tile name="Identifications" value={wholeText(now.total)} change={changeOf(now.total, before.total)} />
       {['block', 'challenge'].map((verdict) => (
         <Tile
           key={verdict}
@@ -171,7 +171,7 @@ function WebhookHealth({ of: webhooks }: { readonly of: readonly ListedWebhook[]
         <li key={id} class="row spread">
           <Link href={`/webhooks/${id}`}>{url}</Link>
           <span class="row">
-            <Status of={status} />
+            <StatusChip of={status} />
             <span class="quiet">{percent(successRate)}</span>
           </span>
         </li>

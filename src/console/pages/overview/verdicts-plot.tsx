@@ -2,7 +2,7 @@
 
 import { call, environment } from '../../lib/api.ts'
 import { useLoadBy } from '../../lib/load.ts'
-import { type Range, rangeOf } from '../../lib/range.ts'
+import { rangeOf, type TimeRange } from '../../lib/range.ts'
 import type { EventCounts } from '../../lib/types.ts'
 import { Plot } from '../../ui/plot.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
@@ -17,7 +17,7 @@ export interface VerdictsOverTime {
 }
 
 /** By hour for a few days, by day for more; those without a verdict are what is left of all. */
-export async function readVerdicts(range: Range, days: number, signal: AbortSignal): Promise<VerdictsOverTime> {
+export async function readVerdicts(range: TimeRange, days: number, signal: AbortSignal): Promise<VerdictsOverTime> {
   const groupBy = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
   const counted = async (verdict?: string) =>
     (await call<EventCounts>('/v1/analytics/events', { query: { ...range, groupBy, verdict }, signal })).groups

@@ -4,12 +4,12 @@ import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can, environment } from '../../lib/api.ts'
-import { count, percent, signalWordOf } from '../../lib/format.ts'
+import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoadBy } from '../../lib/load.ts'
 import type { CursorPage, Event } from '../../lib/types.ts'
 import { Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
-import { Facts, Id, Moment, Verdict } from '../../ui/words.tsx'
+import { FactList, Id, MomentText, VerdictChip } from '../../ui/words.tsx'
 import { raised } from '../events/rows.tsx'
 
 const EACH = 50
@@ -81,7 +81,7 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
   if (event === undefined) {
     return (
       <section class="card">
-        <Empty title={queue.length === 0 ? 'Nothing to review' : `That was all: ${count(done)} labelled`}>
+        <Empty title={queue.length === 0 ? 'Nothing to review' : `That was all: ${wholeText(done)} labelled`}>
           <button type="button" onClick={reload}>
             Look again
           </button>
@@ -94,16 +94,16 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
     <section class="card" aria-label={`Event ${at + 1} of ${queue.length}`}>
       <div class="row spread">
         <div class="row">
-          <Verdict of={event.verdict} />
+          <VerdictChip of={event.verdict} />
           <Id of={event.requestId} whole />
         </div>
         <span class="quiet" role="status">
-          {count(at + 1)} of {count(queue.length)}, {count(done)} labelled
+          {wholeText(at + 1)} of {wholeText(queue.length)}, {wholeText(done)} labelled
         </span>
       </div>
-      <Facts
+      <FactList
         of={[
-          ['Time', <Moment key="t" at={event.timestamp} />],
+          ['Time', <MomentText key="t" at={event.timestamp} />],
           ['Visitor', <Id key="v" of={event.visitorId} whole />],
           ['Rule', event.matchedRule?.name ?? 'none'],
           ['Signals', on.length === 0 ? 'none raised' : on.map(signalWordOf).join(', ')],

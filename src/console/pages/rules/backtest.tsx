@@ -3,7 +3,7 @@
 import { useMemo } from 'preact/hooks'
 import type { ConditionGroup, RuleAction } from '../../../domain/rule.ts'
 import { call, environment } from '../../lib/api.ts'
-import { count, percent } from '../../lib/format.ts'
+import { percent, wholeText } from '../../lib/format.ts'
 import { useLoadBy, useSettled } from '../../lib/load.ts'
 import type { Backtest as BacktestAnswer } from '../../lib/types.ts'
 import { Bars } from '../../ui/bars.tsx'
@@ -11,7 +11,7 @@ import { CopyCurl } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Problem, Reading } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Facts, Id, Moment } from '../../ui/words.tsx'
+import { FactList, Id, MomentText } from '../../ui/words.tsx'
 
 const SETTLE_MS = 500
 const DAYS = 7
@@ -25,7 +25,7 @@ interface BacktestProps {
   readonly action: RuleAction
 }
 
-export function Backtest({ conditions, action }: BacktestProps) {
+export function BacktestPanel({ conditions, action }: BacktestProps) {
   const asked = useMemo(
     () => (conditions === null ? null : JSON.stringify({ conditions, action, days: DAYS, sampleSize: SAMPLES })),
     [conditions, action],
@@ -64,7 +64,7 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
     <div class="stack">
       <p>
         <strong>
-          {count(answer.matchCount)} of {count(answer.totalEvents)} events match ({percent(answer.matchRate)})
+          {wholeText(answer.matchCount)} of {wholeText(answer.totalEvents)} events match ({percent(answer.matchRate)})
         </strong>{' '}
         <span class="quiet">asked in {answer.durationMs} ms</span>
       </p>
@@ -73,13 +73,13 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
           More than {percent(BLOCKED_SHARE_WARNED)} of all events would be blocked. Watch it in monitor first.
         </p>
       )}
-      <Facts of={[['False positives', <FalsePositives key="f" of={answer} />], ...labelled(answer)]} />
+      <FactList of={[['False positives', <FalsePositives key="f" of={answer} />], ...labelled(answer)]} />
       {impact.length > 0 && (
         <Table label="Verdicts that would have been others" head={['Was → would be', { number: 'Events' }]}>
           {impact.map(([change, events]) => (
             <tr key={change}>
               <th scope="row">{change.replace('→', ' → ')}</th>
-              <td class="number">{count(events)}</td>
+              <td class="number">{wholeText(events)}</td>
             </tr>
           ))}
         </Table>
@@ -104,7 +104,7 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
                 <Id of={visitorId} />
               </td>
               <td class="once">
-                <Moment at={timestamp} />
+                <MomentText at={timestamp} />
               </td>
             </tr>
           ))}
@@ -136,5 +136,5 @@ function FalsePositives({ of: { estimatedFpr, fprBasis, fprInterval } }: { reado
 const labelled = ({ precision, recall, labeled }: BacktestAnswer): readonly (readonly [string, unknown])[] => [
   ...(precision === null ? [] : [['Precision', percent(precision)] as const]),
   ...(recall === null ? [] : [['Recall', percent(recall)] as const]),
-  ['Labels', `${count(labeled.fraud)} fraud, ${count(labeled.legitimate)} legitimate`],
+  ['Labels', `${wholeText(labeled.fraud)} fraud, ${wholeText(labeled.legitimate)} legitimate`],
 ]

@@ -33,7 +33,7 @@ interface GroupProps {
   readonly depth?: number
 }
 
-export function Group({ group, known, onChange, onRemove, depth = 1 }: GroupProps) {
+export function ConditionGroupEditor({ group, known, onChange, onRemove, depth = 1 }: GroupProps) {
   const replace = (key: number, next: DraftLeaf | DraftGroup | null) =>
     onChange({
       ...group,
@@ -61,7 +61,7 @@ export function Group({ group, known, onChange, onRemove, depth = 1 }: GroupProp
       </div>
       {group.rules.map((one) =>
         isGroup(one) ? (
-          <Group
+          <ConditionGroupEditor
             key={one.key}
             group={one}
             known={known}

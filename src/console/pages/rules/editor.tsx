@@ -7,8 +7,8 @@ import { can } from '../../lib/api.ts'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Tabs } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
-import { Backtest } from './backtest.tsx'
-import { Group, type Known } from './conditions.tsx'
+import { BacktestPanel } from './backtest.tsx'
+import { ConditionGroupEditor, type Known } from './conditions.tsx'
 import { actionOf, conditionsOf, type Draft, draftOf, isWhole, type RuleText } from './draft.ts'
 import { Effects } from './effects.tsx'
 
@@ -84,7 +84,11 @@ export function Editor({ from, known, ways }: EditorProps) {
         ) : (
           <div class="form">
             <TextField label="Name" value={draft.name} onChange={(name) => change({ name })} maxLength={200} required />
-            <Group group={draft.conditions} known={known} onChange={(group) => change({ conditions: group })} />
+            <ConditionGroupEditor
+              group={draft.conditions}
+              known={known}
+              onChange={(group) => change({ conditions: group })}
+            />
             <div class="row top-aligned">
               <SelectField
                 label="Then"
@@ -134,7 +138,7 @@ export function Editor({ from, known, ways }: EditorProps) {
           <p class="quiet">Your role reads rules; changing them takes an editor.</p>
         )}
       </Card>
-      <Backtest conditions={conditions} action={action} />
+      <BacktestPanel conditions={conditions} action={action} />
     </div>
   )
 }

@@ -6,7 +6,7 @@ import { usePages } from '../../lib/load.ts'
 import type { Rule, RuleVersion } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Problem } from '../../ui/state.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 import { diffLines } from './diff.ts'
 
 /** What a person changes; times are told beside it. */
@@ -35,7 +35,7 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
             <details open={i === 0}>
               <summary>
                 <strong>Version {version.version}</strong> · {version.action} by {version.actor} ·{' '}
-                <Moment at={version.at} />
+                <MomentText at={version.at} />
               </summary>
               <pre class="diff">
                 {diffLines(textOf(pages.rows[i + 1]?.rule ?? null), textOf(version.rule))

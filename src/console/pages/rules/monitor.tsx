@@ -1,12 +1,12 @@
 // What a monitored rule would have changed.
 
-import { count, percent } from '../../lib/format.ts'
+import { percent, wholeText } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import type { MonitorReport, Rule } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 
 export function Monitor({ rule }: { readonly rule: Rule }) {
   const loaded = useLoad<MonitorReport>(rule.status === 'monitor' ? `/v1/rules/${rule.id}/monitor` : null)
@@ -25,14 +25,14 @@ export function Monitor({ rule }: { readonly rule: Rule }) {
         {({ evaluated, matched, wouldChange, since }) => (
           <>
             <p>
-              Since <Moment at={since} /> it was asked {count(evaluated)} times and matched {count(matched)} (
-              {percent(evaluated === 0 ? 0 : matched / evaluated)}).
+              Since <MomentText at={since} /> it was asked {wholeText(evaluated)} times and matched {wholeText(matched)}{' '}
+              ({percent(evaluated === 0 ? 0 : matched / evaluated)}).
             </p>
             <Table label="Verdicts that would be others" head={['Was → would be', { number: 'Events' }]}>
               {Object.entries(wouldChange).map(([change, events]) => (
                 <tr key={change}>
                   <th scope="row">{change.replace('→', ' → ')}</th>
-                  <td class="number">{count(events)}</td>
+                  <td class="number">{wholeText(events)}</td>
                 </tr>
               ))}
             </Table>

@@ -4,17 +4,17 @@ import { useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can, request } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
 import { type Loaded, useLoad } from '../../lib/load.ts'
-import { say } from '../../lib/notices.ts'
+import { notify } from '../../lib/notices.ts'
 import { usePlace } from '../../lib/place.ts'
 import type { Event, ListedList, OffsetPage, Rule, RuleField, WrittenRule } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page, Tabs } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
-import { Facts, Moment, Status } from '../../ui/words.tsx'
+import { FactList, MomentText, StatusChip } from '../../ui/words.tsx'
 import type { Known } from './conditions.tsx'
 import { draftOf, EMPTY_DRAFT } from './draft.ts'
 import { Editor, type Saving } from './editor.tsx'
@@ -47,7 +47,7 @@ function sayReached(
   { propagated, propagationMs }: Pick<WrittenRule, 'propagated' | 'propagationMs'>,
   what: string,
 ): void {
-  say(
+  notify(
     propagated ? `${what}: everywhere after ${propagationMs} ms.` : `${what}; not every process has confirmed it yet.`,
   )
 }
@@ -133,13 +133,13 @@ function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: K
   return (
     <>
       <section class="card">
-        <Facts
+        <FactList
           of={[
-            ['Status', <Status key="s" of={rule.status} />],
-            ['Matches', count(rule.stats.matchCount)],
-            ['Last match', <Moment key="m" at={rule.stats.lastMatchAt} relative />],
-            ['Would have matched in monitor', count(rule.stats.monitorMatchCount)],
-            ['Changed', <Moment key="c" at={rule.updatedAt} />],
+            ['Status', <StatusChip key="s" of={rule.status} />],
+            ['Matches', wholeText(rule.stats.matchCount)],
+            ['Last match', <MomentText key="m" at={rule.stats.lastMatchAt} relative />],
+            ['Would have matched in monitor', wholeText(rule.stats.monitorMatchCount)],
+            ['Changed', <MomentText key="c" at={rule.updatedAt} />],
           ]}
         />
         {can('rules:write') && <Switch rule={rule} reload={reload} />}

@@ -10,7 +10,7 @@ import { CopyCurl } from '../../ui/copy.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment, Status, Verdict } from '../../ui/words.tsx'
+import { MomentText, StatusChip, VerdictChip } from '../../ui/words.tsx'
 import { movesFor } from './order.ts'
 import { TEMPLATES } from './templates.ts'
 
@@ -128,16 +128,16 @@ function Ordered({
               <Link href={`/rules/${rule.id}`}>{rule.name}</Link>
             </th>
             <td>
-              <Status of={rule.status} />
+              <StatusChip of={rule.status} />
             </td>
             <td>
-              <Verdict of={rule.action} />
+              <VerdictChip of={rule.action} />
             </td>
             <td>
               {rule.conditions.operator === 'AND' ? 'all' : 'any'} of {rule.conditions.count}
             </td>
             <td class="once">
-              <Moment at={rule.createdAt} relative />
+              <MomentText at={rule.createdAt} relative />
             </td>
           </tr>
         ))}

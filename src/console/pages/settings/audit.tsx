@@ -8,7 +8,7 @@ import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
-import { Id, Moment } from '../../ui/words.tsx'
+import { Id, MomentText } from '../../ui/words.tsx'
 
 const RESOURCES = [
   ['', 'everything'],
@@ -37,7 +37,7 @@ export function Audit() {
         row={(entry) => (
           <tr key={`${entry.at} ${entry.id} ${entry.action}`}>
             <td class="once">
-              <Moment at={entry.at} />
+              <MomentText at={entry.at} />
             </td>
             <td class="wide">
               {entry.by.label ?? entry.actor}

@@ -11,7 +11,7 @@ import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 
 const KINDS = [
   ['public', 'public: in pages and apps'],
@@ -54,10 +54,10 @@ export function Keys() {
                       )}
                     </td>
                     <td class="once">
-                      <Moment at={key.createdAt} relative />
+                      <MomentText at={key.createdAt} relative />
                     </td>
                     <td class="once">
-                      {key.expiresAt === null ? <span class="quiet">never</span> : <Moment at={key.expiresAt} />}
+                      {key.expiresAt === null ? <span class="quiet">never</span> : <MomentText at={key.expiresAt} />}
                     </td>
                     <td>
                       <button

@@ -12,7 +12,7 @@ import { SelectField, TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment, Status } from '../../ui/words.tsx'
+import { MomentText, StatusChip } from '../../ui/words.tsx'
 
 const ROLES: readonly (readonly [Role, string])[] = [
   ['viewer', 'viewer: reads'],
@@ -75,10 +75,10 @@ export function Members() {
                       </select>
                     </td>
                     <td>
-                      <Status of={member.status} />
+                      <StatusChip of={member.status} />
                     </td>
                     <td class="once">
-                      <Moment at={member.lastSeenAt} relative />
+                      <MomentText at={member.lastSeenAt} relative />
                     </td>
                     <td>
                       <span class="row">

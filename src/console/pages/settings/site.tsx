@@ -6,7 +6,7 @@ import { useEvery, useLoad } from '../../lib/load.ts'
 import type { CursorPage, EventSummary } from '../../lib/types.ts'
 import { Code } from '../../ui/copy.tsx'
 import { Card } from '../../ui/page.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 import { policyOf } from './snippet.ts'
 import { SnippetBox } from './snippet-box.tsx'
 
@@ -58,7 +58,7 @@ function LiveCheck() {
           <span class="chip" data-kind="good">
             it works
           </span>{' '}
-          the latest event came <Moment at={event.timestamp} relative />:{' '}
+          the latest event came <MomentText at={event.timestamp} relative />:{' '}
           <Link href={`/events/${event.requestId}`}>look at it</Link>
         </>
       )}

@@ -10,7 +10,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment } from '../../ui/words.tsx'
+import { MomentText } from '../../ui/words.tsx'
 
 export function You() {
   const person = session.value?.person
@@ -230,7 +230,7 @@ function Sessions() {
                 </th>
                 <td class="once">{one.address}</td>
                 <td class="once">
-                  <Moment at={one.lastSeenAt} relative />
+                  <MomentText at={one.lastSeenAt} relative />
                 </td>
                 <td>
                   {one.current ? (

@@ -4,7 +4,7 @@ export interface Sample {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
-export interface Samples {
+export interface Scrape {
   /** Milliseconds. */
   readonly at: number
   readonly byName: ReadonlyMap<string, readonly Sample[]>
@@ -13,7 +13,7 @@ export interface Samples {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)/
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g
 
-export function readSamples(text: string, at: number): Samples {
+export function readScrape(text: string, at: number): Scrape {
   const byName = new Map<string, Sample[]>()
   for (const line of text.split('\n')) {
     if (line.startsWith('#')) continue
@@ -29,16 +29,16 @@ export function readSamples(text: string, at: number): Samples {
   return { at, byName }
 }
 
-const samplesOf = (samples: Samples, name: string): readonly Sample[] => samples.byName.get(`fingerpost_${name}`) ?? []
+const samplesOf = (samples: Scrape, name: string): readonly Sample[] => samples.byName.get(`fingerpost_${name}`) ?? []
 
 /** Over all labels. */
-const sumOf = (samples: Samples, name: string): number =>
+const sumOf = (samples: Scrape, name: string): number =>
   samplesOf(samples, name).reduce((sum, { value }) => sum + value, 0)
-const mostOf = (samples: Samples, name: string): number =>
+const mostOf = (samples: Scrape, name: string): number =>
   Math.max(0, ...samplesOf(samples, name).map(({ value }) => value))
 
 /** Per second since `before`; null: there is none. */
-function rateOf(now: Samples, before: Samples | null, name: string): number | null {
+function rateOf(now: Scrape, before: Scrape | null, name: string): number | null {
   const seconds = before === null ? 0 : (now.at - before.at) / 1_000
   if (before === null || seconds <= 0) return null
   return Math.max(0, sumOf(now, name) - sumOf(before, name)) / seconds
@@ -49,13 +49,13 @@ function rateOf(now: Samples, before: Samples | null, name: string): number | nu
  * nothing was measured.
  */
 export function quantileOf(
-  now: Samples,
-  before: Samples | null,
+  now: Scrape,
+  before: Scrape | null,
   name: string,
   q: number,
   label: readonly [string, string] | null,
 ): number | null {
-  const bucketsIn = (samples: Samples) => {
+  const bucketsIn = (samples: Scrape) => {
     const buckets = new Map<number, number>()
     for (const { labels, value } of samplesOf(samples, `${name}_bucket`)) {
       if (label !== null && labels[label[0]] !== label[1]) continue
@@ -80,13 +80,13 @@ export interface Stage {
   readonly p50: number | null
   readonly p99: number | null
 }
-export interface Thread {
+export interface ThreadFigures {
   readonly shard: string
   readonly utilization: number
   readonly heapBytes: number
   readonly heapBytesMax: number
 }
-export interface Figures {
+export interface ProcessFigures {
   readonly decidedPerSecond: number | null
   readonly refusedPerSecond: number | null
   readonly pending: number
@@ -101,10 +101,10 @@ export interface Figures {
   readonly logBytes: number
   readonly kvBytes: number
   readonly stages: readonly Stage[]
-  readonly threads: readonly Thread[]
+  readonly threads: readonly ThreadFigures[]
 }
 
-export function figuresOf(now: Samples, before: Samples | null): Figures {
+export function figuresOf(now: Scrape, before: Scrape | null): ProcessFigures {
   const stages = [
     ...new Set(samplesOf(now, 'decision_stage_duration_seconds_count').map(({ labels }) => labels.stage ?? '')),
   ]

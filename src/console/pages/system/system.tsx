@@ -1,16 +1,16 @@
 // How the service fares: whether it accepts, how fast it decides, how far behind anything is, how old its data is, which version runs.
 
 import { useRef } from 'preact/hooks'
-import { call, Refusal, request } from '../../lib/api.ts'
-import { bytes, count, percent, span } from '../../lib/format.ts'
+import { call, RefusedError, request } from '../../lib/api.ts'
+import { bytes, percent, span, wholeText } from '../../lib/format.ts'
 import { useEvery, useLoadBy } from '../../lib/load.ts'
 import { saveFile } from '../../lib/save-file.ts'
 import type { Meta } from '../../lib/types.ts'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Facts, Moment } from '../../ui/words.tsx'
-import { type Figures, figuresOf, readSamples, type Samples, type Stage, type Thread } from './metrics.ts'
+import { FactList, MomentText } from '../../ui/words.tsx'
+import { figuresOf, type ProcessFigures, readScrape, type Scrape, type Stage, type ThreadFigures } from './metrics.ts'
 
 const LOOK_EVERY_MS = 5_000
 
@@ -31,25 +31,25 @@ interface Readiness {
 interface State {
   readonly meta: Meta
   readonly ready: Readiness
-  readonly figures: Figures
+  readonly figures: ProcessFigures
 }
 
 /** A process that cannot accept says so with 503, which here is an answer like any other. */
 async function readReadiness(signal: AbortSignal): Promise<Readiness> {
   const answer = await fetch('/readyz', { signal, cache: 'no-store' }).catch(() => null)
-  if (answer === null) throw new Refusal(0, { message: 'The server cannot be reached.' })
+  if (answer === null) throw new RefusedError(0, { message: 'The server cannot be reached.' })
   return (await answer.json()) as Readiness
 }
 
 export function System() {
-  const before = useRef<Samples | null>(null)
+  const before = useRef<Scrape | null>(null)
   const loaded = useLoadBy<State>('system', async (signal) => {
     const [meta, ready, metrics] = await Promise.all([
       call<Meta>('/v1/meta', { signal }),
       readReadiness(signal),
       request('/metrics', { signal }).then((answer) => answer.text()),
     ])
-    const samples = readSamples(metrics, Date.now())
+    const samples = readScrape(metrics, Date.now())
     const figures = figuresOf(samples, before.current)
     before.current = samples
     return { meta, ready, figures }
@@ -92,7 +92,7 @@ export function System() {
                   <Sources of={ready.ipSources ?? {}} />
                 </Card>
                 <Card title="What runs">
-                  <Facts
+                  <FactList
                     of={[
                       ...Object.entries(meta.build),
                       ['API', meta.apiVersion],
@@ -101,7 +101,7 @@ export function System() {
                       ['Partitions', ready.partitions],
                       [
                         'Started',
-                        figures.startedAt === null ? null : <Moment key="s" at={figures.startedAt} relative />,
+                        figures.startedAt === null ? null : <MomentText key="s" at={figures.startedAt} relative />,
                       ],
                     ]}
                   />
@@ -115,21 +115,21 @@ export function System() {
   )
 }
 
-function Now({ figures, ready }: { readonly figures: Figures; readonly ready: Readiness }) {
+function Now({ figures, ready }: { readonly figures: ProcessFigures; readonly ready: Readiness }) {
   const { decidedPerSecond, refusedPerSecond } = figures
   const rate = (value: number | null) =>
-    value === null ? '–' : `${value < 10 ? value.toFixed(1) : count(Math.round(value))} /s`
+    value === null ? '–' : `${value < 10 ? value.toFixed(1) : wholeText(Math.round(value))} /s`
   const tiles = [
     [
       'Accepts',
       ready.status === 'ready' ? 'yes' : 'no',
       ready.status === 'ready' ? 'every dependency serves' : 'see what it needs',
     ],
-    ['Decided', rate(decidedPerSecond), `${count(figures.pending)} wait`],
+    ['Decided', rate(decidedPerSecond), `${wholeText(figures.pending)} wait`],
     ['Refused', rate(refusedPerSecond), 'before they were accepted'],
     ['Oldest undecided', span(figures.oldestPendingSeconds), 'of what is accepted'],
     ['Behind in history', span(figures.oldestUnsunkSeconds), 'oldest event not in ClickHouse'],
-    ['Webhooks waiting', count(figures.webhookBacklog), `the oldest for ${span(figures.webhookOldestSeconds)}`],
+    ['Webhooks waiting', wholeText(figures.webhookBacklog), `the oldest for ${span(figures.webhookOldestSeconds)}`],
     ['Rules', `revision ${figures.rulesRevision}`, 'what this process decides by'],
     ['Memory', bytes(figures.residentBytes), `log ${bytes(figures.logBytes)}, state ${bytes(figures.kvBytes)} on disk`],
   ] as const
@@ -198,7 +198,7 @@ function Stages({ of: stages }: { readonly of: readonly Stage[] }) {
   )
 }
 
-function Threads({ of: threads }: { readonly of: readonly Thread[] }) {
+function Threads({ of: threads }: { readonly of: readonly ThreadFigures[] }) {
   return (
     <Table label="Threads" head={['Thread', { number: 'Busy' }, { number: 'Heap' }]}>
       {threads.map(({ shard, utilization, heapBytes, heapBytesMax }) => (
@@ -226,7 +226,7 @@ function Sources({ of: sources }: { readonly of: Readonly<Record<string, Source 
             <tr key={name}>
               <th scope="row">{name}</th>
               <td>{failure ?? (ageSeconds === null ? 'not known' : span(ageSeconds))}</td>
-              <td class="number">{count(entries)}</td>
+              <td class="number">{wholeText(entries)}</td>
             </tr>
           ))}
         </Table>

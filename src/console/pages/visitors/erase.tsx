@@ -7,11 +7,11 @@ import type { Erasure } from '../../lib/types.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment, Status } from '../../ui/words.tsx'
+import { MomentText, StatusChip } from '../../ui/words.tsx'
 
 const LOOK_EVERY_MS = 3_000
 
-export function Erase({ visitorId }: { readonly visitorId: string }) {
+export function EraseButton({ visitorId }: { readonly visitorId: string }) {
   const [isAsking, setIsAsking] = useState(false)
   const [erasureId, setErasureId] = useState<string | null>(null)
   return (
@@ -54,15 +54,15 @@ function Receipt({ erasureId, onClose }: { readonly erasureId: string; readonly 
         {(receipt) => (
           <>
             <p>
-              <Status of={receipt.status === 'done' ? 'done' : 'pending'} /> requested{' '}
-              <Moment at={receipt.requestedAt} />
+              <StatusChip of={receipt.status === 'done' ? 'done' : 'pending'} /> requested{' '}
+              <MomentText at={receipt.requestedAt} />
             </p>
             <Table label="Stores" head={['Store', 'State', 'Expected by']}>
               {receipt.stores.map(({ store, status, expectedBy }) => (
                 <tr key={store}>
                   <td>{store}</td>
                   <td>{status}</td>
-                  <td>{expectedBy === null ? 'no byte is left' : <Moment at={expectedBy} />}</td>
+                  <td>{expectedBy === null ? 'no byte is left' : <MomentText at={expectedBy} />}</td>
                 </tr>
               ))}
             </Table>

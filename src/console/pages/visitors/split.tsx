@@ -3,7 +3,7 @@
 import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import { Problem } from '../../ui/state.tsx'
 
 export function Split({
@@ -36,7 +36,7 @@ export function Split({
           disabled={act.isBusy || requestIds.length === 0}
           onClick={() => void split()}
         >
-          Split off {count(requestIds.length)}
+          Split off {wholeText(requestIds.length)}
         </button>
       </div>
       <Problem error={act.error} />

@@ -1,16 +1,16 @@
 // Visits by day, each with what was other than at the visit before.
 
-import { dayOf } from '../../lib/format.ts'
+import { dayText } from '../../lib/format.ts'
 import type { Event } from '../../lib/types.ts'
 
-export interface Visit {
+export interface TimelineVisit {
   readonly event: Event
   /** Sentences; none for the first visit that is known. */
   readonly changes: readonly string[]
 }
 export interface Day {
   readonly day: string
-  readonly visits: readonly Visit[]
+  readonly visits: readonly TimelineVisit[]
 }
 
 const COMPARED: readonly (readonly [string, (event: Event) => string | null])[] = [
@@ -23,7 +23,7 @@ const COMPARED: readonly (readonly [string, (event: Event) => string | null])[] 
 
 /** `events` newest first, as the API gives them. */
 export function timelineOf(events: readonly Event[]): readonly Day[] {
-  const days: { day: string; visits: Visit[] }[] = []
+  const days: { day: string; visits: TimelineVisit[] }[] = []
   for (const [i, event] of events.entries()) {
     const before = events[i + 1]
     const changes =
@@ -33,7 +33,7 @@ export function timelineOf(events: readonly Event[]): readonly Day[] {
             const [was, is] = [read(before), read(event)]
             return was === is || was === null || is === null ? [] : [`${name} changed: ${was} → ${is}`]
           })
-    const day = dayOf(event.timestamp)
+    const day = dayText(event.timestamp)
     const last = days.at(-1)
     if (last?.day === day) last.visits.push({ event, changes })
     else days.push({ day, visits: [{ event, changes }] })

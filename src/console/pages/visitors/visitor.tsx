@@ -2,16 +2,16 @@
 
 import { useState } from 'preact/hooks'
 import { can } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
 import { useLoad, usePages } from '../../lib/load.ts'
 import type { Event, Visitor } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
-import { Facts, Id, Moment, Verdict } from '../../ui/words.tsx'
+import { FactList, Id, MomentText, VerdictChip } from '../../ui/words.tsx'
 import { AddToList } from '../lists/add-to-list.tsx'
-import { Erase } from './erase.tsx'
+import { EraseButton } from './erase.tsx'
 import { ExportButton } from './export.tsx'
 import { Linked } from './linked.tsx'
 import { Merge } from './merge.tsx'
@@ -48,14 +48,17 @@ function Whole({
         </p>
       )}
       <section class="card">
-        <Facts
+        <FactList
           of={[
             ['Visitor', <Id key="v" of={visitor.visitorId} whole />],
-            ['Last seen', <Moment key="l" at={visitor.lastSeenAt} />],
-            ['First seen', <Moment key="f" at={visitor.firstSeenAt} />],
-            ['Visits', count(visitor.totalVisits)],
-            ['Accounts', count(visitor.linkedAccounts)],
-            ['Verdicts', `${count(allow)} allowed, ${count(challenge)} challenged, ${count(block)} blocked`],
+            ['Last seen', <MomentText key="l" at={visitor.lastSeenAt} />],
+            ['First seen', <MomentText key="f" at={visitor.firstSeenAt} />],
+            ['Visits', wholeText(visitor.totalVisits)],
+            ['Accounts', wholeText(visitor.linkedAccounts)],
+            [
+              'Verdicts',
+              `${wholeText(allow)} allowed, ${wholeText(challenge)} challenged, ${wholeText(block)} blocked`,
+            ],
             ['Lists', visitor.lists.length === 0 ? 'none' : visitor.lists.join(', ')],
           ]}
         />
@@ -63,7 +66,7 @@ function Whole({
           {can('lists:write') && <AddToList values={{ visitor: visitor.visitorId }} done={reload} />}
           {can('visitors:write') && <Merge into={visitor.visitorId} done={reload} />}
           <ExportButton visitorId={visitor.visitorId} />
-          {can('visitors:delete') && <Erase visitorId={visitor.visitorId} />}
+          {can('visitors:delete') && <EraseButton visitorId={visitor.visitorId} />}
         </div>
       </section>
       <div class="columns">
@@ -147,8 +150,8 @@ function Timeline({ visitorId, reload }: { readonly visitorId: string; readonly 
                       onChange={() => toggle(event.requestId)}
                     />
                   )}
-                  <Moment at={event.timestamp} />
-                  <Verdict of={event.verdict} />
+                  <MomentText at={event.timestamp} />
+                  <VerdictChip of={event.verdict} />
                   <Id of={event.requestId} />
                   <span class="quiet small">
                     {event.device.platform} · {event.device.browser} · {event.ip.address}

@@ -9,7 +9,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
-import { Id, Moment } from '../../ui/words.tsx'
+import { Id, MomentText } from '../../ui/words.tsx'
 
 const NAMES = [
   ['q', 'Begins with (id, account, e-mail)'],
@@ -89,10 +89,10 @@ function Found({ query }: { readonly query: Readonly<Record<string, string>> }) 
               <Id of={visitor.visitorId} whole />
             </td>
             <td class="once">
-              <Moment at={visitor.lastSeenAt} relative />
+              <MomentText at={visitor.lastSeenAt} relative />
             </td>
             <td class="once">
-              <Moment at={visitor.firstSeenAt} />
+              <MomentText at={visitor.firstSeenAt} />
             </td>
             <td class="number">{visitor.totalVisits}</td>
             <td class="wide">{visitor.linkedId ?? <span class="quiet">none</span>}</td>

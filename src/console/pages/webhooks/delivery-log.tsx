@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
-import { count } from '../../lib/format.ts'
+import { wholeText } from '../../lib/format.ts'
 import { useEvery, useLoad, usePages } from '../../lib/load.ts'
 import type { Delivery, DeliveryInFull } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
@@ -11,7 +11,7 @@ import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { PagedTable, Table } from '../../ui/table.tsx'
-import { Moment, Status } from '../../ui/words.tsx'
+import { MomentText, StatusChip } from '../../ui/words.tsx'
 import { Raw } from '../events/raw.tsx'
 
 const STATUSES = [
@@ -65,19 +65,19 @@ export function DeliveryLog({ webhookId, opened }: { readonly webhookId: string;
         row={(delivery) => (
           <tr key={delivery.deliveryId} aria-selected={delivery.deliveryId === chosen}>
             <td class="once">
-              <Moment at={delivery.createdAt} />
+              <MomentText at={delivery.createdAt} />
             </td>
             <td>{delivery.eventType}</td>
             <td>
-              <Status of={delivery.status} />
+              <StatusChip of={delivery.status} />
             </td>
             <td>{delivery.lastStatusCode ?? delivery.lastError ?? <span class="quiet">none yet</span>}</td>
-            <td class="number">{count(delivery.attempts)}</td>
+            <td class="number">{wholeText(delivery.attempts)}</td>
             <td class="once">
               {delivery.nextAttemptAt === null ? (
                 <span class="quiet">–</span>
               ) : (
-                <Moment at={delivery.nextAttemptAt} relative />
+                <MomentText at={delivery.nextAttemptAt} relative />
               )}
             </td>
             <td>
@@ -147,7 +147,7 @@ function OneDelivery({
                   <td>{n}</td>
                   <td>{trigger}</td>
                   <td class="once">
-                    <Moment at={startedAt} />
+                    <MomentText at={startedAt} />
                   </td>
                   <td>{statusCode ?? error}</td>
                   <td class="number">{Math.round(durationMs)} ms</td>

@@ -8,7 +8,7 @@ import { SelectField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
 import { Raw } from '../events/raw.tsx'
-import { EVENT_TYPES } from './types.ts'
+import { EVENT_TYPE_WORDS } from './types.ts'
 
 const PLAIN = [
   ['identification', 'identification'],
@@ -17,7 +17,7 @@ const PLAIN = [
 ] as const
 
 export function TestDelivery({ webhook }: { readonly webhook: Webhook }) {
-  const types = webhook.id.startsWith('whk_') ? PLAIN : EVENT_TYPES.map(([type]) => [type, type] as const)
+  const types = webhook.id.startsWith('whk_') ? PLAIN : EVENT_TYPE_WORDS.map(([type]) => [type, type] as const)
   const [type, setType] = useState<string>(types[0]?.[0] ?? '')
   const [answer, setAnswer] = useState<TestedDelivery | null>(null)
   const act = useAct()

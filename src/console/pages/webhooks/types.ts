@@ -2,7 +2,7 @@
 
 import type { EventType } from '../../../domain/webhook.ts'
 
-export const EVENT_TYPES: readonly (readonly [EventType, string])[] = [
+export const EVENT_TYPE_WORDS: readonly (readonly [EventType, string])[] = [
   ['identification.complete', 'every identification'],
   ['verdict.block', 'a visitor is blocked'],
   ['verdict.challenge', 'a visitor is challenged'],

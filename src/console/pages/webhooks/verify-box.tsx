@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { Code } from '../../ui/copy.tsx'
 import { AreaField, TextField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
-import { check, type Finding } from './verify.ts'
+import { check, type SignatureFinding } from './verify.ts'
 
 const RECEIVER = `import { verifyWebhook } from '@fingerpost/node'
 
@@ -14,7 +14,7 @@ if (!verifyWebhook(rawBody, request.headers, process.env.WEBHOOK_SECRET)) {
 
 export function VerifyBox() {
   const [delivered, setDelivered] = useState({ secret: '', timestamp: '', body: '', signature: '' })
-  const [findings, setFindings] = useState<readonly Finding[] | null>(null)
+  const [findings, setFindings] = useState<readonly SignatureFinding[] | null>(null)
   const change = (name: keyof typeof delivered) => (value: string) => {
     setDelivered({ ...delivered, [name]: value })
     setFindings(null)

@@ -1,6 +1,6 @@
 // Checks a signature as a receiver should (src/docs/guides/webhooks.md), and says which part is wrong. Nothing leaves the browser.
 
-export interface Delivered {
+export interface ReceivedDelivery {
   readonly secret: string
   /** Seconds, as `X-Service-Timestamp` has them. */
   readonly timestamp: string
@@ -9,7 +9,7 @@ export interface Delivered {
   /** `X-Service-Signature`: `sha256=` and a digest in hex. */
   readonly signature: string
 }
-export interface Finding {
+export interface SignatureFinding {
   readonly isRight: boolean
   readonly says: string
 }
@@ -20,7 +20,7 @@ const hex = (bytes: ArrayBuffer): string =>
   [...new Uint8Array(bytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** HMAC-SHA256 (RFC 2104) over `<timestamp>.<body>`; the key is the text of the whole secret. */
-export async function signatureOf({ secret, timestamp, body }: Omit<Delivered, 'signature'>): Promise<string> {
+export async function signatureOf({ secret, timestamp, body }: Omit<ReceivedDelivery, 'signature'>): Promise<string> {
   const utf8 = new TextEncoder()
   const key = await crypto.subtle.importKey('raw', utf8.encode(secret), { name: 'HMAC', hash: 'SHA-256' }, false, [
     'sign',
@@ -38,9 +38,9 @@ const isJson = (text: string): boolean => {
 }
 
 /** What is right and what is not, in the order in which a receiver looks. */
-export async function check(delivered: Delivered, nowMs: number): Promise<readonly Finding[]> {
+export async function check(delivered: ReceivedDelivery, nowMs: number): Promise<readonly SignatureFinding[]> {
   const { secret, timestamp, body, signature } = delivered
-  const findings: Finding[] = []
+  const findings: SignatureFinding[] = []
   const say = (isRight: boolean, says: string) => findings.push({ isRight, says })
   if (secret !== secret.trim()) say(false, 'The secret has white space around it.')
   else if (!secret.startsWith('whsec_')) say(true, 'The secret is one of your own.')

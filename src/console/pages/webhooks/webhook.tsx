@@ -14,7 +14,7 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Page, Tabs } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
-import { Facts, Moment, Status } from '../../ui/words.tsx'
+import { FactList, MomentText, StatusChip } from '../../ui/words.tsx'
 import { DeliveryLog } from './delivery-log.tsx'
 import { TestDelivery } from './test-delivery.tsx'
 import { VerifyBox } from './verify-box.tsx'
@@ -44,15 +44,15 @@ export function WebhookPage({ id }: PageProps) {
         {(webhook) => (
           <>
             <section class="card">
-              <Facts
+              <FactList
                 of={[
-                  ['Status', <Status key="s" of={webhook.status} />],
+                  ['Status', <StatusChip key="s" of={webhook.status} />],
                   ['Told of', webhook.events.join(', ')],
                   ['Delivered, 7 days', percent(webhook.successRate)],
-                  ['Last delivery', <Moment key="l" at={webhook.lastDeliveryAt} relative />],
+                  ['Last delivery', <MomentText key="l" at={webhook.lastDeliveryAt} relative />],
                   [
                     'Failing since',
-                    webhook.failingSince === null ? 'it is not' : <Moment key="f" at={webhook.failingSince} />,
+                    webhook.failingSince === null ? 'it is not' : <MomentText key="f" at={webhook.failingSince} />,
                   ],
                 ]}
               />
@@ -142,7 +142,7 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
         </p>
         {webhook.secretGraceEndsAt !== null && (
           <p class="hint">
-            The secret before the last rotation signs until <Moment at={webhook.secretGraceEndsAt} />.
+            The secret before the last rotation signs until <MomentText at={webhook.secretGraceEndsAt} />.
           </p>
         )}
         <div class="row end">

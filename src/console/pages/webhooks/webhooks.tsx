@@ -13,8 +13,8 @@ import { CheckField, TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { Moment, Status } from '../../ui/words.tsx'
-import { EVENT_TYPES } from './types.ts'
+import { MomentText, StatusChip } from '../../ui/words.tsx'
+import { EVENT_TYPE_WORDS } from './types.ts'
 
 export function Webhooks() {
   const loaded = useLoad<OffsetPage<ListedWebhook>>('/v1/webhooks', { query: { limit: 100 } })
@@ -51,11 +51,11 @@ export function Webhooks() {
                     </th>
                     <td class="wide">{events.join(', ')}</td>
                     <td>
-                      <Status of={status} />
+                      <StatusChip of={status} />
                     </td>
                     <td class="number">{percent(successRate)}</td>
                     <td class="once">
-                      <Moment at={lastDeliveryAt} relative />
+                      <MomentText at={lastDeliveryAt} relative />
                     </td>
                   </tr>
                 ))}
@@ -124,7 +124,7 @@ function NewWebhook({ onClose }: { readonly onClose: () => void }) {
         />
         <fieldset class="stack">
           <legend>Told when</legend>
-          {EVENT_TYPES.map(([type, words]) => (
+          {EVENT_TYPE_WORDS.map(([type, words]) => (
             <CheckField
               key={type}
               label={words}
