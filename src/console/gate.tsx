@@ -15,7 +15,7 @@ const PASSWORD_CHARS_MIN = 12
 const PASSWORD_CHARS_MAX = 256
 
 /** Ways in that hold whoever is signed in. */
-export const LINKS = ['/setup', '/join', '/reset', '/oidc']
+export const GATE_WAYS = ['/setup', '/join', '/reset', '/oidc']
 
 /** The fragment is in no log; it leaves the address as soon as it was read. */
 function takeToken(): string {
@@ -37,7 +37,7 @@ export function Gate({ path }: { readonly path: string }) {
         {path === '/join' && <Join token={token} isNew />}
         {path === '/reset' && <Join token={token} isNew={false} />}
         {path === '/oidc' && <FromProvider />}
-        {!LINKS.includes(path) && <SignIn />}
+        {!GATE_WAYS.includes(path) && <SignIn />}
       </section>
     </main>
   )

@@ -18,7 +18,7 @@ export interface DemoHome {
   readonly timezone: string
 }
 
-export const HOMES: readonly DemoHome[] = [
+export const DEMO_HOMES: readonly DemoHome[] = [
   { country: 'DE', language: 'de-DE', timezone: 'Europe/Berlin' },
   { country: 'CZ', language: 'cs-CZ', timezone: 'Europe/Prague' },
   { country: 'GB', language: 'en-GB', timezone: 'Europe/London' },

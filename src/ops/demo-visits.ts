@@ -3,7 +3,7 @@
 
 import type { IdentifyBody } from '../domain/identify.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../lib/durations.ts'
-import { type DemoDevice, type DemoHome, HOMES, makeDemoBot, makeDemoDevice, pageOf } from './demo-devices.ts'
+import { DEMO_HOMES, type DemoDevice, type DemoHome, makeDemoBot, makeDemoDevice, pageOf } from './demo-devices.ts'
 import { openSeedRandom, type SeedRandom } from './seed-random.ts'
 
 export interface DemoVisit {
@@ -46,7 +46,7 @@ export function demoVisits(seed: string, untilMs: number): DemoVisit[] {
   let browsers = 0
 
   function newGuest(made?: DemoDevice): Guest {
-    const home = random.pick(HOMES)
+    const home = random.pick(DEMO_HOMES)
     return {
       browser: browsers++,
       device: made ?? makeDemoDevice(random, home),

@@ -10,20 +10,20 @@ import { DEMO_ALERT, DEMO_LISTS, DEMO_REGULARS, DEMO_RULES } from './demo-rules.
 import { type DemoVisit, demoVisits } from './demo-visits.ts'
 import type { Progress } from './progress.ts'
 
-export interface DemoNeeds {
+export interface ShowNeeds {
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'sleep'>
   readonly random: RandomBytes
   readonly progress: Progress
 }
 
-export interface DemoWanted {
+export interface ShowWanted {
   /** Where the service is. */
   readonly service: string
   /** A secret key of a test environment. */
   readonly key: string
 }
 
-export interface DemoMade {
+export interface Shown {
   readonly visits: number
   readonly visitors: number
   readonly verdicts: Readonly<Record<string, number>>
@@ -47,7 +47,7 @@ const LABELLED_MAX = 1_000
 const BEHIND_MS = 2_000
 
 /** Throws CannotShow. Twice makes no second rule, list or alert; the visitors of before come again. */
-export async function showDemo(needs: DemoNeeds, wanted: DemoWanted): Promise<DemoMade> {
+export async function showDemo(needs: ShowNeeds, wanted: ShowWanted): Promise<Shown> {
   const { service, key } = wanted
   try {
     return await fill(needs, openFingerpost({ baseUrl: service, key, sleep: (ms) => needs.clock.sleep(ms) }))
@@ -67,7 +67,7 @@ function problemOf(service: string, { status, message, code }: FingerpostError):
   return `${service} answers ${status} ${code}: ${message}`
 }
 
-async function fill(needs: DemoNeeds, fingerpost: Fingerpost): Promise<DemoMade> {
+async function fill(needs: ShowNeeds, fingerpost: Fingerpost): Promise<Shown> {
   const { clock, progress } = needs
   const startedAt = clock.monotonic()
   progress.begin('rules and lists', null)
@@ -127,7 +127,7 @@ interface Visited {
 
 /** In the order of time; those of one browser follow one another, each with what the one before was given to keep. */
 async function visit(
-  { random, progress }: DemoNeeds,
+  { random, progress }: ShowNeeds,
   fingerpost: Fingerpost,
   visits: readonly DemoVisit[],
 ): Promise<Visited[]> {

@@ -1,5 +1,5 @@
-// A provider of OpenID Connect from npm as a process of its own: whoever `login_hint` names signs in there without a page. Takes issuer,
-// client secret, address to return to and accounts as JSON by its arguments, and prints a line once it listens.
+// A provider of OpenID Connect from npm as a process of its own: whoever `login_hint` names, else its first account, signs in there without
+// a page. Takes issuer, client secret, address to return to and accounts as JSON by its arguments, and prints a line once it listens.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
@@ -49,7 +49,9 @@ async function interact(request: IncomingMessage, response: ServerResponse): Pro
     return provider.interactionFinished(request, response, { error: 'access_denied' })
   }
   if (prompt.name === 'login') {
-    return provider.interactionFinished(request, response, { login: { accountId: params.login_hint } })
+    return provider.interactionFinished(request, response, {
+      login: { accountId: params.login_hint ?? Object.keys(accounts)[0] },
+    })
   }
   const grant = new provider.Grant({ accountId: session?.accountId, clientId: params.client_id })
   grant.addOIDCScope(scope)

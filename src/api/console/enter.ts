@@ -17,7 +17,7 @@ export interface EnterNeeds extends SessionPresentation {
 export const ENTRANCE_HEADERS = ['cookie', 'host', 'origin', 'sec-fetch-site', 'user-agent']
 
 /** A cookie of before is worth nothing from now on. */
-export async function enter(
+export async function enterConsole(
   needs: EnterNeeds,
   call: Pick<RouteCall, 'header' | 'address'>,
   person: StoredPerson,

@@ -24,7 +24,7 @@ import { type ApiRoute, open } from '../routes.ts'
 import type { SignInLimits } from './attempts.ts'
 import type { Authenticators } from './authenticators.ts'
 import type { Cookies } from './cookies.ts'
-import { ENTRANCE_HEADERS, enter } from './enter.ts'
+import { ENTRANCE_HEADERS, enterConsole } from './enter.ts'
 import type { SessionGuard } from './guard.ts'
 import { isSetupToken, LINK_TOKEN_CHARS_MAX, readInvitation, readReset } from './links.ts'
 import type { Passwords } from './passwords.ts'
@@ -111,7 +111,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
           ...{ peopleMax: PEOPLE_PER_WORKSPACE_MAX, isFirst: true },
         }
         accepted(await submit({ type: 'person.create', workspace: DEFAULT_WORKSPACE, env: null, actor: id, data }))
-        return enter(needs, call, await current(id), 201)
+        return enterConsole(needs, call, await current(id), 201)
       },
     }),
 
@@ -133,7 +133,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
           if (body.code === undefined) throw new ApiError('code_required')
           if (!(await authenticators.take(person, body.code))) throw new ApiError('sign_in_failed')
         }
-        return enter(needs, call, person)
+        return enterConsole(needs, call, person)
       },
     }),
 
@@ -156,7 +156,7 @@ export function entranceRoutes(needs: EntranceNeeds): ApiRoute[] {
         const place = { workspace: person.workspace, env: null, actor: person.id }
         accepted(await submit({ type: 'person.access', ...place, data: { id: person.id, action, access, ...only } }))
         await sessions.end(person.id, () => true)
-        return enter(needs, call, await current(person.id))
+        return enterConsole(needs, call, await current(person.id))
       },
     }),
   ]

@@ -22,7 +22,7 @@ import type { Sealer } from '../../lib/sealed.ts'
 import { findPerson, isSetUp, readPerson, type StoredPerson } from '../../records/people.ts'
 import { SUBJECT_CHARS_MAX } from '../../records/person-commands.ts'
 import { type ApiRoute, open } from '../routes.ts'
-import { ENTRANCE_HEADERS, enter } from './enter.ts'
+import { ENTRANCE_HEADERS, enterConsole } from './enter.ts'
 import type { EntranceNeeds } from './entrance.ts'
 import { type OidcSettings, openProvider, type Provider, type Trip, Untrusted, type Vouched } from './provider.ts'
 import { CONSOLE_SCOPE } from './sessions.ts'
@@ -164,7 +164,7 @@ export function oidcRoutes(needs: OidcNeeds): ApiRoute[] {
         const trip = readTrip(cookies.trip(call.header('cookie')), call.body.state)
         await useUp(trip)
         const vouched = await answering(provider.whoIs(call.body, trip, returnTo()))
-        const entered = await enter(needs, call, await personOf(vouched))
+        const entered = await enterConsole(needs, call, await personOf(vouched))
         return { ...entered, headers: [...(entered.headers ?? []), ...cookies.clearTrip()] }
       },
     }),
