@@ -3,7 +3,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter-preact'
 import { Shell } from './frame.tsx'
-import { Gate, LINKS } from './gate.tsx'
+import { GATE_WAYS, Gate } from './gate.tsx'
 import { environment, readSession, session } from './lib/api.ts'
 import { CONSOLE_BASE } from './lib/place.ts'
 import { CONSOLE_ROUTES } from './pages.ts'
@@ -31,7 +31,7 @@ function Whole() {
       </div>
     )
   }
-  if (LINKS.includes(path)) return <Gate path={path} />
+  if (GATE_WAYS.includes(path)) return <Gate path={path} />
   if (session.value === undefined) return null
   if (session.value === null) return <Gate path={path} />
   return <Inside />
