@@ -156,14 +156,14 @@ console.log(`live tail at ${perSecond} events/s: longest task ${Math.round(await
 await open(`/lists/${list}`, 'table tbody tr')
 await longest()
 const readAt = performance.now()
-for (let rows = 0; rows < ENTRIES; ) {
-  const more = page.getByRole('button', { name: 'Load older' })
-  if ((await more.count()) === 0) break
-  if (await more.isEnabled()) await more.click()
-  const before = rows
-  while (rows === before && (await more.count()) > 0) rows = await page.locator('tbody tr').count()
+const more = page.getByRole('button', { name: 'Load older' })
+const rowsNow = (): Promise<number> => page.evaluate("document.querySelectorAll('tbody tr').length")
+while ((await more.count()) > 0) {
+  const before = await rowsNow()
+  await more.click()
+  while ((await rowsNow()) === before && (await more.count()) > 0) await page.waitForTimeout(10)
 }
-const rows = await page.locator('tbody tr').count()
+const rows = await rowsNow()
 console.log(
   `a list of ${rows} rows read in ${((performance.now() - readAt) / 1_000).toFixed(1)} s: longest task ${Math.round(await longest())} ms`,
 )
