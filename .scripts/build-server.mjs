@@ -52,15 +52,22 @@ function withoutSources(map) {
 /** Null for a module of ours. */
 const folderOfPackage = (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id)?.[0] ?? null
 
-/** The licences of what is bundled ask for their notice in every copy. */
+/** The licences of what is bundled ask for their notice in every copy; a text that several have word for word stands there once. */
 function licences(folders) {
+  const firstWith = new Map()
   const notices = folders.map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
     const texts = readdirSync(folder)
       .filter((file) => /^(licen[cs]e|notice|copying)\b/i.test(file))
       .map((file) => readFileSync(join(folder, file), 'utf8').trim())
     if (texts.length === 0) throw new Error(`${name} ${version} (${license}) brings no text of its licence`)
-    return [`${name} ${version} (${license})`, ...texts].join('\n\n')
+    const told = texts.map((text) => {
+      const words = text.replace(/\s+/g, ' ')
+      const first = firstWith.get(words)
+      if (first === undefined) firstWith.set(words, name)
+      return first === undefined ? text : `The same text, word for word, as that of ${first} above.`
+    })
+    return [`${name} ${version} (${license})`, ...told].join('\n\n')
   })
   return `${['The server contains these packages.', ...notices].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }

@@ -24,8 +24,9 @@ import { SUBJECT_CHARS_MAX } from '../../records/person-commands.ts'
 import { type ApiRoute, open } from '../routes.ts'
 import { ENTRANCE_HEADERS, enterConsole } from './enter.ts'
 import type { EntranceNeeds } from './entrance.ts'
-import { type OidcSettings, openProvider, type Provider, type Trip, Untrusted, type Vouched } from './provider.ts'
+import type { OidcSettings, Provider, Trip, Vouched } from './provider.ts'
 import { CONSOLE_SCOPE } from './sessions.ts'
+import { Untrusted } from './untrusted.ts'
 
 export interface OidcNeeds extends Omit<EntranceNeeds, 'oidc' | 'passwords' | 'authenticators' | 'sealer'> {
   readonly sealer: Pick<Sealer, 'seal' | 'open'>
@@ -33,7 +34,6 @@ export interface OidcNeeds extends Omit<EntranceNeeds, 'oidc' | 'passwords' | 'a
   /** Where the console is, without a path. */
   readonly address: () => string
   readonly logger: Pick<Logger, 'warn'>
-  readonly provider?: Provider
 }
 
 const TRIP_MS = 10 * MINUTE_MS
@@ -59,7 +59,12 @@ interface StoredTrip extends Trip {
 
 export function oidcRoutes(needs: OidcNeeds): ApiRoute[] {
   const { kv, submit, guard, cookies, attempts, sealer, clock, random, logger, oidc, address } = needs
-  const provider = needs.provider ?? openProvider(oidc, clock)
+  let opened: Promise<Provider> | null = null
+  /** Loaded with the first sign-in: most consoles have no provider. */
+  const provider = (): Promise<Provider> => {
+    opened ??= import('./provider.ts').then(({ openProvider }) => openProvider(oidc, clock))
+    return opened
+  }
   const returnTo = () => `${address()}/console/oidc`
   const secret = () => base62(SECRET_CHARS, random)
 
@@ -148,7 +153,7 @@ export function oidcRoutes(needs: OidcNeeds): ApiRoute[] {
         guard.refuseForeign(call.header)
         await attempts.link(call.address)
         const trip: StoredTrip = { state: secret(), nonce: secret(), verifier: secret(), beganAt: clock.now() }
-        const url = await answering(provider.signInAt(trip, returnTo()))
+        const url = await answering((await provider()).signInAt(trip, returnTo()))
         return { headers: cookies.setTrip(sealer.seal(JSON.stringify(trip), CONTEXT), TRIP_MS / 1_000), body: { url } }
       },
     }),
@@ -163,7 +168,7 @@ export function oidcRoutes(needs: OidcNeeds): ApiRoute[] {
         await attempts.link(call.address)
         const trip = readTrip(cookies.trip(call.header('cookie')), call.body.state)
         await useUp(trip)
-        const vouched = await answering(provider.whoIs(call.body, trip, returnTo()))
+        const vouched = await answering((await provider()).whoIs(call.body, trip, returnTo()))
         const entered = await enterConsole(needs, call, await personOf(vouched))
         return { ...entered, headers: [...(entered.headers ?? []), ...cookies.clearTrip()] }
       },

@@ -1,12 +1,35 @@
 // What is asked of the OpenID provider (OpenID Connect Core 1.0; RFC 6749, 7636): where its sign-in is, and who comes back from there.
 // Nothing it says counts before signature, issuer, audience, times and nonce are right.
 
-import type * as Oauth from 'oauth4webapi'
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type Client,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type CustomFetchOptions,
+  calculatePKCECodeChallenge,
+  customFetch,
+  discoveryRequest,
+  getValidatedIdTokenClaims,
+  type JWKSCacheInput,
+  jwksCache,
+  None,
+  processAuthorizationCodeResponse,
+  processDiscoveryResponse,
+  processUserInfoResponse,
+  userInfoRequest,
+  validateApplicationLevelSignature,
+  validateAuthResponse,
+} from 'oauth4webapi'
 import type { Role } from '../../domain/person.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { HOUR_MS } from '../../lib/durations.ts'
 import { Unavailable } from '../../lib/failures.ts'
 import type { ProviderAccount } from '../../records/people.ts'
+import { Untrusted } from './untrusted.ts'
 
 export interface OidcSettings {
   readonly issuer: string
@@ -43,11 +66,6 @@ export interface Vouched {
   readonly name: string | null
 }
 
-/** What came is not what a sign-in that began here ends with; the message is for the log. */
-export class Untrusted extends Error {
-  override readonly name = 'Untrusted'
-}
-
 export interface Provider {
   /** Where the browser goes. Throws Unavailable. */
   signInAt(trip: Trip, returnTo: string): Promise<string>
@@ -61,74 +79,66 @@ const ANSWER_BYTES_MAX = 1_048_576
 const KNOWN_MS = HOUR_MS
 const NO_BODY = [204, 205, 304]
 
-/** Loaded only where a provider is configured. */
-const load = () => import('oauth4webapi')
-
 export function openProvider(settings: OidcSettings, clock: Pick<Clock, 'now'>): Provider {
   const { issuer, clientId, clientSecret } = settings
-  const client: Oauth.Client = { client_id: clientId }
-  const keys: Oauth.JWKSCacheInput = {}
-  let known: { readonly server: Oauth.AuthorizationServer; readonly at: number } | null = null
+  const client: Client = { client_id: clientId }
+  const keys: JWKSCacheInput = {}
+  let known: { readonly server: AuthorizationServer; readonly at: number } | null = null
 
-  const options = (oauth: typeof Oauth) => ({
-    [oauth.customFetch]: ask,
+  const asking = {
+    [customFetch]: ask,
     // config.ts takes http from this machine alone.
-    [oauth.allowInsecureRequests]: issuer.startsWith('http:'),
-  })
+    [allowInsecureRequests]: issuer.startsWith('http:'),
+  }
 
-  async function discover(oauth: typeof Oauth): Promise<Oauth.AuthorizationServer> {
+  async function discover(): Promise<AuthorizationServer> {
     if (known !== null && clock.now() - known.at < KNOWN_MS) return known.server
     const at = new URL(issuer)
-    const response = await oauth.discoveryRequest(at, { ...options(oauth), algorithm: 'oidc' })
-    const server = await oauth.processDiscoveryResponse(at, response)
+    const response = await discoveryRequest(at, { ...asking, algorithm: 'oidc' })
+    const server = await processDiscoveryResponse(at, response)
     known = { server, at: clock.now() }
     return server
   }
 
-  function authentication(oauth: typeof Oauth, server: Oauth.AuthorizationServer): Oauth.ClientAuth {
-    if (clientSecret === '') return oauth.None()
+  function authentication(server: AuthorizationServer): ClientAuth {
+    if (clientSecret === '') return None()
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
-    return methods.includes('client_secret_basic')
-      ? oauth.ClientSecretBasic(clientSecret)
-      : oauth.ClientSecretPost(clientSecret)
+    return methods.includes('client_secret_basic') ? ClientSecretBasic(clientSecret) : ClientSecretPost(clientSecret)
   }
 
   return {
     async signInAt({ state, nonce, verifier }, returnTo) {
-      const oauth = await load()
-      const server = await discover(oauth).catch(failDiscovery)
+      const server = await discover().catch(failDiscovery)
       if (server.authorization_endpoint === undefined) throw new Unavailable('the provider has no sign-in page')
       const url = new URL(server.authorization_endpoint)
       const asked = {
         ...{ client_id: clientId, redirect_uri: returnTo, response_type: 'code', scope: SCOPE, state, nonce },
-        ...{ code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+        ...{ code_challenge: await calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
       }
       for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value)
       return url.href
     },
 
     async whoIs(returned, trip, returnTo) {
-      const oauth = await load()
-      const server = await discover(oauth).catch(failDiscovery)
-      const asking = options(oauth)
+      const server = await discover().catch(failDiscovery)
       try {
         const came = new URLSearchParams(Object.entries(returned))
-        const params = oauth.validateAuthResponse(server, client, came, trip.state)
-        const by = authentication(oauth, server)
+        const params = validateAuthResponse(server, client, came, trip.state)
+        const by = authentication(server)
         const { verifier, nonce: expectedNonce } = trip
-        const answer = await oauth.authorizationCodeGrantRequest(
+        const answer = await authorizationCodeGrantRequest(
           ...([server, client, by, params, returnTo, verifier, asking] as const),
         )
         const expected = { expectedNonce, requireIdToken: true }
-        const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer, expected)
-        await oauth.validateApplicationLevelSignature(server, answer, { ...asking, [oauth.jwksCache]: keys })
-        const claims = oauth.getValidatedIdTokenClaims(tokens)
+        const tokens = await processAuthorizationCodeResponse(server, client, answer, expected)
+        await validateApplicationLevelSignature(server, answer, { ...asking, [jwksCache]: keys })
+        const claims = getValidatedIdTokenClaims(tokens)
         if (claims === undefined) throw new Untrusted('there is no ID token')
         const account = { issuer: claims.iss, subject: claims.sub }
         if (claims.email !== undefined || server.userinfo_endpoint === undefined) return vouched(account, claims)
         // Many providers tell e-mail and name only there.
-        const told = await oauth.userInfoRequest(server, client, tokens.access_token, asking)
-        return vouched(account, await oauth.processUserInfoResponse(server, client, claims.sub, told))
+        const told = await userInfoRequest(server, client, tokens.access_token, asking)
+        return vouched(account, await processUserInfoResponse(server, client, claims.sub, told))
       } catch (error) {
         if (error instanceof Unavailable || error instanceof Untrusted) throw error
         throw new Untrusted(reasonOf(error), { cause: error })
@@ -156,7 +166,7 @@ function reasonOf(error: unknown): string {
 /** With an end to waiting and to what is read; a server that fails counts as one that does not answer. */
 async function ask(
   url: string,
-  { body, ...init }: Oauth.CustomFetchOptions<'GET' | 'POST', URLSearchParams | undefined>,
+  { body, ...init }: CustomFetchOptions<'GET' | 'POST', URLSearchParams | undefined>,
 ): Promise<Response> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS_MAX)
