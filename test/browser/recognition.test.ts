@@ -4,6 +4,7 @@
 import t, { type Test } from 'tap'
 import type { Kind } from './by-hand.ts'
 import { type Manner, type Session, setCast } from './cast.ts'
+import { untilStored } from './stored.ts'
 import type { Seen } from './visits.ts'
 
 t.setTimeout(1_200_000)
@@ -35,7 +36,10 @@ function found(t: Test, seen: Seen, first: Seen): void {
 
 /** Starts the browser on a new profile, ends it and starts it again. The second session stays open. */
 async function restarted(t: Test, kind: Kind, profileDir: string): Promise<{ first: Seen; session: Session }> {
-  const first = await cast.visit(kind, `${kind} first`, { ...HOME, profileDir })
+  const earlier = await cast.open(kind, `${kind} first`, { ...HOME, profileDir })
+  const { first } = earlier
+  await untilStored(profileDir)
+  await earlier.close()
   const session = await cast.open(kind, `${kind} restarted`, { ...HOME, profileDir })
 
   t.test('a first visit is a new visitor, no bot and not tampered', async (t) => {
