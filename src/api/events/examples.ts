@@ -64,7 +64,7 @@ export const EVENT_EXAMPLE = {
   matchedRules: [{ ...rule, verdict: 'challenge', deciding: true }],
   monitorMatches: [],
   rulesRevision: 42,
-  weightsVersion: 3,
+  weightsVersion: 4,
   request: { keyKind: 'public' },
   linkedId: 'user_42',
   email: 'a***@b.example',
