@@ -80,18 +80,21 @@ const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [FONTS]: 0.95,
 }
 
-/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
-export type NetworkMatch = 0 | 1 | 2
+/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, none, none but of one provider. */
+export type NetworkMatch = 0 | 1 | 2 | 3
 export const SAME_ADDRESS = 0
 export const SAME_NETWORK = 1
 export const ELSEWHERE = 2
-export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE] as const
+/** Last, since lessons of builds before know the others by their numbers. */
+export const SAME_PROVIDER = 3
+export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE, SAME_PROVIDER] as const
 
 /** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
 const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
   0: { languages: 0.85, timezone: 0.97 },
   1: { languages: 0.6, timezone: 0.95 },
   2: { languages: 0, timezone: 0 },
+  3: { languages: 0.6, timezone: 0.9 },
 }
 
 /** Chances of one observation, by position of the profile's values. */
@@ -138,8 +141,10 @@ const Q_APPLE_DESKTOP: Readonly<Record<number, number>> = {
   [CANVAS]: 0.8,
 }
 const APPLE_DESKTOP = chancesOf(Q_APPLE_DESKTOP)
-const PHONE = chancesOf(Q_PHONE)
-const APPLE_PHONE = chancesOf(Q_APPLE_PHONE)
+// Nobody docks a phone: its screen is another one when it is folded, or shown larger by a setting.
+const phoneValues = (screen: number): number[] => VALUE_PRIORS.map((m, i) => (i === SCREEN ? screen : m))
+const PHONE = chancesOf(Q_PHONE, phoneValues(0.985))
+const APPLE_PHONE = chancesOf(Q_APPLE_PHONE, phoneValues(0.997))
 
 /** Chances for one observation: by kind of device, with popular values worth less. */
 export function chancesFor(attributes: Attributes): Chances {
@@ -154,8 +159,14 @@ export function chancesFor(attributes: Attributes): Chances {
 /** Text drawn at another display scale differs by itself: then another canvas says next to nothing. */
 export const CANVAS_RESCALED = Math.log(0.6 / 0.75)
 
-/** By NetworkMatch: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
+/** Two devices of one system and browser have one provider with 5 in 100, where counts do not say (assumed). */
+export const SHARED_PROVIDER = 0.05
+
+/** By how near: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
 export const NETWORK_PRIOR = [0.54, 0.14, 0.32] as const
+
+/** Of visits from no known network those of a known provider (assumed until traffic tells). */
+export const PROVIDER_PRIOR = 0.3
 
 /** Two devices of one system and browser share a /24 or /48 with 3 in 1,000 (simulated), where counts do not say. */
 export const SHARED_NETWORK = 0.003

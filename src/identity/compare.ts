@@ -17,10 +17,12 @@ import {
   OTHERS_UNSEEN,
   SAME_ADDRESS,
   SAME_NETWORK,
+  SAME_PROVIDER,
   SHARED_NETWORK,
+  SHARED_PROVIDER,
 } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
-import { keeping, lookalikesUnseen, staying, versionsAt } from './estimates.ts'
+import { keeping, lookalikesUnseen, sameProvider, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
 import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
 import {
@@ -34,7 +36,9 @@ import {
   samePanel,
   VALUE_NAMES,
 } from './profile.ts'
+import { providerOf } from './provider.ts'
 import { type Returns, returningNow, returnsOf } from './returns.ts'
+import type { Engine } from './user-agent.ts'
 import { type VersionsLearned, versionRatio } from './versions.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
@@ -53,6 +57,8 @@ export interface Visited {
   readonly atMs: number
   /** Canonical. */
   readonly ip: string
+  /** Whose the address is, where address data says so. */
+  readonly asn: number | null
   readonly isPrivate: boolean
   readonly statistics: MatchStatistics
   /** Visitors ever seen under each match key, by its letter; what is missing counts as none. */
@@ -66,6 +72,7 @@ export interface SeenVisit extends Visited {
   readonly returns: Returns
   readonly line: number
   readonly subnet: number
+  readonly provider: number
   readonly chances: Chances
   /** By age of the earlier visit; made when the first visitor of that age is compared. */
   readonly weights: (Weights | undefined)[]
@@ -88,13 +95,13 @@ export interface Compared {
 }
 
 /** The closest of the networks a visitor was seen at. */
-export function networkOf(visitor: VisitorState, line: number, subnet: number): NetworkMatch {
+export function networkOf(visitor: VisitorState, line: number, subnet: number, provider: number): NetworkMatch {
   let match: NetworkMatch = ELSEWHERE
   for (const network of visitor.networks) {
     if (network.ip === line) return SAME_ADDRESS
     if (network.subnet === subnet) match = SAME_NETWORK
   }
-  return match
+  return match === ELSEWHERE && visitor.providers.includes(provider) ? SAME_PROVIDER : match
 }
 
 /** By position of the profile: where its alternates are kept; -1 when they are not. */
@@ -114,27 +121,33 @@ function rescaled(known: Profile, seen: Profile): boolean {
 
 /** The positions that a key joins, and the same as bits. */
 interface Joint {
-  readonly letter: 'a' | 'b' | 'd' | 'e'
+  readonly letter: 'a' | 'b' | 'd' | 'e' | 'f'
   readonly positions: readonly number[]
   readonly bits: number
 }
 interface Joints {
   readonly looks: readonly Joint[]
+  /** On one network, and of one provider. */
   readonly hardware: Joint
+  readonly provided: Joint
 }
 
-function jointsFor(gecko: boolean): Joints {
+function jointsFor(engine: Engine): Joints {
   const joint = (letter: Joint['letter']): Joint => {
-    const positions = jointPositions(letter, gecko)
+    const positions = jointPositions(letter, engine)
     return { letter, positions, bits: positions.reduce((bits, i) => bits | (1 << i), 0) }
   }
-  return { looks: [joint('e'), joint('d'), joint('a')], hardware: joint('b') }
+  return { looks: [joint('e'), joint('d'), joint('a')], hardware: joint('b'), provided: joint('f') }
 }
-const JOINTS = jointsFor(false)
-const JOINTS_GECKO = jointsFor(true)
+const JOINTS: Readonly<Record<Engine, Joints>> = {
+  Blink: jointsFor('Blink'),
+  Gecko: jointsFor('Gecko'),
+  WebKit: jointsFor('WebKit'),
+  other: jointsFor('other'),
+}
 
 export function prepareVisit(visited: Visited): SeenVisit {
-  const { attributes, atMs, ip, isPrivate, statistics, totals, partitions } = visited
+  const { attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions } = visited
   const chances = chancesFor(attributes)
   const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
   const { visitors } = statistics
@@ -143,6 +156,7 @@ export function prepareVisit(visited: Visited): SeenVisit {
     attributes,
     atMs,
     ip,
+    asn,
     isPrivate,
     statistics,
     totals,
@@ -150,17 +164,18 @@ export function prepareVisit(visited: Visited): SeenVisit {
     returns: returnsOf(statistics, isPrivate),
     line: hash53(lineOf(ip)),
     subnet: hash53(subnetOf(ip)),
+    provider: providerOf(ip, asn),
     chances,
     weights: [],
     devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
     lookalikes: lookalikesUnseen(statistics, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
-    joints: attributes.ua.engine === 'Gecko' ? JOINTS_GECKO : JOINTS,
+    joints: JOINTS[attributes.ua.engine],
   }
 }
 
 function weightsAt(seen: SeenVisit, age: number): Weights {
-  const known = seen.weights[age]
-  if (known !== undefined) return known
+  const ready = seen.weights[age]
+  if (ready !== undefined) return ready
   const { chances, statistics } = seen
   const same: number[] = []
   const different: number[] = []
@@ -169,7 +184,11 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
     same.push(Math.log(m))
     different.push(Math.log(1 - m) - (chances.unlike[i] as number))
   }
-  const networks = NETWORK_MATCHES.map((match) => Math.log(staying(statistics, match, age)))
+  const known = sameProvider(statistics, age)
+  const networks = NETWORK_MATCHES.map((match) => {
+    if (match !== ELSEWHERE && match !== SAME_PROVIDER) return Math.log(staying(statistics, match, age))
+    return Math.log(staying(statistics, ELSEWHERE, age) * (match === SAME_PROVIDER ? known : 1 - known))
+  })
   const made = { same, different, networks, versions: versionsAt(statistics, age) }
   seen.weights[age] = made
   return made
@@ -199,6 +218,15 @@ function logAlike(seen: SeenVisit, agreed: number, equal: number, match: Network
     const { hardware } = joints
     if (isWhole(hardware)) return Math.log(others('b') + OTHERS_UNSEEN) + product - logOf(hardware)
     return Math.log(devices * SHARED_NETWORK) + product
+  }
+  if (match === SAME_PROVIDER) {
+    const { provided } = joints
+    // Of one provider are no more than there are at all.
+    const anywhere = logAlike(seen, agreed, equal, ELSEWHERE)
+    if (totals.f === undefined || !isWhole(provided)) {
+      return Math.min(anywhere, Math.log(devices * SHARED_PROVIDER) + product)
+    }
+    return Math.min(anywhere, Math.log(others('f') + OTHERS_UNSEEN) + product - logOf(provided))
   }
   let alike = Math.log(devices) + product
   for (const joint of joints.looks) {
@@ -239,7 +267,7 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
       if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }
   }
-  const match = networkOf(visitor, seen.line, seen.subnet)
+  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)
   log += weights.networks[match] as number
   log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))

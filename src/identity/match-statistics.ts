@@ -3,7 +3,7 @@
 // often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
 
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
-import type { NetworkMatch } from './agreement.ts'
+import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
 import { VALUE_NAMES } from './profile.ts'
 import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
@@ -32,6 +32,8 @@ export interface MatchStatistics {
   readonly pairs: number[]
   /** Per age: [same address, same network, another]. */
   readonly networks: number[]
+  /** Per age, of visits from another network: [known provider, all]. */
+  readonly providers: number[]
   /** Visits without a token: linked, and new by bin of their chance of being new. */
   links: number
   readonly news: number[]
@@ -59,6 +61,7 @@ export const newMatchStatistics = (): MatchStatistics => ({
   visitors: 0,
   pairs: new Array<number>(AGES * VALUES * 2).fill(0),
   networks: new Array<number>(AGES * 3).fill(0),
+  providers: new Array<number>(AGES * 2).fill(0),
   links: 0,
   news: new Array<number>(BINS).fill(0),
   blind: 0,
@@ -107,13 +110,13 @@ export const packMatchStatistics = (l: MatchStatistics): number[] => [
   ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
   ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
   ...[...l.returns, l.privateLinks, l.privateNews],
-  ...[...l.versions, ...l.updates, ...l.sources],
+  ...[...l.versions, ...l.updates, ...l.sources, ...l.providers],
 ]
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers } = learned
   let at = 0
   const fill = (list: number[]) => {
     for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
@@ -121,7 +124,13 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
   const fixed = new Array<number>(FIXED).fill(0)
   const windows = [0, 0]
   // In the order in which builds came to count them.
-  for (const lists of [[fixed, pairs, networks, news, blindNews], [returns, windows], [versions, updates], [sources]]) {
+  for (const lists of [
+    [fixed, pairs, networks, news, blindNews],
+    [returns, windows],
+    [versions, updates],
+    [sources],
+    [providers],
+  ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
     lists.forEach(fill)
@@ -235,12 +244,17 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
       add(learned.pairs, at + 1)
       if (((lesson.equal >> i) & 1) === 1) add(learned.pairs, at)
     }
-    add(learned.networks, age * 3 + lesson.network)
+    add(learned.networks, age * 3 + Math.min(lesson.network, ELSEWHERE))
+    if (lesson.network >= ELSEWHERE) {
+      add(learned.providers, age * 2 + 1)
+      if (lesson.network === SAME_PROVIDER) add(learned.providers, age * 2)
+    }
     learnUpdate(learned, lesson)
     if (learned.networks.reduce((sum, n) => sum + n, 0) > OBSERVATIONS_MAX) {
       halve(learned.updates)
       halve(learned.pairs)
       halve(learned.networks)
+      halve(learned.providers)
     }
   }
   if (lesson.blind !== 'none') {

@@ -20,6 +20,8 @@ export interface RecogniseInput {
   readonly attributes: Attributes
   /** Canonical. */
   readonly ip: string
+  /** Whose the address is; null or left out where nobody says. */
+  readonly asn?: number | null
   readonly atMs: number
   readonly token: TokenClaims | null
   /** The visitor the token names; null when there is no token or no such visitor (any more). */
@@ -108,8 +110,8 @@ const NOTHING_LEARNED = newMatchStatistics()
 
 /** All candidates that could be the device, the likeliest first. */
 function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored: Compared[]; candidates: number } {
-  const { attributes, atMs, ip, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepareVisit({ attributes, atMs, ip, isPrivate, statistics, totals, partitions })
+  const { attributes, atMs, ip, asn = null, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
+  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {
@@ -161,12 +163,6 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
     scores: [],
     ...more,
   }
-}
-
-/** Whether the winner may be taken: clear enough, and on iOS on a network it was seen on with nothing against it. */
-function acceptable(best: Compared, posterior: number, os: string): boolean {
-  if (posterior < ACCEPT_MIN) return false
-  return os !== 'iOS' || (best.nearby && best.differing === 0)
 }
 
 /** Visitors that came after this one and never brought a token back. */
@@ -229,7 +225,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > 0).length
   const posterior = posteriorOf(best) + COPIES * copiesOf(best, scored).reduce((sum, one) => sum + posteriorOf(one), 0)
 
-  if (!acceptable(best, posterior, attributes.os)) {
+  if (posterior < ACCEPT_MIN) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total

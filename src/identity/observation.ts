@@ -7,6 +7,7 @@ import { ELSEWHERE } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
 import type { MatchResult, RecogniseInput } from './matcher.ts'
+import { providerOf } from './provider.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
@@ -42,7 +43,8 @@ export function observationOf(
   blind: MatchResult | null,
 ): Observation | null {
   const { method, visitor, newChance } = recognition
-  const source = sourceOf(input.ip)
+  const { ip, asn } = input
+  const source = sourceOf(ip)
   if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   if (visitor !== null && hasTaught(visitor, input.atMs)) return null
   const isPrivate = input.incognito
@@ -69,7 +71,7 @@ export function observationOf(
     age: seenAgeOf(input.atMs - visitor.lastSeenAt),
     compared,
     equal,
-    network: networkOf(visitor, hash53(lineOf(input.ip)), hash53(subnetOf(input.ip))),
+    network: networkOf(visitor, hash53(lineOf(ip)), hash53(subnetOf(ip)), providerOf(ip, asn ?? null)),
     bin: found === 'new' ? binOf(blind?.newChance ?? 1) : -1,
     blind: found,
     alike: blind === null ? 0 : (input.totals?.e ?? 0),

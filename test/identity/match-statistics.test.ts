@@ -103,10 +103,10 @@ t.test('versions that only one client claims push nobody out', async (t) => {
 t.test('what builds before counted is kept', async (t) => {
   const learned = newMatchStatistics()
   for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
-  const { versions, updates, sources } = newMatchStatistics()
+  const { versions, updates, sources, providers } = newMatchStatistics()
   const packed = packMatchStatistics(learned)
-  const older = packed.slice(0, packed.length - versions.length - updates.length - sources.length)
-  t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates })
+  const older = packed.slice(0, packed.length - versions.length - updates.length - sources.length - providers.length)
+  t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates, providers })
   t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
 })
 
