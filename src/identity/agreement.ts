@@ -4,9 +4,14 @@
 import type { Attributes } from './attributes.ts'
 import {
   AUDIO,
+  AUDIO_LATENCY,
+  BUILD,
   CANVAS,
   CORES,
+  DISPLAY,
+  EQUIPMENT,
   FONTS,
+  FRAME,
   GPU,
   LANGUAGES,
   MEMORY,
@@ -16,6 +21,8 @@ import {
   screenCode,
   TIMEZONE,
   VALUE_NAMES,
+  VOICES,
+  WEBGL,
 } from './profile.ts'
 
 interface Weight {
@@ -41,6 +48,16 @@ const WEIGHTS: Readonly<Record<(typeof VALUE_NAMES)[number], Weight>> = {
   languages: { m: 0.995, q: 0.2, source: 'H 2.56 bits' },
   timezone: { m: 0.97, q: 0.6, source: 'given the language; 0.16 bits within one country (H)' },
   platformVersion: { m: 0.96, q: 0.3, source: 'F 3.12 bits, given system and hardware' },
+  // The rest is assumed, given everything above; traffic teaches how it keeps.
+  fontPreferences: { m: 0.98, q: 0.7, source: 'follows system, fonts and the size of text a user chose' },
+  preferences: { m: 0.985, q: 0.85, source: 'most ask for nothing' },
+  display: { m: 0.97, q: 0.8, source: 'given the screen' },
+  screenFrame: { m: 0.93, q: 0.5, source: 'bars lie mostly where the system puts them' },
+  voices: { m: 0.93, q: 0.6, source: 'follows system, version and languages' },
+  webGl: { m: 0.93, q: 0.85, source: 'given GPU, driver and version' },
+  equipment: { m: 0.88, q: 0.5, source: 'headsets and cameras come and go' },
+  audioLatency: { m: 0.95, q: 0.8, source: 'given hardware and system' },
+  build: { m: 0.98, q: 0.9, source: 'given languages and browser' },
 }
 
 const COMMON_SCREENS = new Set([screenCode(1920, 1080), screenCode(1366, 768), screenCode(1536, 864)])
@@ -60,6 +77,17 @@ const COMMON: readonly CommonValue[] = [
   { position: LANGUAGES, q: 0.4, isIn: ({ languages }) => languages[0] === 'en-US' },
 ]
 
+// Nobody moves a phone's bars or plugs much into it.
+const Q_PHONE_TRAITS: Readonly<Record<number, number>> = {
+  [DISPLAY]: 0.97,
+  [FRAME]: 0.97,
+  [VOICES]: 0.8,
+  [WEBGL]: 0.95,
+  [EQUIPMENT]: 0.85,
+  [AUDIO_LATENCY]: 0.9,
+  [BUILD]: 0.95,
+}
+
 // A phone's model fixes all hardware: once it agrees, the rest adds little. iPhones are alike but for screen and language.
 const Q_PHONE: Readonly<Record<number, number>> = {
   [GPU]: 0.08,
@@ -68,6 +96,7 @@ const Q_PHONE: Readonly<Record<number, number>> = {
   [MEMORY]: 0.85,
   [CANVAS]: 0.7,
   [FONTS]: 0.8,
+  ...Q_PHONE_TRAITS,
 }
 const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [GPU]: 0.98,
@@ -78,6 +107,7 @@ const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [CANVAS]: 0.8,
   [AUDIO]: 0.95,
   [FONTS]: 0.95,
+  ...Q_PHONE_TRAITS,
 }
 
 /** How a visit's network relates to those a visitor was seen at: an address, only the network around it, none, none but of one provider. */

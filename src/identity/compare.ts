@@ -27,6 +27,8 @@ import { jointPositions } from './keys.ts'
 import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
 import {
   CANVAS,
+  DISPLAY,
+  FRAME,
   LANGUAGES,
   MODEL,
   PLATFORM_VERSION,
@@ -253,6 +255,8 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   let equal = 0
   let log = 0
   let differing = 0
+  // Another screen shows other colours in another frame: that is one change.
+  const otherScreen = known.values[SCREEN] !== now.values[SCREEN] || known.values[RATIO] !== now.values[RATIO]
   for (let i = 0; i < now.values.length; i++) {
     const a = known.values[i] ?? null
     const b = now.values[i] ?? null
@@ -262,7 +266,7 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
       agreed |= 1 << i
       log += weights.same[i] as number
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
-    else if (!(i === PLATFORM_VERSION && isOneUpdate)) {
+    else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
       log += weights.different[i] as number
       if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }

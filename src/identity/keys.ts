@@ -9,6 +9,7 @@ import {
   AUDIO,
   CANVAS,
   CORES,
+  FIRST_VALUES,
   FONTS,
   GPU,
   LANGUAGES,
@@ -36,10 +37,10 @@ export interface MatchKeys {
 /** Fewer known values than this identify a kind of client, not a device. */
 export const VALUES_MIN = 5
 
-/** How many values of the profile are known. */
+/** How many of the values that say what a device is are known. */
 export function knownValues(profile: Profile): number {
   let known = 0
-  for (const value of profile.values) if (value !== null) known++
+  for (let i = 0; i < FIRST_VALUES; i++) if ((profile.values[i] ?? null) !== null) known++
   return known
 }
 

@@ -4,7 +4,7 @@
 
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
-import { VALUE_NAMES } from './profile.ts'
+import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
 import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
@@ -105,18 +105,43 @@ export interface Observation {
 
 const FIXED = 6
 
+/** Pairs of values that builds before did not know. */
+export const LATER_PAIRS = AGES * (VALUES - FIRST_VALUES) * 2
+
+/** Of the pairs those of values that builds before knew, and those of the others, each by age. */
+function splitPairs(pairs: readonly number[]): { readonly first: number[]; readonly later: number[] } {
+  const [first, later]: [number[], number[]] = [[], []]
+  for (let i = 0; i < pairs.length; i++) {
+    const list = i % (VALUES * 2) < FIRST_VALUES * 2 ? first : later
+    list.push(pairs[i] as number)
+  }
+  return { first, later }
+}
+
+/** CHANGES the pairs. */
+function joinPairs(pairs: number[], first: readonly number[], later: readonly number[]): void {
+  let [a, b] = [0, 0]
+  for (let i = 0; i < pairs.length; i++) {
+    pairs[i] = (i % (VALUES * 2) < FIRST_VALUES * 2 ? first[a++] : later[b++]) as number
+  }
+}
+
 /** The stored form: whole numbers in a fixed order. */
-export const packMatchStatistics = (l: MatchStatistics): number[] => [
-  ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
-  ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
-  ...[...l.returns, l.privateLinks, l.privateNews],
-  ...[...l.versions, ...l.updates, ...l.sources, ...l.providers],
-]
+export function packMatchStatistics(l: MatchStatistics): number[] {
+  const { first, later } = splitPairs(l.pairs)
+  return [
+    ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
+    ...[...first, ...l.networks, ...l.news, ...l.blindNews],
+    ...[...l.returns, l.privateLinks, l.privateNews],
+    ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later],
+  ]
+}
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
   const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers } = learned
+  const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
     for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
@@ -125,17 +150,18 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
   const windows = [0, 0]
   // In the order in which builds came to count them.
   for (const lists of [
-    [fixed, pairs, networks, news, blindNews],
+    [fixed, first, networks, news, blindNews],
     [returns, windows],
     [versions, updates],
     [sources],
-    [providers],
+    [providers, later],
   ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
     lists.forEach(fill)
   }
   if (at !== packed.length) return newMatchStatistics()
+  joinPairs(pairs, first, later)
   const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = fixed
   const [privateLinks = 0, privateNews = 0] = windows
   return { ...learned, visitors, links, blind, blindFound, singles, doubles, privateLinks, privateNews }

@@ -5,6 +5,7 @@ import { SAME_ADDRESS } from '../../src/identity/agreement.ts'
 import { keeping, staying, versionsAt } from '../../src/identity/estimates.ts'
 import {
   addObservation,
+  LATER_PAIRS,
   newMatchStatistics,
   type Observation,
   packMatchStatistics,
@@ -105,7 +106,8 @@ t.test('what builds before counted is kept', async (t) => {
   for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
   const { versions, updates, sources, providers } = newMatchStatistics()
   const packed = packMatchStatistics(learned)
-  const older = packed.slice(0, packed.length - versions.length - updates.length - sources.length - providers.length)
+  const added = [versions, updates, sources, providers]
+  const older = packed.slice(0, packed.length - added.reduce((sum, list) => sum + list.length, LATER_PAIRS))
   t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates, providers })
   t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
 })
