@@ -219,7 +219,7 @@ export const LOOKALIKES_DESKTOP = 0.1
 export const LOOKALIKES_PHONE = 0.3
 
 /** How much likelier a clone of a visitor is once two of its storages were seen alive (assumed). */
-export const CLONED_BEFORE = 30
+export const CLONED_BEFORE = 12
 
 /** Devices at an address or network besides those seen there (Krichevsky and Trofimov's half). */
 export const OTHERS_UNSEEN = 0.5
@@ -228,5 +228,10 @@ export const OTHERS_UNSEEN = 0.5
 export const LOSS_ASSUMED = 0.15
 export const PRIVATE_ASSUMED = 0.06
 
-/** Share of a match's weight that belongs to a look-alike in the same home or office that was never seen. */
-export const CLONE_SHARE = 0.01
+/**
+ * Share of devices with a look-alike at the same address: another profile of the browser, another machine of the model (assumed
+ * until tokens show it).
+ */
+export const TWINS_ASSUMED = 0.05
+/** Of a visit that looks like a visitor with such a look-alike, how often it is the look-alike's first (assumed). */
+export const TWIN_UNSEEN = 0.5

@@ -29,8 +29,6 @@ import {
   CANVAS,
   DISPLAY,
   FRAME,
-  LANGUAGES,
-  MODEL,
   PLATFORM_VERSION,
   type Profile,
   RATIO,
@@ -89,9 +87,8 @@ export interface Compared {
   readonly visitor: VisitorState
   /** Found under the exact key. */
   readonly exact: boolean
+  /** From an address or a network it was seen at. */
   readonly nearby: boolean
-  /** Screen, languages or model differ. */
-  readonly differing: number
   /** Log of the weight against "new": prior and all evidence. */
   readonly log: number
 }
@@ -254,7 +251,6 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   let agreed = 0
   let equal = 0
   let log = 0
-  let differing = 0
   // Another screen shows other colours in another frame: that is one change.
   const otherScreen = known.values[SCREEN] !== now.values[SCREEN] || known.values[RATIO] !== now.values[RATIO]
   for (let i = 0; i < now.values.length; i++) {
@@ -268,7 +264,6 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
     else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
       log += weights.different[i] as number
-      if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }
   }
   const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)
@@ -276,5 +271,5 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
   log -= logAlike(seen, agreed, equal, match)
-  return { visitor, exact, nearby: match !== ELSEWHERE, differing, log }
+  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log }
 }

@@ -1,6 +1,6 @@
 // What the counts that traffic taught say: chances and shares, each starting from what is assumed until there are counts.
 
-import { NETWORK_PRIOR, PROVIDER_PRIOR } from './agreement.ts'
+import { NETWORK_PRIOR, PROVIDER_PRIOR, TWINS_ASSUMED } from './agreement.ts'
 import { BIN_BOUNDS, BINS, type MatchStatistics, VALUES } from './match-statistics.ts'
 import type { VersionsLearned } from './versions.ts'
 
@@ -40,6 +40,10 @@ export function sameProvider({ providers }: MatchStatistics, age: number): numbe
   const same = (providers[age * 2] as number) + PRIOR_VISITS * PROVIDER_PRIOR
   return trusted(same / ((providers[age * 2 + 1] as number) + PRIOR_VISITS), PROVIDER_PRIOR)
 }
+
+/** Share of devices with a look-alike at the same address. */
+export const twinShare = ({ twins }: MatchStatistics): number =>
+  trusted(((twins[0] as number) + PRIOR_VISITS * TWINS_ASSUMED) / ((twins[1] as number) + PRIOR_VISITS), TWINS_ASSUMED)
 
 /** What is known of versions, for a visitor last seen at that age. */
 export const versionsAt = ({ versions, updates }: MatchStatistics, age: number): VersionsLearned => ({

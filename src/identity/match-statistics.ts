@@ -34,6 +34,8 @@ export interface MatchStatistics {
   readonly networks: number[]
   /** Per age, of visits from another network: [known provider, all]. */
   readonly providers: number[]
+  /** Of visits with a token from an address that was the visitor's: [those with a look-alike there that has a token too, all]. */
+  readonly twins: number[]
   /** Visits without a token: linked, and new by bin of their chance of being new. */
   links: number
   readonly news: number[]
@@ -62,6 +64,7 @@ export const newMatchStatistics = (): MatchStatistics => ({
   pairs: new Array<number>(AGES * VALUES * 2).fill(0),
   networks: new Array<number>(AGES * 3).fill(0),
   providers: new Array<number>(AGES * 2).fill(0),
+  twins: [0, 0],
   links: 0,
   news: new Array<number>(BINS).fill(0),
   blind: 0,
@@ -99,6 +102,8 @@ export interface Observation {
   readonly major: number
   /** Of a token's visit: the version before; -1 when not told. */
   readonly majorBefore: number
+  /** Whether a look-alike with a token of its own was seen at the address; -1 when nobody looked. */
+  readonly twin: -1 | 0 | 1
   /** As `sourceOf` tells the network; 0 when not told. */
   readonly source: number
 }
@@ -133,14 +138,14 @@ export function packMatchStatistics(l: MatchStatistics): number[] {
     ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
     ...[...first, ...l.networks, ...l.news, ...l.blindNews],
     ...[...l.returns, l.privateLinks, l.privateNews],
-    ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later],
+    ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later, ...l.twins],
   ]
 }
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins } = learned
   const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
@@ -154,7 +159,7 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
     [returns, windows],
     [versions, updates],
     [sources],
-    [providers, later],
+    [providers, later, twins],
   ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
@@ -186,12 +191,13 @@ export const packObservation = (l: Observation): PackedObservation => [
   l.major,
   l.majorBefore,
   l.source,
+  l.twin,
 ]
 
-/** Builds before wrote neither windows nor hours, later ones no versions, and the last of these no source. */
+/** Builds before wrote neither windows nor hours, later ones no versions, then no source, and the last of these nothing of look-alikes. */
 export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1] = packed.slice(8)
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -206,6 +212,7 @@ export function unpackObservation(packed: PackedObservation): Observation {
     major,
     majorBefore,
     source,
+    twin: twin as Observation['twin'],
   }
 }
 
@@ -276,11 +283,16 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
       if (lesson.network === SAME_PROVIDER) add(learned.providers, age * 2)
     }
     learnUpdate(learned, lesson)
+    if (lesson.twin >= 0) {
+      add(learned.twins, 0, lesson.twin)
+      add(learned.twins, 1)
+    }
     if (learned.networks.reduce((sum, n) => sum + n, 0) > OBSERVATIONS_MAX) {
       halve(learned.updates)
       halve(learned.pairs)
       halve(learned.networks)
       halve(learned.providers)
+      halve(learned.twins)
     }
   }
   if (lesson.blind !== 'none') {

@@ -4,10 +4,10 @@
 import type { IdentityMethod } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
-import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
+import { CLONED_BEFORE, TWIN_UNSEEN } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { type Compared, compare, prepareVisit } from './compare.ts'
-import { linkPrecision } from './estimates.ts'
+import { linkPrecision, twinShare } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
 import { type MatchStatistics, newMatchStatistics } from './match-statistics.ts'
@@ -212,7 +212,8 @@ export function recognise(input: RecogniseInput): MatchResult {
 
   // Relative to max(best, new) so that no exponent overflows.
   const top = Math.max(best.log, 0)
-  const cloneShare = CLONE_SHARE * (best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1)
+  const cloned = best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1
+  const cloneShare = TWIN_UNSEEN * twinShare(statistics) * cloned
   const asUnseen = Math.exp(-top) + (best.nearby ? cloneShare * Math.exp(best.log - top) : 0)
   let total = asUnseen
   for (const one of scored) total += Math.exp(one.log - top)

@@ -3,7 +3,7 @@
 
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, subnetOf } from '../domain/ip.ts'
-import { ELSEWHERE } from './agreement.ts'
+import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
 import type { MatchResult, RecogniseInput } from './matcher.ts'
@@ -20,6 +20,7 @@ const OF_NOBODY = {
   alike: 0,
   hours: -1,
   majorBefore: -1,
+  twin: -1,
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
@@ -31,6 +32,16 @@ const hasTaught = (visitor: VisitorState, atMs: number): boolean =>
 /** Whether hiding the token would teach anything: on the same day next to nothing has changed, and nobody teaches twice. */
 export const worthHiding = (visitor: VisitorState, atMs: number): boolean =>
   seenAgeOf(atMs - visitor.lastSeenAt) > 0 && !hasTaught(visitor, atMs)
+
+/** Whether somebody else of that look was at the address, has a token of its own, and lives at the same time. */
+const hasTwin = ({ exact }: RecogniseInput, visitor: VisitorState, line: number): boolean =>
+  exact.some(
+    ({ id, tokenVisits, networks, lastSeenAt }) =>
+      id !== visitor.id &&
+      tokenVisits > 0 &&
+      lastSeenAt >= visitor.firstSeenAt &&
+      networks.some((network) => network.ip === line),
+  )
 
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
@@ -64,6 +75,8 @@ export function observationOf(
     compared |= 1 << i
     if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
   }
+  const line = hash53(lineOf(ip))
+  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null))
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
   return {
@@ -71,7 +84,7 @@ export function observationOf(
     age: seenAgeOf(input.atMs - visitor.lastSeenAt),
     compared,
     equal,
-    network: networkOf(visitor, hash53(lineOf(ip)), hash53(subnetOf(ip)), providerOf(ip, asn ?? null)),
+    network,
     bin: found === 'new' ? binOf(blind?.newChance ?? 1) : -1,
     blind: found,
     alike: blind === null ? 0 : (input.totals?.e ?? 0),
@@ -80,5 +93,6 @@ export function observationOf(
     major,
     majorBefore: known.major ?? -1,
     source,
+    twin: blind === null || network !== SAME_ADDRESS ? -1 : hasTwin(input, visitor, line) ? 1 : 0,
   }
 }

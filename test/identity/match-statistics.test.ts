@@ -38,6 +38,7 @@ const pair: Observation = {
   major: 150,
   majorBefore: 149,
   source: 0,
+  twin: -1,
 }
 const found: Observation = { ...pair, blind: 'found', alike: 1 }
 const missed: Observation = { ...pair, blind: 'new', bin: 5 }
@@ -104,9 +105,9 @@ t.test('versions that only one client claims push nobody out', async (t) => {
 t.test('what builds before counted is kept', async (t) => {
   const learned = newMatchStatistics()
   for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
-  const { versions, updates, sources, providers } = newMatchStatistics()
+  const { versions, updates, sources, providers, twins } = newMatchStatistics()
   const packed = packMatchStatistics(learned)
-  const added = [versions, updates, sources, providers]
+  const added = [versions, updates, sources, providers, twins]
   const older = packed.slice(0, packed.length - added.reduce((sum, list) => sum + list.length, LATER_PAIRS))
   t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates, providers })
   t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
