@@ -211,8 +211,15 @@ function logAlike(seen: SeenVisit, agreed: number, equal: number, match: Network
   }
   const others = (letter: string): number => Math.max(0, (totals[letter] ?? 1) - 1)
 
-  // Here: as many as were seen here, of which most agree in what the chances say.
-  if (match === SAME_ADDRESS) return Math.log(others('c') + OTHERS_UNSEEN) + product
+  // Here: as many as were seen here, of which as many agree as the chances say, or as have that look of all there are.
+  if (match === SAME_ADDRESS) {
+    let share = product
+    for (const joint of joints.looks) {
+      if (totals[joint.letter] === undefined || !isWhole(joint)) continue
+      share = Math.max(share, Math.log(others(joint.letter) / devices) + product - logOf(joint))
+    }
+    return Math.log(others('c') + OTHERS_UNSEEN) + share
+  }
   if (match === SAME_NETWORK) {
     const { hardware } = joints
     if (isWhole(hardware)) return Math.log(others('b') + OTHERS_UNSEEN) + product - logOf(hardware)
