@@ -8,6 +8,7 @@ import { type Introduction, introduce } from './browsers.ts'
 import { isMobile, type World } from './devices.ts'
 import { type Moment, trainOf } from './life.ts'
 import type { Rendering } from './releases.ts'
+import { traitComponents } from './traits.ts'
 import type { Card } from './values.ts'
 
 export interface Sent {
@@ -177,6 +178,7 @@ export function present(moment: Moment, world: World, rendering: Rendering): Sen
         math: { acos: 1.4473588658278522, tan: engine === 'Gecko' ? -1.4214488238747243 : -1.4214488238747245 },
         webGlBasics: gl,
         webGlExtensions: { extensions: ['OES_texture_float'], parametersHash: longHash(glName ?? '') },
+        ...traitComponents({ ...moment, platform: device.platform, engine }),
         fonts: device.resists ? [] : moment.fonts,
         plugins: [{ name: 'PDF Viewer' }],
         storage: {

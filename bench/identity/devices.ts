@@ -6,6 +6,7 @@ import { type Rng, rng } from '../../test/helpers/rng.ts'
 import type { Hardware, Models, Platform } from './hardware.ts'
 import { drawPlace, type Home, makeHome, type Place } from './networks.ts'
 import type { ParameterName, Rates } from './parameters.ts'
+import { drawTraits, type Traits } from './traits.ts'
 import { cumulate, draw, type Kind, type Screen, type Values } from './values.ts'
 
 export type Browser = 'chrome' | 'edge' | 'firefox' | 'safari' | 'samsung' | 'brave'
@@ -35,6 +36,7 @@ export interface Device {
   readonly hardware: Hardware
   readonly fonts: readonly string[]
   readonly driver: number
+  readonly traits: Traits
   /** The second screen of a docked laptop. */
   readonly monitor: Screen | null
   readonly home: Home
@@ -138,6 +140,7 @@ function makeDevice(world: World, index: number, home: Home, twin: Hardware | nu
     hardware: twin ?? models.pick(platform, r),
     fonts: drawFonts(values, platform, browser, r),
     driver: isMobile(platform) ? 0 : drawDriver(rates, r),
+    traits: drawTraits(platform, rates, streamOf(world, `traits/${index}`)),
     monitor: desktop && r.chance(rates['dock.share']) ? models.monitor(platform, r) : null,
     home,
     carrier: r.int(Math.max(1, Math.round(rates['carriers.perCountry']))),

@@ -15,6 +15,7 @@ import {
 } from './networks.ts'
 import type { ParameterName } from './parameters.ts'
 import { newestAt, type Train } from './releases.ts'
+import { drawTraits, type Traits } from './traits.ts'
 import type { Screen } from './values.ts'
 
 /** One visit, before anything is made of it that a service could see. */
@@ -37,6 +38,9 @@ export interface Moment {
   /** Releases of the operating system the device has taken since its model was sold. */
   readonly osUpdates: number
   readonly driver: number
+  readonly traits: Traits
+  /** Something is plugged in that usually is not. */
+  readonly replugged: boolean
   readonly screen: Screen
   readonly zoom: number
 }
@@ -151,7 +155,8 @@ export function* visitsOf(device: Device, world: World): Generator<Moment, void>
   const other = strangeAddress(home.place, r)
   const train = trainOf(device)
   const osUpdatesPerYear = osRate(device)
-  let { fonts, driver } = device
+  let { fonts, driver, traits } = device
+  const own = rng(hash32(`${world.seed}/traits/${device.index}/life`))
   let languages: readonly string[] = home.place.languages
   let version = 0
   let osUpdates = 0
@@ -179,6 +184,10 @@ export function* visitsOf(device: Device, world: World): Generator<Moment, void>
     if (happened(rates['fonts.changesPerYear'], elapsedMs, r) && !isMobile(device.platform))
       fonts = changeFonts(fonts, r)
     if (happened(rates['languages.changesPerYear'], elapsedMs, r)) languages = otherLanguages(home.place, r)
+    if (happened(rates['traits.changesPerYear'], elapsedMs, own)) {
+      const { frame, equipment } = traits
+      traits = { ...drawTraits(device.platform, rates, own), frame, equipment }
+    }
     const trip = trips.find((one) => one.fromMs <= atMs && atMs < one.toMs)
     const docked = device.monitor !== null && r.chance(rates['dock.use'])
     const zoomed = r.chance(rates['zoom.use'])
@@ -200,6 +209,8 @@ export function* visitsOf(device: Device, world: World): Generator<Moment, void>
       version: habits.spoofs ? newestAt(trainOf(shown), atMs - habits.lagMs) : version,
       osUpdates,
       driver,
+      traits: habits.spoofs ? drawTraits(shown.platform, rates, own) : traits,
+      replugged: own.chance(rates['traits.replugged']) && !isMobile(shown.platform),
       screen: docked && device.monitor !== null ? device.monitor : shown.hardware.screen,
       zoom: zoomed ? r.pick(ZOOMS) : 1,
     }

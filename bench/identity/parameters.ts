@@ -108,6 +108,15 @@ const TABLE = {
   'dock.share': [0.18, 'chance', 'assumed desktops that are laptops with a second screen'],
   'dock.use': [0.4, 'chance', 'assumed visits of those at the second screen'],
   'zoom.use': [0.03, 'chance', 'assumed visits with another page zoom'],
+  'traits.textScaledPhone': [0.25, 'chance', 'assumed people whose phone shows larger or smaller text'],
+  'traits.textScaledDesktop': [0.06, 'chance', 'assumed'],
+  'traits.reducedMotion': [0.06, 'chance', 'assumed'],
+  'traits.contrast': [0.03, 'chance', 'assumed, of contrast and of transparency'],
+  'traits.forcedColors': [0.01, 'chance', 'assumed on Windows'],
+  'traits.voicesAdded': [0.1, 'chance', 'assumed devices with voices of their own'],
+  'traits.barMoved': [0.25, 'chance', 'assumed desktops whose bar is not as it came'],
+  'traits.replugged': [0.15, 'chance', 'assumed visits with another headset or camera'],
+  'traits.changesPerYear': [0.25, 'amount', 'assumed: what people ask of their system'],
   'spoof.share': [0.005, 'chance', 'assumed devices that claim another profile on every visit'],
 } as const satisfies Readonly<Record<string, Row>>
 

@@ -135,6 +135,10 @@ export function subnetOf(canonical: string): string {
  */
 export const lineOf = (canonical: string): string => (isV6(canonical) ? `${groups(canonical, 4)}::/64` : canonical)
 
+/** What stands for the provider of a canonical address where nobody says whose it is: its /16, of IPv6 its /32. */
+export const regionOf = (canonical: string): string =>
+  isV6(canonical) ? `${groups(canonical, 2)}::/32` : `${canonical.split('.', 2).join('.')}.0.0/16`
+
 export interface Cidr {
   readonly v6: boolean
   readonly bytes: readonly number[]

@@ -104,6 +104,7 @@ export function decideEvent(
   const input: RecogniseInput = {
     attributes,
     ip,
+    asn: c.address.network?.asn ?? null,
     atMs,
     token,
     tokenVisitor,
@@ -226,6 +227,7 @@ export function decideEvent(
   const visitor = recordVisit(before, {
     atMs,
     ip,
+    asn: ipOfEvent.asn,
     attributes,
     device: event.device,
     method: event.identity.method,

@@ -149,8 +149,11 @@ function abuseScore(scored: Scored, { abuse }: Tables): number {
 function suspectScore(scored: Scored, { suspect }: Tables): number {
   const { input, often, reasons } = scored
   const sum: Sum = { reasons, doubt: 1 }
-  const bot = input.signals.bot.state === 'detected'
-  if (bot) add(sum, 'suspect', 'bot', suspect.bot * input.signals.bot.confidence)
+  const { state, confidence, methods } = input.signals.bot
+  const bot = state === 'detected'
+  if (bot) add(sum, 'suspect', 'bot', suspect.bot * confidence)
+  // Whoever is clear with a check against it is clear as far as that check leaves it.
+  else if (methods.length > 0) add(sum, 'suspect', 'bot_evidence', suspect.bot_evidence * (1 - confidence))
   addSignals(sum, 'suspect', scored, suspect)
   if (input.confidence < LOW_CONFIDENCE) add(sum, 'suspect', 'low_confidence', suspect.low_confidence)
   add(sum, 'suspect', 'velocity', Math.max(often.bot, often.accounts, often.visitors))

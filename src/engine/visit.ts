@@ -5,6 +5,7 @@ import { hash53, requestTime } from '../domain/ids.ts'
 import { type Attributes, readAttributes } from '../identity/attributes.ts'
 import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
+import { providerOf } from '../identity/provider.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
@@ -93,7 +94,8 @@ export function visitOf(
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
-  const { exact, blocking } = matchKeys(attributes, ip)
+  const address = locate(ip)
+  const { exact, blocking } = matchKeys(attributes, ip, providerOf(ip, address.network?.asn ?? null))
   const nativeKey = nativeKeyOf(body.native)
   const hasNonce = body.nonce !== undefined
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
@@ -112,7 +114,7 @@ export function visitOf(
     body,
     atMs,
     ip,
-    address: locate(ip),
+    address,
     userAgent,
     headers,
     attributes,

@@ -2,13 +2,13 @@
 // check alone is right; independent checks combine by noisy-OR, so that adding one never lowers a result.
 
 /** Changes with every change of a weight or threshold below. */
-export const WEIGHTS_VERSION = 3
+export const WEIGHTS_VERSION = 4
 
 /** From here on a signal is detected. */
 export const DETECTED_MIN = { bot: 0.8, tampered: 0.6, emulator: 0.8, proxy: 0.6, native: 0.6 } as const
 
 /**
- * Checks for automation. The first five are proof alone. What some people's browsers do as well needs a second witness:
+ * Checks for automation. The first six are proof alone. What some people's browsers do as well needs a second witness:
  * any two from `permissions_inconsistent` to `electron` are enough, and each of them in a tampered environment.
  */
 export const BOT = {
@@ -19,6 +19,8 @@ export const BOT = {
   detector: 0.95,
   isbot_ua: 0.95,
   webdriver_hidden: 0.85,
+  /** A page laid out for a screen larger than its window, without developer tools: a program said how large it is to be. */
+  viewport_emulated: 0.85,
   permissions_inconsistent: 0.7,
   /** Developer tools ask the same of a browser as a program that drives it. */
   inspector_attached: 0.64,
@@ -29,12 +31,17 @@ export const BOT = {
   electron: 0.64,
   /** How Firefox paints its own controls when nobody is to see them. */
   headless_style: 0.6,
+  /** Only where nothing can point: no voice, no microphone, camera or loudspeaker; a window as large as a screen without any bar. */
+  headless_equipment: 0.6,
+  headless_window: 0.6,
   no_pointer: 0.5,
   headless_screen: 0.5,
   headers_incomplete: 0.5,
   tampered_environment: 0.45,
   software_gpu: 0.25,
   datacenter: 0.25,
+  /** A machine nobody hears or speaks to, on a screen without any bar: those of programs, and some virtual desktops. */
+  bare_desk: 0.25,
 } as const
 
 /** Checks for an environment that does not tell the truth about itself. */
@@ -152,6 +159,8 @@ export const VELOCITY_MIN = { visitorEvents5m: 31, visitorAccounts24h: 4, accoun
 
 const SUSPECT = {
   bot: 0.9,
+  /** What speaks for a program without being enough, as heavy as it is likely. */
+  bot_evidence: 0.5,
   tampered: 0.5,
   tor: 0.5,
   emulator: 0.5,

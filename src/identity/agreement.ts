@@ -4,9 +4,14 @@
 import type { Attributes } from './attributes.ts'
 import {
   AUDIO,
+  AUDIO_LATENCY,
+  BUILD,
   CANVAS,
   CORES,
+  DISPLAY,
+  EQUIPMENT,
   FONTS,
+  FRAME,
   GPU,
   LANGUAGES,
   MEMORY,
@@ -16,6 +21,8 @@ import {
   screenCode,
   TIMEZONE,
   VALUE_NAMES,
+  VOICES,
+  WEBGL,
 } from './profile.ts'
 
 interface Weight {
@@ -41,6 +48,16 @@ const WEIGHTS: Readonly<Record<(typeof VALUE_NAMES)[number], Weight>> = {
   languages: { m: 0.995, q: 0.2, source: 'H 2.56 bits' },
   timezone: { m: 0.97, q: 0.6, source: 'given the language; 0.16 bits within one country (H)' },
   platformVersion: { m: 0.96, q: 0.3, source: 'F 3.12 bits, given system and hardware' },
+  // The rest is assumed, given everything above; traffic teaches how it keeps.
+  fontPreferences: { m: 0.98, q: 0.7, source: 'follows system, fonts and the size of text a user chose' },
+  preferences: { m: 0.985, q: 0.85, source: 'most ask for nothing' },
+  display: { m: 0.97, q: 0.8, source: 'given the screen' },
+  screenFrame: { m: 0.93, q: 0.5, source: 'bars lie mostly where the system puts them' },
+  voices: { m: 0.93, q: 0.6, source: 'follows system, version and languages' },
+  webGl: { m: 0.93, q: 0.85, source: 'given GPU, driver and version' },
+  equipment: { m: 0.88, q: 0.5, source: 'headsets and cameras come and go' },
+  audioLatency: { m: 0.95, q: 0.8, source: 'given hardware and system' },
+  build: { m: 0.98, q: 0.9, source: 'given languages and browser' },
 }
 
 const COMMON_SCREENS = new Set([screenCode(1920, 1080), screenCode(1366, 768), screenCode(1536, 864)])
@@ -60,6 +77,17 @@ const COMMON: readonly CommonValue[] = [
   { position: LANGUAGES, q: 0.4, isIn: ({ languages }) => languages[0] === 'en-US' },
 ]
 
+// Nobody moves a phone's bars or plugs much into it.
+const Q_PHONE_TRAITS: Readonly<Record<number, number>> = {
+  [DISPLAY]: 0.97,
+  [FRAME]: 0.97,
+  [VOICES]: 0.8,
+  [WEBGL]: 0.95,
+  [EQUIPMENT]: 0.85,
+  [AUDIO_LATENCY]: 0.9,
+  [BUILD]: 0.95,
+}
+
 // A phone's model fixes all hardware: once it agrees, the rest adds little. iPhones are alike but for screen and language.
 const Q_PHONE: Readonly<Record<number, number>> = {
   [GPU]: 0.08,
@@ -68,6 +96,7 @@ const Q_PHONE: Readonly<Record<number, number>> = {
   [MEMORY]: 0.85,
   [CANVAS]: 0.7,
   [FONTS]: 0.8,
+  ...Q_PHONE_TRAITS,
 }
 const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [GPU]: 0.98,
@@ -78,20 +107,24 @@ const Q_APPLE_PHONE: Readonly<Record<number, number>> = {
   [CANVAS]: 0.8,
   [AUDIO]: 0.95,
   [FONTS]: 0.95,
+  ...Q_PHONE_TRAITS,
 }
 
-/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, neither. */
-export type NetworkMatch = 0 | 1 | 2
+/** How a visit's network relates to those a visitor was seen at: an address, only the network around it, none, none but of one provider. */
+export type NetworkMatch = 0 | 1 | 2 | 3
 export const SAME_ADDRESS = 0
 export const SAME_NETWORK = 1
 export const ELSEWHERE = 2
-export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE] as const
+/** Last, since lessons of builds before know the others by their numbers. */
+export const SAME_PROVIDER = 3
+export const NETWORK_MATCHES = [SAME_ADDRESS, SAME_NETWORK, ELSEWHERE, SAME_PROVIDER] as const
 
 /** Who shares an address mostly shares language and clock; who shares a network at least the clock (assumed). */
 const TOGETHER: Readonly<Record<NetworkMatch, { readonly languages: number; readonly timezone: number }>> = {
   0: { languages: 0.85, timezone: 0.97 },
   1: { languages: 0.6, timezone: 0.95 },
   2: { languages: 0, timezone: 0 },
+  3: { languages: 0.6, timezone: 0.9 },
 }
 
 /** Chances of one observation, by position of the profile's values. */
@@ -138,8 +171,10 @@ const Q_APPLE_DESKTOP: Readonly<Record<number, number>> = {
   [CANVAS]: 0.8,
 }
 const APPLE_DESKTOP = chancesOf(Q_APPLE_DESKTOP)
-const PHONE = chancesOf(Q_PHONE)
-const APPLE_PHONE = chancesOf(Q_APPLE_PHONE)
+// Nobody docks a phone: its screen is another one when it is folded, or shown larger by a setting.
+const phoneValues = (screen: number): number[] => VALUE_PRIORS.map((m, i) => (i === SCREEN ? screen : m))
+const PHONE = chancesOf(Q_PHONE, phoneValues(0.985))
+const APPLE_PHONE = chancesOf(Q_APPLE_PHONE, phoneValues(0.997))
 
 /** Chances for one observation: by kind of device, with popular values worth less. */
 export function chancesFor(attributes: Attributes): Chances {
@@ -154,8 +189,14 @@ export function chancesFor(attributes: Attributes): Chances {
 /** Text drawn at another display scale differs by itself: then another canvas says next to nothing. */
 export const CANVAS_RESCALED = Math.log(0.6 / 0.75)
 
-/** By NetworkMatch: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
+/** Two devices of one system and browser have one provider with 5 in 100, where counts do not say (assumed). */
+export const SHARED_PROVIDER = 0.05
+
+/** By how near: consecutive visits in simulated households, offices and mobile carriers, until traffic says better. */
 export const NETWORK_PRIOR = [0.54, 0.14, 0.32] as const
+
+/** Of visits from no known network those of a known provider (assumed until traffic tells). */
+export const PROVIDER_PRIOR = 0.3
 
 /** Two devices of one system and browser share a /24 or /48 with 3 in 1,000 (simulated), where counts do not say. */
 export const SHARED_NETWORK = 0.003
@@ -178,7 +219,7 @@ export const LOOKALIKES_DESKTOP = 0.1
 export const LOOKALIKES_PHONE = 0.3
 
 /** How much likelier a clone of a visitor is once two of its storages were seen alive (assumed). */
-export const CLONED_BEFORE = 30
+export const CLONED_BEFORE = 12
 
 /** Devices at an address or network besides those seen there (Krichevsky and Trofimov's half). */
 export const OTHERS_UNSEEN = 0.5
@@ -187,5 +228,10 @@ export const OTHERS_UNSEEN = 0.5
 export const LOSS_ASSUMED = 0.15
 export const PRIVATE_ASSUMED = 0.06
 
-/** Share of a match's weight that belongs to a look-alike in the same home or office that was never seen. */
-export const CLONE_SHARE = 0.01
+/**
+ * Share of devices with a look-alike at the same address: another profile of the browser, another machine of the model (assumed
+ * until tokens show it).
+ */
+export const TWINS_ASSUMED = 0.05
+/** Of a visit that looks like a visitor with such a look-alike, how often it is the look-alike's first (assumed). */
+export const TWIN_UNSEEN = 0.5

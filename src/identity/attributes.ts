@@ -10,6 +10,7 @@ import type { Gpu } from './gpu.ts'
 import { type Parsers, plainParsers } from './parsers.ts'
 import { type Profile, screenCode } from './profile.ts'
 import { componentOf, numberOf, objectOf, textOf, wholeOf } from './read.ts'
+import { pushTraits } from './traits.ts'
 import { type DeviceType, majorOf, type Os, type UserAgent } from './user-agent.ts'
 
 export interface Attributes {
@@ -178,7 +179,8 @@ export function readAttributes(
     model === null ? null : hash53(model),
     screen === null ? null : screenCode(screen[0], screen[1]),
     devicePixelRatio,
-    cores,
+    // WebKit adds noise and rounds cores in one go.
+    privacyNoise && ua.engine === 'WebKit' ? null : cores,
     memory,
     steady ? canvas.hash : null,
     steady && !brave ? audio : null,
@@ -187,6 +189,7 @@ export function readAttributes(
     timezone === null ? null : hash53(timezone),
     build === null ? null : hash53(build),
   ]
+  pushTraits(values, components, privacyNoise)
   return {
     ua,
     os,

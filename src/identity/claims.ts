@@ -31,6 +31,22 @@ export interface WorkerClaims {
   readonly gpu: Gpu | null
 }
 
+/** What the page sees of the desk it is on. Sizes in CSS pixels, [width, height]; null what was not told. */
+export interface Desk {
+  /** As it is held: not turned. */
+  readonly screen: Size | null
+  readonly inner: Size | null
+  readonly outer: Size | null
+  /** Whether the system keeps nothing of the screen for itself: no bar, no dock. */
+  readonly isBare: boolean | null
+  /** Voices that can speak. */
+  readonly voices: number | null
+  /** Microphones, cameras and loudspeakers, of which a page may know how many kinds there are. */
+  readonly devices: number | null
+}
+
+export type Size = readonly [width: number, height: number]
+
 export interface Detector {
   readonly name: string
   readonly kind: string | null
@@ -58,6 +74,7 @@ export interface Claims {
   readonly systemStyle: { readonly highlight: string; readonly font: string } | null
   /** A debugger, by a person or a program, listens to the page's console. */
   readonly inspected: boolean
+  readonly desk: Desk
   readonly hints: ClientHints | null
   /** The page's userAgentData: null = said to have none, undefined = not told. */
   readonly pageHints: boolean | undefined
@@ -222,6 +239,51 @@ function systemStyleOf(value: unknown): Claims['systemStyle'] {
   return highlight === null || font === null ? null : { highlight, font }
 }
 
+const PIXELS_MAX = 65_535
+
+function sizeOf(value: unknown): Size | null {
+  if (!Array.isArray(value)) return null
+  const width = numberOf(value[0], 1, PIXELS_MAX)
+  const height = numberOf(value[1], 1, PIXELS_MAX)
+  return width === null || height === null ? null : [width, height]
+}
+
+/** Of a frame of four sides; one that is not told says nothing. */
+function isBareOf(frame: unknown): boolean | null {
+  if (!Array.isArray(frame) || frame.length !== 4) return null
+  for (let side = 0; side < 4; side++) {
+    const kept = numberOf(frame[side], -PIXELS_MAX, PIXELS_MAX)
+    if (kept === null) return null
+    if (kept !== 0) return false
+  }
+  return true
+}
+
+function devicesOf(value: unknown): number | null {
+  const counts = objectOf(value)
+  if (counts === null) return null
+  let sum = 0
+  for (const kind of DEVICE_KINDS) {
+    const count = wholeOf(counts[kind], 0, 1_000)
+    if (count === null) return null
+    sum += count
+  }
+  return sum
+}
+const DEVICE_KINDS = ['audioinput', 'audiooutput', 'videoinput'] as const
+
+function deskOf(components: IdentifyBody['components']): Desk {
+  const window = objectOf(componentOf(components, 'window'))
+  return {
+    screen: sizeOf(componentOf(components, 'screenResolution')),
+    inner: sizeOf(window?.inner),
+    outer: sizeOf(window?.outer),
+    isBare: isBareOf(componentOf(components, 'screenFrame')),
+    voices: wholeOf(componentOf(components, 'voices'), 0, 100_000),
+    devices: devicesOf(componentOf(components, 'mediaDevices')),
+  }
+}
+
 /** Gathers the statements of a request. Values of the wrong type count as not given. */
 export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, string>>, parsers: Parsers): Claims {
   const components = body.components
@@ -249,6 +311,7 @@ export function readClaims(body: IdentifyBody, headers: Readonly<Record<string, 
     hasPointer: hasPointerOf(componentOf(components, 'pointer')),
     systemStyle: systemStyleOf(componentOf(components, 'systemStyle')),
     inspected: componentOf(components, 'inspected') === true,
+    desk: deskOf(components),
     hints: hintsOf(objectOf(data), headers),
     pageHints: data === undefined ? undefined : objectOf(data) !== null,
     headerHints: headers['sec-ch-ua'] !== undefined && headers['sec-ch-ua'] !== '',

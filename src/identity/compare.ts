@@ -17,16 +17,18 @@ import {
   OTHERS_UNSEEN,
   SAME_ADDRESS,
   SAME_NETWORK,
+  SAME_PROVIDER,
   SHARED_NETWORK,
+  SHARED_PROVIDER,
 } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
-import { keeping, lookalikesUnseen, staying, versionsAt } from './estimates.ts'
+import { keeping, lookalikesUnseen, sameProvider, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
 import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
 import {
   CANVAS,
-  LANGUAGES,
-  MODEL,
+  DISPLAY,
+  FRAME,
   PLATFORM_VERSION,
   type Profile,
   RATIO,
@@ -34,7 +36,9 @@ import {
   samePanel,
   VALUE_NAMES,
 } from './profile.ts'
+import { providerOf } from './provider.ts'
 import { type Returns, returningNow, returnsOf } from './returns.ts'
+import type { Engine } from './user-agent.ts'
 import { type VersionsLearned, versionRatio } from './versions.ts'
 import { ALTERNATING, type VisitorState } from './visitor.ts'
 
@@ -53,6 +57,8 @@ export interface Visited {
   readonly atMs: number
   /** Canonical. */
   readonly ip: string
+  /** Whose the address is, where address data says so. */
+  readonly asn: number | null
   readonly isPrivate: boolean
   readonly statistics: MatchStatistics
   /** Visitors ever seen under each match key, by its letter; what is missing counts as none. */
@@ -66,6 +72,7 @@ export interface SeenVisit extends Visited {
   readonly returns: Returns
   readonly line: number
   readonly subnet: number
+  readonly provider: number
   readonly chances: Chances
   /** By age of the earlier visit; made when the first visitor of that age is compared. */
   readonly weights: (Weights | undefined)[]
@@ -80,21 +87,20 @@ export interface Compared {
   readonly visitor: VisitorState
   /** Found under the exact key. */
   readonly exact: boolean
+  /** From an address or a network it was seen at. */
   readonly nearby: boolean
-  /** Screen, languages or model differ. */
-  readonly differing: number
   /** Log of the weight against "new": prior and all evidence. */
   readonly log: number
 }
 
 /** The closest of the networks a visitor was seen at. */
-export function networkOf(visitor: VisitorState, line: number, subnet: number): NetworkMatch {
+export function networkOf(visitor: VisitorState, line: number, subnet: number, provider: number): NetworkMatch {
   let match: NetworkMatch = ELSEWHERE
   for (const network of visitor.networks) {
     if (network.ip === line) return SAME_ADDRESS
     if (network.subnet === subnet) match = SAME_NETWORK
   }
-  return match
+  return match === ELSEWHERE && visitor.providers.includes(provider) ? SAME_PROVIDER : match
 }
 
 /** By position of the profile: where its alternates are kept; -1 when they are not. */
@@ -114,27 +120,33 @@ function rescaled(known: Profile, seen: Profile): boolean {
 
 /** The positions that a key joins, and the same as bits. */
 interface Joint {
-  readonly letter: 'a' | 'b' | 'd' | 'e'
+  readonly letter: 'a' | 'b' | 'd' | 'e' | 'f'
   readonly positions: readonly number[]
   readonly bits: number
 }
 interface Joints {
   readonly looks: readonly Joint[]
+  /** On one network, and of one provider. */
   readonly hardware: Joint
+  readonly provided: Joint
 }
 
-function jointsFor(gecko: boolean): Joints {
+function jointsFor(engine: Engine): Joints {
   const joint = (letter: Joint['letter']): Joint => {
-    const positions = jointPositions(letter, gecko)
+    const positions = jointPositions(letter, engine)
     return { letter, positions, bits: positions.reduce((bits, i) => bits | (1 << i), 0) }
   }
-  return { looks: [joint('e'), joint('d'), joint('a')], hardware: joint('b') }
+  return { looks: [joint('e'), joint('d'), joint('a')], hardware: joint('b'), provided: joint('f') }
 }
-const JOINTS = jointsFor(false)
-const JOINTS_GECKO = jointsFor(true)
+const JOINTS: Readonly<Record<Engine, Joints>> = {
+  Blink: jointsFor('Blink'),
+  Gecko: jointsFor('Gecko'),
+  WebKit: jointsFor('WebKit'),
+  other: jointsFor('other'),
+}
 
 export function prepareVisit(visited: Visited): SeenVisit {
-  const { attributes, atMs, ip, isPrivate, statistics, totals, partitions } = visited
+  const { attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions } = visited
   const chances = chancesFor(attributes)
   const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
   const { visitors } = statistics
@@ -143,6 +155,7 @@ export function prepareVisit(visited: Visited): SeenVisit {
     attributes,
     atMs,
     ip,
+    asn,
     isPrivate,
     statistics,
     totals,
@@ -150,17 +163,18 @@ export function prepareVisit(visited: Visited): SeenVisit {
     returns: returnsOf(statistics, isPrivate),
     line: hash53(lineOf(ip)),
     subnet: hash53(subnetOf(ip)),
+    provider: providerOf(ip, asn),
     chances,
     weights: [],
     devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
     lookalikes: lookalikesUnseen(statistics, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
-    joints: attributes.ua.engine === 'Gecko' ? JOINTS_GECKO : JOINTS,
+    joints: JOINTS[attributes.ua.engine],
   }
 }
 
 function weightsAt(seen: SeenVisit, age: number): Weights {
-  const known = seen.weights[age]
-  if (known !== undefined) return known
+  const ready = seen.weights[age]
+  if (ready !== undefined) return ready
   const { chances, statistics } = seen
   const same: number[] = []
   const different: number[] = []
@@ -169,7 +183,11 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
     same.push(Math.log(m))
     different.push(Math.log(1 - m) - (chances.unlike[i] as number))
   }
-  const networks = NETWORK_MATCHES.map((match) => Math.log(staying(statistics, match, age)))
+  const known = sameProvider(statistics, age)
+  const networks = NETWORK_MATCHES.map((match) => {
+    if (match !== ELSEWHERE && match !== SAME_PROVIDER) return Math.log(staying(statistics, match, age))
+    return Math.log(staying(statistics, ELSEWHERE, age) * (match === SAME_PROVIDER ? known : 1 - known))
+  })
   const made = { same, different, networks, versions: versionsAt(statistics, age) }
   seen.weights[age] = made
   return made
@@ -193,12 +211,28 @@ function logAlike(seen: SeenVisit, agreed: number, equal: number, match: Network
   }
   const others = (letter: string): number => Math.max(0, (totals[letter] ?? 1) - 1)
 
-  // Here: as many as were seen here, of which most agree in what the chances say.
-  if (match === SAME_ADDRESS) return Math.log(others('c') + OTHERS_UNSEEN) + product
+  // Here: as many as were seen here, of which as many agree as the chances say, or as have that look of all there are.
+  if (match === SAME_ADDRESS) {
+    let share = product
+    for (const joint of joints.looks) {
+      if (totals[joint.letter] === undefined || !isWhole(joint)) continue
+      share = Math.max(share, Math.log(others(joint.letter) / devices) + product - logOf(joint))
+    }
+    return Math.log(others('c') + OTHERS_UNSEEN) + share
+  }
   if (match === SAME_NETWORK) {
     const { hardware } = joints
     if (isWhole(hardware)) return Math.log(others('b') + OTHERS_UNSEEN) + product - logOf(hardware)
     return Math.log(devices * SHARED_NETWORK) + product
+  }
+  if (match === SAME_PROVIDER) {
+    const { provided } = joints
+    // Of one provider are no more than there are at all.
+    const anywhere = logAlike(seen, agreed, equal, ELSEWHERE)
+    if (totals.f === undefined || !isWhole(provided)) {
+      return Math.min(anywhere, Math.log(devices * SHARED_PROVIDER) + product)
+    }
+    return Math.min(anywhere, Math.log(others('f') + OTHERS_UNSEEN) + product - logOf(provided))
   }
   let alike = Math.log(devices) + product
   for (const joint of joints.looks) {
@@ -224,7 +258,8 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   let agreed = 0
   let equal = 0
   let log = 0
-  let differing = 0
+  // Another screen shows other colours in another frame: that is one change.
+  const otherScreen = known.values[SCREEN] !== now.values[SCREEN] || known.values[RATIO] !== now.values[RATIO]
   for (let i = 0; i < now.values.length; i++) {
     const a = known.values[i] ?? null
     const b = now.values[i] ?? null
@@ -234,15 +269,14 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
       agreed |= 1 << i
       log += weights.same[i] as number
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
-    else if (!(i === PLATFORM_VERSION && isOneUpdate)) {
+    else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
       log += weights.different[i] as number
-      if (i === SCREEN || i === LANGUAGES || i === MODEL) differing++
     }
   }
-  const match = networkOf(visitor, seen.line, seen.subnet)
+  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)
   log += weights.networks[match] as number
   log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
   log -= logAlike(seen, agreed, equal, match)
-  return { visitor, exact, nearby: match !== ELSEWHERE, differing, log }
+  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log }
 }

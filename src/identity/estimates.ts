@@ -1,6 +1,6 @@
 // What the counts that traffic taught say: chances and shares, each starting from what is assumed until there are counts.
 
-import { NETWORK_PRIOR, type NetworkMatch } from './agreement.ts'
+import { NETWORK_PRIOR, PROVIDER_PRIOR, TWINS_ASSUMED } from './agreement.ts'
 import { BIN_BOUNDS, BINS, type MatchStatistics, VALUES } from './match-statistics.ts'
 import type { VersionsLearned } from './versions.ts'
 
@@ -27,13 +27,23 @@ export function keeping(statistics: MatchStatistics, prior: number, position: nu
 }
 
 /** Chance that the next visit of the same device comes from an address it was seen at, such a network, or another. */
-export function staying(statistics: MatchStatistics, match: NetworkMatch, age: number): number {
+export function staying(statistics: MatchStatistics, match: 0 | 1 | 2, age: number): number {
   const at = age * 3
   const { networks } = statistics
   const seen = (networks[at] as number) + (networks[at + 1] as number) + (networks[at + 2] as number)
   const assumed = NETWORK_PRIOR[match]
   return trusted(((networks[at + match] as number) + PRIOR_VISITS * assumed) / (seen + PRIOR_VISITS), assumed)
 }
+
+/** Chance that a device that comes from another network is at a provider it was seen at. */
+export function sameProvider({ providers }: MatchStatistics, age: number): number {
+  const same = (providers[age * 2] as number) + PRIOR_VISITS * PROVIDER_PRIOR
+  return trusted(same / ((providers[age * 2 + 1] as number) + PRIOR_VISITS), PROVIDER_PRIOR)
+}
+
+/** Share of devices with a look-alike at the same address. */
+export const twinShare = ({ twins }: MatchStatistics): number =>
+  trusted(((twins[0] as number) + PRIOR_VISITS * TWINS_ASSUMED) / ((twins[1] as number) + PRIOR_VISITS), TWINS_ASSUMED)
 
 /** What is known of versions, for a visitor last seen at that age. */
 export const versionsAt = ({ versions, updates }: MatchStatistics, age: number): VersionsLearned => ({

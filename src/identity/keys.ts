@@ -9,6 +9,7 @@ import {
   AUDIO,
   CANVAS,
   CORES,
+  FIRST_VALUES,
   FONTS,
   GPU,
   LANGUAGES,
@@ -19,6 +20,7 @@ import {
   SCREEN,
   TIMEZONE,
 } from './profile.ts'
+import type { Engine } from './user-agent.ts'
 
 /** What the keys are made of. */
 export interface Looked extends Pick<Attributes, 'profile'> {
@@ -28,17 +30,17 @@ export interface Looked extends Pick<Attributes, 'profile'> {
 export interface MatchKeys {
   /** Null when the profile says too little to look anyone up by it. */
   readonly exact: string | null
-  /** At most four; a key whose parts are all unknown is left out. */
+  /** At most five; a key whose parts are all unknown is left out. */
   readonly blocking: readonly string[]
 }
 
 /** Fewer known values than this identify a kind of client, not a device. */
 export const VALUES_MIN = 5
 
-/** How many values of the profile are known. */
+/** How many of the values that say what a device is are known. */
 export function knownValues(profile: Profile): number {
   let known = 0
-  for (const value of profile.values) if (value !== null) known++
+  for (let i = 0; i < FIRST_VALUES; i++) if ((profile.values[i] ?? null) !== null) known++
   return known
 }
 
@@ -49,7 +51,7 @@ const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 const UNKNOWN = -1
 
-const [A, B, C, D, E] = [97, 98, 99, 100, 101]
+const [A, B, C, D, E, F] = [97, 98, 99, 100, 101, 102]
 
 /** One letter, as its code, and twelve digits from a seed and the profile's values at some positions. */
 function keyOf(letter: number, seed: number, values: Profile['values'], positions: readonly number[]): string {
@@ -85,6 +87,8 @@ function keyOf(letter: number, seed: number, values: Profile['values'], position
 const LOOKS = [GPU, MODEL, SCREEN, FONTS, LANGUAGES]
 const HARDWARE = [GPU, MODEL, CORES, MEMORY]
 const HARDWARE_GECKO = [GPU, MODEL]
+/** Where hardware says nothing: what stays of WebKit's devices. */
+const HARDWARE_APPLE = [MODEL, SCREEN, LANGUAGES]
 const DRAWN = [CANVAS, AUDIO, FONTS, LANGUAGES, TIMEZONE]
 const RENDERED = [...HARDWARE, ...DRAWN]
 const RENDERED_GECKO = [...HARDWARE_GECKO, ...DRAWN]
@@ -92,18 +96,21 @@ const EVERYTHING = [...RENDERED, SCREEN, RATIO]
 const EVERYTHING_GECKO = [...RENDERED_GECKO, SCREEN, RATIO]
 
 /** The positions of the profile that each key joins; all of them equal means found under one key. */
-export function jointPositions(letter: 'a' | 'b' | 'd' | 'e', gecko: boolean): readonly number[] {
+export function jointPositions(letter: 'a' | 'b' | 'd' | 'e' | 'f', engine: Engine): readonly number[] {
+  const gecko = engine === 'Gecko'
   if (letter === 'a') return LOOKS
-  if (letter === 'b') return gecko ? HARDWARE_GECKO : HARDWARE
+  if (letter === 'f' && engine === 'WebKit') return HARDWARE_APPLE
+  if (letter === 'b' || letter === 'f') return gecko ? HARDWARE_GECKO : HARDWARE
   if (letter === 'd') return gecko ? RENDERED_GECKO : RENDERED
   return gecko ? EVERYTHING_GECKO : EVERYTHING
 }
 
 /**
  * Keys without workspace or environment. `exact` leaves out the browser version (88 % of return visits are equal
- * without it), and on Firefox the core count, which it changes in private windows. `ip` is canonical.
+ * without it), and on Firefox the core count, which it changes in private windows. `ip` is canonical, `provider` as providerOf
+ * tells it.
  */
-export function matchKeys({ profile, ua }: Looked, ip: string): MatchKeys {
+export function matchKeys({ profile, ua }: Looked, ip: string, provider: number): MatchKeys {
   const { values } = profile
   const gecko = ua.engine === 'Gecko'
   const seed = hash53(`${profile.os}|${profile.family}`)
@@ -116,6 +123,9 @@ export function matchKeys({ profile, ua }: Looked, ip: string): MatchKeys {
   blocking.push(keyOf(C, hash53(lineOf(ip), seed | 0), values, []))
   if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
     blocking.push(keyOf(D, seed, values, gecko ? RENDERED_GECKO : RENDERED))
+  }
+  if (hardware || values[SCREEN] !== null) {
+    blocking.push(keyOf(F, hash53(String(provider), seed | 0), values, jointPositions('f', ua.engine)))
   }
   const enough = knownValues(profile) >= VALUES_MIN
   return { exact: enough ? keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }

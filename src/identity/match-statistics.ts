@@ -3,8 +3,8 @@
 // often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
 
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
-import type { NetworkMatch } from './agreement.ts'
-import { VALUE_NAMES } from './profile.ts'
+import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
+import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
 import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
@@ -32,6 +32,10 @@ export interface MatchStatistics {
   readonly pairs: number[]
   /** Per age: [same address, same network, another]. */
   readonly networks: number[]
+  /** Per age, of visits from another network: [known provider, all]. */
+  readonly providers: number[]
+  /** Of visits with a token from an address that was the visitor's: [those with a look-alike there that has a token too, all]. */
+  readonly twins: number[]
   /** Visits without a token: linked, and new by bin of their chance of being new. */
   links: number
   readonly news: number[]
@@ -59,6 +63,8 @@ export const newMatchStatistics = (): MatchStatistics => ({
   visitors: 0,
   pairs: new Array<number>(AGES * VALUES * 2).fill(0),
   networks: new Array<number>(AGES * 3).fill(0),
+  providers: new Array<number>(AGES * 2).fill(0),
+  twins: [0, 0],
   links: 0,
   news: new Array<number>(BINS).fill(0),
   blind: 0,
@@ -96,24 +102,51 @@ export interface Observation {
   readonly major: number
   /** Of a token's visit: the version before; -1 when not told. */
   readonly majorBefore: number
+  /** Whether a look-alike with a token of its own was seen at the address; -1 when nobody looked. */
+  readonly twin: -1 | 0 | 1
   /** As `sourceOf` tells the network; 0 when not told. */
   readonly source: number
 }
 
 const FIXED = 6
 
+/** Pairs of values that builds before did not know. */
+export const LATER_PAIRS = AGES * (VALUES - FIRST_VALUES) * 2
+
+/** Of the pairs those of values that builds before knew, and those of the others, each by age. */
+function splitPairs(pairs: readonly number[]): { readonly first: number[]; readonly later: number[] } {
+  const [first, later]: [number[], number[]] = [[], []]
+  for (let i = 0; i < pairs.length; i++) {
+    const list = i % (VALUES * 2) < FIRST_VALUES * 2 ? first : later
+    list.push(pairs[i] as number)
+  }
+  return { first, later }
+}
+
+/** CHANGES the pairs. */
+function joinPairs(pairs: number[], first: readonly number[], later: readonly number[]): void {
+  let [a, b] = [0, 0]
+  for (let i = 0; i < pairs.length; i++) {
+    pairs[i] = (i % (VALUES * 2) < FIRST_VALUES * 2 ? first[a++] : later[b++]) as number
+  }
+}
+
 /** The stored form: whole numbers in a fixed order. */
-export const packMatchStatistics = (l: MatchStatistics): number[] => [
-  ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
-  ...[...l.pairs, ...l.networks, ...l.news, ...l.blindNews],
-  ...[...l.returns, l.privateLinks, l.privateNews],
-  ...[...l.versions, ...l.updates, ...l.sources],
-]
+export function packMatchStatistics(l: MatchStatistics): number[] {
+  const { first, later } = splitPairs(l.pairs)
+  return [
+    ...[l.visitors, l.links, l.blind, l.blindFound, l.singles, l.doubles],
+    ...[...first, ...l.networks, ...l.news, ...l.blindNews],
+    ...[...l.returns, l.privateLinks, l.privateNews],
+    ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later, ...l.twins],
+  ]
+}
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins } = learned
+  const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
     for (let i = 0; i < list.length; i++) list[i] = packed[at++] as number
@@ -121,12 +154,19 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
   const fixed = new Array<number>(FIXED).fill(0)
   const windows = [0, 0]
   // In the order in which builds came to count them.
-  for (const lists of [[fixed, pairs, networks, news, blindNews], [returns, windows], [versions, updates], [sources]]) {
+  for (const lists of [
+    [fixed, first, networks, news, blindNews],
+    [returns, windows],
+    [versions, updates],
+    [sources],
+    [providers, later, twins],
+  ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
     lists.forEach(fill)
   }
   if (at !== packed.length) return newMatchStatistics()
+  joinPairs(pairs, first, later)
   const [visitors = 0, links = 0, blind = 0, blindFound = 0, singles = 0, doubles = 0] = fixed
   const [privateLinks = 0, privateNews = 0] = windows
   return { ...learned, visitors, links, blind, blindFound, singles, doubles, privateLinks, privateNews }
@@ -151,12 +191,13 @@ export const packObservation = (l: Observation): PackedObservation => [
   l.major,
   l.majorBefore,
   l.source,
+  l.twin,
 ]
 
-/** Builds before wrote neither windows nor hours, later ones no versions, and the last of these no source. */
+/** Builds before wrote neither windows nor hours, later ones no versions, then no source, and the last of these nothing of look-alikes. */
 export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1] = packed.slice(8)
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -171,6 +212,7 @@ export function unpackObservation(packed: PackedObservation): Observation {
     major,
     majorBefore,
     source,
+    twin: twin as Observation['twin'],
   }
 }
 
@@ -235,12 +277,22 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
       add(learned.pairs, at + 1)
       if (((lesson.equal >> i) & 1) === 1) add(learned.pairs, at)
     }
-    add(learned.networks, age * 3 + lesson.network)
+    add(learned.networks, age * 3 + Math.min(lesson.network, ELSEWHERE))
+    if (lesson.network >= ELSEWHERE) {
+      add(learned.providers, age * 2 + 1)
+      if (lesson.network === SAME_PROVIDER) add(learned.providers, age * 2)
+    }
     learnUpdate(learned, lesson)
+    if (lesson.twin >= 0) {
+      add(learned.twins, 0, lesson.twin)
+      add(learned.twins, 1)
+    }
     if (learned.networks.reduce((sum, n) => sum + n, 0) > OBSERVATIONS_MAX) {
       halve(learned.updates)
       halve(learned.pairs)
       halve(learned.networks)
+      halve(learned.providers)
+      halve(learned.twins)
     }
   }
   if (lesson.blind !== 'none') {

@@ -4,10 +4,10 @@
 import type { IdentityMethod } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
-import { CLONE_SHARE, CLONED_BEFORE } from './agreement.ts'
+import { CLONED_BEFORE, TWIN_UNSEEN } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
 import { type Compared, compare, prepareVisit } from './compare.ts'
-import { linkPrecision } from './estimates.ts'
+import { linkPrecision, twinShare } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
 import { type MatchStatistics, newMatchStatistics } from './match-statistics.ts'
@@ -20,6 +20,8 @@ export interface RecogniseInput {
   readonly attributes: Attributes
   /** Canonical. */
   readonly ip: string
+  /** Whose the address is; null or left out where nobody says. */
+  readonly asn?: number | null
   readonly atMs: number
   readonly token: TokenClaims | null
   /** The visitor the token names; null when there is no token or no such visitor (any more). */
@@ -108,8 +110,8 @@ const NOTHING_LEARNED = newMatchStatistics()
 
 /** All candidates that could be the device, the likeliest first. */
 function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored: Compared[]; candidates: number } {
-  const { attributes, atMs, ip, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepareVisit({ attributes, atMs, ip, isPrivate, statistics, totals, partitions })
+  const { attributes, atMs, ip, asn = null, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
+  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {
@@ -163,12 +165,6 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
   }
 }
 
-/** Whether the winner may be taken: clear enough, and on iOS on a network it was seen on with nothing against it. */
-function acceptable(best: Compared, posterior: number, os: string): boolean {
-  if (posterior < ACCEPT_MIN) return false
-  return os !== 'iOS' || (best.nearby && best.differing === 0)
-}
-
 /** Visitors that came after this one and never brought a token back. */
 const copiesOf = (best: Compared, scored: readonly Compared[]): Compared[] =>
   scored.filter(
@@ -216,7 +212,8 @@ export function recognise(input: RecogniseInput): MatchResult {
 
   // Relative to max(best, new) so that no exponent overflows.
   const top = Math.max(best.log, 0)
-  const cloneShare = CLONE_SHARE * (best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1)
+  const cloned = best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1
+  const cloneShare = TWIN_UNSEEN * twinShare(statistics) * cloned
   const asUnseen = Math.exp(-top) + (best.nearby ? cloneShare * Math.exp(best.log - top) : 0)
   let total = asUnseen
   for (const one of scored) total += Math.exp(one.log - top)
@@ -229,7 +226,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > 0).length
   const posterior = posteriorOf(best) + COPIES * copiesOf(best, scored).reduce((sum, one) => sum + posteriorOf(one), 0)
 
-  if (!acceptable(best, posterior, attributes.os)) {
+  if (posterior < ACCEPT_MIN) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total

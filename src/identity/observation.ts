@@ -3,10 +3,11 @@
 
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, subnetOf } from '../domain/ip.ts'
-import { ELSEWHERE } from './agreement.ts'
+import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
 import type { MatchResult, RecogniseInput } from './matcher.ts'
+import { providerOf } from './provider.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
@@ -19,6 +20,7 @@ const OF_NOBODY = {
   alike: 0,
   hours: -1,
   majorBefore: -1,
+  twin: -1,
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
@@ -31,6 +33,16 @@ const hasTaught = (visitor: VisitorState, atMs: number): boolean =>
 export const worthHiding = (visitor: VisitorState, atMs: number): boolean =>
   seenAgeOf(atMs - visitor.lastSeenAt) > 0 && !hasTaught(visitor, atMs)
 
+/** Whether somebody else of that look was at the address, has a token of its own, and lives at the same time. */
+const hasTwin = ({ exact }: RecogniseInput, visitor: VisitorState, line: number): boolean =>
+  exact.some(
+    ({ id, tokenVisits, networks, lastSeenAt }) =>
+      id !== visitor.id &&
+      tokenVisits > 0 &&
+      lastSeenAt >= visitor.firstSeenAt &&
+      networks.some((network) => network.ip === line),
+  )
+
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
  * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
@@ -42,7 +54,8 @@ export function observationOf(
   blind: MatchResult | null,
 ): Observation | null {
   const { method, visitor, newChance } = recognition
-  const source = sourceOf(input.ip)
+  const { ip, asn } = input
+  const source = sourceOf(ip)
   if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   if (visitor !== null && hasTaught(visitor, input.atMs)) return null
   const isPrivate = input.incognito
@@ -62,6 +75,8 @@ export function observationOf(
     compared |= 1 << i
     if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
   }
+  const line = hash53(lineOf(ip))
+  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null))
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
   return {
@@ -69,7 +84,7 @@ export function observationOf(
     age: seenAgeOf(input.atMs - visitor.lastSeenAt),
     compared,
     equal,
-    network: networkOf(visitor, hash53(lineOf(input.ip)), hash53(subnetOf(input.ip))),
+    network,
     bin: found === 'new' ? binOf(blind?.newChance ?? 1) : -1,
     blind: found,
     alike: blind === null ? 0 : (input.totals?.e ?? 0),
@@ -78,5 +93,6 @@ export function observationOf(
     major,
     majorBefore: known.major ?? -1,
     source,
+    twin: blind === null || network !== SAME_ADDRESS ? -1 : hasTwin(input, visitor, line) ? 1 : 0,
   }
 }

@@ -15,6 +15,15 @@ export const VALUE_NAMES = [
   'languages',
   'timezone',
   'platformVersion',
+  'fontPreferences',
+  'preferences',
+  'display',
+  'screenFrame',
+  'voices',
+  'webGl',
+  'equipment',
+  'audioLatency',
+  'build',
 ] as const
 
 export const GPU = 0
@@ -29,6 +38,17 @@ export const FONTS = 8
 export const LANGUAGES = 9
 export const TIMEZONE = 10
 export const PLATFORM_VERSION = 11
+export const FONT_PREFERENCES = 12
+export const PREFERENCES = 13
+export const DISPLAY = 14
+export const FRAME = 15
+export const VOICES = 16
+export const WEBGL = 17
+export const EQUIPMENT = 18
+export const AUDIO_LATENCY = 19
+export const BUILD = 20
+/** What builds before knew: the keys join nothing else, and these alone say whether there is a device to look up. */
+export const FIRST_VALUES = 12
 
 export interface Profile {
   readonly os: string

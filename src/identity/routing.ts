@@ -20,13 +20,12 @@ function appleExtra(body: IdentifyBody): string {
   const languages = componentOf(body.components, 'languages')
   const first: unknown = Array.isArray(languages) ? languages[0] : null
   const language = textOf(Array.isArray(first) ? first[0] : first, 35) ?? ''
-  const zone = textOf(componentOf(body.components, 'timezone'), 64) ?? ''
-  return `|${Math.max(a, b)}x${Math.min(a, b)}|${language}|${zone}`
+  return `|${Math.max(a, b)}x${Math.min(a, b)}|${language}`
 }
 
 /**
- * The id an app sends; else OS, browser family, GPU and model as one text; on iOS, where those are all alike, also screen, language and time zone, which
- * stay when a phone moves between home and carrier. Equal before and after a restart, a private window, a browser update or
+ * The id an app sends; else OS, browser family, GPU and model as one text; on iOS, where those are all alike, also screen and language, which
+ * stay when a phone moves between home and carrier, or travels. Equal before and after a restart, a private window, a browser update or
  * another display scale.
  */
 export function hardwareKey(

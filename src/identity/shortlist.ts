@@ -19,7 +19,7 @@ export interface Shortlist {
 export const SHORTLIST_MAX = 12
 
 // By first letter of the key. An address is shared by few and says where, a profile what: both together beat either.
-const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3 }
+const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3, f: 2 }
 
 /** `entries` are those of the keys, in their order. The list is a function of them alone. */
 export function shortlist(keys: readonly string[], entries: readonly (KeyEntry | null | undefined)[]): Shortlist {

@@ -25,7 +25,7 @@ const packr = new Packr({ useRecords: false })
 
 const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
 /** Items of the array that a visitor is packed as. */
-const FIELDS = 24
+const FIELDS = 25
 const PROFILE_FIELDS = 4
 
 function putProfile(profile: Profile | null): void {
@@ -86,6 +86,7 @@ export function putVisitor(s: VisitorState): void {
   packNumber(s.privateVisits)
   packNumber(Math.round(s.generationChance * PARTS))
   packNumber(s.taught)
+  putNumbers(s.providers)
 }
 
 /** The stored form, in memory of its own. */
@@ -120,6 +121,7 @@ type Packed = [
   privateVisits?: number,
   generationParts?: number,
   taught?: number,
+  providers?: number[],
 ]
 
 /** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -157,6 +159,7 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     generationChance: (packed[22] ?? PARTS) / PARTS,
     privateVisits: packed[21] ?? 0,
     taught: packed[23] ?? 0,
+    providers: packed[24] ?? [],
     profile: p === null ? null : unpackProfile(p),
     alternates: packed[11],
     networks,

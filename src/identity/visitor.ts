@@ -9,6 +9,7 @@ import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
 import { CANVAS, MADE_UP, type Profile, RATIO, SCREEN, TIMEZONE } from './profile.ts'
+import { providerOf, withProvider } from './provider.ts'
 
 export const NETWORKS_MAX = 4
 export const DEVICES_MAX = 10
@@ -60,6 +61,8 @@ export interface VisitorState {
   alternates: number[][]
   /** Newest first. */
   networks: SeenNetwork[]
+  /** As providerOf tells them, newest first. */
+  providers: number[]
   /** Most recently seen first. */
   devices: SeenDevice[]
   /** Masked, most recently seen first. */
@@ -89,6 +92,7 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     profile: null,
     alternates: ALTERNATING.map(() => []),
     networks: [],
+    providers: [],
     devices: [],
     ips: [],
     verdicts: { allow: 0, challenge: 0, block: 0 },
@@ -101,6 +105,8 @@ export interface VisitFacts {
   readonly atMs: number
   /** Canonical. */
   readonly ip: string
+  /** Whose it is; null or left out where nobody says. */
+  readonly asn?: number | null
   readonly attributes: Attributes
   readonly device: Device
   readonly method: IdentityMethod
@@ -194,6 +200,8 @@ export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorStat
   recordIssue(state, visit, atMs)
   if (latest || state.profile === null) recordProfile(state, visit.attributes)
   recordNetwork(state, visit.ip, atMs)
+  const provider = providerOf(visit.ip, visit.asn ?? null)
+  if (latest && state.providers[0] !== provider) state.providers = withProvider(state.providers, provider)
   recordDevice(state, visit.device, latest)
   const masked = maskIp(visit.ip)
   if (state.ips[0] !== masked) note(state.ips, masked, (ip) => ip === masked, IPS_MAX, latest)

@@ -7,6 +7,7 @@ import { hash53 } from '../domain/ids.ts'
 import { canonicalIp, lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { putAll } from '../engine/replay.ts'
 import { ACCOUNTS_EXACT_MAX, addAccount } from '../identity/linked-accounts.ts'
+import { providersOf } from '../identity/provider.ts'
 import { DEVICES_MAX, IPS_MAX, NETWORKS_MAX, newVisitor, type VisitorState } from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
@@ -182,6 +183,7 @@ async function toState(
     .sort((a, b) => b.at - a.at)
     .slice(0, NETWORKS_MAX)
     .map(({ ip, at }) => ({ ip: hash53(lineOf(ip)), subnet: hash53(subnetOf(ip)), lastAt: at }))
+  state.providers = providersOf(seen)
   const families = new Set<string>()
   for (const { system, software, graphics } of devices) {
     const family = `${system}|${software.replace(/ \d+$/, '')}|${graphics}`

@@ -5,6 +5,7 @@ import { type Env, type StoredEvent, VERDICTS } from '../domain/event.ts'
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { addAccount } from '../identity/linked-accounts.ts'
+import { providersOf } from '../identity/provider.ts'
 import { IPS_MAX, NETWORKS_MAX, newVisitor } from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
 import type { Kv, KvKey, Put } from '../kv/kv.ts'
@@ -140,6 +141,7 @@ function packed(visitor: SeedVisitor): Uint8Array {
     .filter(({ at }) => at >= visitor.lastAt - NETWORK_KEPT_MS)
     .slice(0, NETWORKS_MAX)
     .map(({ ip, at }) => ({ ip: hash53(lineOf(ip)), subnet: hash53(subnetOf(ip)), lastAt: at }))
+  state.providers = providersOf(newest)
   const { platform, browser, gpu } = DEVICES[visitor.device] as (typeof DEVICES)[number]
   state.devices.push({ platform, browser, gpu })
   for (const [at, number] of visitor.accounts.entries()) {

@@ -49,12 +49,12 @@ export interface Parted {
 export const PARTED_MAX = 16
 
 /** Whoever has more leaves the index under the oldest of them. */
-export const EARLIER_KEYS_MAX = 16
+export const EARLIER_KEYS_MAX = 20
 
 /** Begins the one text behind the keys that has the earlier ones, which no key begins with. */
 const EARLIER = '-'
 /** A visit adds one key of each kind at most, none shorter than this with the space behind it. */
-const MANY_CHARS = (EARLIER_KEYS_MAX - 6) * 10
+const MANY_CHARS = (EARLIER_KEYS_MAX - 7) * 10
 
 const packr = new Packr({ useRecords: false })
 type PackedParted = [to: string | null, upTo: number, issued: number[], generations: number[]]

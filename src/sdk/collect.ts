@@ -75,6 +75,13 @@ function listProbes(worker: WorkerChoice, privateMode: Promise<unknown>): Probe[
     { name: 'colorDepth', run: sources.colorDepth },
     { name: 'colorGamut', run: sources.colorGamut },
     { name: 'hdr', run: sources.hdr },
+    { name: 'contrast', run: sources.contrast },
+    { name: 'reducedMotion', run: sources.reducedMotion },
+    { name: 'reducedTransparency', run: sources.reducedTransparency },
+    { name: 'invertedColors', run: sources.invertedColors },
+    { name: 'forcedColors', run: sources.forcedColors },
+    { name: 'monochrome', run: sources.monochrome },
+    { name: 'pdfViewerEnabled', run: sources.pdfViewerEnabled },
     { name: 'window', run: probeWindow },
     { name: 'touchSupport', run: sources.touchSupport },
     { name: 'pointer', run: probePointer },
@@ -87,6 +94,7 @@ function listProbes(worker: WorkerChoice, privateMode: Promise<unknown>): Probe[
     { name: 'canvas', share: 1, run: probeCanvas },
     { name: 'canvasNoise', share: 1, run: probeCanvasNoise },
     { name: 'audio', share: 0.8, run: probeAudio },
+    { name: 'audioBaseLatency', run: probeAudioLatency },
     { name: 'fonts', share: 0.8, run: sources.fonts },
     { name: 'fontPreferences', share: 0.8, run: probeFontPreferences },
     { name: 'systemStyle', share: 0.8, run: probeSystemStyle },
@@ -112,6 +120,12 @@ function probeWebGlExtensions(webgl: WebGlCache): { extensions: string[]; parame
       [contextAttributes, parameters, shaderPrecisions, extensionParameters].map((list) => list.join(';')).join('|'),
     ),
   }
+}
+
+// Null where asking would print a warning, and where there is none.
+function probeAudioLatency(): number | null {
+  const seconds = sources.audioBaseLatency()
+  return seconds < 0 ? null : seconds
 }
 
 // Not through the library's load(): that one carries a request home, which must not even be in our bundle.

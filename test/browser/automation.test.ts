@@ -15,6 +15,11 @@ const HIDING = { flags: ['--remote-debugging-port=0', '--disable-blink-features=
 const CHROMIUM_WINDOWS =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36'
 
+// What tools that leave the console alone give a headless Chromium: its own version without the name, and a screen.
+const SCREENED = ['--window-size=1920,1080', '--screen-info={1920x1080}']
+const CHROMIUM_LINUX =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36'
+
 type Bot = { tampered: boolean; type?: string; methods: readonly string[] }
 
 function isBot(t: Test, { event }: Seen, { tampered, type, methods }: Bot): void {
@@ -53,6 +58,16 @@ t.test('Chromium without a window', async (t) => {
     await session.close()
   })
   t.end()
+})
+
+t.test('Chromium without a window, but with a screen and a driver that listens to no console, is a bot', async (t) => {
+  const flags = [...HIDING.flags, ...SCREENED, `--user-agent=${CHROMIUM_LINUX}`]
+  const { event } = await cast.visit('chromium', 'screened', { headless: true, flags })
+  const why = JSON.stringify(event.signalDetails)
+  t.match(event.signals, { bot: { detected: true } }, why)
+  for (const method of ['no_pointer', 'headless_equipment', 'headless_window']) {
+    t.ok(event.signalDetails.bot?.methods.includes(method), `${method}: ${why}`)
+  }
 })
 
 t.test('Chromium in a window, started by a person', async (t) => {

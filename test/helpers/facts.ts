@@ -116,7 +116,7 @@ export const UNDECIDED = {
   matchedRules: [],
   monitorMatches: [],
   rulesRevision: 1,
-  weightsVersion: 3,
+  weightsVersion: 4,
   label: null,
   evaluationError: null,
 } satisfies Omit<StoredEvent, keyof Facts>

@@ -5,6 +5,7 @@ import { type Attributes, deviceOf, readAttributes } from '../../src/identity/at
 import { matchKeys } from '../../src/identity/keys.ts'
 import { type MatchResult, recognise } from '../../src/identity/matcher.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
+import { providerOf } from '../../src/identity/provider.ts'
 import { newVisitor, recordVisit, type VisitorState } from '../../src/identity/visitor.ts'
 
 export const CHROME_LINUX =
@@ -194,7 +195,7 @@ export function openStore() {
     visit(r: Request, ip: string, token: TokenClaims | null = null): Visited {
       clockMs += 60_000
       const attributes = attributesOf(r)
-      const keys = matchKeys(attributes, ip)
+      const keys = matchKeys(attributes, ip, providerOf(ip, null))
       const recognition = recognise({
         attributes,
         ip,

@@ -6,6 +6,7 @@ import { detectSignals } from '../../src/engine/signals/signals.ts'
 import { deviceOf, readAttributes } from '../../src/identity/attributes.ts'
 import { matchKeys } from '../../src/identity/keys.ts'
 import { recognise } from '../../src/identity/matcher.ts'
+import { providerOf } from '../../src/identity/provider.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import { newVisitor, recordVisit } from '../../src/identity/visitor.ts'
 import { packVisitor } from '../../src/identity/visitor-record.ts'
@@ -22,7 +23,7 @@ const junkText = (random: Rng): string => JSON.stringify(junk(random, 3)).slice(
 /** The whole way of a visit; returns the stored size. */
 function walk(body: IdentifyBody, headers: Record<string, string>, ua: string): number {
   const attributes = readAttributes(body, headers, ua)
-  const keys = matchKeys(attributes, IP)
+  const keys = matchKeys(attributes, IP, providerOf(IP, null))
   const known = newVisitor('pv_00000000000000000000', 0)
   const base = { atMs: 1, ip: IP, method: 'new', token: null, generation: 1, confidence: 1, linkedId: null } as const
   const device = deviceOf(attributes, body)
@@ -41,7 +42,7 @@ function walk(body: IdentifyBody, headers: Record<string, string>, ua: string): 
   detectSignals({ attributes, evidence: [], network: NO_NETWORK })
   if (hardwareKey(body, headers, ua).length > 512) throw new Error('a long key')
   for (const key of [keys.exact, ...keys.blocking])
-    if (key !== null && !/^[a-e][0-9a-v]{12}$/.test(key)) throw new Error(key)
+    if (key !== null && !/^[a-f][0-9a-v]{12}$/.test(key)) throw new Error(key)
   for (const value of attributes.profile.values)
     if (value !== null && !Number.isFinite(value)) throw new Error(String(value))
   const visitor = recordVisit(newVisitor('pv_00000000000000000001', 0), { ...base, attributes, device })

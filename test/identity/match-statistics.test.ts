@@ -5,6 +5,7 @@ import { SAME_ADDRESS } from '../../src/identity/agreement.ts'
 import { keeping, staying, versionsAt } from '../../src/identity/estimates.ts'
 import {
   addObservation,
+  LATER_PAIRS,
   newMatchStatistics,
   type Observation,
   packMatchStatistics,
@@ -37,6 +38,7 @@ const pair: Observation = {
   major: 150,
   majorBefore: 149,
   source: 0,
+  twin: -1,
 }
 const found: Observation = { ...pair, blind: 'found', alike: 1 }
 const missed: Observation = { ...pair, blind: 'new', bin: 5 }
@@ -103,10 +105,11 @@ t.test('versions that only one client claims push nobody out', async (t) => {
 t.test('what builds before counted is kept', async (t) => {
   const learned = newMatchStatistics()
   for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
-  const { versions, updates, sources } = newMatchStatistics()
+  const { versions, updates, sources, providers, twins } = newMatchStatistics()
   const packed = packMatchStatistics(learned)
-  const older = packed.slice(0, packed.length - versions.length - updates.length - sources.length)
-  t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates })
+  const added = [versions, updates, sources, providers, twins]
+  const older = packed.slice(0, packed.length - added.reduce((sum, list) => sum + list.length, LATER_PAIRS))
+  t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates, providers })
   t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })
 })
 

@@ -4,6 +4,7 @@ import type { Signal } from '../../domain/event.ts'
 import type { Attributes } from '../../identity/attributes.ts'
 import type { Claims, Detector } from '../../identity/claims.ts'
 import { BOT, DETECTED_MIN } from '../weights.ts'
+import { deskChecks } from './desk.ts'
 import { type EvidenceTally, name, newTally, raise, type SignalInput, undetermined, verdictOf } from './evidence.ts'
 
 const CLEAR_MAX = 0.95
@@ -97,12 +98,15 @@ function detectorChecks(tally: EvidenceTally, { detectors }: Claims): void {
 }
 
 /** Desktops have something to point with, and windows that somebody sees. */
-function headlessChecks(tally: EvidenceTally, { claims, ua, deviceType, screen, touchPoints }: Attributes): void {
+function headlessChecks(tally: EvidenceTally, attributes: Attributes): void {
+  const { claims, ua, deviceType, screen, touchPoints } = attributes
   if (deviceType !== 'desktop') return
   if (ua.engine === 'Blink' && screen !== null && screen[0] <= HEADLESS_SCREEN.w && screen[1] <= HEADLESS_SCREEN.h) {
     raise(tally, 'headless_screen', BOT.headless_screen)
   }
-  if (claims.hasPointer !== false || (touchPoints ?? 0) > 0) return
+  const isPointless = claims.hasPointer === false && (touchPoints ?? 0) === 0
+  deskChecks(tally, attributes, isPointless)
+  if (!isPointless) return
   raise(tally, 'no_pointer', BOT.no_pointer)
   const style = claims.systemStyle
   if (ua.engine === 'Gecko' && style?.highlight === HEADLESS_STYLE.highlight && style.font === HEADLESS_STYLE.font) {
