@@ -51,15 +51,15 @@ async function openService(child, port) {
   return { url, publicKey, ask }
 }
 
-/** Resolves with the id that the demo page shows to a browser that keeps nothing from before. */
+/** Resolves with what the demo page shows to a browser that keeps nothing from before: the ids of visitor and event. */
 async function visit(browser, { url, publicKey }) {
   const context = await browser.newContext()
   const page = await context.newPage()
   await page.goto(`${url}/demo?key=${publicKey}`)
   await page.waitForSelector('#state:not([data-kind=busy])', { timeout: answerMsMax })
-  const id = await page.textContent('#visitor')
+  const [visitorId, requestId] = await Promise.all(['#visitor', '#request'].map((place) => page.textContent(place)))
   await context.close()
-  return id
+  return { visitorId, requestId }
 }
 
 async function firstMinutes(service) {
@@ -73,15 +73,15 @@ async function firstMinutes(service) {
     args: ['--no-sandbox'],
   })
   try {
-    const first = await visit(browser, service)
-    const again = await visit(browser, service)
+    const { visitorId: first } = await visit(browser, service)
+    const { visitorId: again } = await visit(browser, service)
     if (first !== again) throw new Error('the browser was not recognised')
     at['recognised after clearing'] = performance.now()
     const conditions = { operator: 'AND', rules: [{ field: 'visitorId', operator: 'equals', value: first }] }
     await service.ask('POST', '/v1/rules', { name: 'first', conditions, action: { verdict: 'block' }, status: 'live' })
-    await visit(browser, service)
-    const { data } = await service.ask('GET', `/v1/events?visitorId=${first}&limit=1`)
-    if (data[0]?.verdict !== 'block') throw new Error('the rule did not block')
+    const { requestId } = await visit(browser, service)
+    const { verdict: decided } = await service.ask('GET', `/v1/events/${requestId}`)
+    if (decided !== 'block') throw new Error('the rule did not block')
     at['first rule blocks'] = performance.now()
   } finally {
     await browser.close()
