@@ -89,10 +89,12 @@ export function openEventRows({ clickhouse, kv, partitions, clock, retentionDays
     },
 
     async named<Row>(columns: string, workspace: string, env: Env, requestIds: readonly string[]) {
-      if (requestIds.length === 0) return []
-      const times = requestIds.map((id) => momentText(requestTime(id) ?? 0))
+      // Of an id whose time is yet to come there is no event, and far enough off it is no moment of ClickHouse either.
+      const possible = requestIds.filter((id) => (requestTime(id) ?? 0) <= clock.now() + DAY_MS)
+      if (possible.length === 0) return []
+      const times = possible.map((id) => momentText(requestTime(id) ?? 0))
       const sql = ` AND ts IN ${MOMENTS} AND request_id IN {ids:Array(String)}`
-      const terms = { first: '', sql, params: { times, ids: requestIds } }
+      const terms = { first: '', sql, params: { times, ids: possible } }
       return ask<Row>(workspace, env, terms, (source) => `SELECT ${columns} ${source}`)
     },
   }
