@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
+import { MIT_LICENSE } from './mit-license.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = `${root}src/console`
@@ -11,15 +12,7 @@ const out = `${root}build/console`
 const notices = `/*!
 Fingerpost console, Apache-2.0. Contains preact 10.29.8 and @preact/signals 2.11.4, Copyright (c) 2015-present Jason Miller and
 2022-present Preact Team, and uPlot 1.6.32, Copyright (c) 2024 Leon Sorokin, all under the MIT License; wouter-preact 3.11.1 is under The Unlicense.
-MIT License: Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to
-whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission
-notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT
-WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
-PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
-OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE
-SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+${MIT_LICENSE}
 */`
 
 /** Resolves to the folder the files are in. */

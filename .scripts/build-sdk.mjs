@@ -3,6 +3,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
+import { MIT_LICENSE } from './mit-license.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = `${root}src/sdk`
@@ -12,15 +13,7 @@ const out = `${root}build/sdk`
 const notices = `/*!
 Fingerpost SDK, Apache-2.0. Contains, under the MIT License:
 FingerprintJS 5.2.0 and BotD 2.0.0, Copyright (c) FingerprintJS, Inc; detectIncognito 1.9.0, Copyright (c) Joe Rutkowski.
-MIT License: Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit persons to
-whom the Software is furnished to do so, subject to the following conditions: The above copyright notice and this permission
-notice shall be included in all copies or substantial portions of the Software. THE SOFTWARE IS PROVIDED "AS IS", WITHOUT
-WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A
-PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES
-OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE
-SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+${MIT_LICENSE}
 */`
 
 /** Resolves to the folder the files are in. */
