@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useAct } from '../lib/act.ts'
-import { Problem } from './state.tsx'
+import { FormEnd } from './form-end.tsx'
 
 export function Dialog({
   title,
@@ -62,15 +62,13 @@ export function Confirm({ title, children, action, typed, onClose, onConfirm }: 
             <input id={id} value={text} autocomplete="off" onInput={(event) => setText(event.currentTarget.value)} />
           </div>
         )}
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" class="danger" disabled={act.isBusy || (typed !== undefined && text !== typed)}>
-            {action}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <FormEnd
+          act={act}
+          action={action}
+          tone="danger"
+          isReady={typed === undefined || text === typed}
+          onCancel={onClose}
+        />
       </form>
     </Dialog>
   )

@@ -6,7 +6,7 @@ import { call } from '../../lib/api.ts'
 import { SIGNAL_WORDS } from '../../lib/format.ts'
 import type { Alert } from '../../lib/types.ts'
 import { SelectField, TextField } from '../../ui/field.tsx'
-import { Problem } from '../../ui/state.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { METRIC_WORDS, OPERATOR_WORDS } from './words.ts'
 
 export function AlertForm({ from, done }: { readonly from: Alert | null; readonly done: () => void }) {
@@ -83,12 +83,7 @@ export function AlertForm({ from, done }: { readonly from: Alert | null; readonl
           required
         />
       </div>
-      <Problem error={act.error} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={act.isBusy}>
-          Save
-        </button>
-      </div>
+      <FormEnd act={act} action="Save" />
     </form>
   )
 }

@@ -1,7 +1,5 @@
 // One alert: what it watches, and its incidents.
 
-import { useState } from 'preact/hooks'
-import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { span } from '../../lib/format.ts'
@@ -9,7 +7,7 @@ import type { PageProps } from '../../lib/later.tsx'
 import { useLoad, usePages } from '../../lib/load.ts'
 import type { Alert, Incident } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { DeleteButton } from '../../ui/delete-button.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
@@ -75,8 +73,6 @@ export function AlertPage({ id }: PageProps) {
 
 function Switch({ alert, reload }: { readonly alert: Alert; readonly reload: () => void }) {
   const act = useAct()
-  const [isDeleting, setIsDeleting] = useState(false)
-  const [, go] = useLocation()
   const path = `/v1/alerts/${alert.id}`
   const isActive = alert.status === 'active'
   const turn = () =>
@@ -92,23 +88,10 @@ function Switch({ alert, reload }: { readonly alert: Alert; readonly reload: () 
       <button type="button" disabled={act.isBusy} onClick={() => void turn()}>
         {isActive ? 'Pause' : 'Watch again'}
       </button>
-      <button type="button" class="danger" onClick={() => setIsDeleting(true)}>
-        Delete
-      </button>
+      <DeleteButton title="Delete the alert" path={path} to="/alerts">
+        <p>Its incidents go with it.</p>
+      </DeleteButton>
       <Problem error={act.error} />
-      {isDeleting && (
-        <Confirm
-          title="Delete the alert"
-          action="Delete"
-          onClose={() => setIsDeleting(false)}
-          onConfirm={async () => {
-            await call(path, { method: 'DELETE' })
-            go('/alerts')
-          }}
-        >
-          <p>Its incidents go with it.</p>
-        </Confirm>
-      )}
     </div>
   )
 }

@@ -1,8 +1,8 @@
 // Events: searched, watched as they happen, labelled many at a time, taken along as a file.
 
-import { useState } from 'preact/hooks'
 import { useAct } from '../../lib/act.ts'
 import { call, can, request } from '../../lib/api.ts'
+import { useChosen } from '../../lib/chosen.ts'
 import { wholeText } from '../../lib/format.ts'
 import { usePages } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
@@ -66,14 +66,9 @@ export function Events() {
 
 function Found({ search, clear }: { readonly search: Readonly<Record<string, string>>; readonly clear: () => void }) {
   const pages = usePages<Event>('/v1/events', { query: { ...search, fields: 'full', limit: PAGE_ROWS } })
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { chosen, toggle, clear: unchoose } = useChosen()
   const mayLabel = can('events:write')
   const isFiltered = Object.keys(search).length > 0
-  const toggle = (id: string) => {
-    const next = new Set(chosen)
-    if (!next.delete(id)) next.add(id)
-    setChosen(next)
-  }
   return (
     <Card
       title="Found"
@@ -87,7 +82,7 @@ function Found({ search, clear }: { readonly search: Readonly<Record<string, str
         <BulkLabel
           ids={[...chosen]}
           done={() => {
-            setChosen(new Set())
+            unchoose()
             pages.reload()
           }}
         />

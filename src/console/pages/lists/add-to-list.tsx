@@ -7,7 +7,8 @@ import { useLoad } from '../../lib/load.ts'
 import type { ListedList, OffsetPage } from '../../lib/types.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
-import { Empty, Problem, Shown } from '../../ui/state.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
+import { Empty, Shown } from '../../ui/state.tsx'
 
 type Values = Readonly<Partial<Record<ListedList['type'], string>>>
 
@@ -88,15 +89,7 @@ function Form({
         <code>{value}</code>
       </p>
       <TextField label="Reason" value={reason} onChange={setReason} maxLength={200} />
-      <Problem error={act.error} />
-      <div class="row">
-        <button type="submit" class="primary" disabled={act.isBusy}>
-          Add
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
+      <FormEnd act={act} action="Add" onCancel={onClose} />
     </form>
   )
 }

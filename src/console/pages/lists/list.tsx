@@ -1,7 +1,7 @@
 // One list: its entries, adding to it by hand or from a file, and which rules ask it.
 
 import { useState } from 'preact/hooks'
-import { Link, useLocation } from 'wouter-preact'
+import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { span, wholeText } from '../../lib/format.ts'
@@ -9,7 +9,7 @@ import type { PageProps } from '../../lib/later.tsx'
 import { type Loaded, useLoad, usePages, useSettled } from '../../lib/load.ts'
 import type { ListEntry, ListedRule, ListWithUse, OffsetPage } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { DeleteButton } from '../../ui/delete-button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
@@ -30,8 +30,6 @@ export function ListPage({ id }: PageProps) {
 }
 
 function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: Loaded<ListWithUse> }) {
-  const [isDeleting, setIsDeleting] = useState(false)
-  const [, go] = useLocation()
   const [q, setQ] = useState('')
   const settled = useSettled(q, SETTLE_MS)
   const entries = usePages<ListEntry>(`/v1/lists/${list.id}/entries`, { query: { q: settled, limit: 100 } })
@@ -53,9 +51,19 @@ function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: 
         />
         <UsedBy ruleIds={list.usedByRules} />
         {can('lists:write') && (
-          <button type="button" class="danger" onClick={() => setIsDeleting(true)}>
-            Delete the list
-          </button>
+          <DeleteButton
+            label="Delete the list"
+            title="Delete the list"
+            path={`/v1/lists/${list.id}`}
+            to="/lists"
+            typed={list.name}
+          >
+            <p>
+              {wholeText(list.entryCount)} entries go with it.
+              {list.usedByRules.length > 0 &&
+                ` ${list.usedByRules.length} rules ask it; their conditions on it are false from then on.`}
+            </p>
+          </DeleteButton>
         )}
       </section>
       <div class="columns">
@@ -71,24 +79,6 @@ function Whole({ list, loaded }: { readonly list: ListWithUse; readonly loaded: 
         </Card>
         {can('lists:write') && <BulkAdd list={list} done={reload} />}
       </div>
-      {isDeleting && (
-        <Confirm
-          title="Delete the list"
-          action="Delete"
-          typed={list.name}
-          onClose={() => setIsDeleting(false)}
-          onConfirm={async () => {
-            await call(`/v1/lists/${list.id}`, { method: 'DELETE' })
-            go('/lists')
-          }}
-        >
-          <p>
-            {wholeText(list.entryCount)} entries go with it.
-            {list.usedByRules.length > 0 &&
-              ` ${list.usedByRules.length} rules ask it; their conditions on it are false from then on.`}
-          </p>
-        </Confirm>
-      )}
     </>
   )
 }

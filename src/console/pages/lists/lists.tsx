@@ -10,8 +10,9 @@ import type { ListedList, OffsetPage } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { Card, Page } from '../../ui/page.tsx'
-import { Empty, Problem, Shown } from '../../ui/state.tsx'
+import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { MomentText } from '../../ui/words.tsx'
 
@@ -112,15 +113,7 @@ function NewList({ onClose }: { readonly onClose: () => void }) {
           min={0}
           hint="Empty: for ever."
         />
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={act.isBusy}>
-            Create
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <FormEnd act={act} action="Create" onCancel={onClose} />
       </form>
     </Dialog>
   )

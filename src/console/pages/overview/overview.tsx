@@ -11,6 +11,7 @@ import { Bars } from '../../ui/bars.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
+import { type Tile, Tiles } from '../../ui/tiles.tsx'
 import { StatusChip } from '../../ui/words.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { VerdictsPlot } from './verdicts-plot.tsx'
@@ -46,7 +47,7 @@ export function Overview() {
       <Shown of={figures}>
         {({ now, before, signals, countries }) => (
           <>
-            <Tiles now={now} before={before} signals={signals} />
+            <Tiles of={tilesOf({ now, before, signals })} />
             <div class="columns">
               <div class="stack">
                 <Card title="Verdicts">
@@ -98,32 +99,19 @@ async function readFigures(days: number, signal: AbortSignal): Promise<Figures> 
 const shareOf = ({ groups }: EventCounts, verdict: string): number =>
   groups.find((group) => group.verdict === verdict)?.pct ?? 0
 
-function Tiles({ now, before, signals }: Pick<Figures, 'now' | 'before' | 'signals'>) {
+function tilesOf({ now, before, signals }: Pick<Figures, 'now' | 'before' | 'signals'>): readonly Tile[] {
   const bot = signals.signals.find(({ signal }) => signal === 'bot')
-  return (
-    <dl class="tiles">
-      <Tile name="Identifications" value={wholeText(now.total)} change={changeOf(now.total, before.total)} />
-      {['block', 'challenge'].map((verdict) => (
-        <Tile
-          key={verdict}
-          name={verdict === 'block' ? 'Blocked' : 'Challenged'}
-          value={percent(shareOf(now, verdict))}
-          change={pointsOf(shareOf(now, verdict), shareOf(before, verdict))}
-        />
-      ))}
-      <Tile name="Bots" value={percent(bot?.rate ?? 0)} change={pointsOf(bot?.rate ?? 0, bot?.previousRate ?? 0)} />
-    </dl>
-  )
-}
-
-function Tile({ name, value, change }: { readonly name: string; readonly value: string; readonly change: string }) {
-  return (
-    <div class="tile">
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-      <dd class="quiet change">{change}</dd>
-    </div>
-  )
+  const verdictTile = (name: string, verdict: string): Tile => [
+    name,
+    percent(shareOf(now, verdict)),
+    pointsOf(shareOf(now, verdict), shareOf(before, verdict)),
+  ]
+  return [
+    ['Identifications', wholeText(now.total), changeOf(now.total, before.total)],
+    verdictTile('Blocked', 'block'),
+    verdictTile('Challenged', 'challenge'),
+    ['Bots', percent(bot?.rate ?? 0), pointsOf(bot?.rate ?? 0, bot?.previousRate ?? 0)],
+  ]
 }
 
 function changeOf(now: number, before: number): string {

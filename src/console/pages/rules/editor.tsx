@@ -46,7 +46,6 @@ export function Editor({ from, known, ways }: EditorProps) {
   const [tab, setTab] = useState<'form' | 'json'>('form')
   const act = useAct()
   const { lists } = known
-  const whole = isWhole(draft.conditions, known.fields, lists)
   const conditions = useMemo(
     () => (isWhole(draft.conditions, known.fields, lists) ? conditionsOf(draft.conditions, known.fields, lists) : null),
     [draft.conditions, known, lists],
@@ -60,7 +59,7 @@ export function Editor({ from, known, ways }: EditorProps) {
     ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
   })
   const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
-  const isReady = whole && draft.name.trim() !== ''
+  const isReady = conditions !== null && draft.name.trim() !== ''
   return (
     <div class="columns">
       <Card

@@ -1,6 +1,6 @@
 // One rule: written anew, or as it is with what it does, did, and was.
 
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can, request } from '../../lib/api.ts'
@@ -11,7 +11,7 @@ import { notify } from '../../lib/notices.ts'
 import { usePlace } from '../../lib/place.ts'
 import type { Event, ListedList, OffsetPage, Rule, RuleField, WrittenRule } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { DeleteButton } from '../../ui/delete-button.tsx'
 import { Page, Tabs } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { FactList, MomentText, StatusChip } from '../../ui/words.tsx'
@@ -179,8 +179,6 @@ const STATUSES = [
 
 function Switch({ rule, reload }: { readonly rule: Rule; readonly reload: () => void }) {
   const act = useAct()
-  const [isDeleting, setIsDeleting] = useState(false)
-  const [, go] = useLocation()
   const set = (status: Rule['status']) =>
     act.run(async () => {
       const answer = await call<WrittenRule>(`/v1/rules/${rule.id}`, { method: 'PUT', body: { status } })
@@ -200,23 +198,10 @@ function Switch({ rule, reload }: { readonly rule: Rule; readonly reload: () => 
           {label}
         </button>
       ))}
-      <button type="button" class="danger" onClick={() => setIsDeleting(true)}>
-        Delete
-      </button>
+      <DeleteButton title="Delete the rule" path={`/v1/rules/${rule.id}`} to="/rules">
+        <p>“{rule.name}” decides nothing from then on. Its versions stay readable; the rule does not come back.</p>
+      </DeleteButton>
       <Problem error={act.error} />
-      {isDeleting && (
-        <Confirm
-          title="Delete the rule"
-          action="Delete"
-          onClose={() => setIsDeleting(false)}
-          onConfirm={async () => {
-            await call(`/v1/rules/${rule.id}`, { method: 'DELETE' })
-            go('/rules')
-          }}
-        >
-          <p>“{rule.name}” decides nothing from then on. Its versions stay readable; the rule does not come back.</p>
-        </Confirm>
-      )}
     </div>
   )
 }

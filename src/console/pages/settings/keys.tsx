@@ -8,8 +8,9 @@ import type { Key, NewKey, OffsetPage } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { Card } from '../../ui/page.tsx'
-import { Problem, Shown } from '../../ui/state.tsx'
+import { Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { MomentText } from '../../ui/words.tsx'
 
@@ -159,12 +160,7 @@ function NewKeyForm({ made }: { readonly made: (key: NewKey) => void }) {
             hint="One a line, such as https://shop.example; empty: any."
           />
         )}
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={act.isBusy}>
-            Create
-          </button>
-        </div>
+        <FormEnd act={act} action="Create" />
       </form>
     </Card>
   )

@@ -9,6 +9,7 @@ import type { Member, OffsetPage } from '../../lib/types.ts'
 import { Secret } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -147,12 +148,7 @@ function Invite({ invited }: { readonly invited: (found: Invited) => void }) {
         <TextField label="E-mail" type="email" value={email} onChange={setEmail} required maxLength={320} />
         <TextField label="Name" value={name} onChange={setName} maxLength={200} />
         <SelectField label="Role" value={role} onChange={setRole} options={ROLES} />
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={act.isBusy}>
-            Invite
-          </button>
-        </div>
+        <FormEnd act={act} action="Invite" />
         <p class="quiet small">
           No mail is sent: hand the link over yourself. It is good for seven days and works once.
         </p>

@@ -7,6 +7,7 @@ import { useLoad } from '../../lib/load.ts'
 import type { ListedSession, OffsetPage, Person, SignedIn } from '../../lib/types.ts'
 import { CopyButton } from '../../ui/copy.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -41,12 +42,7 @@ function Name({ person }: { readonly person: Person }) {
     <Card title={person.email}>
       <form class="form" onSubmit={submit}>
         <TextField label="Name" value={name} onChange={setName} required maxLength={200} autocomplete="name" />
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" disabled={act.isBusy || name.trim() === person.name}>
-            Save
-          </button>
-        </div>
+        <FormEnd act={act} action="Save" tone="" isReady={name.trim() !== person.name} />
       </form>
     </Card>
   )
@@ -85,12 +81,7 @@ function Password() {
           maxLength={256}
           autocomplete="new-password"
         />
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" disabled={act.isBusy}>
-            Change
-          </button>
-        </div>
+        <FormEnd act={act} action="Change" tone="" />
       </form>
     </Card>
   )
@@ -163,34 +154,19 @@ function Authenticator({ person }: { readonly person: Person }) {
             maxLength={6}
             autocomplete="one-time-code"
           />
-          <Problem error={act.error} />
-          <div class="row">
-            <button type="submit" class="primary" disabled={act.isBusy}>
-              Confirm
-            </button>
-          </div>
+          <FormEnd act={act} action="Confirm" />
         </form>
       ) : person.totp ? (
         <form class="form" onSubmit={remove}>
           <p>A sign-in asks for a code.</p>
           {ask}
-          <Problem error={act.error} />
-          <div class="row">
-            <button type="submit" class="danger" disabled={act.isBusy}>
-              Remove
-            </button>
-          </div>
+          <FormEnd act={act} action="Remove" tone="danger" />
         </form>
       ) : (
         <form class="form" onSubmit={begin}>
           <p>With an authenticator app a stolen password is not enough.</p>
           {ask}
-          <Problem error={act.error} />
-          <div class="row">
-            <button type="submit" disabled={act.isBusy}>
-              Add
-            </button>
-          </div>
+          <FormEnd act={act} action="Add" tone="" />
         </form>
       )}
     </Card>

@@ -9,6 +9,7 @@ import type { Meta } from '../../lib/types.ts'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
+import { Tiles } from '../../ui/tiles.tsx'
 import { FactList, MomentText } from '../../ui/words.tsx'
 import { figuresOf, type ProcessFigures, readScrape, type Scrape, type Stage, type ThreadFigures } from './metrics.ts'
 
@@ -133,17 +134,7 @@ function Now({ figures, ready }: { readonly figures: ProcessFigures; readonly re
     ['Rules', `revision ${figures.rulesRevision}`, 'what this process decides by'],
     ['Memory', bytes(figures.residentBytes), `log ${bytes(figures.logBytes)}, state ${bytes(figures.kvBytes)} on disk`],
   ] as const
-  return (
-    <dl class="tiles">
-      {tiles.map(([name, value, about]) => (
-        <div key={name} class="tile">
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-          <dd class="quiet change">{about}</dd>
-        </div>
-      ))}
-    </dl>
-  )
+  return <Tiles of={tiles} />
 }
 
 const CHECKS: Readonly<Record<string, string>> = { draining: 'taking requests', kv: 'state', roles: 'every role' }

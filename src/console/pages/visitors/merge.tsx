@@ -5,7 +5,7 @@ import { useAct } from '../../lib/act.ts'
 import { call } from '../../lib/api.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Problem } from '../../ui/state.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 
 export function Merge({ into, done }: { readonly into: string; readonly done: () => void }) {
   const [isOpen, setIsOpen] = useState(false)
@@ -39,15 +39,7 @@ export function Merge({ into, done }: { readonly into: string; readonly done: ()
               pattern="\s*pv_[0-9A-Za-z]{20}\s*"
               placeholder="pv_…"
             />
-            <Problem error={act.error} />
-            <div class="row">
-              <button type="submit" class="primary" disabled={act.isBusy}>
-                Merge
-              </button>
-              <button type="button" onClick={() => setIsOpen(false)}>
-                Cancel
-              </button>
-            </div>
+            <FormEnd act={act} action="Merge" onCancel={() => setIsOpen(false)} />
           </form>
         </Dialog>
       )}

@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks'
 import { can } from '../../lib/api.ts'
+import { useChosen } from '../../lib/chosen.ts'
 import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
 import { useLoad, usePages } from '../../lib/load.ts'
@@ -101,13 +102,8 @@ function Whole({
 
 function Timeline({ visitorId, reload }: { readonly visitorId: string; readonly reload: () => void }) {
   const pages = usePages<Event>('/v1/events', { query: { visitorId, fields: 'full', limit: PAGE_EVENTS } })
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const { chosen, toggle, clear } = useChosen()
   const [isSplitting, setIsSplitting] = useState(false)
-  const toggle = (id: string) => {
-    const next = new Set(chosen)
-    if (!next.delete(id)) next.add(id)
-    setChosen(next)
-  }
   return (
     <Card
       title="Timeline"
@@ -125,7 +121,7 @@ function Timeline({ visitorId, reload }: { readonly visitorId: string; readonly 
           requestIds={[...chosen]}
           done={() => {
             setIsSplitting(false)
-            setChosen(new Set())
+            clear()
             pages.reload()
             reload()
           }}

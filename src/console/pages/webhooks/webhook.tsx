@@ -1,7 +1,6 @@
 // One webhook: its deliveries, a test, how to verify, and what can be changed.
 
 import { useState } from 'preact/hooks'
-import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { percent } from '../../lib/format.ts'
@@ -10,7 +9,7 @@ import { useEvery, useLoad } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import type { RotatedSecret, Webhook } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { DeleteButton } from '../../ui/delete-button.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Page, Tabs } from '../../ui/page.tsx'
 import { Problem, Shown } from '../../ui/state.tsx'
@@ -88,8 +87,6 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
   const [url, setUrl] = useState(webhook.url)
   const [grace, setGrace] = useState<(typeof GRACES)[number][0]>('86400')
   const [rotated, setRotated] = useState<RotatedSecret | null>(null)
-  const [isDeleting, setIsDeleting] = useState(false)
-  const [, go] = useLocation()
   const act = useAct()
   const path = `/v1/webhooks/${webhook.id}`
   const isActive = webhook.status === 'active'
@@ -128,12 +125,12 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
             >
               {isActive ? 'Pause' : 'Switch on'}
             </button>
-            <button type="button" class="danger" onClick={() => setIsDeleting(true)}>
-              Delete
-            </button>
           </div>
         </form>
         <Problem error={act.error} />
+        <DeleteButton title="Delete the webhook" path={path} to="/webhooks">
+          <p>Deliveries that wait are cancelled at once.</p>
+        </DeleteButton>
       </Card>
       <Card title="Signing secret">
         <p>
@@ -153,19 +150,6 @@ function Settings({ webhook, reload }: { readonly webhook: Webhook; readonly rel
         </div>
         {rotated !== null && <Secret name="The new secret" value={rotated.signingSecret ?? rotated.secret ?? ''} />}
       </Card>
-      {isDeleting && (
-        <Confirm
-          title="Delete the webhook"
-          action="Delete"
-          onClose={() => setIsDeleting(false)}
-          onConfirm={async () => {
-            await call(path, { method: 'DELETE' })
-            go('/webhooks')
-          }}
-        >
-          <p>Deliveries that wait are cancelled at once.</p>
-        </Confirm>
-      )}
     </div>
   )
 }

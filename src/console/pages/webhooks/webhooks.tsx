@@ -4,14 +4,16 @@ import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
+import { useChosen } from '../../lib/chosen.ts'
 import { percent } from '../../lib/format.ts'
 import { useLoad } from '../../lib/load.ts'
 import type { CreatedWebhook, ListedWebhook, OffsetPage } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
+import { FormEnd } from '../../ui/form-end.tsx'
 import { Card, Page } from '../../ui/page.tsx'
-import { Empty, Problem, Shown } from '../../ui/state.tsx'
+import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { MomentText, StatusChip } from '../../ui/words.tsx'
 import { EVENT_TYPE_WORDS } from './types.ts'
@@ -78,19 +80,13 @@ export function Webhooks() {
 
 function NewWebhook({ onClose }: { readonly onClose: () => void }) {
   const [url, setUrl] = useState('')
-  const [events, setEvents] = useState<ReadonlySet<string>>(new Set(['verdict.block', 'verdict.challenge']))
+  const { chosen, toggle } = useChosen(['verdict.block', 'verdict.challenge'])
   const [made, setMade] = useState<CreatedWebhook | null>(null)
   const act = useAct()
-  const toggle = (type: string, isOn: boolean) => {
-    const next = new Set(events)
-    if (isOn) next.add(type)
-    else next.delete(type)
-    setEvents(next)
-  }
   const submit = (event: Event) => {
     event.preventDefault()
     void act.run(async () => {
-      const body = { url: url.trim(), events: [...events], enabled: true }
+      const body = { url: url.trim(), events: [...chosen], enabled: true }
       setMade(await call<CreatedWebhook>('/v1/webhooks', { method: 'POST', body }))
     })
   }
@@ -125,24 +121,10 @@ function NewWebhook({ onClose }: { readonly onClose: () => void }) {
         <fieldset class="stack">
           <legend>Told when</legend>
           {EVENT_TYPE_WORDS.map(([type, words]) => (
-            <CheckField
-              key={type}
-              label={words}
-              hint={type}
-              checked={events.has(type)}
-              onChange={(isOn) => toggle(type, isOn)}
-            />
+            <CheckField key={type} label={words} hint={type} checked={chosen.has(type)} onChange={() => toggle(type)} />
           ))}
         </fieldset>
-        <Problem error={act.error} />
-        <div class="row">
-          <button type="submit" class="primary" disabled={act.isBusy || events.size === 0}>
-            Create
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
+        <FormEnd act={act} action="Create" isReady={chosen.size > 0} onCancel={onClose} />
       </form>
     </Dialog>
   )
