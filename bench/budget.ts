@@ -115,7 +115,7 @@ async function openKeys() {
       position: async () => 0,
     },
     log: { last: async () => 0 },
-    bus: { publish() {}, subscribe: () => () => {}, close: async () => {} },
+    bus: { publish() {}, subscribe: () => () => {}, close: async () => {}, isLossy: true },
     // What was loaded once stays fresh: rounds leave no time to look again.
     clock: { ...systemClock, monotonic: () => 0, sleep: () => new Promise(() => {}) },
     sealer: null,

@@ -15,5 +15,13 @@ export interface Bus {
    * connection is lost, messages may be missed. Where servers form a cluster, the news takes moments more to the others.
    */
   subscribe(subject: string, receive: (message: unknown) => void): Unsubscribe
+  /** A message may be lost on its way without anybody noticing; inside one process only an overflow loses any, and is reported. */
+  readonly isLossy: boolean
   close(): Promise<void>
 }
+
+const LOSSLESS_FACTOR = 4
+
+/** How often receivers look for what a lost message would have told them: `lossyMs`, or less often where none is lost. Milliseconds. */
+export const pollEveryMs = ({ isLossy }: Pick<Bus, 'isLossy'>, lossyMs: number): number =>
+  isLossy ? lossyMs : LOSSLESS_FACTOR * lossyMs

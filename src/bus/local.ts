@@ -67,6 +67,8 @@ export function openLocalBus(config: LocalBusConfig): Bus {
       }
     },
 
+    isLossy: false,
+
     async close() {
       closed = true
       queue = []

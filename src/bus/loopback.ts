@@ -24,6 +24,7 @@ export function openLoopbackBus({ far, near, own }: LoopbackBusConfig): Bus {
         fromNear()
       }
     },
+    isLossy: far.isLossy,
     close: () => near.close(),
   }
 }

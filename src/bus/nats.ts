@@ -157,6 +157,8 @@ export function openNatsBus(config: NatsBusConfig): Bus {
       }
     },
 
+    isLossy: true,
+
     async close() {
       if (closed) return
       closed = true

@@ -41,6 +41,7 @@ export function openRemoteBus(line: Line, onError: (error: unknown) => void): Bu
         if (receivers.size === 0 && subjects.delete(subject)) line.cast(CASTS.unsubscribe, subject)
       }
     },
+    isLossy: false,
     async close() {
       for (const subject of subjects.keys()) line.cast(CASTS.unsubscribe, subject)
       subjects.clear()

@@ -1,6 +1,7 @@
 // Follows what happens to lists: entries that were added or whose time was over become deliveries. How far subscribers were told
 // stands beside the lists, and deltas that they were not told of yet are kept until then.
 
+import { pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
@@ -37,6 +38,7 @@ const DELTAS_PER_PAGE = 50
 /** Until `signal` aborts. */
 export async function followLists(needs: FollowListsNeeds, signal: AbortSignal): Promise<void> {
   const { kv, bus, clock, report } = needs
+  const lookEveryMs = pollEveryMs(bus, LOOK_MS)
   const hinted = new Map<string, readonly [string, Env]>()
   let wake = new AbortController()
   const rouse = () => wake.abort()
@@ -52,7 +54,7 @@ export async function followLists(needs: FollowListsNeeds, signal: AbortSignal):
       if (clock.monotonic() >= lookAt) {
         const workspaces = await listWorkspaces(kv)
         for (const { id } of workspaces) for (const env of ENVS) hinted.set(`${id}/${env}`, [id, env])
-        lookAt = clock.monotonic() + Math.max(LOOK_MS, LOOK_MS_PER_TENANT * hinted.size)
+        lookAt = clock.monotonic() + Math.max(lookEveryMs, LOOK_MS_PER_TENANT * hinted.size)
       }
       for (const [name, [workspace, env]] of [...hinted]) {
         if (signal.aborted) break

@@ -1,7 +1,7 @@
 // Sends what is due: a queue per webhook, taken in turns, so that none waits behind another; each at the pace its receiver bears,
 // those that are slow or down together in a small part of the places.
 
-import type { Bus } from '../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import type { RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
@@ -58,7 +58,7 @@ export interface Sender extends Handover {
 }
 
 const TICK_MS = 20
-const QUIET_MS = 250
+const QUIET_MS = 500
 const POLL_MS = 1_000
 const RETRY_MS = 500
 /** Outcomes are gathered for so long: of what a burst brings each queue has one commit, and the sending of the rest comes first. */
@@ -76,6 +76,7 @@ const SLOW_SHARE = 0.2
 
 export function openSender(needs: SenderNeeds): Sender {
   const { kv, clock, attempts, subscriptions, inFlightMax, backlogMax, report } = needs
+  const pollMs = pollEveryMs(needs.bus, POLL_MS)
   const queues = new Map<string, WebhookQueue>()
   /** Those with something ready that may be sent, in turns. */
   const waitingQueues = new Set<WebhookQueue>()
@@ -248,7 +249,7 @@ export function openSender(needs: SenderNeeds): Sender {
       const now = clock.now()
       report.inFlight(inFlight)
       for (const shard of held.keys()) {
-        if (!unseen.has(shard) && (polledAt.get(shard) ?? 0) > clock.monotonic() - POLL_MS) continue
+        if (!unseen.has(shard) && (polledAt.get(shard) ?? 0) > clock.monotonic() - pollMs) continue
         polledAt.set(shard, clock.monotonic())
         unseen.delete(shard)
         look(shard).catch(report.failed)

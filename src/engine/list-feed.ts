@@ -1,7 +1,7 @@
 // The lists this process decides by: read when it starts, followed delta by delta when a hint or a poll tells of one, read
 // anew where deltas were missed, and handed to the worker with its next step.
 
-import type { Bus } from '../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
@@ -191,7 +191,7 @@ export async function openListFeed({ kv, bus, clock, key, report }: ListFeedNeed
   await refreshAll()
   async function poll(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await nextBeat(clock, POLL_MS, stopped.signal)
+      await nextBeat(clock, pollEveryMs(bus, POLL_MS), stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }

@@ -1,7 +1,7 @@
 // The rulesets this process decides by: loaded when a hint or a poll tells of a new revision, handed to the worker with the
 // next task, confirmed to whoever waits for the change to be in force.
 
-import type { Bus } from '../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import type { ThreadKv } from '../kv/remote.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
@@ -103,7 +103,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   })
   async function poll(): Promise<void> {
     while (!isOver()) {
-      await nextBeat(clock, POLL_MS, stopped.signal)
+      await nextBeat(clock, pollEveryMs(bus, POLL_MS), stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }

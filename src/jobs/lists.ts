@@ -1,7 +1,7 @@
 // Time and lists: entries whose time is over leave through `changes`, within a second of it, and what is left of lists that were
 // deleted is cleared away. Nothing is remembered here, so whoever holds the lease next goes on.
 
-import type { Bus } from '../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import { type RandomBytes, ulid } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX } from '../domain/list.ts'
@@ -59,6 +59,7 @@ interface Tenant {
 /** Runs until `signal` aborts. */
 export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Promise<void> {
   const { kv, bus, clock, onError } = needs
+  const lookEveryMs = pollEveryMs(bus, LOOK_MS)
   const tenants = new Map<string, Tenant>()
   const tenantOf = (workspace: string, env: Env): Tenant => {
     const scope = tenantScope(workspace, env)
@@ -78,7 +79,7 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
 
   async function round(): Promise<void> {
     for (const { id } of await listWorkspaces(kv)) for (const env of ENVS) tenantOf(id, env)
-    const everyMs = Math.max(LOOK_MS, LOOK_MS_PER_TENANT * tenants.size)
+    const everyMs = Math.max(lookEveryMs, LOOK_MS_PER_TENANT * tenants.size)
     for (const tenant of tenants.values()) {
       if (signal.aborted) return
       const isTime = clock.monotonic() - tenant.lookedAt >= everyMs || clock.now() >= tenant.nextDue
@@ -101,7 +102,7 @@ export async function runListJob(needs: ListJobNeeds, signal: AbortSignal): Prom
       Number.POSITIVE_INFINITY,
     )
     const dueMs = Math.max(ROUND_MS, nextDue - clock.now())
-    if (dueMs >= LOOK_MS) await nextBeat(clock, LOOK_MS, wake.signal)
+    if (dueMs >= lookEveryMs) await nextBeat(clock, lookEveryMs, wake.signal)
     else await clock.sleep(dueMs, wake.signal)
     // More of the same are about to follow.
     if (wake.signal.aborted) await clock.sleep(ROUND_MS, signal)

@@ -72,7 +72,12 @@ async function applyUpTo({ log, kv, clock, progress }: RefoldConfigNeeds, last: 
       return records
     },
   }
-  const bus = { publish: () => undefined, subscribe: () => () => undefined, close: async () => undefined }
+  const bus = {
+    publish: () => undefined,
+    subscribe: () => () => undefined,
+    close: async () => undefined,
+    isLossy: false,
+  }
   let stalled: unknown = null
   const report = (fact: { readonly kind: string; readonly error?: unknown }) => {
     if (fact.kind !== 'stalled') return

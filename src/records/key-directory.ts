@@ -1,7 +1,7 @@
 // Every key of the deployment in memory, found by digest. It reloads when told that keys changed, asks twice a second in
 // case the hint was lost, and knows how old its knowledge is.
 
-import type { Bus } from '../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import type { ApiKey, Workspace } from '../domain/workspace.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
@@ -120,7 +120,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
 
   async function pollUntilClosed(): Promise<void> {
     while (!closed.signal.aborted) {
-      await nextBeat(clock, POLL_MS, closed.signal)
+      await nextBeat(clock, pollEveryMs(bus, POLL_MS), closed.signal)
       if (closed.signal.aborted) return
       await poll().catch((error) => {
         if (!(error instanceof Unavailable)) report(error)

@@ -80,6 +80,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
         for (const { line } of lines.values()) tell(line, subject, message)
       },
       subscribe: (subject, receive) => (isBetweenShards(subject) ? heard : bus).subscribe(subject, receive),
+      isLossy: bus.isLossy,
       close: () => bus.close(),
     },
     close() {

@@ -196,6 +196,7 @@ export function bindBus(store: BusStore, host: Host, onError: (error: unknown) =
   const mine = new Set<Receiver>()
   let closed = false
   return {
+    isLossy: true,
     publish(subject, message) {
       if (closed) return
       for (const receiver of store.get(subject) ?? []) {

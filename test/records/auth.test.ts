@@ -42,7 +42,7 @@ async function openKeys(t: Test) {
       position: async () => 0,
     },
     log: { last: async () => 0 },
-    bus: { publish() {}, subscribe: () => () => {}, close: async () => {} },
+    bus: { publish() {}, subscribe: () => () => {}, close: async () => {}, isLossy: true },
     clock,
     sealer: null,
     report: (error) => t.fail(String(error)),

@@ -1,7 +1,7 @@
 // What every partition counted lately, gathered where the threads are told: of partitions decided here from their owners, of
 // others over the bus, and out of the log whatever the bus lost.
 
-import type { Bus } from '../../bus/bus.ts'
+import { type Bus, pollEveryMs } from '../../bus/bus.ts'
 import { decodeEventsRecord } from '../../events/record.ts'
 import type { Kv } from '../../kv/kv.ts'
 import { type Clock, nextBeat } from '../../lib/clock.ts'
@@ -13,7 +13,7 @@ import { flattenRecord } from './counted.ts'
 export interface CounterFeedNeeds {
   readonly log: Pick<Log, 'read' | 'last'>
   readonly kv: Pick<Kv, 'position'>
-  readonly bus: Pick<Bus, 'publish' | 'subscribe'>
+  readonly bus: Pick<Bus, 'publish' | 'subscribe' | 'isLossy'>
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
   /** Unlike that of any other process. */
   readonly id: string
@@ -150,7 +150,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
 
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
-      await nextBeat(clock, POLL_MS, stopping.signal)
+      await nextBeat(clock, pollEveryMs(bus, POLL_MS), stopping.signal)
       if (!stopping.signal.aborted) await look(false).catch(onError)
     }
   }

@@ -87,6 +87,7 @@ function openWorld(random: Rng, lossy: boolean) {
       kv,
       clock: { monotonic: () => 0, sleep: () => new Promise((resolve) => looks.push(resolve)) } as never,
       bus: {
+        isLossy: true,
         publish(_subject, message) {
           for (const receive of receivers) if (!lossy || !random.chance(0.2)) receive(message)
         },
