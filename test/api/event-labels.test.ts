@@ -1,6 +1,7 @@
 // POST /v1/events/labels: many events get one label, those that name nothing are counted, and every read shows it once it is answered.
 
 import t from 'tap'
+import { labelRoutes } from '../../src/api/events/labels.ts'
 import { browserBody, eventually } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
 import { deviceOf } from '../helpers/devices.ts'
@@ -127,3 +128,29 @@ t.test('it is in the audit log as counts, and happens once under one Idempotency
   t.match(body.data[1], { resource: 'event', id: 'labels', action: 'label', by: { type: 'key' } })
   t.notMatch(text, requestId, 'no event is named')
 })
+
+t.test(
+  'what an engine does not show in time goes on behind the answer, and what is refused before it is an error',
+  async (t) => {
+    const homes = [{ requestId: UNKNOWN, partition: 0, env: 'test' as const }]
+    const outcomes: ((error?: Error) => void)[] = []
+    const [route] = labelRoutes({
+      places: { named: async () => homes } as never,
+      visitors: {} as never,
+      annotate: () => new Promise((resolve, reject) => outcomes.push((error) => (error ? reject(error) : resolve()))),
+      submit: async () => ({ ok: true }) as never,
+      clock: { now: Date.now, sleep: () => new Promise((resolve) => setImmediate(resolve)) },
+      stopping: new AbortController().signal,
+    })
+    const caller = { workspace: { id: 'ws_default' }, env: 'test', key: { id: 'key_1' } }
+    const call = { caller, body: { label: 'fraud', requestIds: [UNKNOWN] } }
+    const late = await route?.handle(call as never)
+    t.match(late, { status: 202, body: { requested: 1, labelled: 0, status: 'running' } })
+    outcomes.forEach((settle) => {
+      settle()
+    })
+    const refused = route?.handle(call as never)
+    setImmediate(() => outcomes.at(-1)?.(new Error('no room')))
+    await t.rejects(Promise.resolve(refused), { message: 'no room' })
+  },
+)

@@ -86,10 +86,14 @@ export function labelRoutes(needs: LabelsNeeds): ApiRoute[] {
     const { workspace, env } = caller
     const homes = await places.named(workspace.id, env, requestIds)
     if (homes === 'pending') throw new ApiError('unavailable', { retryAfter: 1 })
-    await labelAll(caller, label, homes)
     const requested = new Set(requestIds).size
-    const labelled = homes.length
-    return { label, requested, labelled, notFound: Math.max(0, requested - labelled), status: 'done' }
+    const notFound = Math.max(0, requested - homes.length)
+    const progress: Progress = { label, requested, labelled: 0, notFound, status: 'running' }
+    const end = labelAll(caller, label, homes).then(() => {
+      progress.labelled = homes.length
+      progress.status = 'done'
+    })
+    return answerInTime(progress, end)
   }
 
   async function labelVisitor(caller: Caller, visitorIds: readonly string[], before: number, progress: Progress) {
@@ -130,8 +134,12 @@ export function labelRoutes(needs: LabelsNeeds): ApiRoute[] {
 
   async function labelAllOf(caller: Caller, label: Label, visitorId: string): Promise<Progress> {
     const { progress, end } = await begin(caller, label, visitorId)
+    return answerInTime(progress, end)
+  }
+
+  /** Throws what fails before the answer. What fails behind it is told to nobody: whoever asks again has it done again. */
+  async function answerInTime(progress: Progress, end: Promise<void>): Promise<Progress> {
     const answered = new AbortController()
-    // A failure behind the answer is told to nobody: whoever asks again has it done again.
     await Promise.race([end, clock.sleep(ANSWER_MS_MAX, answered.signal)]).finally(() => answered.abort())
     end.catch(() => undefined)
     return progress
