@@ -6,6 +6,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Marked } from 'marked'
 import { build } from 'vite'
+import { stylesheet } from './stylesheet.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const guides = join(root, 'src/docs/guides')
@@ -32,7 +33,8 @@ export async function buildDocs() {
       lib: { entry: join(source, 'docs.ts'), formats: ['es'], name: 'unused', fileName: () => 'docs.js' },
     },
   })
-  for (const file of ['docs.css', 'icon.svg']) await cp(join(source, file), join(out, file))
+  await writeFile(join(out, 'docs.css'), await stylesheet(join(source, 'docs.css')))
+  await cp(join(source, 'icon.svg'), join(out, 'icon.svg'))
   return out
 }
 

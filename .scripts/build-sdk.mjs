@@ -4,6 +4,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { MIT_LICENSE } from './mit-license.mjs'
+import { stylesheet } from './stylesheet.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const source = `${root}src/sdk`
@@ -25,7 +26,8 @@ export async function buildSdk() {
   const [, version] = /export const version = '([^']+)'/.exec(await readFile(`${source}/load.ts`, 'utf8'))
   await writeFile(`${out}/version.txt`, `${version}\n`)
   await mkdir(`${out}/demo`, { recursive: true })
-  for (const file of ['index.html', 'demo.css']) await cp(`${source}/demo/${file}`, `${out}/demo/${file}`)
+  await cp(`${source}/demo/index.html`, `${out}/demo/index.html`)
+  await writeFile(`${out}/demo/demo.css`, await stylesheet(`${source}/demo/demo.css`))
   return out
 }
 

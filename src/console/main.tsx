@@ -2,6 +2,7 @@
 
 import { render } from 'preact'
 import { ConsoleApp } from './app.tsx'
+import '../sdk/palette.css'
 import './style/tokens.css'
 import './style/controls.css'
 import './style/layout.css'
