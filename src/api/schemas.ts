@@ -3,8 +3,8 @@
 import { Type } from '../domain/schema.ts'
 
 export const PAGE_LIMIT_DEFAULT = 20
-export const PAGE_LIMIT_MAX = 100
-export const OFFSET_MAX = 10_000
+const PAGE_LIMIT_MAX = 100
+const OFFSET_MAX = 10_000
 /** A page of items that may be long ends with the one that passes it. */
 export const PAGE_CHARS_MAX = 1_048_576
 

@@ -1,9 +1,9 @@
 // What every backend of the kv refuses before it looks at any data, so that all of them refuse the same.
 import { COMMIT_KEYS_MAX, type Commit, type KeyRange } from './kv.ts'
 
-export const KEY_TEXT_BYTES_MAX = 512
+const KEY_TEXT_BYTES_MAX = 512
 export const GET_KEYS_MAX = 10_000
-export const SCAN_LIMIT_MAX = 10_000
+const SCAN_LIMIT_MAX = 10_000
 
 /** Scopes name a cluster slot, so they hold no character that means something to the backend. */
 const SCOPE = /^[\w.:/-]+$/

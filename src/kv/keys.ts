@@ -19,7 +19,7 @@ export function collectionPrefix(scope: Scope, collection: string): Buffer {
 }
 
 /** The key of a record. `start` is its collection's prefix. */
-export function recordKey(start: Buffer, id: string): Buffer {
+function recordKey(start: Buffer, id: string): Buffer {
   const idBytes = textBytes(id)
   // The prefix carries five bytes that are ours: the kind and two lengths.
   checkKeyBytes(start.length - 5 + idBytes)

@@ -14,7 +14,7 @@ const NOTHING = Buffer.alloc(0)
 /** Due index entries a commit clears: more than it adds, so that what expires cannot pile up. */
 const CLEARED_PER_PUT = 2
 const CLEARED_MIN = 16
-export const CLEARED_MAX = 1_000
+const CLEARED_MAX = 1_000
 
 export interface PreparedCommit {
   readonly scope: Scope

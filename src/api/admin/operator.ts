@@ -7,7 +7,7 @@ import { type Auth, bearer, openFailures } from '../../records/auth.ts'
 import { SYSTEM } from '../../records/scopes.ts'
 import type { KeyOwner } from '../idempotency.ts'
 
-export const OPERATOR_TOKEN_CHARS_MIN = 32
+const OPERATOR_TOKEN_CHARS_MIN = 32
 
 export interface Operator {
   /**

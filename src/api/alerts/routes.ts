@@ -29,7 +29,7 @@ import { refuseUnknownRule } from '../rules/routes.ts'
 import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { ALERT_DOCS } from './docs.ts'
 
-export const ALERTS_MAX = 100
+const ALERTS_MAX = 100
 
 export interface AlertRoutesNeeds {
   readonly kv: Pick<Kv, 'get' | 'scan'>

@@ -22,7 +22,7 @@ const AgainBody = Type.Object({ password }, strict)
 const CodeBody = Type.Object({ code }, strict)
 const HEADERS = ['user-agent']
 
-export const personPlace = ({ workspace, id }: StoredPerson) => ({ workspace, env: null, actor: id })
+const personPlace = ({ workspace, id }: StoredPerson) => ({ workspace, env: null, actor: id })
 export const submitted = async (submit: Submitter['submit'], draft: Parameters<Submitter['submit']>[0]) =>
   accepted(await submit(draft))
 

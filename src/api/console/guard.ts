@@ -14,7 +14,7 @@ import { readPerson, type StoredPerson } from '../../records/people.ts'
 import type { Cookies } from './cookies.ts'
 import { csrfOf, type Session, type Sessions } from './sessions.ts'
 
-export const CSRF_HEADER = 'x-fingerpost-csrf'
+const CSRF_HEADER = 'x-fingerpost-csrf'
 const ENVIRONMENT_HEADER = 'x-fingerpost-environment'
 const ORIGIN_HEADERS = ['host', 'origin', 'sec-fetch-site'] as const
 /** Of a request that may have a session. */

@@ -53,7 +53,7 @@ export function openDemo({
   }
 }
 
-export function openDemoAccess(clock: Pick<Clock, 'now'>, random: RandomBytes): DemoAccess {
+function openDemoAccess(clock: Pick<Clock, 'now'>, random: RandomBytes): DemoAccess {
   const links = openSecrets(LINK_MS)
   const sessions = openSecrets(DEMO_SESSION_MS)
 

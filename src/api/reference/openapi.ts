@@ -68,7 +68,7 @@ export interface Operation {
 }
 
 export type DocumentedMethod = 'get' | 'post' | 'put' | 'patch' | 'delete'
-export const DOCUMENTED_METHODS: readonly DocumentedMethod[] = ['get', 'post', 'put', 'patch', 'delete']
+const DOCUMENTED_METHODS: readonly DocumentedMethod[] = ['get', 'post', 'put', 'patch', 'delete']
 export type PathItem = Readonly<Partial<Record<DocumentedMethod, Operation>>>
 
 export interface OpenApiDocument {

@@ -91,9 +91,6 @@ const forget: DescribedRow = {
   },
 }
 
-/** What a secret key gets from identify. */
-export const IDENTIFIED_EVENT_EXAMPLE = { ...EVENT_EXAMPLE, storageToken: IDENTIFIED_EXAMPLE.storageToken }
-
 const plain = (path: string, doc: RouteDoc): DescribedRow => ({ method: 'GET', path, access: 'none', doc })
 const file = (id: string, summary: string, contentType: string, schema: TSchema | null): RouteDoc => ({
   id,

@@ -5,14 +5,14 @@ import { cursorPage, deleted, type Fragment, offsetPage, PAGE_MEMBERS, type Rout
 import { Action, Conditions, CreatedRule, ListedRule, Rule, RuleField, SideEffects, UpdatedRule } from './schema.ts'
 import { AuditEntry, RuleVersion } from './trial-docs.ts'
 
-export const CONDITIONS_EXAMPLE = {
+const CONDITIONS_EXAMPLE = {
   operator: 'AND',
   rules: [
     { field: 'signals.vpn.detected', operator: 'equals', value: true },
     { field: 'scores.suspect', operator: 'gte', value: 30 },
   ],
 }
-export const ACTION_EXAMPLE = {
+const ACTION_EXAMPLE = {
   verdict: 'challenge',
   challengeType: 'otp',
   sideEffects: [{ type: 'log', level: 'info', message: 'challenged {{visitorId}}' }],
@@ -33,7 +33,7 @@ const entry = { at: createdAt, actor: 'x7Qz' }
 const by = { type: 'key', id: 'key_2wSx4eDc6rFv8tGb0yHn', label: 'backend' }
 
 /** What the schema that validates leaves to the parser of rules. */
-export const RULE_MEMBERS: Readonly<Record<string, Fragment | TSchema>> = {
+const RULE_MEMBERS: Readonly<Record<string, Fragment | TSchema>> = {
   conditions: Conditions,
   action: Action,
   sideEffects: { ...SideEffects, description: 'The same as `action.sideEffects`.' },

@@ -8,7 +8,7 @@ import type { StoredRule } from '../../records/rules.ts'
 import { maskSideEffect } from '../../rules/parse-effects.ts'
 
 /** An action without the addresses that are secrets. */
-export const presentAction = (action: RuleAction): RuleAction =>
+const presentAction = (action: RuleAction): RuleAction =>
   action.sideEffects === undefined ? action : { ...action, sideEffects: action.sideEffects.map(maskSideEffect) }
 
 const countLeaves = (group: ConditionGroup): number =>

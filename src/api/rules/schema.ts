@@ -144,7 +144,7 @@ const propagation = {
   propagationMs: count('How long that took.'),
 }
 
-export const definitionMembers = {
+const definitionMembers = {
   id,
   name,
   status,

@@ -81,7 +81,7 @@ export const RotatedSecret = shared(
     graceEndsAt: orNull(moment('From then on the new secret alone signs; null: at once.')),
   }),
 )
-export const WebhookIps = shared(
+const WebhookIps = shared(
   'WebhookIps',
   Type.Object({ ipv4: Type.Array(words()), ipv6: Type.Array(words()), updatedAt: orNull(moment()) }),
 )

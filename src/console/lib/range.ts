@@ -1,6 +1,6 @@
 // Ranges of time that questions of analytics take.
 
-export const RANGE_DAY_MS = 86_400_000
+const RANGE_DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 export type TimeRange = { readonly from: string; readonly to: string }

@@ -73,7 +73,7 @@ export function MomentText({ at, relative = false }: { readonly at: string | nul
 }
 
 /** A value that may be missing, which is told from one that is empty. */
-export function ValueText({ of: value }: { readonly of: unknown }) {
+function ValueText({ of: value }: { readonly of: unknown }) {
   if (value === null || value === undefined) return <span class="quiet">not known</span>
   if (typeof value === 'boolean') return <>{value ? 'yes' : 'no'}</>
   if (typeof value === 'object') return <code>{JSON.stringify(value)}</code>

@@ -1,6 +1,6 @@
 // What the doctor says: findings by topic, as lines to read or as JSON.
 
-export const FINDING_TOPICS = ['native', 'present', 'private', 'reachable', 'fresh'] as const
+const FINDING_TOPICS = ['native', 'present', 'private', 'reachable', 'fresh'] as const
 export type FindingTopic = (typeof FINDING_TOPICS)[number]
 
 /** `note`: it works, and could be better. `bad`: it must be mended. */

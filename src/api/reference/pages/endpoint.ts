@@ -120,7 +120,7 @@ function exampleAnswers(document: OpenApiDocument, { responses }: Operation): st
 const daysAgo = (days: number): string => `$(date -u -d '${days} days ago' +%FT%TZ)`
 
 /** The path with the examples of its parameters, for double quotes of a shell. */
-export function exampleUrl({ path, operation }: Endpoint): string {
+function exampleUrl({ path, operation }: Endpoint): string {
   const { parameters = [] } = operation
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
     String(parameters.find((one) => one.in === 'path' && one.name === name)?.schema.examples?.[0] ?? whole),
@@ -143,7 +143,7 @@ const shellJson = (body: unknown): string =>
       return `"${name}": "'"${daysAgo(days)}"'"`
     })
 
-export function curlSampleOf(endpoint: Endpoint): string {
+function curlSampleOf(endpoint: Endpoint): string {
   const { method, operation } = endpoint
   // Some proxies refuse a POST without a length.
   const body = operation.requestBody?.content[JSON_TYPE]?.example ?? (method === 'POST' ? {} : undefined)

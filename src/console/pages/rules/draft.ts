@@ -86,7 +86,7 @@ export const listsFor = <L extends KnownList>(field: RuleField | null, lists: re
   lists.filter(({ type }) => field?.list === type || field?.list === 'any')
 
 /** What a typed text means for a field. A single name of a list asks that list. */
-export function readValue(leaf: DraftLeaf, field: RuleField | null, lists: readonly KnownList[]): Leaf['value'] {
+function readValue(leaf: DraftLeaf, field: RuleField | null, lists: readonly KnownList[]): Leaf['value'] {
   const text = leaf.text.trim()
   if (leaf.operator === 'exists') return text !== 'false'
   if (isMany(leaf.operator)) {
