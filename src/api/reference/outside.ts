@@ -4,7 +4,7 @@ import { IdentifySchema } from '../../domain/identify.ts'
 import { nullable, oneOf, strict, type TSchema, Type } from '../../domain/schema.ts'
 import type { RouteDoc } from '../describe.ts'
 import { PENDING } from '../events/docs.ts'
-import { EVENT_EXAMPLE, IDENTIFIED_EXAMPLE, IDENTIFY_BODY_EXAMPLE } from '../events/examples.ts'
+import { IDENTIFIED_EXAMPLE, IDENTIFY_BODY_EXAMPLE } from '../events/examples.ts'
 import { Identified, IdentifiedEvent } from '../events/schema.ts'
 import type { ApiRoute } from '../routes.ts'
 
