@@ -166,14 +166,8 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return {
-      port: closed.port,
-      generatedKeys: [],
-      setupLink: null,
-      demoLink: null,
-      advice: [],
-      stop: () => lifetime.end(),
-    }
+    const nothing = { generatedKeys: [], setupLink: null, demoLink: null, advice: [] }
+    return { port: closed.port, ...nothing, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 

@@ -107,13 +107,14 @@ function isSame(before: readonly TableInput[], now: readonly TableInput[]): bool
 
 async function replace(
   { dir }: DataUpdateNeeds,
-  { source, entriesMin = 0 }: SourcePlaces,
+  { source, urls, entriesMin = 0 }: SourcePlaces,
   image: SharedArrayBuffer,
   stored: AddressTable | null,
 ): Promise<AddressTable> {
   const table = openTable(image)
   if (table.meta.entries < entriesMin) {
-    throw new BadSource(`${table.meta.entries} entries, where at least ${entriesMin} are expected`)
+    const places = urls.map(({ location }) => location).join(', ')
+    throw new BadSource(`${places}: ${table.meta.entries} entries, where at least ${entriesMin} are expected`)
   }
   const before = stored?.meta.entries ?? 0
   if (before >= SHRINK.entriesMin && table.meta.entries < SHRINK.share * before) {
