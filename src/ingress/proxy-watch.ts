@@ -47,8 +47,16 @@ export function createProxyWatch(changed: (suspicion: ProxySuspicion | null) => 
   let forwardedPrivate = 0
   let onlyAddress: string | null = null
   let known = ''
-  let isPrivate = false
+  let knownPrivate = false
   let suspicion: ProxySuspicion | null = null
+
+  /** Most visits need not ask: it takes longer than all the rest. */
+  function isPrivate(address: string): boolean {
+    if (address === known) return knownPrivate
+    known = address
+    knownPrivate = !isPublicAddress(address)
+    return knownPrivate
+  }
 
   function begin(): void {
     browsers.clear()
@@ -73,16 +81,12 @@ export function createProxyWatch(changed: (suspicion: ProxySuspicion | null) => 
 
   return {
     saw({ address, hopsBefore }, userAgent) {
-      if (address !== known) {
-        known = address
-        isPrivate = !isPublicAddress(address)
-      }
-      if (visits === 0) onlyAddress = isPrivate ? address : null
+      if (visits === 0) onlyAddress = isPrivate(address) ? address : null
       else if (address !== onlyAddress) onlyAddress = null
       visits++
       if (hopsBefore > 0) {
         forwarded++
-        if (isPrivate) forwardedPrivate++
+        if (isPrivate(address)) forwardedPrivate++
       }
       if (onlyAddress !== null && browsers.size < BROWSERS_MIN) browsers.add(userAgent)
       const found = judge()

@@ -1,7 +1,11 @@
 // A proxy in front that is not trusted is noticed and told, with the setting that mends it; visitors of every usual kind are no proxy.
 
+import { join } from 'node:path'
 import t from 'tap'
 import { createProxyWatch } from '../../src/ingress/proxy-watch.ts'
+import type { SourceName } from '../../src/ipintel/sources.ts'
+import { systemClock as clock } from '../../src/lib/clock.ts'
+import { dataUpdate } from '../../src/ops/data-update.ts'
 import { cleanUp, startServer } from '../helpers/server.ts'
 
 t.teardown(cleanUp)
@@ -131,9 +135,9 @@ t.test('a proxy that is trusted is none of that, nor is a back end that names it
 })
 
 t.test(
-  'a fresh install says in /readyz what is undetermined without data about addresses, and how to change it',
+  'a fresh install says what is undetermined without data about addresses and how to change it, until there is some',
   async (t) => {
-    const server = await startServer({})
+    const server = await startServer({ env: { FINGERPOST_IP_POLL_MS: '100' } })
     t.match(await adviceOf(server.url), [
       {
         code: 'ip_data_missing',
@@ -143,6 +147,23 @@ t.test(
     ])
     t.match(server.logs(), /Undetermined for want of data about addresses: vpn, proxy, tor and country\./)
     t.match(server.logs(), /fingerpost data update --recommended/)
+    const lists = t.testdir({ list: '198.51.100.0/24\n', 'geo.csv': '198.51.100.0,198.51.100.255,DE\n' })
+    const fill = (...sources: readonly SourceName[]) =>
+      dataUpdate({
+        dir: join(server.dataDir, 'ip'),
+        places: sources.map((source) => ({
+          source,
+          files: [{ name: null, location: join(lists, source === 'geo' ? 'geo.csv' : 'list') }],
+          urls: [],
+        })),
+        bytesMax: 1_000_000,
+        clock,
+        progress: { begin: () => undefined, advance: () => undefined, end: () => undefined },
+      })
+    await fill('vpn', 'datacenter')
+    t.ok(await until(async () => /: tor and country$/.test((await adviceOf(server.url))[0]?.says ?? '')))
+    await fill('tor', 'geo')
+    t.ok(await until(async () => (await adviceOf(server.url)).length === 0))
     await server.stop()
   },
 )
