@@ -163,22 +163,22 @@ export function* answersOf(
     return texts
   }
 
-  /** The order of visits counts where they share a storage, or across partitions an address or an account. */
-  const mustWait = (visit: Visit, partition: number | null): boolean =>
-    waiting.some(
-      (one) =>
-        one.visit.truth.device === visit.truth.device ||
-        (one.partition !== partition &&
-          (one.visit.ip === visit.ip ||
-            (visit.body.linkedId !== undefined && one.visit.body.linkedId === visit.body.linkedId))),
-    )
+  const sharesStorage = (visit: Visit): boolean => waiting.some((one) => one.visit.truth.device === visit.truth.device)
+
+  /** What partitions count of one address or account together depends on the order of visits. */
+  function sharesCounters({ ip, body }: Visit, partition: number): boolean {
+    return waiting.some(({ visit, partition: other }) => {
+      if (other === partition) return false
+      return visit.ip === ip || (body.linkedId !== undefined && visit.body.linkedId === body.linkedId)
+    })
+  }
 
   for (const visit of visits) {
-    if (waiting.some((one) => one.visit.truth.device === visit.truth.device)) yield* decideWaiting()
+    if (sharesStorage(visit)) yield* decideWaiting()
     const sent = storages.read(visit)
     const claims = sent === null ? null : build.verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, sent)
     const partition = homeOf(visit, claims)
-    if (mustWait(visit, partition)) yield* decideWaiting()
+    if (sharesCounters(visit, partition)) yield* decideWaiting()
     const seq = must(seqs[partition], 'a place') + 1
     seqs[partition] = seq
     const bytes = recordOf(visit, sent, claims, rng(seed * 7_919 + number++).bytes)
