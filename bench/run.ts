@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { compareResults, type Result, readFacts } from './result.ts'
 
 const NAMES = [
+  'answers',
   'budget',
   'ingest',
   'decide',

@@ -1,10 +1,11 @@
 // Starts the roles of this process over opened ports and stops them in reverse. The only file that sees every folder.
 
 import { fileURLToPath } from 'node:url'
+import { ipAdvice } from './advice.ts'
 import { serveClosed } from './api/closed.ts'
 import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
 import { openDemo } from './api/demo/access.ts'
-import { serveBareHealth, serveHealth } from './api/health.ts'
+import { type Advice, serveBareHealth, serveHealth } from './api/health.ts'
 import { drainAll, openListeners } from './api/listeners.ts'
 import { startApi } from './api/role.ts'
 import { openStatic } from './api/static.ts'
@@ -75,6 +76,8 @@ export interface App {
   readonly setupLink: string | null
   /** Opens the demo page once; null where this process has none. */
   readonly demoLink: string | null
+  /** What could be better than it is. */
+  readonly advice: readonly Advice[]
   /** Stops accepting, answers what was accepted, writes the last checkpoints, and lets go of everything. */
   stop(): Promise<void>
 }
@@ -163,7 +166,8 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
     lifetime.onClose(() => closed.close())
-    return { port: closed.port, generatedKeys: [], setupLink: null, demoLink: null, stop: () => lifetime.end() }
+    const nothing = { generatedKeys: [], setupLink: null, demoLink: null, advice: [] }
+    return { port: closed.port, ...nothing, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
 
@@ -304,6 +308,7 @@ export async function startRoles(
     generatedKeys: booted?.generated ?? [],
     setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
     demoLink: demo?.newLink() ?? null,
+    advice: ipAdvice(ip?.state() ?? null),
     async stop() {
       draining = true
       const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { BadSetting, type Config } from './config.ts'
+import { withFreeData } from './ipintel/recommended.ts'
 import { systemClock as clock } from './lib/clock.ts'
 import { askCommand } from './lib/command-socket.ts'
 import { Unavailable } from './lib/failures.ts'
@@ -24,6 +25,7 @@ import { findFresh } from './ops/doctor/fresh.ts'
 import { findNative, findPresent, findPrivate } from './ops/doctor/local.ts'
 import { findReachable } from './ops/doctor/reach.ts'
 import { drillConfig } from './ops/drill-config.ts'
+import { acceptedFreeData, askConsent, type ConsentNeeds } from './ops/free-data.ts'
 import { openProgress, type Progress, whileWaiting } from './ops/progress.ts'
 import { rebuild } from './ops/rebuild.ts'
 import { checkBackup, restore } from './ops/restore.ts'
@@ -213,9 +215,18 @@ export async function runSeedDemo(config: Config): Promise<string> {
   ].join('\n')
 }
 
+export interface DataWanted extends Pick<ConsentNeeds, 'accepts' | 'ask' | 'say'> {
+  /** Free data by name, besides what the settings name. */
+  readonly isRecommended: boolean
+}
+
 /** Refreshes the data about addresses. Needs no port: servers that run find what is new by themselves. */
-export async function runDataUpdate(config: Config): Promise<string> {
-  const { updated, unchanged } = await dataUpdate({ ...ipSettings(config), clock, progress: progress() })
+export async function runDataUpdate(config: Config, wanted: DataWanted): Promise<string> {
+  const { places, ...settings } = ipSettings(config)
+  const { dir } = settings
+  if (wanted.isRecommended && !(await askConsent({ ...wanted, dir, nowMs: clock.now() }))) return 'nothing was fetched'
+  const all = withFreeData(places, acceptedFreeData(dir))
+  const { updated, unchanged } = await dataUpdate({ ...settings, places: all, clock, progress: progress() })
   return `updated: ${updated.join(', ') || 'nothing'}${unchanged.length > 0 ? `; not changed: ${unchanged.join(', ')}` : ''}`
 }
 

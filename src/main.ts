@@ -2,7 +2,9 @@
 // The command: argv and environment in, roles started, signals obeyed, an exit code out.
 
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
 import type { BuildInfo } from './app.ts'
 import { BadSetting, type Config, readConfig, warnings } from './config.ts'
 import { systemClock } from './lib/clock.ts'
@@ -81,8 +83,8 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
   })
   if (app === undefined) return
   const at = { listensOn: listensOn(config, app.port), url: serviceUrl(config, app.port) }
-  const { generatedKeys: keys, setupLink, demoLink } = app
-  process.stdout.write(`${welcomeText({ ...at, keys, setupLink, demoLink })}\n\n`)
+  const { generatedKeys: keys, setupLink, demoLink, advice } = app
+  process.stdout.write(`${welcomeText({ ...at, keys, setupLink, demoLink, advice })}\n\n`)
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.
@@ -166,6 +168,23 @@ async function printConsoleLink(kind: 'link' | 'reset', email: string): Promise<
   process.stdout.write(`${link}\n`)
 }
 
+async function askOnTerminal(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  // An end of the input is no answer.
+  const ended = once(terminal, 'close').then(() => '')
+  const answer = await Promise.race([terminal.question(question).catch(() => ''), ended])
+  terminal.close()
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+function updateData({ has }: Run): Promise<void> {
+  const [isRecommended, accepts] = [has('recommended'), has('accept-licences') || has('yes')]
+  if (accepts && !isRecommended) throw new Misuse('--accept-licences and --yes belong to --recommended')
+  const ask = process.stdin.isTTY === true ? askOnTerminal : null
+  const say = (text: string) => void process.stdout.write(`${text}\n`)
+  return maintain((run, config) => run.runDataUpdate(config, { isRecommended, accepts, ask, say }))
+}
+
 /** Each command by its name. */
 const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
   start: ({ text, has }) => start(text('role') || undefined, has('accept-lost-secrets')),
@@ -192,7 +211,7 @@ const RUNS: Readonly<Record<CommandName, (asked: Run) => Promise<void>>> = {
     })
   },
   rebuild: () => maintain((run, config, log) => run.runRebuild(config, log)),
-  'data update': () => maintain((run, config) => run.runDataUpdate(config)),
+  'data update': updateData,
   'webhooks listen': listenToWebhooks,
   demo: () => maintain((run, config) => run.runDemo(config)),
   'corrections export': exportCorrections,

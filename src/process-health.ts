@@ -1,6 +1,7 @@
 // What this process tells of itself: what has started, whether it can accept, what it is, and its metrics with those of its shards.
 
-import type { HealthNeeds } from './api/health.ts'
+import { ipAdvice, proxyAdvice } from './advice.ts'
+import type { Advice, HealthNeeds } from './api/health.ts'
 import type { Config } from './config.ts'
 import type { Driver } from './http/server.ts'
 import type { Capacity } from './ingress/capacity.ts'
@@ -52,6 +53,12 @@ export function tellStarted({ config, build, driver, partitions, kv, logger, lif
   )
 }
 
+/** Each thing once, whichever shard noticed it. */
+function adviceOf({ ip, shards }: Pick<HealthParts, 'ip' | 'shards'>): Advice[] {
+  const proxy = shards?.status().find((status) => status.proxy !== null)?.proxy ?? null
+  return [...ipAdvice(ip?.state() ?? null), ...(proxy === null ? [] : [proxyAdvice(proxy)])]
+}
+
 export function processHealth(parts: HealthParts): HealthNeeds {
   const { config, driver, ports, metrics, lifetime, capacity, history, directory, shards, sinks, backlog, ip } = parts
   const accepts = config.roles.has('ingress')
@@ -65,6 +72,7 @@ export function processHealth(parts: HealthParts): HealthNeeds {
       roles: lifetime.failed().length === 0 ? null : `stopped: ${lifetime.failed().join(', ')}`,
     }),
     info: () => ({
+      advice: adviceOf(parts),
       roles: [...config.roles],
       durability: ports.durability,
       partitions: ports.partitions,

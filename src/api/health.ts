@@ -3,6 +3,13 @@
 import type { HttpResponse } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 
+/** What an operator should know and can mend, while everything serves. */
+export interface Advice {
+  readonly code: 'ip_data_missing' | 'untrusted_proxy'
+  readonly says: string
+  readonly mend: string
+}
+
 export interface HealthNeeds {
   /** Each dependency by name: null when it serves, else a sentence that says what is wrong. */
   readonly checks: () => Readonly<Record<string, string | null>>

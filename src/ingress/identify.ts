@@ -11,6 +11,7 @@ import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
+import type { ProxyWatch } from './proxy-watch.ts'
 import type { TakeIngress } from './rates.ts'
 import type { AcceptOutcome, Answering } from './repeats.ts'
 
@@ -23,6 +24,7 @@ export interface IdentifyNeeds {
   /** Told how long reading, checking and stamping took. */
   readonly accepted: (ms: number, trace: string | null) => void
   readonly trustedProxies: readonly Cidr[]
+  readonly proxyWatch: Pick<ProxyWatch, 'saw'>
   /** The domain of the first-party cookie; '' is the host that answers, and no other. */
   readonly cookieDomain: string
   readonly retentionDays: (workspace: string) => number
@@ -162,6 +164,9 @@ export function serveIdentify(needs: IdentifyNeeds): void {
         needs.retentionDays(caller.workspace.id),
       )
       checkQuery(request.query)
+      // Who names the address of its own client is no visitor.
+      if (caller.key.kind === 'public' && (mockIp ?? ip) === null)
+        needs.proxyWatch.saw(client, request.header('user-agent'))
       if (request.hasHeader(IDEMPOTENCY_KEY)) throw invalid('nonce', NONCE_INSTEAD)
       accept(
         {

@@ -4,6 +4,7 @@ import type { Bus } from '../bus/bus.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { presentResult } from '../identity/result.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Metrics, Refusal } from '../lib/metrics.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Original } from '../records/event-locator.ts'
@@ -11,17 +12,21 @@ import { type ReplyMessage, replySubject } from '../records/replies.ts'
 import { type AcceptNeeds, createAccept } from './accept.ts'
 import { createAnswers } from './answers.ts'
 import { type IdentifyNeeds, serveIdentify } from './identify.ts'
+import { createProxyWatch, PROXY_SUSPICIONS, type ProxyWatch } from './proxy-watch.ts'
 import { openIngressRates } from './rates.ts'
 import { answerRepeats, type RepeatsNeeds } from './repeats.ts'
 import { createWaiting, type Overdue, type Waiting } from './waiting.ts'
 
 export interface IngressNeeds
   extends Omit<AcceptNeeds, 'waiting' | 'refused'>,
-    Omit<IdentifyNeeds, 'accept' | 'takeIngress' | 'accepted'>,
+    Omit<IdentifyNeeds, 'accept' | 'takeIngress' | 'accepted' | 'proxyWatch'>,
     Pick<RepeatsNeeds, 'kv' | 'findEvent'> {
   readonly bus: Pick<Bus, 'subscribe'>
-  readonly metrics: Pick<Metrics, 'stages' | 'refused' | 'spans'>
+  readonly metrics: Pick<Metrics, 'stages' | 'refused' | 'spans' | 'untrustedProxy'>
   readonly limits: Pick<Limits, 'take'>
+  readonly logger: Pick<Logger, 'warn'>
+  /** Shared by all shards: the log is told of a proxy that is not trusted by the first of them, once. */
+  readonly toldOfProxy: Int32Array
   readonly config: {
     readonly 'ingress.perIpPerSecondMax': number
     readonly 'ingress.perWorkspacePerSecondMax': number
@@ -40,6 +45,8 @@ export interface Ingress {
   pendingCount(): number
   /** How long the oldest of them has waited, milliseconds. */
   oldestMs(): number
+  /** Whether a proxy seems to stand in front that is not trusted. */
+  proxySuspicion: ProxyWatch['suspicion']
   stop(): void
 }
 
@@ -66,7 +73,13 @@ export function startIngress(needs: IngressNeeds): Ingress {
     stages.accept.observe(ms / 1_000)
     spans?.ended('fingerpost.accept', ms, {}, trace ?? undefined)
   }
-  serveIdentify({ ...needs, takeIngress, accept, accepted })
+  const proxyWatch = createProxyWatch((suspicion) => {
+    needs.metrics.untrustedProxy.set(suspicion === null ? 0 : 1)
+    if (suspicion === null || Atomics.exchange(needs.toldOfProxy, 0, 1) === 1) return
+    const { says, mend } = PROXY_SUSPICIONS[suspicion]
+    needs.logger.warn({ mend }, says)
+  })
+  serveIdentify({ ...needs, takeIngress, accept, accepted, proxyWatch })
 
   const unsubscribe = bus.subscribe(replySubject(needs.ingressId), (message) => {
     const { at, replies, replays } = message as ReplyMessage
@@ -113,6 +126,7 @@ export function startIngress(needs: IngressNeeds): Ingress {
     originalOf: waiting.originalOf,
     pendingCount: waiting.size,
     oldestMs: waiting.oldestMs,
+    proxySuspicion: proxyWatch.suspicion,
     stop() {
       stopped.abort()
       unsubscribe()

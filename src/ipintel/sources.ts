@@ -21,6 +21,12 @@ export interface SourcePlaces {
   readonly source: SourceName
   readonly files: readonly SourcePlace[]
   readonly urls: readonly SourcePlace[]
+  /** Fewer entries are another file, or part of one; nothing is known of it where absent. */
+  readonly entriesMin?: number
+  /** Size beyond which a file is refused, fetched or unpacked, where that is less than `ip.downloadBytesMax`. */
+  readonly bytesMax?: number
+  /** A source without whose data this one would say what is not so. */
+  readonly behind?: SourceName
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,63}$/

@@ -114,6 +114,12 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
     tenuresLost: counter('engine_tenures_lost_total', 'Times a partition had to be taken over again.', ['partition']),
     partitionsHeld: gauge('engine_partitions_held', 'Partitions this process decides.'),
     pending: gauge('identifications_pending', 'Accepted and not decided yet.'),
+    untrustedProxy: gauge(
+      'untrusted_proxy',
+      '1 while visitors seem to come through a proxy that is not among the trusted ones, and have its address.',
+      [],
+      'max',
+    ),
     oldestPending: gauge(
       'identifications_oldest_pending_seconds',
       'Age of the oldest that is accepted and not decided yet; 0 when there is none.',

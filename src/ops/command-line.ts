@@ -85,7 +85,16 @@ export const COMMANDS = {
   rebuild: {
     sentence: 'Restores the state after it was lost, such as Redis wiped, from the log and ClickHouse.',
   },
-  'data update': { sentence: 'Fetches and compiles the lists about IP addresses that the settings name.' },
+  'data update': {
+    sentence:
+      'Fetches and compiles the lists about IP addresses that the settings name, and free ones that were accepted.',
+    more: 'A server that runs takes what is new by itself. What cannot be fetched or read leaves what was there.',
+    options: {
+      recommended: { sentence: 'Free lists by name for what the settings leave open, after printing their licences.' },
+      'accept-licences': { sentence: 'Accepts those licences without being asked, for scripts.' },
+      yes: { sentence: 'The same.' },
+    },
+  },
   'webhooks listen': {
     sentence: 'Posts what happens in the test environment to a receiver under development.',
     more: 'The secret key of the test environment comes from FINGERPOST_TEST_SECRET_KEY.',

@@ -41,12 +41,13 @@ export async function dataUpdate(needs: DataUpdateNeeds): Promise<DataUpdated> {
   const updated: SourceName[] = []
   const unchanged: SourceName[] = []
   const failures: string[] = []
+  const fresh: Fresh = new Map()
   for (const places of needs.places) {
     const { source, files, urls } = places
     if (files.length + urls.length === 0) continue
     needs.progress.begin(source, null)
     try {
-      const table = await updateSource(needs, places)
+      const table = await updateSource(needs, places, fresh)
       if (table === null) unchanged.push(source)
       else updated.push(source)
       needs.progress.end(table === null ? 'not changed' : describe(table, needs.clock.now()))
@@ -55,10 +56,10 @@ export async function dataUpdate(needs: DataUpdateNeeds): Promise<DataUpdated> {
       needs.progress.end(`failed: ${(error as Error).message}`)
     }
   }
-  if (failures.length > 0) throw new UpdateFailed(`not refreshed, the old data stays: ${failures.join('; ')}`)
+  if (failures.length > 0) throw new UpdateFailed(`not refreshed, what was there stays: ${failures.join('; ')}`)
   if (updated.length + unchanged.length === 0) {
     throw new UpdateFailed(
-      'no source is configured: set FINGERPOST_IP_GEO_URL and its likes, see fingerpost help settings ip',
+      'no source is configured: fingerpost data update --recommended fetches free ones, or set FINGERPOST_IP_GEO_URL and its likes (fingerpost help settings ip)',
     )
   }
   return { updated, unchanged }
@@ -71,24 +72,26 @@ function describe({ image, meta }: AddressTable, nowMs: number): string {
 }
 
 /** The new table of a source, stored; null when nothing has changed. */
-async function updateSource(
-  needs: DataUpdateNeeds,
-  { source, files, urls }: SourcePlaces,
-): Promise<AddressTable | null> {
-  const { dir, bytesMax, clock } = needs
+async function updateSource(needs: DataUpdateNeeds, places: SourcePlaces, fresh: Fresh): Promise<AddressTable | null> {
+  const { dir, clock } = needs
+  const { source, files, urls, behind } = places
+  const bytesMax = Math.min(needs.bytesMax, places.bytesMax ?? needs.bytesMax)
   const options = { builtAt: clock.now(), bytesMax }
+  if (behind !== undefined && (await loadTable(tablePath(dir, behind), behind).catch(() => null)) === null) {
+    throw new BadSource(`it is not taken without data of ${behind}, some of which it holds as its own`)
+  }
   // A damaged table is replaced like an old one.
   const stored = await loadTable(tablePath(dir, source), source).catch(() => null)
   if (files.length > 0) {
     const image = await compileFiles(source, files, options, stored)
     if (image === null) throw new BadSource(`${files.map(({ location }) => location).join(', ')}: no such file`)
-    return image === stored?.image ? null : replace(needs, source, image, stored)
+    return image === stored?.image ? null : replace(needs, places, image, stored)
   }
   const fetched: Fetched[] = []
-  for (const place of urls) fetched.push(await fetchInput(needs, source, place, stored))
+  for (const place of urls) fetched.push(await fetchInput({ ...needs, bytesMax }, source, place, stored, fresh))
   const inputs = fetched.map(({ input }) => input)
   if (stored !== null && isSame(stored.meta.inputs, inputs)) return null
-  const table = await replace(needs, source, compileTable(source, inputs, options), stored)
+  const table = await replace(needs, places, compileTable(source, inputs, options), stored)
   for (const { input, isNew } of fetched) if (isNew) await keep(needs, source, input)
   return table
 }
@@ -104,11 +107,15 @@ function isSame(before: readonly TableInput[], now: readonly TableInput[]): bool
 
 async function replace(
   { dir }: DataUpdateNeeds,
-  source: SourceName,
+  { source, urls, entriesMin = 0 }: SourcePlaces,
   image: SharedArrayBuffer,
   stored: AddressTable | null,
 ): Promise<AddressTable> {
   const table = openTable(image)
+  if (table.meta.entries < entriesMin) {
+    const places = urls.map(({ location }) => location).join(', ')
+    throw new BadSource(`${places}: ${table.meta.entries} entries, where at least ${entriesMin} are expected`)
+  }
   const before = stored?.meta.entries ?? 0
   if (before >= SHRINK.entriesMin && table.meta.entries < SHRINK.share * before) {
     const remove = `if that is right, remove ${tablePath(dir, source)} and run again`
@@ -122,6 +129,9 @@ interface Fetched {
   readonly input: CompileInput
   readonly isNew: boolean
 }
+
+/** What this run has fetched: one file may be good for several sources. */
+type Fresh = Map<string, CompileInput>
 
 const digestOf = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex')
 const keptPath = (dir: string, source: SourceName, location: string): string =>
@@ -142,7 +152,10 @@ async function fetchInput(
   source: SourceName,
   { name, location }: SourcePlace,
   stored: AddressTable | null,
+  fresh: Fresh,
 ): Promise<Fetched> {
+  const again = fresh.get(location)
+  if (again !== undefined) return { input: { ...again, name }, isNew: true }
   const known = stored?.meta.inputs.find((input) => input.location === location) ?? null
   const content = known === null ? null : await readFile(keptPath(dir, source, location)).catch(() => null)
   const kept = known !== null && content !== null && digestOf(content) === known.digest ? { ...known, content } : null
@@ -161,17 +174,16 @@ async function fetchInput(
     const { etag, lastModified } = found
     return { input: { ...kept, name, confirmedAt, etag, changedAt: lastModified }, isNew: false }
   }
-  return {
-    input: {
-      name,
-      location,
-      bytes: found.content.length,
-      changedAt: found.lastModified,
-      confirmedAt,
-      etag: found.etag,
-      digest: digestOf(found.content),
-      content: found.content,
-    },
-    isNew: true,
+  const input = {
+    name,
+    location,
+    bytes: found.content.length,
+    changedAt: found.lastModified,
+    confirmedAt,
+    etag: found.etag,
+    digest: digestOf(found.content),
+    content: found.content,
   }
+  fresh.set(location, input)
+  return { input, isNew: true }
 }

@@ -1,5 +1,8 @@
 // Fetching a file of IP data: conditional, bounded in size and time, over redirects that stay as safe as the address was.
 
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { isPublicAddress } from '../domain/public-address.ts'
 import { isFetchable } from '../ipintel/sources.ts'
 
 export interface DownloadOptions {
@@ -27,6 +30,8 @@ class DownloadFailed extends Error {
 
 const REDIRECTS_MAX = 5
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
+/** Of error pages, of sign-ins to somebody's network, and of no list. */
+const PAGE = /^\s*(?:text\/html|application\/xhtml)/i
 
 /** Throws DownloadFailed. */
 export async function download(url: string, options: DownloadOptions): Promise<Downloaded> {
@@ -38,13 +43,42 @@ export async function download(url: string, options: DownloadOptions): Promise<D
     if (response.status === 304) {
       return { content: null, etag: etag ?? options.etag, lastModified: lastModified ?? options.lastModified }
     }
-    if (response.status !== 200) throw new DownloadFailed(`the server answered ${response.status}`)
+    if (response.status !== 200) throw await refusal(response, `the server answered ${response.status}`)
+    const type = response.headers.get('content-type') ?? ''
+    if (PAGE.test(type)) throw await refusal(response, `the server sent a page (${type.slice(0, 64)}), and no data`)
     return { content: await readBody(response, options), etag, lastModified }
   } catch (error) {
     if (error instanceof DownloadFailed) throw error
     if (signal.aborted) throw new DownloadFailed(`it took longer than ${options.msMax} ms`)
     const { message, cause } = error as Error
     throw new DownloadFailed(cause instanceof Error ? `${message}: ${cause.message}` : message)
+  }
+}
+
+/** Nothing of the body is waited for. */
+async function refusal(response: Response, reason: string): Promise<DownloadFailed> {
+  await response.body?.cancel()
+  return new DownloadFailed(reason)
+}
+
+/**
+ * Whether a host is of the public internet. A name that nobody knows here counts as such, since a proxy may know it. What it
+ * resolves to may change until it is fetched, but then a host of a private network would need a certificate for that name.
+ */
+async function isPublicHost(hostname: string): Promise<boolean> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) !== 0) return isPublicAddress(host)
+  const found = await lookup(host, { all: true }).catch(() => [])
+  return found.every(({ address }) => isPublicAddress(address))
+}
+
+async function checkRedirect(from: URL, to: URL): Promise<void> {
+  if (!isFetchable(to.href) || (from.protocol === 'https:' && to.protocol !== 'https:')) {
+    throw new DownloadFailed(`it is redirected to ${to.origin}, which is not https`)
+  }
+  // A mirror in the operator's own network may have others beside it.
+  if (!(await isPublicHost(to.hostname)) && (await isPublicHost(from.hostname))) {
+    throw new DownloadFailed(`it is redirected to ${to.origin}, which is in a private network`)
   }
 }
 
@@ -59,8 +93,9 @@ async function request(url: string, options: DownloadOptions, signal: AbortSigna
     if (!REDIRECTS.has(response.status) || next === null) return response
     await response.body?.cancel()
     if (!URL.canParse(next, at)) throw new DownloadFailed('it is redirected to no address')
-    at = new URL(next, at).href
-    if (!isFetchable(at)) throw new DownloadFailed(`it is redirected to ${new URL(at).origin}, which is not https`)
+    const to = new URL(next, at)
+    await checkRedirect(new URL(url), to)
+    at = to.href
   }
   throw new DownloadFailed(`it is redirected more than ${REDIRECTS_MAX} times`)
 }

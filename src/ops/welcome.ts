@@ -9,6 +9,7 @@ export interface Welcome {
   readonly setupLink: string | null
   /** Opens the demo page once. */
   readonly demoLink: string | null
+  readonly advice: readonly { readonly says: string; readonly mend: string }[]
 }
 
 /** A program that drives a browser in a private window, with as much of it as the signals need. */
@@ -27,7 +28,9 @@ const VISIT = `{
       "automation": { "webdriver": true }
     }`
 
-export function welcomeText({ listensOn, url, keys, setupLink, demoLink }: Welcome): string {
+const capitalised = (sentence: string): string => `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}`
+
+export function welcomeText({ listensOn, url, keys, setupLink, demoLink, advice }: Welcome): string {
   const keyOf = (kind: string, env: string) => keys.find((k) => k.kind === kind && k.env === env)?.text
   const lines = [`Fingerpost listens on ${listensOn}`]
   if (keys.length > 0) {
@@ -35,6 +38,7 @@ export function welcomeText({ listensOn, url, keys, setupLink, demoLink }: Welco
     for (const { kind, env, text } of keys) lines.push(`  ${`${kind} ${env}`.padEnd(12)} ${text}`)
   }
   if (setupLink !== null) lines.push('', `The console, to be set up by whoever opens this first: ${setupLink}`)
+  for (const { says, mend } of advice) lines.push('', `${capitalised(says)}.`, `  ${mend}`)
   const secret = keyOf('secret', 'test')
   if (secret !== undefined) {
     lines.push(

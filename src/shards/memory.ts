@@ -14,6 +14,7 @@ export function makeCells(count: number, partitions: number): Cells {
     beat: new Int32Array(new SharedArrayBuffer(4 * count)),
     deciding: new Float64Array(new SharedArrayBuffer(8 * partitions)),
     nonceRoutes: newClaims(NONCES_MAX),
+    toldOfProxy: new Int32Array(new SharedArrayBuffer(4)),
   }
 }
 

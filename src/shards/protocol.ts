@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
+import type { ProxySuspicion } from '../ingress/proxy-watch.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { SharedCounts } from '../lib/counts.ts'
 import type { Samples } from '../lib/prometheus.ts'
@@ -47,6 +48,8 @@ export interface Cells {
   readonly deciding: Float64Array
   /** The partition of the first with a nonce, as `lib/first-claims.ts` keeps it. */
   readonly nonceRoutes: Int32Array
+  /** 1 when one of them has told the log of a proxy that is not trusted. */
+  readonly toldOfProxy: Int32Array
 }
 
 /** What is limited for all threads together. */
@@ -63,6 +66,7 @@ export interface ShardStatus {
   readonly caughtUp: readonly number[]
   readonly recent: number
   readonly pending: number
+  readonly proxy: ProxySuspicion | null
 }
 
 /** Calls to a shard. */

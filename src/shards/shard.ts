@@ -149,6 +149,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       caughtUp: engine?.caughtUp() ?? [],
       recent: engine?.recent.size() ?? 0,
       pending: ingress?.pendingCount() ?? 0,
+      proxy: ingress?.proxySuspicion() ?? null,
     }
     const text = JSON.stringify(status)
     if (text === told) return
@@ -227,6 +228,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       ingressId,
       pendingMax: config['ingress.pendingMax'],
       pendingCounts: counts.pending,
+      toldOfProxy: cells.toldOfProxy,
       nonceRoutes: openClaims(cells.nonceRoutes, NONCE_WINDOW_MS, nowOfAllThreads),
       atEndOfTurn: setImmediate,
       decisionWaitMs: config['ingress.decisionWaitMs'],

@@ -90,7 +90,7 @@ interface Shard {
 
 const CHECK_MS = 500
 const RESTART_MS = 200
-const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0 }
+const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, proxy: null }
 
 export function openShards(needs: ShardsNeeds): Shards {
   const { config, partitions, log, kv, clock, logger, cells, counts } = needs

@@ -25,6 +25,7 @@ const NOT_RUN: readonly (readonly [begins: string, reason: string])[] = [
     'a server for a page: test/browser/story.test.ts runs both',
   ],
   ['export FINGERPOST_IP_TOR_URL', 'fetches lists from the internet'],
+  ['npx fingerpost data update --recommended', 'fetches lists from the internet'],
   ['func verify(', 'there is no Go here'],
   ['package receiver', 'there is no Go here'],
   ['import android.', 'there is no Kotlin here'],

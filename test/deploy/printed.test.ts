@@ -31,7 +31,7 @@ for (const [document, folder] of [
 
 t.test('what the first start prints works as it stands', async (t) => {
   const shown = [{ kind: 'secret', env: 'test', text: keys.testSecret }] as const
-  const said = welcomeText({ listensOn: url, url, keys: shown, setupLink: null, demoLink: null })
+  const said = welcomeText({ listensOn: url, url, keys: shown, setupLink: null, demoLink: null, advice: [] })
   const from = said.indexOf('  export ')
   t.not(from, -1)
   const { code, said: answer } = await shell(said.slice(from), { CURL_HOME: env.CURL_HOME })

@@ -194,7 +194,7 @@ t.test('data update fetches before the first start, and a running server takes w
   await until(t, 'the running server takes it', () => isRelayed('192.0.2.70'))
   t.equal(await isRelayed('192.0.2.200'), false, 'and leaves the old one')
   fetched = '<html>\n'.repeat(30)
-  await t.rejects(update(), { code: 1, stderr: /fingerpost: not refreshed, the old data stays: relay: / })
+  await t.rejects(update(), { code: 1, stderr: /fingerpost: not refreshed, what was there stays: relay: / })
   t.equal(await isRelayed('192.0.2.70'), true)
   t.equal(await server.stop(), 0)
 })

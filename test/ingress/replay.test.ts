@@ -12,6 +12,7 @@ import { startIngress } from '../../src/ingress/ingress.ts'
 import type { KvKey } from '../../src/kv/kv.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 import { newClaims, openClaims } from '../../src/lib/first-claims.ts'
+import { openLogger } from '../../src/lib/logger.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
 import { decodeIdentification } from '../../src/records/identification.ts'
 import { replySubject } from '../../src/records/replies.ts'
@@ -69,6 +70,8 @@ function openIngress() {
   })
   startIngress({
     metrics: openMetrics(null),
+    logger: openLogger('silent'),
+    toldOfProxy: new Int32Array(1),
     log: {
       pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {

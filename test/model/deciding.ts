@@ -17,6 +17,7 @@ import { startIngress } from '../../src/ingress/ingress.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openClaims } from '../../src/lib/first-claims.ts'
+import { openLogger } from '../../src/lib/logger.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
 import type { Caller } from '../../src/records/auth.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
@@ -138,6 +139,8 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
     needs.besides?.()
     ingress = startIngress({
       metrics: openMetrics(null),
+      logger: openLogger('silent'),
+      toldOfProxy: new Int32Array(1),
       ...portsOf('ingress'),
       http: {
         route(method, _path, handler, options) {

@@ -167,7 +167,7 @@ t.test('whatever a server answers, a failed update leaves the old data and says 
       (error: Error) => error,
     )
     t.match(failure, { name: 'UpdateFailed', message: reason }, name)
-    t.match(failure?.message, /^not refreshed, the old data stays: tor: /)
+    t.match(failure?.message, /^not refreshed, what was there stays: tor: /)
     t.same(readFileSync(tablePath(dir, 'tor')), before, `${name}: untouched`)
     t.not((await load(dir, 'vpn')).v4(address(203, 0, 113, 1)), 0, `${name}: the others go on`)
   }

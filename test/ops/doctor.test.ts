@@ -125,6 +125,14 @@ t.test('a server that is not ready is to be mended with its own words, one that 
   t.match(await ask(String(await freePort())), [['note', /none answers .*ECONNREFUSED/]])
 })
 
+t.test('a proxy in front that the server does not trust is told with what mends it', async (t) => {
+  const advice = [{ code: 'untrusted_proxy', says: 'visitors are passed on', mend: 'set FINGERPOST_TRUSTED_PROXIES' }]
+  const port = await serverThat(t, 200, { status: 'ready', advice })
+  const found = await findReachable(readConfig({ FINGERPOST_PORT: port }), systemClock)
+  t.same(said(found, 'proxy'), [['note', 'visitors are passed on']])
+  t.match(findingsText(found), /→ set FINGERPOST_TRUSTED_PROXIES/)
+})
+
 t.test('servers of a cluster that cannot be reached are named without their passwords', async (t) => {
   const [nats, redis, clickhouse] = [await freePort(), await freePort(), await freePort()]
   const found = await findReachable(
@@ -147,6 +155,7 @@ t.test('data about addresses and backups have an age, and what was never fetched
   const env = { FINGERPOST_DATA_DIR: dir }
   const none = await findFresh(readConfig(env), NOW, '')
   t.same([levels(none, 'IP data'), levels(none, 'backup')], [['note'], ['note']])
+  t.match(findingsText(none), /undetermined: vpn, proxy, tor and country\n +→ fingerpost data update --recommended/)
   t.ok(isWell(none))
 
   const list = join(dir, 'tor.txt')

@@ -111,6 +111,7 @@ const Ready = Type.Object({
   native: Type.Boolean(),
   driver: oneOf(['uws', 'node']),
   version: Type.String(),
+  advice: Type.Array(Type.Object({ code: Type.String(), says: Type.String(), mend: Type.String() })),
   ipSources: Type.Optional(Type.Unknown()),
 })
 const ready = {
@@ -125,6 +126,7 @@ const ready = {
   native: true,
   driver: 'uws',
   version: '0.1.0',
+  advice: [],
 }
 
 export const OUTSIDE_ROWS: readonly DescribedRow[] = [

@@ -29,7 +29,7 @@ export const SAFE_RULE = {
   },
 }
 
-export const ATTRIBUTION = `Fingerpost ships no data about addresses. What is known of them comes from the sources that the operator of this deployment has set up; \`GET /readyz\` lists them with their age under \`ipSources\`. Each has a licence of its own, and some ask to be named wherever their data is shown:`
+export const ATTRIBUTION = `Fingerpost ships no data about addresses. What is known of them comes from the sources that the operator of this deployment has set up or whose licences were accepted (\`fingerpost data update --recommended\`); \`GET /readyz\` lists them with their age under \`ipSources\`. Each has a licence of its own, and some ask to be named wherever their data is shown:`
 export const ATTRIBUTED: readonly (readonly [source: string, asks: string])[] = [
   ['DB-IP Lite (CC BY 4.0)', 'IP Geolocation by DB-IP, https://db-ip.com'],
   [

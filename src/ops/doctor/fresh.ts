@@ -4,12 +4,15 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Config } from '../../config.ts'
+import { withFreeData } from '../../ipintel/recommended.ts'
 import type { SourcePlaces } from '../../ipintel/sources.ts'
 import { loadTable, tablePath } from '../../ipintel/store.ts'
+import { FETCH_FREE_DATA, inWords, undeterminedWithout } from '../../ipintel/undetermined.ts'
 import { reasonOf } from '../../lib/plain.ts'
 import { ipSettings } from '../../role-settings.ts'
 import { readManifest } from '../backup-format.ts'
 import { lastBackup } from '../backup-mark.ts'
+import { acceptedFreeData } from '../free-data.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
 const DAY_MS = 86_400_000
@@ -23,15 +26,17 @@ const { ok, note, bad } = findingsOf('fresh')
 /** `backupDir`: a backup to be looked at, empty where none is named. */
 export async function findFresh(config: Config, nowMs: number, backupDir: string): Promise<Finding[]> {
   const { dir, places } = ipSettings(config)
-  const used = places.filter(({ files, urls }) => files.length + urls.length > 0)
+  const used = withFreeData(places, acceptedFreeData(dir))
   const ages = await Promise.all(used.map((place) => ageOf(place, dir, nowMs)))
-  const none = note(
+  const missing = undeterminedWithout((source) => used.some((place) => place.source === source))
+  const without = note(
     'IP data',
-    'none is configured: countries, VPNs, proxies and Tor stay undetermined',
-    'fingerpost help settings ip',
+    `${used.length === 0 ? 'there is none' : 'some is not there'}; undetermined: ${inWords(missing)}`,
+    FETCH_FREE_DATA,
   )
   return [
-    ...(ages.length === 0 ? [none] : ages),
+    ...ages,
+    ...(missing.length === 0 ? [] : [without]),
     ageOfBackup(config, nowMs, backupDir),
     ...ageOfCertificate(config['tls.certFile'], nowMs),
   ]

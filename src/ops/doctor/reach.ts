@@ -2,6 +2,7 @@
 
 import { get as getPlain } from 'node:http'
 import { get as getSecure } from 'node:https'
+import type { Advice } from '../../api/health.ts'
 import { openClickHouse } from '../../clickhouse/open.ts'
 import type { Config } from '../../config.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,11 +16,12 @@ const { ok, note, bad } = findingsOf('reachable')
 
 export async function findReachable(config: Config, clock: Clock): Promise<Finding[]> {
   const asked = config.isCluster ? [askNats(config), askRedis(config, clock), askClickHouse(config, clock)] : []
-  return Promise.all([askServer(config), ...asked])
+  const [server, ...others] = await Promise.all([askServer(config), ...asked])
+  return [...server, ...others]
 }
 
 /** What a server of these settings would say of itself. */
-async function askServer(config: Config): Promise<Finding> {
+async function askServer(config: Config): Promise<Finding[]> {
   const isInside = config['http.adminPort'] !== 0
   const [host, port] = isInside
     ? [config['http.adminHost'], config['http.adminPort']]
@@ -29,15 +31,23 @@ async function askServer(config: Config): Promise<Finding> {
   const url = `${scheme}://${near.includes(':') ? `[${near}]` : near}:${port}/readyz`
   try {
     const { status, body } = await readUrl(url)
-    if (status === 200) return ok('server', `ready, ${url}`)
-    const { failing = [], checks = {} } = JSON.parse(body) as {
+    const {
+      failing = [],
+      checks = {},
+      advice = [],
+    } = JSON.parse(body) as {
       failing?: readonly string[]
       checks?: Readonly<Record<string, string | null>>
+      advice?: readonly Advice[]
     }
+    // What data about addresses there is, the doctor sees for itself.
+    const proxy = advice.find(({ code }) => code === 'untrusted_proxy')
+    const notes = proxy === undefined ? [] : [note('proxy', proxy.says, proxy.mend)]
     const why = failing.map((name) => `${name}: ${checks[name]}`).join('; ')
-    return bad('server', `not ready, ${url}${why === '' ? '' : `: ${why}`}`)
+    const reason = why === '' ? '' : `: ${why}`
+    return [status === 200 ? ok('server', `ready, ${url}`) : bad('server', `not ready, ${url}${reason}`), ...notes]
   } catch (error) {
-    return note('server', `none answers at ${url}: ${reasonOf(error)}`)
+    return [note('server', `none answers at ${url}: ${reasonOf(error)}`)]
   }
 }
 

@@ -6,7 +6,9 @@ import { percent, signalWordOf, wholeText } from '../../lib/format.ts'
 import { useLoad, useLoadBy } from '../../lib/load.ts'
 import { usePlace } from '../../lib/place.ts'
 import { rangeOf } from '../../lib/range.ts'
+import { readReadiness } from '../../lib/readiness.ts'
 import type { EventCounts, ListedRule, ListedWebhook, OffsetPage, SignalCounts } from '../../lib/types.ts'
+import { AdviceList } from '../../ui/advice.tsx'
 import { Bars } from '../../ui/bars.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
@@ -36,6 +38,7 @@ export function Overview() {
   const figures = useLoadBy<Figures>(`${environment.value} overview ${days}`, (signal) =>
     readFigures(Number(days), signal),
   )
+  const ready = useLoadBy('readiness', readReadiness)
   const hasRule = rules.data !== undefined && rules.data.total > 0
   return (
     <Page
@@ -43,6 +46,7 @@ export function Overview() {
       about={`${session.value?.workspace.name} · ${environment.value}`}
       actions={<SelectField label="Time" value={days} onChange={(value) => ask({ days: value })} options={RANGES} />}
     >
+      <AdviceList of={ready.data?.advice ?? []} />
       {rules.data !== undefined && figures.data !== undefined && !hasRule && <FirstSteps figures={figures} />}
       <Shown of={figures}>
         {({ now, before, signals, countries }) => (

@@ -1,11 +1,13 @@
 // How the service fares: whether it accepts, how fast it decides, how far behind anything is, how old its data is, which version runs.
 
 import { useRef } from 'preact/hooks'
-import { call, RefusedError, request } from '../../lib/api.ts'
+import { call, request } from '../../lib/api.ts'
 import { bytes, percent, span, wholeText } from '../../lib/format.ts'
 import { useEvery, useLoadBy } from '../../lib/load.ts'
+import { type AddressSource, type Readiness, readReadiness } from '../../lib/readiness.ts'
 import { saveFile } from '../../lib/save-file.ts'
 import type { Meta } from '../../lib/types.ts'
+import { AdviceList } from '../../ui/advice.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -15,31 +17,10 @@ import { figuresOf, type ProcessFigures, readScrape, type Scrape, type Stage, ty
 
 const LOOK_EVERY_MS = 5_000
 
-interface Source {
-  readonly ageSeconds: number | null
-  readonly entries: number
-  readonly failure: string | null
-}
-interface Readiness {
-  readonly status: string
-  readonly checks?: Readonly<Record<string, string | null>>
-  readonly roles?: readonly string[]
-  readonly partitions?: number
-  readonly clickhouse?: { readonly answers: boolean | null }
-  readonly disk?: { readonly freeBytes: number; readonly freeBytesMin: number }
-  readonly ipSources?: Readonly<Record<string, Source | null>>
-}
 interface State {
   readonly meta: Meta
   readonly ready: Readiness
   readonly figures: ProcessFigures
-}
-
-/** A process that cannot accept says so with 503, which here is an answer like any other. */
-async function readReadiness(signal: AbortSignal): Promise<Readiness> {
-  const answer = await fetch('/readyz', { signal, cache: 'no-store' }).catch(() => null)
-  if (answer === null) throw new RefusedError(0, { message: 'The server cannot be reached.' })
-  return (await answer.json()) as Readiness
 }
 
 export function System() {
@@ -75,6 +56,7 @@ export function System() {
       <Shown of={loaded}>
         {({ meta, ready, figures }) => (
           <>
+            <AdviceList of={ready.advice ?? []} />
             <Now figures={figures} ready={ready} />
             <div class="columns">
               <div class="stack">
@@ -205,10 +187,10 @@ function Threads({ of: threads }: { readonly of: readonly ThreadFigures[] }) {
   )
 }
 
-function Sources({ of: sources }: { readonly of: Readonly<Record<string, Source | null>> }) {
+function Sources({ of: sources }: { readonly of: Readonly<Record<string, AddressSource | null>> }) {
   const all = Object.entries(sources)
   const missing = all.filter(([, source]) => source === null).map(([name]) => name)
-  const there = all.filter((one): one is [string, Source] => one[1] !== null)
+  const there = all.filter((one): one is [string, AddressSource] => one[1] !== null)
   return (
     <>
       {there.length > 0 && (
@@ -224,8 +206,8 @@ function Sources({ of: sources }: { readonly of: Readonly<Record<string, Source 
       )}
       {missing.length > 0 && (
         <p class="hint">
-          No data for {missing.join(', ')}: what rests on it is undetermined. The guide on IP intelligence in{' '}
-          <a href="/docs">the documentation</a> says where to get it.
+          No data for {missing.join(', ')}: what rests on it is undetermined. The guide on{' '}
+          <a href="/docs/guides/ip-intelligence">IP intelligence</a> says where to get it.
         </p>
       )}
     </>
