@@ -49,11 +49,15 @@ const answer = Buffer.alloc(WRITE_BYTES_MAX + OUT_HEADER)
 /** Written and not flushed. */
 let cached: { readonly at: number; readonly bytes: Buffer }[] = []
 
-function reply(unique: bigint, bytes: number, error = 0): void {
-  answer.writeUInt32LE(OUT_HEADER + bytes, 0)
-  answer.writeInt32LE(-error, 4)
+/** Of a request that failed, minus the code of the system. */
+type AnswerBytes = number
+
+function reply(unique: bigint, bytes: AnswerBytes): void {
+  const length = OUT_HEADER + Math.max(bytes, 0)
+  answer.writeUInt32LE(length, 0)
+  answer.writeInt32LE(Math.min(bytes, 0), 4)
   answer.writeBigUInt64LE(unique, 8)
-  writeSync(FUSE, answer, 0, OUT_HEADER + bytes)
+  writeSync(FUSE, answer, 0, length)
 }
 
 /** `struct fuse_attr` of a node at `at` of the answer. */
@@ -68,7 +72,7 @@ function attributes(at: number, node: bigint): void {
   answer.writeUInt32LE(4_096, at + 80)
 }
 
-function init(unique: bigint): void {
+function init(): AnswerBytes {
   const minor = request.readUInt32LE(IN_HEADER + 4)
   answer.fill(0, OUT_HEADER, OUT_HEADER + 64)
   const words = [7, Math.min(minor, 31), 0, BIG_WRITES | MAX_PAGES]
@@ -78,20 +82,20 @@ function init(unique: bigint): void {
   answer.writeUInt32LE(WRITE_BYTES_MAX, OUT_HEADER + 20)
   answer.writeUInt32LE(1, OUT_HEADER + 24)
   answer.writeUInt16LE(PAGES_MAX, OUT_HEADER + 28)
-  reply(unique, 64)
+  return 64
 }
 
-function lookup(unique: bigint, name: string): void {
-  if (name !== 'disk') return reply(unique, 0, ENOENT)
+function lookup(name: string): AnswerBytes {
+  if (name !== 'disk') return -ENOENT
   answer.fill(0, OUT_HEADER, OUT_HEADER + 40)
   answer.writeBigUInt64LE(DISK_NODE, OUT_HEADER)
   answer.writeBigUInt64LE(VALID_SECONDS, OUT_HEADER + 16)
   answer.writeBigUInt64LE(VALID_SECONDS, OUT_HEADER + 24)
   attributes(OUT_HEADER + 40, DISK_NODE)
-  reply(unique, 128)
+  return 128
 }
 
-function write(unique: bigint): void {
+function write(): AnswerBytes {
   const at = Number(request.readBigUInt64LE(IN_HEADER + 8))
   const bytes = Buffer.from(request.subarray(IN_HEADER + 40, IN_HEADER + 40 + request.readUInt32LE(IN_HEADER + 16)))
   const header = Buffer.alloc(CACHED_HEADER)
@@ -102,7 +106,7 @@ function write(unique: bigint): void {
   if (flushes === 'honoured') cached.push({ at, bytes })
   answer.writeUInt32LE(bytes.length, OUT_HEADER)
   answer.writeUInt32LE(0, OUT_HEADER + 4)
-  reply(unique, 8)
+  return 8
 }
 
 /** A kill in the middle of it leaves part of the cache on the platter: the kernel was not told that it is. */
@@ -112,43 +116,44 @@ function flush(): void {
   cached = []
 }
 
-function serve(opcode: number, unique: bigint, node: bigint): void {
+/** null: nobody waits for an answer. */
+function serve(opcode: number, node: bigint): AnswerBytes | null {
   switch (opcode) {
     case FORGET:
     case BATCH_FORGET:
     case INTERRUPT:
-      return
+      return null
     case INIT:
-      return init(unique)
+      return init()
     case LOOKUP:
-      return lookup(unique, request.toString('latin1', IN_HEADER, request.indexOf(0, IN_HEADER)))
+      return lookup(request.toString('latin1', IN_HEADER, request.indexOf(0, IN_HEADER)))
     case GETATTR:
     case SETATTR:
       answer.fill(0, OUT_HEADER, OUT_HEADER + 16)
       answer.writeBigUInt64LE(VALID_SECONDS, OUT_HEADER)
       attributes(OUT_HEADER + 16, node)
-      return reply(unique, 104)
+      return 104
     case OPEN:
     case OPENDIR:
     case STATFS:
       answer.fill(0, OUT_HEADER, OUT_HEADER + 80)
-      return reply(unique, opcode === STATFS ? 80 : 16)
+      return opcode === STATFS ? 80 : 16
     case READ: {
       const at = Number(request.readBigUInt64LE(IN_HEADER + 8))
-      return reply(unique, readSync(seen, answer, OUT_HEADER, request.readUInt32LE(IN_HEADER + 16), at))
+      return readSync(seen, answer, OUT_HEADER, request.readUInt32LE(IN_HEADER + 16), at)
     }
     case WRITE:
-      return write(unique)
+      return write()
     case FSYNC:
       flush()
-      return reply(unique, 0)
+      return 0
     case FLUSH:
     case RELEASE:
     case RELEASEDIR:
     case DESTROY:
-      return reply(unique, 0)
+      return 0
     default:
-      reply(unique, 0, ENOSYS)
+      return -ENOSYS
   }
 }
 
@@ -162,5 +167,6 @@ for (;;) {
     if (code === 'ENODEV') break
     throw error
   }
-  serve(request.readUInt32LE(4), request.readBigUInt64LE(8), request.readBigUInt64LE(16))
+  const bytes = serve(request.readUInt32LE(4), request.readBigUInt64LE(16))
+  if (bytes !== null) reply(request.readBigUInt64LE(8), bytes)
 }
