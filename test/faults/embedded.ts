@@ -30,6 +30,9 @@ export interface EmbeddedOptions {
 /** A repeat that is answered 202 is told an id of its own, so the wait is longer than any start takes. */
 export const SERVER_ENV = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' }
 
+/** On a disk so small that the usual reserve would be much of it. */
+export const SMALL_DISK_ENV = { FINGERPOST_DATA_FREE_BYTES_MIN: '67108864' }
+
 /** Kills: of the server, its ClickHouse engine, both at once, and of the server and then of one that is still starting. */
 export const KILLS = ['server', 'server', 'server', 'engine', 'server', 'both', 'server', 'starting'] as const
 /** Without a death: everything stands still, the engine stands still, the disk is full, the clock jumps. */

@@ -7,7 +7,7 @@ import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { type CutDiskOptions, missingForCutDisk, openCutDisk, readCache, type Survived, surviving } from './cut-disk.ts'
-import { openEmbedded, POWER_CUTS } from './embedded.ts'
+import { openEmbedded, POWER_CUTS, SMALL_DISK_ENV } from './embedded.ts'
 import { runSeries } from './series.ts'
 
 const SIZE = sized({
@@ -23,7 +23,6 @@ const CONTROL = {
   atAnswer: true,
   checkEvery: true,
 }
-const ENV = { FINGERPOST_DATA_FREE_BYTES_MIN: '67108864' }
 
 t.setTimeout(500_000)
 t.teardown(cleanUp)
@@ -46,7 +45,7 @@ async function cutPowerUnderLoad(
         dataDir: join(disk.dir, 'data'),
         disk,
         onPower: (survived) => cuts.push(survived),
-        env: { ...ENV, ...env },
+        env: { ...SMALL_DISK_ENV, ...env },
       }),
     print: (line) => t.comment(line),
   })
