@@ -113,7 +113,8 @@ export const SETTINGS = [
     name: 'nats.caFile',
     kind: 'text',
     standard: '',
-    sentence: 'PEM of the authority of the NATS servers; turns TLS on. Name them as their certificates do, not by address.',
+    sentence:
+      'PEM of the authority of the NATS servers; turns TLS on. Name them as their certificates do, not by address.',
   },
   {
     name: 'nats.replicas',
