@@ -253,7 +253,9 @@ export function warnings(config: Config): string[] {
       )
     }
     for (const name of ['nats.servers', 'redis.url', 'clickhouse.url'] as const) {
-      if (crossesNetworkInClear([config[name]].flat())) {
+      // With it every connection to NATS is TLS, whatever the addresses begin with.
+      const isEncrypted = name === 'nats.servers' && config['nats.caFile'] !== ''
+      if (!isEncrypted && crossesNetworkInClear([config[name]].flat())) {
         said.push(`${name}: keys and visitor data travel unencrypted to another machine`)
       }
     }

@@ -73,6 +73,7 @@ export async function openCluster(
   const redis = {
     url: config['redis.url'],
     clusterNodes: config['redis.clusterNodes'],
+    caFile: config['redis.caFile'],
     name,
     clock,
     onError: openRepeats(clock, (error, times) =>

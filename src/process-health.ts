@@ -77,6 +77,7 @@ export function processHealth(parts: HealthParts): HealthNeeds {
       durability: ports.durability,
       partitions: ports.partitions,
       // Nothing that is accepted waits for it.
+      kv: { answers: capacity.kvAnswers() },
       clickhouse: { answers: history.answers() },
       disk: { freeBytes: capacity.usage().freeBytes, freeBytesMin: config['data.freeBytesMin'] },
       native: driver === 'uws',

@@ -113,7 +113,8 @@ export const SETTINGS = [
     name: 'nats.caFile',
     kind: 'text',
     standard: '',
-    sentence: 'PEM of the authority of the NATS servers; turns TLS on.',
+    sentence:
+      'PEM of the authority of the NATS servers; turns TLS on. Name them as their certificates do, not by address.',
   },
   {
     name: 'nats.replicas',
@@ -135,7 +136,13 @@ export const SETTINGS = [
     name: 'redis.url',
     kind: 'text',
     standard: 'redis://127.0.0.1:6379',
-    sentence: 'Redis of a cluster, rediss:// for TLS.',
+    sentence: 'Redis of a cluster, rediss:// for TLS; user and password stand before the host.',
+  },
+  {
+    name: 'redis.caFile',
+    kind: 'text',
+    standard: '',
+    sentence: 'PEM of the authority of the Redis servers, where it is not a public one; needs rediss://.',
   },
   {
     name: 'redis.clusterNodes',

@@ -125,13 +125,17 @@ function onCluster(cluster: string): string {
 
 /** The same table on every replica. Where it lies in the keeper is the servers' default, by the table's UUID. */
 function replicated(statement: string, cluster: string): string {
-  return statement
-    .replace(/^CREATE TABLE IF NOT EXISTS \w+/, (create) => `${create}${onCluster(cluster)}`)
-    .replace(/\bENGINE = MergeTree\b/, 'ENGINE = ReplicatedMergeTree')
-    .replace(
-      /\bnon_replicated_deduplication_window = (\d+)/,
-      `replicated_deduplication_window = $1, replicated_deduplication_window_seconds = ${REPLICATED_WINDOW_SECONDS}`,
-    )
+  return (
+    statement
+      .replace(/^CREATE TABLE IF NOT EXISTS \w+/, (create) => `${create}${onCluster(cluster)}`)
+      // Of what changes a table, its settings are the part that replicas do not tell each other.
+      .replace(/^ALTER TABLE \w+(?= MODIFY SETTING )/, (alter) => `${alter}${onCluster(cluster)}`)
+      .replace(/\bENGINE = MergeTree\b/, 'ENGINE = ReplicatedMergeTree')
+      .replace(
+        /\bnon_replicated_deduplication_window = (\d+)/,
+        `replicated_deduplication_window = $1, replicated_deduplication_window_seconds = ${REPLICATED_WINDOW_SECONDS}`,
+      )
+  )
 }
 
 function readMigrations({ retentionDays, cluster = '' }: MigrateConfig): Migration[] {

@@ -179,3 +179,15 @@ SETTINGS non_replicated_deduplication_window = 1000, merge_with_ttl_timeout = 60
 -- Which kind of key an event came with; empty where it was not kept. Inside `detail` it is one number under a name nothing else has.
 ALTER TABLE events ADD COLUMN IF NOT EXISTS key_kind LowCardinality(String) MATERIALIZED
   transform(simpleJSONExtractUInt(detail, 'k'), [1, 2], ['public', 'secret'], '');
+
+-- migration 6
+
+-- A merge is flushed as inserts are: the embedded engine removes what it merged at once, and after a power cut the rows, of whatever
+-- age, would be in neither.
+ALTER TABLE schema_versions MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
+
+ALTER TABLE events MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
+
+ALTER TABLE quarantine MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
+
+ALTER TABLE erasures MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;

@@ -34,6 +34,8 @@ export interface Capacity {
   /** Which of the two it is. */
   log(): string | null
   kv(): string | null
+  /** Whether the store of the state answered when it was last asked; null before that, and where it tells nothing. */
+  kvAnswers(): boolean | null
   stop(): void
 }
 
@@ -49,6 +51,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
   let logBytesMax: number | null = null
   let freeBytes: number | null = null
   let kvBytes: number | null = null
+  let kvAnswers: boolean | null = null
   let isWarned = false
   const refusals: { log: string | null; kv: string | null } = { log: null, kv: null }
 
@@ -71,7 +74,13 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
 
   /** A store that does not answer is noticed by whoever needs it: what was known of it counts meanwhile. */
   async function lookAtKv(): Promise<string | null> {
-    kvBytes = (await kv.usage?.().catch(() => kvBytes)) ?? null
+    try {
+      const found = await kv.usage?.()
+      kvBytes = found ?? null
+      kvAnswers = found === undefined ? null : true
+    } catch {
+      kvAnswers = false
+    }
     if (kvBytes === null) return null
     const isNear = kvBytes >= kvBytesMax * KV_SHARE_WARNED
     if (isNear && !isWarned) needs.onNearlyFull(kvBytes)
@@ -98,6 +107,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
     refusal: () => refusals.log ?? refusals.kv,
     log: () => refusals.log,
     kv: () => refusals.kv,
+    kvAnswers: () => kvAnswers,
     stop: () => stopped.abort(),
   }
 }

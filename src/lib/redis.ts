@@ -11,6 +11,8 @@ export interface RedisConfig {
   readonly url: string
   /** Some nodes of a Redis Cluster as `host:port` or URLs; credentials and TLS are those of the first. */
   readonly clusterNodes?: readonly string[]
+  /** A file with the PEM of the servers' authority, for `rediss://`. An empty text counts as not given. */
+  readonly caFile?: string
   /** Shown in CLIENT LIST. */
   readonly name: string
   readonly clock: Clock
@@ -35,13 +37,21 @@ const PROBE_EVERY_MS = 2_000
 const RETRY_MS_MAX = 1_000
 const SLOTS_REFRESH_MS = 5_000
 
-/** Resolves when commands can be sent; fails with Unavailable. Ends with `disconnect()`. */
+/** Codes of servers that do not know the user, or not with this password. */
+const REFUSALS: readonly (string | null)[] = ['WRONGPASS', 'NOAUTH', 'NOPERM']
+
+/**
+ * Resolves when commands can be sent; fails with Unavailable when no server can be reached, and with UnsafeRedis when one refuses the
+ * credentials. Ends with `disconnect()`.
+ */
 export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
   const { clock, onError } = config
   const client = config.clusterNodes?.length ? makeCluster(config, config.clusterNodes) : makeSingle(config)
   let isConnected = false
+  let latest: unknown = null
   // Without a listener the client prints errors; the callers of failed commands are told anyway, and so is who connects.
   client.on('error', (error: unknown) => {
+    latest = error
     if (isConnected) onError?.(error)
   })
   const deadline = new AbortController()
@@ -54,8 +64,11 @@ export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
     ])
   } catch (cause) {
     client.disconnect()
-    if (cause instanceof Unavailable) throw cause
-    throw new Unavailable('Redis cannot be reached', { cause })
+    // What ended the connection is told apart from that it ended.
+    const why = latest ?? cause
+    if (REFUSALS.includes(codeOf(why))) throw new UnsafeRedis('Redis refuses the credentials', { cause: why })
+    if (cause instanceof Unavailable) throw new Unavailable(cause.message, { cause: latest })
+    throw new Unavailable('Redis cannot be reached', { cause: why })
   } finally {
     deadline.abort()
   }
@@ -82,6 +95,8 @@ function options({ name, commandMsMax = COMMAND_MS_MAX }: RedisConfig) {
   }
 }
 
+const authorityOf = ({ caFile }: RedisConfig) => (caFile ? { ca: readFileSync(caFile) } : {})
+
 const retryAfter = (times: number): number => Math.min(50 * times, RETRY_MS_MAX)
 
 /** What one turn of the event loop asks for goes out as one write: writes cost more than what they carry. */
@@ -106,7 +121,12 @@ function writeByTurn(client: Redis): Redis {
 
 function makeSingle(config: RedisConfig): Redis {
   return writeByTurn(
-    new Redis(config.url, { ...options(config), enableOfflineQueue: false, retryStrategy: retryAfter }),
+    new Redis(config.url, {
+      ...options(config),
+      enableOfflineQueue: false,
+      retryStrategy: retryAfter,
+      ...(config.url.startsWith('rediss:') ? { tls: authorityOf(config) } : {}),
+    }),
   )
 }
 
@@ -129,7 +149,7 @@ function makeCluster(config: RedisConfig, nodes: readonly string[]): Cluster {
         ...options(config),
         ...(username === '' ? {} : { username: decodeURIComponent(username) }),
         ...(password === '' ? {} : { password: decodeURIComponent(password) }),
-        ...(tls ? { tls: {} } : {}),
+        ...(tls ? { tls: authorityOf(config) } : {}),
       },
     },
   )

@@ -6,7 +6,7 @@ import type { DecidedErasure } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, erasedId, type RecordedErasure } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
-import { insertLostRow } from './lost.ts'
+import { insertMissingRow } from './lost.ts'
 import { REFUSED_OF } from './whose.ts'
 
 export const ERASURES_TABLE = 'erasures'
@@ -76,9 +76,8 @@ export async function eraseRows(
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
   const line = Buffer.from(`${JSON.stringify(row)}\n`)
   const token = `${deployment}/erasure/${erasureId}`
-  await clickhouse.insert(ERASURES_TABLE, COLUMNS, line, { token })
-  if (!isRepeated) return
-  await insertLostRow(clickhouse, { table: ERASURES_TABLE, columns: COLUMNS, line, token }, async () => {
+  if (!isRepeated) return clickhouse.insert(ERASURES_TABLE, COLUMNS, line, { token })
+  await insertMissingRow(clickhouse, { table: ERASURES_TABLE, columns: COLUMNS, line, token }, async () => {
     const [found] = await clickhouse.query<{ rows: number }>(
       `SELECT count() AS rows FROM ${ERASURES_TABLE} WHERE erasure_id = {erasureId:String}`,
       { erasureId },

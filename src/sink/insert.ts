@@ -2,7 +2,7 @@
 // stands alone; it goes to the quarantine table with the engine's reason.
 
 import { BadRow, type ClickHouse } from '../clickhouse/clickhouse.ts'
-import type { InsertedRow } from './lost.ts'
+import { insertMissing, insertMissingRow, isRefused } from './lost.ts'
 
 export const QUARANTINE_TABLE = 'quarantine'
 export const QUARANTINE_COLUMNS = ['at', 'source', 'log_partition', 'token', 'reason', 'raw'] as const
@@ -11,17 +11,15 @@ export interface InsertContext {
   readonly at: number
   readonly partition: number
   readonly onQuarantine: (reason: string) => void
-  /** Called with what was inserted, and under which token. */
-  readonly onInserted?: (lines: Uint8Array, token: string) => Promise<void>
-  /** The same for a row of quarantine: `raw` was refused under `token`. */
-  readonly onRefused?: (row: InsertedRow, refused: { readonly raw: string; readonly token: string }) => Promise<void>
+  /** Somebody may have inserted some of it, and ClickHouse may not know: see `lost.ts`. */
+  readonly isLookedFor?: boolean
 }
 
 const utf8 = new TextDecoder()
 
 /** Resolves with the number of rows inserted when every line is either in the table or in quarantine. */
 export async function insertRows(
-  clickhouse: Pick<ClickHouse, 'insert'>,
+  clickhouse: Pick<ClickHouse, 'insert' | 'query'>,
   table: string,
   columns: readonly string[],
   lines: Uint8Array,
@@ -36,8 +34,8 @@ export async function insertRows(
     const part = lines.subarray(starts[from], starts[to] ?? lines.length)
     const itsToken = whole ? token : `${token}/${from}-${to}`
     try {
-      await clickhouse.insert(table, columns, part, { token: itsToken })
-      await context.onInserted?.(part, itsToken)
+      if (context.isLookedFor) await insertMissing(clickhouse, part, itsToken)
+      else await clickhouse.insert(table, columns, part, { token: itsToken })
       return to - from
     } catch (error) {
       if (!(error instanceof BadRow)) throw error
@@ -49,8 +47,9 @@ export async function insertRows(
       const row = [context.at, table, context.partition, token, error.message.slice(0, 1_000), raw]
       const line = Buffer.from(`${JSON.stringify(row)}\n`)
       const inserted = { table: QUARANTINE_TABLE, columns: QUARANTINE_COLUMNS, line, token: `${token}/${from}/bad` }
-      await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, line, { token: inserted.token })
-      await context.onRefused?.(inserted, { raw, token })
+      const isThere = async () => isRefused(clickhouse, context.partition, { raw, token })
+      if (context.isLookedFor) await insertMissingRow(clickhouse, inserted, isThere)
+      else await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, line, { token: inserted.token })
       context.onQuarantine(error.message)
       return 0
     }

@@ -1,6 +1,7 @@
-// Rows that are lost although their insert is remembered. Without replicas ClickHouse notes the token of an insert before the
-// rows, so that a crash in between leaves the token alone, and a repetition adds nothing and succeeds. Whoever repeats an insert
-// therefore looks for the rows, and inserts those that are missing once more.
+// Inserts that may have happened before, of which ClickHouse itself knows too much or too little. Without replicas it notes the token
+// of an insert before the rows, so that a crash in between leaves the token alone, and a repetition adds nothing and succeeds;
+// and it flushes the rows but not the token, so that a power cut leaves the rows alone, and a repetition adds them again. Whoever
+// repeats an insert therefore looks for the rows first, inserts those that are missing, and looks again.
 
 import { hash } from 'node:crypto'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
@@ -22,41 +23,50 @@ interface Line {
 }
 
 /**
- * Inserts what is missing of `lines`, which were inserted under `token`. Under tokens that follow from it: another sink that
- * does the same at the same time adds nothing twice. Rejects when rows do not stay.
+ * Inserts what is missing of `lines`, all of one partition of the log, which may have been inserted under `token`. Under that token first:
+ * ClickHouse remembers it for each week by itself, so another sink that is about to insert them, or does the same, adds nothing
+ * twice. Then under tokens that follow from it. Fails with BadRow as an insert of all does; rejects when rows do not stay.
  */
-export async function insertLost(
+export async function insertMissing(
   clickhouse: Pick<ClickHouse, 'insert' | 'query'>,
   lines: Uint8Array,
   token: string,
 ): Promise<void> {
+  for (let attempt = 0; attempt <= ATTEMPTS_MAX; attempt++) {
+    const missing = await missingOf(clickhouse, lines)
+    if (missing.length === 0) return
+    await clickhouse.insert(EVENTS_TABLE, COLUMNS, missing, { token: attemptToken(token, attempt) })
+  }
+  throw new Error(`rows of ${token} are not in ClickHouse although they were inserted`)
+}
+
+/** Those of `lines`, all of one partition of the log, that are not in ClickHouse. */
+export async function missingOf(clickhouse: Pick<ClickHouse, 'query'>, lines: Uint8Array): Promise<Uint8Array> {
   const all = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
     .toString()
     .split('\n')
     .filter((text) => text !== '')
     .map(readLine)
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const there = await seqsThere(clickhouse, all)
-    const missing = all.filter(({ seq }) => !there.has(seq))
-    if (missing.length === 0) return
-    const rows = Buffer.from(missing.map(({ text }) => `${text}\n`).join(''))
-    await clickhouse.insert(EVENTS_TABLE, COLUMNS, rows, { token: `${token}/lost/${attempt}` })
-  }
-  throw new Error(`rows of ${token} are not in ClickHouse although they were inserted`)
+  if (all.length === 0) return lines
+  const there = await seqsThere(clickhouse, all)
+  const missing = all.filter(({ seq }) => !there.has(seq))
+  return missing.length === all.length ? lines : Buffer.from(missing.map(({ text }) => `${text}\n`).join(''))
 }
 
-/** Inserts one row of another table that was inserted under `token` and is not there. */
-export async function insertLostRow(
+/** The same for one row of another table. */
+export async function insertMissingRow(
   clickhouse: Pick<ClickHouse, 'insert'>,
   { table, columns, line, token }: InsertedRow,
   isThere: () => Promise<boolean>,
 ): Promise<void> {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+  for (let attempt = 0; attempt <= ATTEMPTS_MAX; attempt++) {
     if (await isThere()) return
-    await clickhouse.insert(table, columns, line, { token: `${token}/lost/${attempt}` })
+    await clickhouse.insert(table, columns, line, { token: attemptToken(token, attempt) })
   }
   throw new Error(`the row of ${token} is not in ${table} although it was inserted`)
 }
+
+const attemptToken = (token: string, attempt: number): string => (attempt === 0 ? token : `${token}/lost/${attempt}`)
 
 export interface InsertedRow {
   readonly table: string

@@ -15,8 +15,8 @@ import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../reco
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
 import { countLines, type GatherNeeds, gather, readLogRange } from './gather.ts'
-import { type InsertContext, insertRows } from './insert.ts'
-import { insertLost, insertLostRow, isRefused } from './lost.ts'
+import { insertRows } from './insert.ts'
+import { insertMissing, missingOf } from './lost.ts'
 import {
   commitAll,
   type LogRange,
@@ -200,17 +200,18 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
           at: clock.now(),
           partition: part.partition,
           onQuarantine: (reason) => report.quarantined(part.partition, reason),
-          ...(isLookedFor ? lookingFor(clickhouse, part.partition) : {}),
+          isLookedFor,
         }),
       )
     }
     return rows
   }
 
-  const full = linesOf.filter(({ length }) => length > 0)
-  if (parts.length === 1 || full.length === 0) return insertAlone()
+  if (parts.length === 1) return insertAlone()
   try {
-    await clickhouse.insert(EVENTS_TABLE, COLUMNS, concat(full), { token })
+    const due = isLookedFor ? await Promise.all(linesOf.map((lines) => missingOf(clickhouse, lines))) : linesOf
+    const rows = concat(due)
+    if (rows.length > 0) await clickhouse.insert(EVENTS_TABLE, COLUMNS, rows, { token })
   } catch (error) {
     // The halves of a part are the same whatever the others hold.
     if (error instanceof BadRow) return insertAlone()
@@ -219,20 +220,11 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
   if (isLookedFor) {
     for (const [at, part] of parts.entries()) {
       const lines = linesOf[at] as Uint8Array
-      if (lines.length > 0) await insertLost(clickhouse, lines, tokenWithin(part))
+      await insertMissing(clickhouse, lines, tokenWithin(part))
     }
   }
   return linesOf.map(countLines)
 }
-
-/** What a repetition does about rows that a crash left out. */
-const lookingFor = (
-  clickhouse: SinkNeeds['clickhouse'],
-  partition: number,
-): Pick<InsertContext, 'onInserted' | 'onRefused'> => ({
-  onInserted: (some, token) => insertLost(clickhouse, some, token),
-  onRefused: (row, refused) => insertLostRow(clickhouse, row, () => isRefused(clickhouse, partition, refused)),
-})
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)

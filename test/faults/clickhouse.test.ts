@@ -82,7 +82,7 @@ function exactlyOnce(batches: number) {
 
 /** As the sink does it: the same range until it is in, `enough` asked after each. Every failure is told. */
 async function sinkAll(
-  clickhouse: Pick<ClickHouse, 'insert'>,
+  clickhouse: Pick<ClickHouse, 'insert' | 'query'>,
   table: string,
   tokenOf: (batch: number, attempt: number) => string,
   enough: () => boolean,

@@ -4,8 +4,9 @@ import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../helpers/port.ts'
 import { childrenOf, isAlive, pause, until } from '../helpers/processes.ts'
-import type { Rng } from '../helpers/rng.ts'
+import { type Rng, rng } from '../helpers/rng.ts'
 import { launchServer, makeKeys, startServer, temporaryFolder } from '../helpers/server.ts'
+import type { CutDisk, Survived } from './cut-disk.ts'
 import { readJson } from './http.ts'
 import type { Ledger } from './ledger.ts'
 import type { Load } from './load.ts'
@@ -20,16 +21,25 @@ export interface EmbeddedOptions {
   readonly kinds: readonly Kind[]
   readonly env?: Readonly<Record<string, string>>
   readonly nodeArgs?: readonly string[]
+  /** What power cuts are of; holds the data folder. */
+  readonly disk?: CutDisk
+  /** Told after each of them what was left of what nobody had flushed. */
+  readonly onPower?: (survived: Survived) => void
 }
 
 /** A repeat that is answered 202 is told an id of its own, so the wait is longer than any start takes. */
 export const SERVER_ENV = { FINGERPOST_TRUSTED_PROXIES: '127.0.0.0/8', FINGERPOST_DECISION_WAIT_MS: '20000' }
 
+/** On a disk so small that the usual reserve would be much of it. */
+export const SMALL_DISK_ENV = { FINGERPOST_DATA_FREE_BYTES_MIN: '67108864' }
+
 /** Kills: of the server, its ClickHouse engine, both at once, and of the server and then of one that is still starting. */
 export const KILLS = ['server', 'server', 'server', 'engine', 'server', 'both', 'server', 'starting'] as const
 /** Without a death: everything stands still, the engine stands still, the disk is full, the clock jumps. */
 export const TROUBLES = ['paused', 'engine paused', 'disk full', 'clock'] as const
-export type Kind = (typeof KILLS)[number] | (typeof TROUBLES)[number]
+/** The machine is off at once: while it serves, and again while it starts after that. */
+export const POWER_CUTS = ['power cut', 'power cut', 'power cut twice'] as const
+export type Kind = (typeof KILLS)[number] | (typeof TROUBLES)[number] | (typeof POWER_CUTS)[number]
 
 const STARTING_MS_MAX = 1_500
 const ENGINE_OUTAGE_MS = 800
@@ -65,6 +75,22 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
     if (alsoEngine) for (const engine of engines) process.kill(engine, 'SIGKILL')
     await gone
     await until('the engine ends with its server', END_MS_MAX, () => !engines.some(isAlive))
+  }
+
+  /** All that ran is gone with what no disk had flushed. Still first: nobody may answer for a disk that is gone. */
+  async function cutPower({ pid, kill9 }: Pick<typeof server, 'pid' | 'kill9'>): Promise<void> {
+    process.kill(pid, 'SIGSTOP')
+    const engines = childrenOf(pid)
+    for (const engine of engines) process.kill(engine, 'SIGSTOP')
+    await options.disk?.cutPower()
+    for (const engine of engines) process.kill(engine, 'SIGKILL')
+    await kill9()
+    await until('all processes end', END_MS_MAX, () => !engines.some(isAlive))
+  }
+
+  async function restorePower(random: Rng): Promise<void> {
+    if (options.disk === undefined) throw new Error('no disk whose power can be cut')
+    options.onPower?.(await options.disk.restorePower(random))
   }
 
   async function restart(): Promise<void> {
@@ -118,6 +144,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
   const nothing = async () => undefined
   function injure(kind: Kind, random: Rng, ledger: Ledger): Omit<Injury, 'name'> {
     const ms = 500 + random.int(PAUSE_MS_MAX)
+    // The load draws from the other one meanwhile.
+    const fate = rng(random.int(2 ** 31))
     switch (kind) {
       case 'server':
         return { hurt: () => kill(server, false), heal: restart }
@@ -130,6 +158,26 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Target> {
             const launched = await launchServer(started)
             await pause(random.int(STARTING_MS_MAX))
             await kill(launched, false)
+            await restart()
+          },
+        }
+      case 'power cut':
+        return {
+          hurt: () => cutPower(server),
+          async heal() {
+            await restorePower(fate)
+            await restart()
+          },
+        }
+      case 'power cut twice':
+        return {
+          hurt: () => cutPower(server),
+          async heal() {
+            await restorePower(fate)
+            const launched = await launchServer(started)
+            await pause(fate.int(STARTING_MS_MAX))
+            await cutPower(launched)
+            await restorePower(fate)
             await restart()
           },
         }

@@ -1,6 +1,6 @@
-// npm run faults -- [--cluster] [--cycles N] [--seed S] [--connections C] [--load-ms M]: the long form of the fault tests, in
-// series of 20 injuries with a new deployment each. Ends with one line of figures, and with exit code 1 and the history of the
-// first id at fault.
+// npm run faults -- [--cluster | --power-cut] [--cycles N] [--seed S] [--connections C] [--load-ms M] [--record]: the long form of the
+// fault tests, in series of 20 injuries with a new deployment each. Ends with one line of figures, with --record in `slices.jsonl` as
+// well, and with exit code 1 and the history of the first id at fault. npm run faults -- --sum adds those lines up.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,8 +10,10 @@ import { parseArgs } from 'node:util'
 import { testSeed } from '../helpers/rng.ts'
 import { cleanUp } from '../helpers/server.ts'
 import { openCluster } from './cluster.ts'
-import { KILLS, type Kind, openEmbedded, TROUBLES } from './embedded.ts'
+import { openCutDisk, type Survived } from './cut-disk.ts'
+import { KILLS, type Kind, openEmbedded, POWER_CUTS, SMALL_DISK_ENV, TROUBLES } from './embedded.ts'
 import { runSeries, type Summary } from './series.ts'
+import { appendSlice, type Mode, sliceOf, sumTable } from './slices.ts'
 import type { Target } from './target.ts'
 
 const CYCLES_PER_SERIES = 20
@@ -21,12 +23,20 @@ const DISK_MB = 3_000
 const { values } = parseArgs({
   options: {
     cluster: { type: 'boolean', default: false },
+    'power-cut': { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    sum: { type: 'boolean', default: false },
     cycles: { type: 'string', default: '100' },
     seed: { type: 'string', default: String(testSeed()) },
     connections: { type: 'string', default: '48' },
     'load-ms': { type: 'string', default: '4000' },
   },
 })
+if (values.sum) {
+  console.log(sumTable())
+  process.exit(0)
+}
+const mode: Mode = values.cluster ? 'cluster' : values['power-cut'] ? 'power cut' : 'embedded'
 const cycles = Number(values.cycles)
 const seed = Number(values.seed)
 const connections = Number(values.connections)
@@ -82,12 +92,31 @@ async function runEmbedded(number: number, run: (open: () => Promise<Target>) =>
   const nodeArgs = ['--import', clockHook]
   if (process.getuid?.() !== 0 || number % 3 !== 2) return run(() => openEmbedded({ kinds, nodeArgs }))
   const disk = mountDisk()
-  const env = { FINGERPOST_DATA_FREE_BYTES_MIN: '67108864' }
   const dataDir = join(disk.dir, 'data')
   try {
-    await run(() => openEmbedded({ kinds: [...kinds, 'disk full'], nodeArgs, dataDir, env }))
+    await run(() => openEmbedded({ kinds: [...kinds, 'disk full'], nodeArgs, dataDir, env: SMALL_DISK_ENV }))
   } finally {
     disk.remove()
+  }
+}
+
+const powerCuts: Survived[] = []
+
+/** What of the writes in the cache of the disk came through power cuts. */
+function survivedFigures(): string {
+  const total = (of: (survived: Survived) => number) => sum(powerCuts.map(of))
+  const [writes, whole, torn] = [total((s) => s.writes), total((s) => s.whole), total((s) => s.torn)]
+  return `${powerCuts.length} power cuts with ${writes} unflushed writes, of which ${whole} were kept and ${torn} torn`
+}
+
+async function runPowerCuts(run: (open: () => Promise<Target>) => Promise<void>): Promise<void> {
+  const disk = await openCutDisk()
+  const dataDir = join(disk.dir, 'data')
+  const onPower = (survived: Survived) => void powerCuts.push(survived)
+  try {
+    await run(() => openEmbedded({ kinds: POWER_CUTS, dataDir, disk, onPower, env: SMALL_DISK_ENV }))
+  } finally {
+    await disk.remove()
   }
 }
 
@@ -100,11 +129,18 @@ for (let left = cycles; left > 0 && done.at(-1)?.violation == null; left -= CYCL
     const run = async (open: () => Promise<Target>) => {
       done.push(await runSeries({ ...series, connections, byIdMax: BY_ID_MAX, print, open }))
     }
-    await (values.cluster ? run(() => openCluster({})) : runEmbedded(done.length, run))
+    if (mode === 'cluster') await run(() => openCluster({}))
+    else if (mode === 'power cut') await runPowerCuts(run)
+    else await runEmbedded(done.length, run)
   } finally {
     await cleanUp()
   }
   console.log(figures(done))
+  if (mode === 'power cut') console.log(survivedFigures())
+}
+if (values.record) {
+  const options = `--cycles ${cycles} --seed ${seed} --connections ${connections} --load-ms ${loadMsMax}`
+  appendSlice(sliceOf(mode, `${mode === 'embedded' ? '' : `--${mode.replace(' ', '-')} `}${options}`, done, new Date()))
 }
 const violation = done.at(-1)?.violation
 if (violation != null) {

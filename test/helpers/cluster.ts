@@ -37,6 +37,9 @@ export interface ClusterOptions {
   /** What goes to these servers goes through a proxy that can break the network. */
   readonly proxied?: readonly ProxiedServer[]
   readonly redisAof?: 'off' | 'everysec' | 'always'
+  /** Further settings of the servers, as `NatsOptions.config` and `RedisOptions.args`. NATS is then reached by its name. */
+  readonly natsConfig?: string
+  readonly redisArgs?: readonly string[]
   readonly nodeArgs?: readonly string[]
   /** The entry of another build than this one. */
   readonly main?: string
@@ -70,8 +73,14 @@ const ROLES = ['ingress', 'ingress', 'engine,jobs,dispatcher', 'engine,jobs', 'a
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { partitions = 4, roles = ROLES, redisAof = 'everysec' } = options
-  const [nats, redis, clickhouse] = await Promise.all([startNats(), startRedis({ aof: redisAof }), startClickHouse()])
+  const [nats, redis, clickhouse] = await Promise.all([
+    startNats({ config: options.natsConfig ?? '' }),
+    startRedis({ aof: redisAof, args: options.redisArgs ?? [] }),
+    startClickHouse(),
+  ])
   const natsPort = Number(new URL(nats.url).port)
+  // Of an address the client does not hold certificates against it.
+  const natsHost = options.natsConfig === undefined ? '127.0.0.1' : 'localhost'
   const ports = { nats: natsPort, redis: redis.port, clickhouse: clickhouse.port }
   const proxies: { [server in ProxiedServer]?: FaultProxy } = {}
   for (const server of options.proxied ?? []) {
@@ -81,7 +90,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const env: Record<string, string> = {
     FINGERPOST_DEPLOYMENT_MODE: 'cluster',
     FINGERPOST_DATA_PARTITIONS: String(partitions),
-    FINGERPOST_NATS_SERVERS: `nats://127.0.0.1:${proxies.nats?.port ?? natsPort}`,
+    FINGERPOST_NATS_SERVERS: `nats://${natsHost}:${proxies.nats?.port ?? natsPort}`,
     FINGERPOST_NATS_REPLICAS: '1',
     FINGERPOST_REDIS_URL: `redis://127.0.0.1:${proxies.redis?.port ?? redis.port}`,
     FINGERPOST_CLICKHOUSE_URL: `http://127.0.0.1:${proxies.clickhouse?.port ?? clickhouse.port}`,

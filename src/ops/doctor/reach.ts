@@ -93,11 +93,11 @@ async function askNats(config: Config): Promise<Finding> {
 }
 
 async function askRedis(config: Config, clock: Clock): Promise<Finding> {
-  const { 'redis.url': url, 'redis.clusterNodes': clusterNodes } = config
+  const { 'redis.url': url, 'redis.clusterNodes': clusterNodes, 'redis.caFile': caFile } = config
   const where = clusterNodes.length > 0 ? clusterNodes.join(', ') : withoutPassword(url)
   try {
     const { connectRedis } = await import('../../lib/redis.ts')
-    const client = await connectRedis({ url, clusterNodes, name: NAME, clock })
+    const client = await connectRedis({ url, clusterNodes, caFile, name: NAME, clock })
     try {
       await client.ping()
     } finally {
