@@ -21,6 +21,7 @@ const NAMES = [
   'load',
   'peers',
   'load-picture',
+  'soak',
   'worker',
   'idle',
   'console',
