@@ -65,7 +65,7 @@ async function visit({ urls, keys }: Place, endMs: number): Promise<void> {
 async function read({ api, keys }: Place, endMs: number): Promise<void> {
   const headers = { Authorization: `Bearer ${keys.secret}` }
   while (performance.now() < endMs) {
-    for (const path of ['/v1/events?limit=20', '/v1/rules', '/v1/analytics/summary']) {
+    for (const path of ['/v1/events?limit=20', '/v1/rules', '/v1/analytics/events?groupBy=verdict']) {
       await fetch(api + path, { headers }).then(
         (response) => response.arrayBuffer(),
         () => null,
