@@ -27,7 +27,12 @@ const BLOCKED = {
   action: { verdict: 'block' },
   conditions: { operator: 'AND', rules: [{ field: 'linkedId', operator: 'contains', value: '99' }] },
 }
-const LOOKED_AT = ['/v1/events?limit=50', '/v1/events?verdict=block&limit=50', '/v1/rules', '/v1/analytics/events?groupBy=verdict']
+const LOOKED_AT = [
+  '/v1/events?limit=50',
+  '/v1/events?verdict=block&limit=50',
+  '/v1/rules',
+  '/v1/analytics/events?groupBy=verdict',
+]
 
 const closings: (() => unknown)[] = []
 try {
