@@ -27,6 +27,7 @@ const NAMES = [
   'stored',
   'mixed',
   'rule-change',
+  'disk',
   'worker',
   'idle',
   'console',
