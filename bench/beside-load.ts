@@ -39,10 +39,11 @@ export async function besideLoad(
   for (let n = 1; n <= rounds; n++) {
     alone.push(await phase())
     let isOver = false
-    const working = work(() => isOver)
-    beside.push(await phase())
-    isOver = true
-    await working
+    const over = () => {
+      isOver = true
+    }
+    const [load] = await Promise.all([phase().finally(over), work(() => isOver)])
+    beside.push(load)
     await sleep(500)
     const said = (one?: Phase) =>
       `${one?.answered}/s, p50 ${one?.p50Ms}, p99 ${one?.p99Ms} ms, ${one?.cores.toFixed(2)} cores`

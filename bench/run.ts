@@ -31,6 +31,7 @@ const NAMES = [
   'worker',
   'idle',
   'console',
+  'dashboards',
 ]
 
 /** What stands above the code of a benchmark. */
