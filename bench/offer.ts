@@ -1,5 +1,5 @@
 // Identifications at a steady rate: visitors who were here before, one in five of them without a token, offered by autocannon whether
-// the answers come or not. `offer-process.ts` does it in a process of its own that gives way to others.
+// the answers come or not. `offer-process.ts` does it in a process of its own.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -96,10 +96,10 @@ export interface Offerer {
   close(): void
 }
 
-/** Enrols its visitors first. One at a time for a server: two would send the same nonces. */
-export async function openOfferer(to: Addressee, devices: number): Promise<Offerer> {
+/** Enrols its visitors first. One at a time for a server: two would send the same nonces. `niceness`: from 0 to 19, who gives way most. */
+export async function openOfferer(to: Addressee, devices: number, niceness = 0): Promise<Offerer> {
   const script = new URL('./offer-process.js', import.meta.url)
-  const child: ChildProcess = fork(script, [JSON.stringify(to), String(devices)])
+  const child: ChildProcess = fork(script, [JSON.stringify(to), String(devices), String(niceness)])
   const answer = async (): Promise<unknown> => {
     const ended = once(child, 'exit').then(([code]) => {
       throw new Error(`the load generator ended with ${code}`)
