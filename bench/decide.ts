@@ -1,5 +1,6 @@
 // What rules cost per event: 50, 200 and 1,000 rules of three conditions, generated code against closures and against the rule
 // engines of npm, each checked against the others on the way. Every rule is asked for every event, as when nothing matches.
+// npm run bench -- decide [seed]
 
 import type { Facts } from '../src/domain/event.ts'
 import type { ConditionGroup, Leaf } from '../src/domain/rule.ts'

@@ -1,5 +1,6 @@
 // What looking up an address costs: all sources at once, over made-up tables of the size of the real ones, or over those in a
 // folder that `fingerpost data update` filled (--dir). Also how long a table takes to be compiled and to be loaded.
+// npm run bench -- ip [--dir FOLDER] [--seed 1] [--addresses 65536]
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

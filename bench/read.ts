@@ -1,6 +1,7 @@
 // What reads cost beside a long history: one event, the events of a visitor, analytics over thirty days. The history is made by
 // `fingerpost seed`; with --data FOLDER it stays there and is used again. A server of its own answers, one question at a time.
 // With --beside: what large answers cost those who identify meanwhile, see beside.ts.
+// npm run bench -- read [--events 300000] [--days 30] [--reads 2000] [--runs 10] [--data FOLDER] [--beside [--seconds 4]]
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -86,3 +86,87 @@ export function compareResults(before: Result, after: Result): string[] {
   }
   return said
 }
+
+/** What two builds said in one round of alternating runs. */
+export interface RoundOfTwo {
+  readonly before: readonly string[]
+  readonly after: readonly string[]
+}
+
+/** A figure that both said in every round. */
+export interface Compared {
+  /** As the first run said it, and which of its figures this is. */
+  readonly line: string
+  readonly figure: number
+  /** By round. */
+  readonly before: readonly number[]
+  readonly after: readonly number[]
+  /** Of the same round, after to before; null where before is 0. */
+  readonly ratios: readonly (number | null)[]
+  readonly medianBefore: number
+  readonly medianAfter: number
+  /** Of the ratios. */
+  readonly medianRatio: number | null
+}
+
+/** The middle one, or what lies between the middle two. */
+function medianOf(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b)
+  return ((sorted[(sorted.length - 1) >> 1] ?? Number.NaN) + (sorted[sorted.length >> 1] ?? Number.NaN)) / 2
+}
+
+/** Figures of each line by its shape; the second line of a shape is another one than the first. */
+function figuresByLine(lines: readonly string[]): Map<string, { readonly line: string; readonly figures: number[] }> {
+  const found = new Map<string, { readonly line: string; readonly figures: number[] }>()
+  for (const line of lines) {
+    const shape = shapeOf(line)
+    let nth = 0
+    while (found.has(`${nth} ${shape}`)) nth++
+    found.set(`${nth} ${shape}`, { line, figures: figuresOf(line) })
+  }
+  return found
+}
+
+/** Every figure of every line that both builds said in all rounds. */
+export function compareRounds(rounds: readonly RoundOfTwo[]): Compared[] {
+  const sides = rounds.map(({ before, after }) => ({ before: figuresByLine(before), after: figuresByLine(after) }))
+  const compared: Compared[] = []
+  for (const [key, { line, figures }] of sides[0]?.before ?? []) {
+    if (!sides.every(({ before, after }) => before.has(key) && after.has(key))) continue
+    for (let figure = 0; figure < figures.length; figure++) {
+      const of = (side: 'before' | 'after') => sides.map((round) => round[side].get(key)?.figures[figure] ?? Number.NaN)
+      const [before, after] = [of('before'), of('after')]
+      const ratios = before.map((was, i) => (was === 0 ? null : (after[i] as number) / was))
+      const known = ratios.filter((ratio) => ratio !== null)
+      compared.push({
+        line,
+        figure,
+        before,
+        after,
+        ratios,
+        medianBefore: medianOf(before),
+        medianAfter: medianOf(after),
+        medianRatio: known.length === 0 ? null : medianOf(known),
+      })
+    }
+  }
+  return compared
+}
+
+const short = (figure: number): string => String(Number(figure.toPrecision(4)))
+
+/** Each line once, with `median → median (ratio; ratio of each round)` for each figure that is not always the same. */
+export function tellRounds(compared: readonly Compared[]): string[] {
+  const lines = new Map<string, Compared[]>()
+  for (const one of compared) lines.set(one.line, [...(lines.get(one.line) ?? []), one])
+  return [...lines].map(([line, figures]) => {
+    let at = 0
+    return line.replace(NUMBER, (text) => {
+      const one = figures[at++]
+      if (one === undefined || [...one.before, ...one.after].every((figure) => figure === one.before[0])) return text
+      const ratios = one.ratios.map((ratio) => ratio?.toFixed(2) ?? '–').join(' ')
+      const median = one.medianRatio?.toFixed(2) ?? '–'
+      return `${short(one.medianBefore)} → ${short(one.medianAfter)} (${median}; ${ratios})`
+    })
+  })
+}

@@ -1,7 +1,9 @@
 // `npm run bench -- NAME [options]` runs one benchmark, with `--result FILE` what it says is kept there as JSON, with machine, versions and
-// commit. `NAME --help` tells what it measures; `compare A.json B.json` puts two results side by side.
+// commit. `NAME --help` tells what it measures; `compare A.json B.json` puts two results side by side, and `compare COMMIT COMMIT NAME` runs
+// a benchmark of two commits in turns.
 
 import { readFileSync, writeFileSync } from 'node:fs'
+import { compareCommits } from './commits.ts'
 import { compareResults, type Result, readFacts } from './result.ts'
 
 const NAMES = [
@@ -22,9 +24,15 @@ const NAMES = [
   'load',
   'peers',
   'load-picture',
+  'soak',
+  'stored',
+  'mixed',
+  'rule-change',
+  'disk',
   'worker',
   'idle',
   'console',
+  'dashboards',
 ]
 
 /** What stands above the code of a benchmark. */
@@ -42,6 +50,7 @@ const overview = (): string =>
     'usage: npm run bench -- NAME [options] [--result FILE]',
     '       npm run bench -- NAME --help',
     '       npm run bench -- compare A.json B.json',
+    '       npm run bench -- compare COMMIT COMMIT [--turns 3] NAME [options] [--result FILE]',
     '',
     ...NAMES.map(
       (name) =>
@@ -56,12 +65,12 @@ function fail(problem: string): never {
   process.exit(2)
 }
 
-/** Takes `--result FILE` out of the arguments, which are the benchmark's. */
-function resultFile(): string | null {
-  const at = process.argv.indexOf('--result')
+/** Takes an option with its value out of the arguments, of which the others are the benchmark's. */
+function takeOption(args: string[], option: string): string | null {
+  const at = args.indexOf(option)
   if (at < 0) return null
-  const [, file] = process.argv.splice(at, 2)
-  return file ?? fail('--result takes a file')
+  const [, value] = args.splice(at, 2)
+  return value ?? fail(`${option} takes a value`)
 }
 
 /** Writes what goes to stdout into `file` as well, when the process ends well. */
@@ -91,14 +100,19 @@ function keepResult(name: string, file: string): void {
   })
 }
 
-const file = resultFile()
+const file = takeOption(process.argv, '--result')
 const [name = 'ingest', ...others] = process.argv.slice(2)
 if (name === '--help') process.stdout.write(`${overview()}\n`)
 else if (name === 'compare') {
-  const [before, after] = others
-  if (before === undefined || after === undefined) fail('compare takes two files of --result')
+  const turns = takeOption(others, '--turns') ?? '3'
+  const [before, after, ...args] = others
+  if (before === undefined || after === undefined)
+    fail('compare takes two files of --result, or two commits and a name')
   const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Result
-  process.stdout.write(`${compareResults(read(before), read(after)).join('\n')}\n`)
+  if (args.length === 0) process.stdout.write(`${compareResults(read(before), read(after)).join('\n')}\n`)
+  else if (!NAMES.includes(args[0] as string)) fail(`no benchmark ${args[0]}\n${overview()}`)
+  else if (!(Number(turns) >= 1)) fail('--turns takes how often each of them runs')
+  else await compareCommits({ before, after, args, rounds: Number(turns), file })
 } else if (!NAMES.includes(name)) fail(`no benchmark ${name}\n${overview()}`)
 else if (others.includes('--help')) process.stdout.write(`${aboutOf(name)}\n`)
 else {

@@ -100,6 +100,31 @@ export const pipeline = {
         [max(on('fingerpost_disk_free_bytes_min')), 'floor'],
       ],
     }),
+    lines('Visitors known', {
+      unit: 'none',
+      about: 'As the last sweep of the state counted them, purge.everySeconds apart.',
+      width: 8,
+      of: [[max(on('fingerpost_visitors_known')), 'visitors']],
+    }),
+    lines('Visitors read', {
+      unit: 'none',
+      about:
+        'Of what is decided, how many visitors had to be read first because the engine did not hold them. Far above none for long: raise engine.visitorsMax.',
+      width: 8,
+      of: [
+        [
+          `${sum(rate('fingerpost_visitor_reads_total'), 'found')} / on () group_left () ${sum(rate('fingerpost_identifications_decided_total'))}`,
+          'known: {{found}}',
+        ],
+      ],
+    }),
+    lines('Age of the last backup', {
+      unit: 's',
+      about: 'As far as the data folder of a process knows; nothing where it knows of none.',
+      width: 8,
+      alert: 7 * 86_400,
+      of: [[`time() - max(${on('fingerpost_backup_last_timestamp_seconds')} != 0)`, 'age']],
+    }),
     row('ClickHouse'),
     lines('Answers', {
       unit: 'none',

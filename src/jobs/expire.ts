@@ -40,8 +40,8 @@ interface Tenant {
   readonly env: Env
 }
 
-/** Resolves when every visitor of the partition was looked at. Twice equals once. */
-export async function expireVisitors(needs: ExpireNeeds, partition: number, signal: AbortSignal): Promise<void> {
+/** Resolves with how many were looked at when every visitor of the partition was. Twice equals once. */
+export async function expireVisitors(needs: ExpireNeeds, partition: number, signal: AbortSignal): Promise<number> {
   const { kv, clock, visitorsDays } = needs
   const workspaces = new Map((await listWorkspaces(kv)).map((one) => [one.id, one]))
   const before = (workspace: string) => clock.now() - visitorsDays(workspaces.get(workspace)) * DAY_MS
@@ -49,7 +49,7 @@ export async function expireVisitors(needs: ExpireNeeds, partition: number, sign
   let looked = 0
   for await (const { key, value } of kv.walk<Uint8Array>(partitionScope(partition), 'visitor')) {
     if (++looked % VISITORS_AT_ONCE === 0) await clock.sleep(PAUSE_MS, signal)
-    if (signal.aborted) return
+    if (signal.aborted) return looked
     const [workspace = '', env, visitorId = ''] = key[1].split('/')
     const held = unpackHeldVisitor(value)
     if (!isExpired(held, before(workspace))) continue
@@ -67,6 +67,7 @@ export async function expireVisitors(needs: ExpireNeeds, partition: number, sign
     const [workspace = '', env] = name.split('/')
     if (!signal.aborted) await forget(needs, partition, { workspace, env: env as Env }, ids, before(workspace))
   }
+  return looked
 }
 
 async function isFamilyExpired(

@@ -5,6 +5,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Metrics } from '../lib/metrics.ts'
 import { must } from '../lib/must.ts'
 import type { Log } from '../log/log.ts'
 import { openAlertMetrics } from '../reads/alert-metrics.ts'
@@ -25,6 +26,7 @@ export interface JobsRoleNeeds extends Omit<ListJobNeeds, 'onError'> {
   readonly bus: Bus
   readonly clock: Clock
   readonly logger: Logger
+  readonly metrics: Pick<Metrics, 'visitorsKnown'>
   readonly partitions: number
   /** How long records stay in the log at least, milliseconds. */
   readonly keepMs: number
@@ -35,7 +37,7 @@ export interface JobsRoleNeeds extends Omit<ListJobNeeds, 'onError'> {
 const TRIM_EVERY_MS = 5_000
 
 export function startJobs(needs: JobsRoleNeeds): void {
-  const { logger } = needs
+  const { logger, metrics } = needs
   const onError = (what: string) => (error: unknown) => logger.error({ error }, what)
   const trimming = {
     ...needs,
@@ -51,7 +53,12 @@ export function startJobs(needs: JobsRoleNeeds): void {
     onError: onError('evaluating an alert failed'),
   }
   const purging = { ...needs, ...needs.purge, onError: onError('removing what was deleted failed') }
-  const sweeping = { ...needs, everyMs: needs.purge.everyMs, onError: onError('sweeping the state failed') }
+  const sweeping = {
+    ...needs,
+    everyMs: needs.purge.everyMs,
+    onError: onError('sweeping the state failed'),
+    onVisitors: (count: number | null) => metrics.visitorsKnown.set(count ?? 0),
+  }
   const jobs: Readonly<Record<string, (signal: AbortSignal) => Promise<void>>> = {
     trim: (signal) => runTrim(trimming, signal),
     lists: (signal) => runListJob(listing, signal),

@@ -16,6 +16,8 @@ export interface SweepNeeds extends ExpireNeeds {
   /** Between the ends of two sweeps and the beginnings of the next. */
   readonly everyMs: number
   readonly onError: (error: unknown) => void
+  /** Told how many visitors the last sweep met, and null when somebody else is to sweep. */
+  readonly onVisitors: (count: number | null) => void
 }
 
 const LOOK_MS_MAX = 60_000
@@ -28,29 +30,36 @@ const SWEPT = ['sweep', 'index'] as const
 /** The last sweep of all partitions. Milliseconds. */
 interface Swept {
   readonly finishedAt: number
+  /** Those it met; absent in what earlier releases stored. */
+  readonly visitors?: number
 }
 
 /** Runs until `signal` aborts. When the last sweep ended is stored, so whoever takes over keeps the pace. Twice equals once. */
 export async function runSweep(needs: SweepNeeds, signal: AbortSignal): Promise<void> {
-  const { kv, clock, partitions, everyMs, onError } = needs
+  const { kv, clock, partitions, everyMs, onError, onVisitors } = needs
   while (!signal.aborted) {
     let waitMs = Math.min(LOOK_MS_MAX, everyMs)
     try {
       const [last] = await kv.get<Swept>(SYSTEM, [SWEPT])
+      if (last?.value.visitors !== undefined) onVisitors(last.value.visitors)
       const dueMs = (last?.value.finishedAt ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now()
       if (dueMs <= 0) {
+        let visitors = 0
         for (let partition = 0; partition < partitions; partition++) {
           await sweepIndex(needs, partition, signal)
-          await expireVisitors(needs, partition, signal)
+          visitors += await expireVisitors(needs, partition, signal)
         }
-        if (signal.aborted) return
-        await kv.commit([{ scope: SYSTEM, put: [{ key: SWEPT, value: { finishedAt: clock.now() } satisfies Swept }] }])
+        if (signal.aborted) break
+        const swept: Swept = { finishedAt: clock.now(), visitors }
+        await kv.commit([{ scope: SYSTEM, put: [{ key: SWEPT, value: swept }] }])
+        onVisitors(visitors)
       } else waitMs = Math.min(waitMs, dueMs)
     } catch (error) {
       if (error instanceof Full || !(error instanceof Unavailable)) onError(error)
     }
     await clock.sleep(waitMs, signal)
   }
+  onVisitors(null)
 }
 
 async function sweepIndex(needs: SweepNeeds, partition: number, signal: AbortSignal): Promise<void> {

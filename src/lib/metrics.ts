@@ -73,6 +73,10 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
   )
   atZero(refused, { reason: REFUSALS })
   const dependencyCalls = tallies('dependency_calls_total', 'Calls of servers, by whether they answered.')
+  const visitorReads = tallies(
+    'visitor_reads_total',
+    'Visitors that an engine had to read because it did not hold them, by whether anybody knows them.',
+  )
   const dependencyTook = histogramOf('dependency_call_duration_seconds', 'Time of a call of a server.', SECONDS)
   let loop = performance.eventLoopUtilization()
 
@@ -159,6 +163,20 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
     kvBytesMax: gauge('kv_bytes_max', 'Size of the state at which nothing is accepted any more.'),
     diskFree: gauge('disk_free_bytes', 'Free on the disk of the data folder.'),
     diskFreeMin: gauge('disk_free_bytes_min', 'Free space below which nothing is accepted any more.'),
+    lastBackup: gauge(
+      'backup_last_timestamp_seconds',
+      'When the last backup was made that the data folder of this process knows of, since the epoch; 0 when it knows of none.',
+      [],
+      'max',
+    ),
+    visitorsKnown: gauge(
+      'visitors_known',
+      'Visitors of all partitions as the last sweep of the state counted them; 0 where another process sweeps.',
+    ),
+    visitorReads: {
+      found: visitorReads({ found: 'yes' }),
+      absent: visitorReads({ found: 'no' }),
+    },
     rulesetSwaps: counter('ruleset_swaps_total', 'Rulesets loaded by this process.'),
     rulesetFailures: counter('ruleset_failures_total', 'Times loading a ruleset failed.'),
     rulesRevision: gauge(

@@ -15,8 +15,10 @@ export const ENGINE_POSITION = 'events'
 export const SINK_POSITION = 'sink'
 export const DISPATCHER_POSITION = 'dispatcher'
 
+/** Packed records of visitors. */
+export const VISITOR = 'visitor' as const
 export const visitorKey = (workspace: string, env: Env, visitorId: string): KvKey => [
-  'visitor',
+  VISITOR,
   `${workspace}/${env}/${visitorId}`,
 ]
 export const indexKey = (workspace: string, env: Env, key: string): KvKey => ['index', `${workspace}/${env}/${key}`]

@@ -44,6 +44,7 @@ import {
   type ShardStatus,
   type ShardTask,
 } from './protocol.ts'
+import { countVisitorReads } from './visitor-reads.ts'
 
 const BEAT_MS = 500
 /** What changes all the time is told so often; what readiness goes by, at once. */
@@ -161,6 +162,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     const givenUp = new Map(start.givenUp)
     engine = await startEngine({
       ...needs,
+      kv: countVisitorReads(kv, metrics.visitorReads),
       ...engineSettings(config),
       deployment,
       ipData: () => ipData,

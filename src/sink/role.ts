@@ -26,7 +26,7 @@ export interface Sinks {
 }
 
 /** Orders among events have no time of their own: of so many in a row none is looked behind. */
-const ORDERS_MAX = 16
+const LOOKED_AT = { recordsMax: 16, bytesMax: 1_000_000, waitMsMax: 0 }
 
 export function openSinks(needs: SinkRoleNeeds): Sinks {
   const { log, kv, clock, logger, metrics, partitions } = needs
@@ -56,10 +56,8 @@ export function openSinks(needs: SinkRoleNeeds): Sinks {
 
   async function oldestOf(partition: number): Promise<number> {
     const sunk = (await kv.position(partitionScope(partition), SINK_POSITION)) ?? 0
-    const last = await log.last('events', partition)
-    for (let seq = sunk + 1; seq <= Math.min(last, sunk + ORDERS_MAX); seq++) {
-      const record = await log.at('events', partition, seq)
-      const [oldest] = record === null ? [] : decodeEventsRecord(record.bytes).items
+    for (const { bytes } of await log.read('events', partition, sunk, LOOKED_AT)) {
+      const [oldest] = decodeEventsRecord(bytes).items
       if (oldest !== undefined) return Math.max(0, clock.now() - oldest.acceptedAt)
     }
     return 0

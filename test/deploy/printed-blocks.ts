@@ -33,6 +33,7 @@ const NOT_RUN: readonly (readonly [begins: string, reason: string])[] = [
   ['location ^~', 'there is no nginx here'],
   ['shop.example {', 'there is no Caddy here'],
   ['FINGERPOST_DEPLOYMENT_MODE=cluster', 'needs NATS, Redis and ClickHouse: test/cluster runs the roles'],
+  ['npx autocannon', 'loads the server of all other tests for seconds'],
   ['docker compose -f deploy/compose.single.yml', 'there is no container engine here'],
   ['cp deploy/.env.example', 'there is no container engine here'],
   ['kubectl', 'there is no Kubernetes here'],

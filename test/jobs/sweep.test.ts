@@ -44,6 +44,7 @@ t.test(
 
     const stopping = new AbortController()
     const onError = (error: unknown) => t.fail(String(error))
+    const counts: (number | null)[] = []
     const running = runSweep(
       {
         kv,
@@ -54,6 +55,7 @@ t.test(
         everyMs: 100,
         visitorsDays: () => 1,
         onError,
+        onVisitors: (count) => counts.push(count),
       },
       stopping.signal,
     )
@@ -80,7 +82,9 @@ t.test(
     const settled = (await read()).length
     await nextSweep()
     t.equal((await read()).length, settled, 'what is healed is left alone')
+    t.same([...new Set(counts)], [0], 'visitors are counted by the way')
     stopping.abort()
     await running
+    t.equal(counts.at(-1), null)
   },
 )

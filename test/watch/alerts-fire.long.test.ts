@@ -148,7 +148,7 @@ await fires(
   },
 )
 await fires(['FingerpostShardRestarted'], () => writeFileSync(throwFile, ''), null)
-await fires(['FingerpostIpDataFailing'], () => rmSync(exits), listExits)
+await fires(['FingerpostIpDataFailing'], () => writeFileSync(exits, '<html>\n'.repeat(30)), listExits)
 await fires(
   ['FingerpostClickHouseDown', 'FingerpostSinkFailing', 'FingerpostUnsunkOld'],
   () => clickhouse?.mode({ kind: 'refuse' }),

@@ -96,6 +96,12 @@ export const ALERT_CASES: Readonly<Record<string, Case>> = {
     90,
     70,
   ),
+  // promtool's time begins at 0.
+  FingerpostBackupOld: series(
+    'fingerpost_backup_last_timestamp_seconds',
+    `-${8 * 86_400}x${LONG_TIMES}`,
+    `-${6 * 86_400}x${LONG_TIMES}`,
+  ),
   FingerpostIpDataFailing: counter('fingerpost_ip_source_failures_total{source="geo"}'),
   FingerpostIpDataOld: series(
     'fingerpost_ip_source_age_seconds{source="geo"}',

@@ -135,7 +135,7 @@ t.test('a Prometheus answers every expression, and each dashboard has a picture 
     for (const { title } of drawn(dashboard)) t.ok(picture.includes(`>${title.replace('&', '&amp;')}<`), title)
     t.ok(picture.includes('<polyline'), 'something is drawn')
     // What only errors, deliveries, other servers and data about addresses would show.
-    const quiet = /> 0|5\.\.|result="failed"|dependency="|webhook_attempt|ip_source_age|ALERTS|== 0|propagation/
+    const quiet = /> 0|5\.\.|result="failed"|dependency="|webhook_attempt|ip_source_age|ALERTS|== 0|propagation|backup/
     t.same(
       empty.filter((expr) => !quiet.test(expr)),
       [],

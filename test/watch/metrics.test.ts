@@ -3,6 +3,7 @@
 
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
+import { markBackup } from '../../src/ops/backup-mark.ts'
 import { browserBody, clientOf } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
 import { scrape } from '../helpers/scrape.ts'
@@ -58,6 +59,13 @@ t.test('buckets of durations reach to fifteen seconds', async (t) => {
 t.test('what runs is told by build_info', async (t) => {
   const info = first.samples.find(({ name }) => name === 'fingerpost_build_info')
   t.match(info?.labels, { version: /^\d/, commit: /./, node: process.version, driver: /uws|node/, mode: 'embedded' })
+})
+
+t.test('a backup is told of as soon as the data folder knows of it', async (t) => {
+  const LAST = 'fingerpost_backup_last_timestamp_seconds'
+  t.equal(first.sum(LAST), 0)
+  markBackup(server.dataDir, '2026-01-02T03:04:05.000Z')
+  t.equal((await scrape(server.url)).sum(LAST), Date.UTC(2026, 0, 2, 3, 4, 5) / 1_000)
 })
 
 t.test('figures of all shards are added up exactly', async (t) => {
