@@ -230,21 +230,29 @@ export const pipeline = {
     lines('Age', {
       unit: 's',
       about: 'Of each source, where it is known. Older than a month is stale.',
-      width: 8,
+      width: 6,
       alert: 30 * 86_400,
       of: [[max(on('fingerpost_ip_source_age_seconds'), 'source'), '{{source}}']],
     }),
     lines('Sources that could not be loaded', {
       unit: 'none',
       about: 'What was loaded before stays in use.',
-      width: 8,
+      width: 6,
       of: [[sum(increase('fingerpost_ip_source_failures_total'), 'source'), '{{source}}']],
     }),
     lines('Entries', {
       unit: 'none',
       about: 'Ranges and AS numbers held; 0 where a source is not configured.',
-      width: 8,
+      width: 6,
       of: [[max(on('fingerpost_ip_source_entries'), 'source'), '{{source}}']],
+    }),
+    lines('A proxy that is not trusted', {
+      unit: 'none',
+      about:
+        '1 while visitors seem to come through a proxy that FINGERPOST_TRUSTED_PROXIES does not name, and have its address.',
+      width: 6,
+      alert: 1,
+      of: [[max(on('fingerpost_untrusted_proxy'), 'instance'), '{{instance}}']],
     }),
   ],
 }

@@ -87,6 +87,7 @@ export const ALERT_CASES: Readonly<Record<string, Case>> = {
   },
   FingerpostDeliveriesDropped: counter('fingerpost_webhook_backlog_dropped_total'),
   FingerpostWebhookDisabled: counter('fingerpost_webhooks_disabled_total'),
+  FingerpostUntrustedProxy: series('fingerpost_untrusted_proxy', flat(1), flat(0)),
   FingerpostSecretsUnreadable: series('fingerpost_secrets_unreadable', flat(1), flat(0)),
   FingerpostThreadBusy: series('fingerpost_thread_utilization_ratio{shard="0"}', flat(0.95), flat(0.85)),
   FingerpostHeapNearlyFull: ratio('fingerpost_thread_heap_used_bytes', 'fingerpost_thread_heap_limit_bytes', 90, 80),
