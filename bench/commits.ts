@@ -42,7 +42,7 @@ function checkOut(commit: string, made: string[]): string {
   const lockOf = (root: string) => readFileSync(join(root, 'package-lock.json'), 'utf8')
   if (lockOf(folder) === lockOf(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   else execFileSync('npm', ['ci'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-  execFileSync(process.execPath, ['.scripts/build.mjs'], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  execFileSync(process.execPath, ['.scripts/build.mjs'], { cwd: folder, stdio: 'pipe' })
   return folder
 }
 
