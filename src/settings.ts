@@ -110,13 +110,7 @@ export const SETTINGS = [
   { name: 'nats.password', kind: 'text', standard: '', sentence: 'Password of nats.user.' },
   { name: 'nats.token', kind: 'text', standard: '', sentence: 'Token at NATS, instead of user and password.' },
   { name: 'nats.credsFile', kind: 'text', standard: '', sentence: 'Credentials file (JWT and seed) for NATS.' },
-  {
-    name: 'nats.caFile',
-    kind: 'text',
-    standard: '',
-    sentence:
-      'PEM of the authority of the NATS servers; turns TLS on. Name them as their certificates do, not by address.',
-  },
+  { name: 'nats.caFile', kind: 'text', standard: '', sentence: 'PEM of the authority of NATS; turns TLS on.' },
   {
     name: 'nats.replicas',
     kind: 'integer',
@@ -139,12 +133,7 @@ export const SETTINGS = [
     standard: 'redis://127.0.0.1:6379',
     sentence: 'Redis of a cluster, rediss:// for TLS; user and password stand before the host.',
   },
-  {
-    name: 'redis.caFile',
-    kind: 'text',
-    standard: '',
-    sentence: 'PEM of the authority of the Redis servers, where it is not a public one; needs rediss://.',
-  },
+  { name: 'redis.caFile', kind: 'text', standard: '', sentence: 'PEM of the authority of Redis, for rediss://.' },
   {
     name: 'redis.clusterNodes',
     kind: 'list',

@@ -15,6 +15,7 @@ import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../reco
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
 import { countLines, type GatherNeeds, gather, readLogRange } from './gather.ts'
+import { type Horizons, openHorizons } from './horizon.ts'
 import { insertRows } from './insert.ts'
 import { insertMissing, missingOf } from './lost.ts'
 import {
@@ -62,17 +63,24 @@ const GROUP_PARTITIONS_MAX = 32
 /** Sinks partitions until their signals abort; failures are reported and tried again. */
 export function openSink(needs: SinkNeeds): Hold {
   const loops = new Map<number, Hold>()
+  const horizons = openHorizons(needs.log)
   const partitionsMax = needs.kv.commitTogether === undefined ? 1 : GROUP_PARTITIONS_MAX
   return (partition, signal) => {
+    horizons.begin(partition)
     const name = Math.floor(partition / partitionsMax)
-    const loop = loops.get(name) ?? openShared((partitions, signal) => sinkNext(needs, partitions, signal))
+    const loop = loops.get(name) ?? openShared((partitions, signal) => sinkNext(needs, horizons, partitions, signal))
     loops.set(name, loop)
     return loop(partition, signal)
   }
 }
 
 /** What was marked and is not finished, and then what is new of the others. */
-async function sinkNext(needs: SinkNeeds, partitions: readonly number[], signal: AbortSignal): Promise<void> {
+async function sinkNext(
+  needs: SinkNeeds,
+  horizons: Horizons,
+  partitions: readonly number[],
+  signal: AbortSignal,
+): Promise<void> {
   const { kv, clock, report } = needs
   let hasFailed = false
   const failed = (partition: number, error: unknown) => {
@@ -106,7 +114,7 @@ async function sinkNext(needs: SinkNeeds, partitions: readonly number[], signal:
   if (free.length > 0 && !signal.aborted) {
     await attempt(
       free.map(({ partition }) => partition),
-      () => sinkNew(needs, free, failed, signal),
+      () => sinkNew(needs, horizons, free, failed, signal),
     )
   }
   if (hasFailed) await clock.sleep(RETRY_MS, signal)
@@ -114,6 +122,7 @@ async function sinkNext(needs: SinkNeeds, partitions: readonly number[], signal:
 
 async function sinkNew(
   needs: SinkNeeds,
+  horizons: Horizons,
   places: readonly MarkedPlace[],
   failed: (partition: number, error: unknown) => void,
   signal: AbortSignal,
@@ -127,7 +136,9 @@ async function sinkNew(
   if (parts.length === 0) return
   const byPartition = new Map(places.map((place) => [place.partition, place]))
   if (!(await markGroup(needs.kv, parts, byPartition))) throw new Conflict('another sink marked first')
-  await sinkParts(needs, parts, 'new')
+  const doubts = await Promise.all(parts.map(async ({ partition, after }) => after < (await horizons.of(partition))))
+  for (const { partition, upTo } of parts) horizons.reach(partition, upTo)
+  await sinkParts(needs, parts, 'new', doubts.includes(true))
 }
 
 async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Promise<void> {
@@ -138,7 +149,7 @@ async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Prom
   if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) throw new Conflict('the mark is too old to be trusted')
   // Who marked the group may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.
   if (clickhouse.tokenFirst && !(await noteRepeated(kv, group))) throw new Conflict('another sink finished first')
-  await sinkParts(needs, parts, 'repeated')
+  await sinkParts(needs, parts, 'repeated', clickhouse.tokenFirst)
 }
 
 /** What the commands among a part's records change in ClickHouse, one after the other, and how the part is finished. */
@@ -167,9 +178,13 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
   return { said, commit }
 }
 
-async function sinkParts(needs: SinkNeeds, parts: readonly Part[], as: 'new' | 'repeated'): Promise<void> {
+async function sinkParts(
+  needs: SinkNeeds,
+  parts: readonly Part[],
+  as: 'new' | 'repeated',
+  isLookedFor: boolean,
+): Promise<void> {
   const { kv, clickhouse, report } = needs
-  const isLookedFor = as === 'repeated' && clickhouse.tokenFirst
   const from = needs.clock.monotonic()
   const rows = await insertParts(needs, parts, isLookedFor)
   const inserted = rows.reduce((sum, count) => sum + count, 0)

@@ -7,6 +7,7 @@ import { type Cluster, type ClusterOptions, type Member, type ProxiedServer, sta
 import { pause } from '../helpers/processes.ts'
 import type { Proxy as FaultProxy, Mode } from '../helpers/proxy.ts'
 import type { Rng } from '../helpers/rng.ts'
+import { openRedisPair } from './failover.ts'
 import type { Load } from './load.ts'
 import { everyPartitionDecides, quiet } from './quiet.ts'
 import type { Injury, Target } from './target.ts'
@@ -42,12 +43,15 @@ const KINDS = [
   'kill everything',
   'cut redis off',
 ] as const
-export type ClusterKind = (typeof KINDS)[number]
+/** Needs a standby, which only who asks for it starts. */
+const FAILOVER = 'fail redis over'
+
+export type ClusterKind = (typeof KINDS)[number] | typeof FAILOVER
 
 /** What needs a proxy before a server. */
 const CUT: Readonly<Record<ProxiedServer, readonly ClusterKind[]>> = {
   nats: ['cut nats off'],
-  redis: ['cut redis off', 'slow redis'],
+  redis: ['cut redis off', 'slow redis', FAILOVER],
   clickhouse: ['cut replies of clickhouse', 'half of clickhouse fails'],
 }
 
@@ -72,9 +76,10 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
     CUT[server].some((kind) => kinds.includes(kind)),
   )
   const cluster = await startCluster({ ...shape, env: ENV, proxied, redisAof: 'always' })
-  const { members, nats, redis, clickhouse, partitions } = cluster
+  const { members, nats, clickhouse, partitions } = cluster
   const proxies = cluster.proxies as Required<Cluster['proxies']>
   const [api] = cluster.membersOf('api') as [Member]
+  const pair = kinds.includes(FAILOVER) ? await openRedisPair(cluster.redis, proxies.redis) : null
   const readyMs: number[] = []
   const decidingMs: number[] = []
   let load: Load | null = null
@@ -131,6 +136,7 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
 
   function injure(kind: ClusterKind, random: Rng): Omit<Injury, 'name'> {
     const one = (role: string): Member => random.pick(cluster.membersOf(role))
+    const redis = pair?.master() ?? cluster.redis
     const killRole = (member: Member) => killed(member, random, () => restartMember(member))
     switch (kind) {
       case 'kill ingress':
@@ -143,6 +149,17 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
         return killed(nats, random, nats.restart)
       case 'kill redis':
         return killed(redis, random, redis.restart)
+      case FAILOVER:
+        return {
+          async hurt() {
+            await pair?.killMaster()
+            await pause(random.int(outageMsMax))
+          },
+          async heal() {
+            await pair?.promote()
+            await decides()
+          },
+        }
       case 'kill clickhouse':
         return killed(clickhouse, random, clickhouse.restart)
       case 'pause engine':
@@ -241,6 +258,9 @@ export async function openCluster(options: ClusterTargetOptions): Promise<Target
     async watch(watching) {
       load = watching
     },
-    stop: cluster.stop,
+    async stop() {
+      await cluster.stop()
+      await pair?.remove()
+    },
   }
 }

@@ -1,4 +1,4 @@
-// npm run faults -- [--cluster | --power-cut] [--cycles N] [--seed S] [--connections C] [--load-ms M] [--record]: the long form of the
+// npm run faults -- [--cluster | --failover | --power-cut] [--cycles N] [--seed S] [--connections C] [--load-ms M] [--record]: the long form of the
 // fault tests, in series of 20 injuries with a new deployment each. Ends with one line of figures, with --record in `slices.jsonl` as
 // well, and with exit code 1 and the history of the first id at fault. npm run faults -- --sum adds those lines up.
 
@@ -23,6 +23,7 @@ const DISK_MB = 3_000
 const { values } = parseArgs({
   options: {
     cluster: { type: 'boolean', default: false },
+    failover: { type: 'boolean', default: false },
     'power-cut': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     sum: { type: 'boolean', default: false },
@@ -36,7 +37,8 @@ if (values.sum) {
   console.log(sumTable())
   process.exit(0)
 }
-const mode: Mode = values.cluster ? 'cluster' : values['power-cut'] ? 'power cut' : 'embedded'
+const modes = [values.cluster && 'cluster', values.failover && 'failover', values['power-cut'] && 'power cut'] as const
+const mode: Mode = modes.find((each) => each !== false) || 'embedded'
 const cycles = Number(values.cycles)
 const seed = Number(values.seed)
 const connections = Number(values.connections)
@@ -130,6 +132,7 @@ for (let left = cycles; left > 0 && done.at(-1)?.violation == null; left -= CYCL
       done.push(await runSeries({ ...series, connections, byIdMax: BY_ID_MAX, print, open }))
     }
     if (mode === 'cluster') await run(() => openCluster({}))
+    else if (mode === 'failover') await run(() => openCluster({ kinds: ['fail redis over', 'kill engine'] }))
     else if (mode === 'power cut') await runPowerCuts(run)
     else await runEmbedded(done.length, run)
   } finally {

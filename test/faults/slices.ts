@@ -5,7 +5,7 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Summary } from './series.ts'
 
-export type Mode = 'embedded' | 'cluster' | 'power cut'
+export type Mode = 'embedded' | 'cluster' | 'failover' | 'power cut'
 
 export interface Slice {
   /** A day, ISO 8601. */

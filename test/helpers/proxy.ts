@@ -47,6 +47,8 @@ export interface Proxy {
   mode(mode: Mode): void
   /** RST to both ends of every connection there is. */
   reset(): void
+  /** New connections go to this port of the same host. */
+  lead(port: number): void
   close(): Promise<void>
 }
 
@@ -78,6 +80,7 @@ export async function openProxy({
   let changed = new AbortController()
   let repliesToCut = 0
   let random: Rng = rng(0)
+  let serverPort = target.port
 
   function end(link: Link): void {
     if (link.dead) return
@@ -221,7 +224,7 @@ export async function openProxy({
       client.resetAndDestroy()
       return
     }
-    const server = dial({ host: target.host ?? '127.0.0.1', port: target.port, allowHalfOpen: true, noDelay: true })
+    const server = dial({ host: target.host ?? '127.0.0.1', port: serverPort, allowHalfOpen: true, noDelay: true })
     const link: Link = { client, server, turn: null, fate: 'pass', bytes: { toServer: 0, toClient: 0 }, dead: false }
     links.add(link)
     server.on('error', () => undefined)
@@ -265,6 +268,9 @@ export async function openProxy({
       before.abort()
     },
     reset,
+    lead(port) {
+      serverPort = port
+    },
     async close() {
       listener.close()
       reset()

@@ -128,6 +128,20 @@ t.test('a group whose insert failed is repeated whole by a sink of one of its pa
   t.same(stored(), ['0/1', '0/2', '1/1', '1/2', '2/1', '2/2'])
 })
 
+t.test('rows are there once when the kv has forgotten the newest marks and positions', async (t) => {
+  const { append, sink, stored, kv } = await open(t)
+  for (const partition of [0, 1, 1, 2]) await append(partition)
+  await sink(PARTITIONS)
+  for (const [partition, position] of [1, 2, 1].entries()) {
+    const guard = { source: SINK_POSITION, expect: position, next: 0 }
+    t.same(await kv.commit([{ scope: partitionScope(partition), guard }]), [true])
+  }
+  // Other ranges than before, under other tokens.
+  for (const partition of PARTITIONS) await append(partition)
+  await sink(PARTITIONS)
+  t.same(stored(), ['0/1', '0/2', '1/1', '1/2', '1/3', '2/1', '2/2'])
+})
+
 t.test('what the build before marked is inserted as it would have, and the others meanwhile', async (t) => {
   const { append, sink, stored, inserts, kv } = await open(t)
   for (const partition of [0, 1, 1, 1, 2]) await append(partition)
