@@ -145,6 +145,9 @@ t.test('the tables of a cluster are replicated ones, and the engine understands 
   }
   await migrate(recording, { database: 'spread', cluster: '{cluster}', retentionDays: 90, clock })
   t.equal(statements[0], "CREATE DATABASE IF NOT EXISTS spread ON CLUSTER '{cluster}'")
+  const settled = statements.filter((statement) => statement.includes(' MODIFY SETTING '))
+  t.ok(settled.length > 0)
+  for (const statement of settled) t.match(statement, /^ALTER TABLE \w+ ON CLUSTER '\{cluster\}' MODIFY SETTING /)
   const created = statements.slice(1).filter((statement) => !statement.startsWith('ALTER TABLE '))
   t.equal(created.length, 5)
   for (const statement of created) {
