@@ -179,3 +179,15 @@ SETTINGS non_replicated_deduplication_window = 1000, merge_with_ttl_timeout = 60
 -- Which kind of key an event came with; empty where it was not kept. Inside `detail` it is one number under a name nothing else has.
 ALTER TABLE events ADD COLUMN IF NOT EXISTS key_kind LowCardinality(String) MATERIALIZED
   transform(simpleJSONExtractUInt(detail, 'k'), [1, 2], ['public', 'secret'], '');
+
+-- migration 6
+
+-- The known visitor that a new one may be, which an event has inside `detail`: its id, how likely that is in ten-thousandths, its hash.
+ALTER TABLE events
+  ADD COLUMN IF NOT EXISTS possible_visitor_id String MATERIALIZED
+    if(position(detail, '"may":') > 0, JSONExtractString(detail, 'may', 1), '') CODEC(ZSTD(1)),
+  ADD COLUMN IF NOT EXISTS possible_confidence UInt16 MATERIALIZED
+    if(position(detail, '"may":') > 0, JSONExtractUInt(detail, 'may', 2), 0),
+  ADD COLUMN IF NOT EXISTS possible_hash UInt64 MATERIALIZED
+    if(position(detail, '"may":') > 0, cityHash64(JSONExtractString(detail, 'may', 1)), 0) CODEC(LZ4),
+  ADD INDEX IF NOT EXISTS by_possible possible_hash TYPE bloom_filter(0.01) GRANULARITY 1;

@@ -15,6 +15,7 @@ import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
 import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
+import { mentionsIn } from './mentions.ts'
 import { occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import { slackNotices } from './slack.ts'
@@ -75,7 +76,13 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
       const kept = await withoutErased(kv, partition, told)
       await passOn(needs, kept, clock.now(), erasures.length === 0)
       // Last, so that what was stored above of the same visitor goes as well.
-      for (const erasure of erasures) await forgetVisitor(kv, scope, erasure)
+      for (const erasure of erasures) {
+        await forgetVisitor(kv, scope, erasure)
+        const { survivor, former = [] } = erasure
+        // Events of this partition may name a survivor whose own erasure another partition has.
+        const names = survivor === undefined ? [] : [survivor, ...former]
+        for (const visitorId of names) await forgetVisitor(kv, scope, { ...erasure, visitorId }, 'mentions')
+      }
     }
     position = records.at(-1)?.seq ?? position
     const isDue = records.length === 0 || !isQuiet || clock.monotonic() - storedAt >= POSITION_MS_MAX
@@ -114,12 +121,21 @@ async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecor
     at += item.rowBytes
     const tenant = await tenantOf(item.workspace, item.env)
     if (tenant === null) continue
+    const from = told.payloads.length
     try {
       tellOfItem(needs, partition, item, row, tenant, told)
+      addMentions(told, from)
     } catch (error) {
       // One event that cannot be read must not stand before all that follow.
       needs.report(error)
     }
+  }
+}
+
+/** Of the bodies from a place on. */
+function addMentions({ payloads }: OutboxEntries, from: number): void {
+  for (const { id, payload, scope, keptMs } of payloads.slice(from)) {
+    for (const mention of mentionsIn(id, payload)) payloads.push({ ...mention, scope, keptMs, about: null })
   }
 }
 

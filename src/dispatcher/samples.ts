@@ -38,6 +38,8 @@ const MORE_OF_DEVICE = {
 }
 /** What else the event of an identification has. */
 const REST = {
+  possibleVisitorId: null,
+  possibleConfidence: null,
   signalDetails: {},
   challengeType: null,
   matchedRule: null,

@@ -1,7 +1,7 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import type { Identity, Signals, StoredEvent } from '../domain/event.ts'
+import type { Identity, PossibleVisitor, Signals, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { deviceOf } from '../identity/attributes.ts'
@@ -9,7 +9,7 @@ import { explain } from '../identity/explain.ts'
 import { joinVisitors, recordedWith } from '../identity/joined.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import type { MatchStatistics, Observation } from '../identity/match-statistics.ts'
-import { type RecogniseInput, recognise } from '../identity/matcher.ts'
+import { type MatchResult, type RecogniseInput, recognise } from '../identity/matcher.ts'
 import { keepsNativeId, otherHardware, recogniseNative } from '../identity/native.ts'
 import { observationBit, observationOf, worthHiding } from '../identity/observation.ts'
 import type { Parsers } from '../identity/parsers.ts'
@@ -84,6 +84,12 @@ export interface DecideEventNeeds {
   readonly relativesOf: (c: Visit, visitorId: string) => Relatives
   /** The counters as they are with this event. */
   readonly tally: (c: Visit, visitor: PlacedEvent, before: EventBefore) => EventTally
+}
+
+/** By the name its events have. */
+function possibleIn(c: Visit, { possible }: MatchResult, { heldOf }: DecideEventNeeds): PossibleVisitor | null {
+  const survivor = possible === null ? null : (heldOf(c, possible.visitorId)?.survivor ?? null)
+  return possible === null || survivor === null ? possible : { visitorId: survivor, confidence: possible.confidence }
 }
 
 export function decideEvent(
@@ -188,6 +194,7 @@ export function decideEvent(
     visitorId: survivor ?? before.id,
     visitorFound: recognition.visitor !== null || restored,
     confidence: quantise4(recognition.confidence),
+    possible: restored ? null : possibleIn(c, recognition, needs),
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(whole.lastSeenAt, atMs),

@@ -70,6 +70,8 @@ const CATEGORIES: ReadonlyMap<string, FieldCategory> = new Map([
   ['visitorId', 'visitor'],
   ['visitorFound', 'visitor'],
   ['confidence', 'visitor'],
+  ['possibleVisitorId', 'visitor'],
+  ['possibleConfidence', 'visitor'],
   ['firstSeenAt', 'visitor'],
   ['lastSeenAt', 'visitor'],
   ['visitor', 'visitor'],
@@ -178,6 +180,14 @@ export const FIELDS: readonly Field[] = [
   }),
   flag('visitorFound', 'Visitor was known', 'visitor_found', (f) => f.visitorFound),
   number('confidence', 'Confidence', 'confidence', (f) => f.confidence, { scale: 10_000 }),
+  text('possibleVisitorId', 'Possible visitor ID', 'possible_visitor_id', (f) => f.possible?.visitorId, {
+    list: 'visitor',
+    hash: 'possible_hash',
+  }),
+  number('possibleConfidence', 'Confidence of the possible visitor', 'possible_confidence', (f) => f.possible?.confidence, {
+    scale: 10_000,
+    present: 'possible_hash != 0',
+  }),
   moment('firstSeenAt', 'First seen', 'first_seen_at', (f) => f.firstSeenAt),
   moment('lastSeenAt', 'Last seen', 'last_seen_at', (f) => f.lastSeenAt),
   number('visitor.totalVisits', 'Total visits', 'total_visits', (f) => f.visitor.totalVisits),
