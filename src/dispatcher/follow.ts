@@ -15,7 +15,7 @@ import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
 import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
-import { mentionsIn } from './mentions.ts'
+import { addMentions } from './mentions.ts'
 import { occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import { slackNotices } from './slack.ts'
@@ -129,13 +129,6 @@ async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecor
       // One event that cannot be read must not stand before all that follow.
       needs.report(error)
     }
-  }
-}
-
-/** Of the bodies from a place on. */
-function addMentions({ payloads }: OutboxEntries, from: number): void {
-  for (const { id, payload, scope, keptMs } of payloads.slice(from)) {
-    for (const mention of mentionsIn(id, payload)) payloads.push({ ...mention, scope, keptMs, about: null })
   }
 }
 

@@ -3,6 +3,7 @@
 
 import type { Kv, Scope } from '../kv/kv.ts'
 import { FAILED_KEPT_MS, type Payload, payloadKey } from '../records/deliveries.ts'
+import type { OutboxEntries } from './match.ts'
 
 const NAMES = /pv_[0-9A-Za-z]{20}/g
 const NOBODY = 'pv_00000000000000000000'
@@ -16,6 +17,13 @@ export function mentionsIn(payloadId: string, payload: Payload): { readonly id: 
   named.delete(NOBODY)
   if (own !== undefined) named.delete(own)
   return [...named].map((id) => ({ id: `${workspace}/${env}/${id}/${eventId}`, payload: { of: payloadId } }))
+}
+
+/** Of the bodies from a place on. */
+export function addMentions({ payloads }: OutboxEntries, from: number): void {
+  for (const { id, payload, scope, keptMs } of payloads.slice(from)) {
+    for (const mention of mentionsIn(id, payload)) payloads.push({ ...mention, scope, keptMs, about: null })
+  }
 }
 
 /** The same body about nobody in the place of the visitor. */
@@ -42,7 +50,9 @@ export async function forgetMentions(
       ...(slack === undefined ? {} : { slack: { ...slack, body: without(slack.body, visitorId) } }),
     }
     // How long it was kept is not known here.
-    return [{ scope, check: [[entry.key, entry.version] as const], put: [{ key: entry.key, value, ttlMs: FAILED_KEPT_MS }] }]
+    return [
+      { scope, check: [[entry.key, entry.version] as const], put: [{ key: entry.key, value, ttlMs: FAILED_KEPT_MS }] },
+    ]
   })
   const done = await kv.commit(commits)
   const again = commits.filter((_, i) => done[i] !== true).map(({ check }) => check[0]?.[0][1] ?? '')

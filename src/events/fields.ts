@@ -184,10 +184,16 @@ export const FIELDS: readonly Field[] = [
     list: 'visitor',
     hash: 'possible_hash',
   }),
-  number('possibleConfidence', 'Confidence of the possible visitor', 'possible_confidence', (f) => f.possible?.confidence, {
-    scale: 10_000,
-    present: 'possible_hash != 0',
-  }),
+  number(
+    'possibleConfidence',
+    'Confidence of the possible visitor',
+    'possible_confidence',
+    (f) => f.possible?.confidence,
+    {
+      scale: 10_000,
+      present: 'possible_hash != 0',
+    },
+  ),
   moment('firstSeenAt', 'First seen', 'first_seen_at', (f) => f.firstSeenAt),
   moment('lastSeenAt', 'Last seen', 'last_seen_at', (f) => f.lastSeenAt),
   number('visitor.totalVisits', 'Total visits', 'total_visits', (f) => f.visitor.totalVisits),

@@ -19,5 +19,8 @@ export function withoutErasing(event: StoredEvent, erasing: ReadonlySet<string>)
 }
 
 /** Those of the ids that may still be asked for. */
-export const stillNamed = (ids: readonly string[], [workspace, env]: readonly [string, Env], erasing: readonly string[]) =>
-  erasing.length === 0 ? ids : ids.filter((id) => !erasing.includes(erasedId(workspace, env, id)))
+export const stillNamed = (
+  ids: readonly string[],
+  [workspace, env]: readonly [string, Env],
+  erasing: readonly string[],
+) => (erasing.length === 0 ? ids : ids.filter((id) => !erasing.includes(erasedId(workspace, env, id))))

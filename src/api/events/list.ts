@@ -74,7 +74,6 @@ export function eventListRoutes({ events, visitors, turns, submit }: EventListNe
     show: (found) => turns.take(() => found.map((event) => new Written(JSON.stringify(presentEvent(event, plan))))),
   })
 
-
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<E extends { readonly requestId: string }>(
     caller: Caller,
