@@ -75,7 +75,7 @@ const ACCEPT_MIN = 0.8
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 const POSSIBLE_MIN = 0.5
 /** For whoever would rather be told too often. */
-const POSSIBLE_TOLD_MIN = 0.2
+const POSSIBLE_TOLD_MIN = 0.1
 const SCORES_MAX = 8
 /**
  * Share of them taken for visits of the same device that were not recognised, so that each failure does not breed the next;

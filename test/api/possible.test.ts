@@ -36,7 +36,7 @@ t.test('events, lists, files, rules, backtests and webhooks tell whom a new visi
   t.not(fresh.visitorId, known.visitorId)
   const { possibleVisitorId, possibleConfidence } = fresh
   t.equal(possibleVisitorId, known.visitorId)
-  t.ok(possibleConfidence >= 0.2 && possibleConfidence < 0.8, String(possibleConfidence))
+  t.ok(possibleConfidence >= 0.1 && possibleConfidence < 0.8, String(possibleConfidence))
   const told = { possibleVisitorId, possibleConfidence }
   t.match((await get(`/v1/events/${fresh.requestId}`, key)).body, told)
 

@@ -101,7 +101,7 @@ const eventMembers = {
       'Of a new visitor: the known one it is likeliest to be, though that is not sure enough for `visitorId`. For those who would rather be told too often; nothing is counted or listed under it. null: nobody comes into question.',
     ),
   ),
-  possibleConfidence: orNull(share('How likely it is that visitor: from 0.2 to below what `visitorId` asks for.')),
+  possibleConfidence: orNull(share('How likely it is that visitor: from 0.1 to below what `visitorId` asks for.')),
   firstSeenAt: moment(),
   lastSeenAt: moment(),
   timestamp: moment('Time of the event.'),
