@@ -129,14 +129,18 @@ export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams
   const { visitorIds, possibleIds, before, after, verdict, linkedId, ruleId, ip, email, label, browser } = filter
   const first: string[] = []
   const terms: string[] = []
-  const anyOf = (ids: readonly string[], column: string, hash: string) => {
-    const named = ids.map(text)
+  const named: Record<string, string> = {}
+  const anyOf = (ids: readonly string[], name: string, column: string, hash: string) => {
+    const names = ids.map((id, i) => {
+      named[`${name}${i}`] = id
+      return `{${name}${i}:String}`
+    })
     // Comparisons one by one, because that is what the index on the hash understands.
-    first.push(named.length === 0 ? '0' : `(${named.map((name) => `${hash} = cityHash64(${name})`).join(' OR ')})`)
-    if (named.length > 0) terms.push(`${column} IN (${named.join(', ')})`)
+    first.push(names.length === 0 ? '0' : `(${names.map((one) => `${hash} = cityHash64(${one})`).join(' OR ')})`)
+    if (names.length > 0) terms.push(`${column} IN (${names.join(', ')})`)
   }
-  if (visitorIds !== undefined) anyOf(visitorIds, 'visitor_id', 'visitor_hash')
-  if (possibleIds !== undefined) anyOf(possibleIds, 'possible_visitor_id', 'possible_hash')
+  if (visitorIds !== undefined) anyOf(visitorIds, 'visitor', 'visitor_id', 'visitor_hash')
+  if (possibleIds !== undefined) anyOf(possibleIds, 'possible', 'possible_visitor_id', 'possible_hash')
   if (linkedId !== undefined) first.push(`linked_hash = cityHash64(${text(linkedId)})`)
   if (email !== undefined) first.push(`email_hash = cityHash64(${text(email)})`)
   if (before !== undefined) terms.push(`ts < fromUnixTimestamp64Milli(${params.add('Int64', before)})`)
@@ -162,7 +166,7 @@ export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams
     // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
     first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
     sql: terms.map((term) => ` AND ${term}`).join(''),
-    params: params.values,
+    params: { ...params.values, ...named },
   }
 }
 

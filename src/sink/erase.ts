@@ -49,14 +49,14 @@ const SINCE_NAMED = `inserted_at >= (SELECT toDateTime(min(applied_at), 'UTC') -
 /** Takes the visitor out of events of new visitors that may be it. */
 async function unnameEvents(
   clickhouse: Pick<ClickHouse, 'patch' | 'query'>,
-  { workspace, env, visitorId: visitor }: Whose,
+  { workspace, env, visitorId: possible }: Whose,
 ): Promise<void> {
-  const params = { workspace, env, visitor }
+  const params = { workspace, env, possible }
   for (;;) {
     const found = await clickhouse.query<{ at: number; id: string }>(
       `SELECT toUnixTimestamp64Milli(ts) AS at, request_id AS id FROM ${EVENTS_TABLE}
        PREWHERE ${SINCE_NAMED} WHERE workspace_id = {workspace:String} AND env = {env:String}
-         AND possible_hash = cityHash64({visitor:String}) AND possible_visitor_id = {visitor:String} LIMIT ${NAMED_AT_ONCE}`,
+         AND possible_hash = cityHash64({possible:String}) AND possible_visitor_id = {possible:String} LIMIT ${NAMED_AT_ONCE}`,
       params,
     )
     if (found.length === 0) return

@@ -35,7 +35,7 @@ import type { Changed } from './operators.ts'
 import type { StoredRecord } from './ports.ts'
 import type { ModelProcess } from './process.ts'
 import { EPOCH_MS, type Scheduler } from './scheduler.ts'
-import { kindOf, type Problem } from './watch.ts'
+import { asAnswered, kindOf, type Problem } from './watch.ts'
 
 /** All that the checks may look at when everything is quiet. */
 export interface Facts extends Deployment {
@@ -356,7 +356,8 @@ async function checkAnswers(
     }
     if (replayed && one.nonce !== `${ask.env}/${ask.nonce}`) problem('a replay is of its nonce', what)
     const kind = replayed ? kindOf(body) : ask.keyKind
-    if (!moved.has(requestId ?? '') && presentResult(row.event, workspace, kind) !== body)
+    const told = asAnswered(row.event, decided, body)
+    if (!moved.has(requestId ?? '') && presentResult(told, workspace, kind) !== body)
       problem('an answer is not contradicted later', `${what}: ${body}`)
     if (row.kept === 'stored' && (await reads.byId(workspace.id, ask.env, requestId ?? '')) === null)
       problem('an answer is not contradicted later', `${what}: not found`)
