@@ -3,6 +3,7 @@
 import { CONSOLE_SETTINGS } from './api/console/settings.ts'
 import { HTTP_SETTINGS } from './api/settings.ts'
 import { WEBHOOK_SETTINGS } from './dispatcher/settings.ts'
+import { ENGINE_SETTINGS } from './engine/settings.ts'
 import { INGRESS_SETTINGS } from './ingress/settings.ts'
 import { IP_SETTINGS } from './ipintel/settings.ts'
 
@@ -155,38 +156,7 @@ export const SETTINGS = [
     sentence: 'ClickHouse cluster whose replicas all hold the tables; empty: one server.',
   },
   ...INGRESS_SETTINGS,
-  {
-    name: 'engine.threads',
-    kind: 'integer',
-    standard: 0,
-    min: 0,
-    max: 64,
-    sentence: 'Shards: threads that listen, accept and decide, over which partitions are spread; 0: one for each core.',
-  },
-  {
-    name: 'engine.visitorsMax',
-    kind: 'integer',
-    standard: 75_000,
-    min: 100,
-    max: 10_000_000,
-    sentence: 'Visitors kept in memory per partition.',
-  },
-  {
-    name: 'engine.stepMsMax',
-    kind: 'integer',
-    standard: 10_000,
-    min: 100,
-    max: 600_000,
-    sentence: 'Time a shard may not turn its loop before it is taken to hang and is replaced.',
-  },
-  {
-    name: 'engine.heapMbMax',
-    kind: 'integer',
-    standard: 2_048,
-    min: 64,
-    max: 65_536,
-    sentence: 'Heap of one worker thread, in MiB.',
-  },
+  ...ENGINE_SETTINGS,
   {
     name: 'sink.flushMs',
     kind: 'integer',
