@@ -23,6 +23,7 @@ import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { checkCounters } from './check-counters.ts'
 import { checkErasures } from './check-erasures.ts'
 import { checkFold } from './check-fold.ts'
+import { checkHeals } from './check-heals.ts'
 import { checkLists } from './check-lists.ts'
 import { checkMerges } from './check-merges.ts'
 import { checkSplits } from './check-splits.ts'
@@ -46,6 +47,8 @@ export interface Facts extends Deployment {
   /** Requests of which a line that a rule asked for was written. */
   readonly logged: ReadonlySet<string>
   readonly exempt: Exemptions
+  /** The engine finds visitors to be one. */
+  readonly healing: boolean
   readonly processes: readonly ModelProcess[]
   /** Threads decide a record when it is submitted, which may be long before it is durable. */
   readonly sharded: boolean
@@ -168,6 +171,7 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
   await checkErasures(facts)
   await checkLists(facts)
   checkMerges(facts)
+  if (facts.healing) checkHeals(facts)
   await checkSplits(facts)
   if (lostPartition === null) {
     await checkVisitors(facts, rows)
