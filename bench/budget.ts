@@ -78,6 +78,7 @@ const partition = createPartition({
   monotonic: () => 0,
   ruleset: () => ruleset,
   visitorsMax: Number.POSITIVE_INFINITY,
+  healsPerSecondMax: 5,
 })
 
 /** A directory that knows four keys, over a store that has nothing else. */

@@ -66,7 +66,7 @@ function fill(visitors: number, visitsMax: number, seed: number) {
       }
       if (known.size >= visitors) break
       came.add(visit.truth.device)
-      known.add(decideOne(partition, recordOf(visit, null, null, bytes), seq++).visitorId)
+      known.add(decideOne(partition, recordOf(visit, null, null, bytes), seq++).decision.visitorId)
     }
     // Of the latest block, so that whoever is looked for is known.
     measured = [...later, ...measured].slice(0, visitsMax)
@@ -84,6 +84,7 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
     state,
     createVisitorCommands(state, { leaving: () => null, remove: () => undefined }),
     createMergedRecords(state, { partition: 0, partitions: 1 }),
+    false,
   )
   const micros: number[] = []
   let linked = 0

@@ -136,6 +136,7 @@ const visitorsDaysOf = (config: Config, settings: WorkspaceSettings | undefined)
 
 export const engineSettings = (config: Config) => ({
   visitorsMax: config['engine.visitorsMax'],
+  healsPerSecondMax: config['engine.healsPerSecondMax'],
   entriesMax: config['lists.entriesMax'],
   recentMax: config['recent.eventsMax'],
 })

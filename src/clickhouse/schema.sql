@@ -191,3 +191,15 @@ ALTER TABLE events MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compres
 ALTER TABLE quarantine MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
 
 ALTER TABLE erasures MODIFY SETTING min_rows_to_fsync_after_merge = 1, min_compressed_bytes_to_fsync_after_merge = 1;
+
+-- migration 7
+
+-- The known visitor that a new one may be, which an event has inside `detail`: its id, how likely that is in ten-thousandths, its hash.
+ALTER TABLE events
+  ADD COLUMN IF NOT EXISTS possible_visitor_id String MATERIALIZED
+    if(position(detail, '"may":') > 0, JSONExtractString(detail, 'may', 1), '') CODEC(ZSTD(1)),
+  ADD COLUMN IF NOT EXISTS possible_confidence UInt16 MATERIALIZED
+    if(position(detail, '"may":') > 0, JSONExtractUInt(detail, 'may', 2), 0),
+  ADD COLUMN IF NOT EXISTS possible_hash UInt64 MATERIALIZED
+    if(position(detail, '"may":') > 0, cityHash64(JSONExtractString(detail, 'may', 1)), 0) CODEC(LZ4),
+  ADD INDEX IF NOT EXISTS by_possible possible_hash TYPE bloom_filter(0.01) GRANULARITY 1;

@@ -67,6 +67,8 @@ export type Moment = string | Date
 
 export interface EventFilter {
   readonly visitorId?: string
+  /** Of new visitors that may be this one. */
+  readonly possibleVisitorId?: string
   readonly before?: Moment
   readonly after?: Moment
   readonly verdict?: 'allow' | 'challenge' | 'block'

@@ -43,10 +43,14 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
     const list = must(await readStored(read, tenant, id), 'a list that has a name')
     const values = some.map(({ value }) => value)
     const as = await listedAs(read, tenant.scope, list.type, values)
-    const draft = await draftEntries(read, tenant.scope, list, values.map(as), { atMs: command.at, entriesMax })
+    const draft = await draftEntries(read, tenant.scope, list, [...values.map(as), ...values], {
+      atMs: command.at,
+      entriesMax,
+    })
     for (const effect of some) {
       const value = as(effect.value)
-      if (effect.remove) draft.remove(value)
+      // Whom the engine found to be another is on lists as before.
+      if (effect.remove) for (const one of new Set([effect.value, value])) draft.remove(one)
       else if (!draft.add(additionOf({ ...effect, value }))) skipped += 1
     }
     finished.push(draft.finish(seq))

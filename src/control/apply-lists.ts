@@ -69,8 +69,12 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
   if (list === null) return refuse(seq, 'not_found')
   const values = [...remove, ...add.map(({ value }) => value)]
   const as = await listedAs(read, tenant.scope, list.type, values)
-  const draft = await draftEntries(read, tenant.scope, list, values.map(as), { atMs: command.at, entriesMax })
-  for (const value of remove) draft.remove(as(value))
+  const draft = await draftEntries(read, tenant.scope, list, [...values.map(as), ...remove], {
+    atMs: command.at,
+    entriesMax,
+  })
+  // Whom the engine found to be another is on lists as before.
+  for (const value of remove) for (const one of new Set([value, as(value)])) draft.remove(one)
   for (const entry of add) {
     if (draft.add({ ...entry, value: as(entry.value), source, ruleId: null, requestId: null })) continue
     return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)

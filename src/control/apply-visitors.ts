@@ -14,6 +14,7 @@ import {
   type Correction,
   correctionKey,
   groupOf,
+  healedKey,
   mergedKey,
 } from '../records/aliases.ts'
 import { auditKeysOf } from '../records/audit.ts'
@@ -110,6 +111,7 @@ export async function applyForgetting(
   }
   const aliases = isAlias ? [] : others
   if (!isAlias) drop.push(mergedKey(visitorId), ...aliases.map(aliasKey))
+  drop.push(...[visitorId, ...aliases].map(healedKey))
 
   const splits = await forgetSplits(read, at, [visitorId, ...aliases])
   put.push(...splits.put)

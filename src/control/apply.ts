@@ -8,6 +8,7 @@ import { COMMAND_OUTCOME, type Command, type CommandOutcome, homeScope, OUTCOME_
 import { tenantScope } from '../records/scopes.ts'
 import { applyAlertCreate, applyAlertDelete, applyAlertUpdate } from './apply-alerts.ts'
 import { applyListEffects } from './apply-effects.ts'
+import { applyVisitorHeal } from './apply-heals.ts'
 import { applyKeyCreate, applyKeyRevoke, applyKeyRotate } from './apply-keys.ts'
 import {
   applyListCreate,
@@ -133,6 +134,8 @@ function changeOf(command: Command, seq: number, read: Read): Promise<Change> {
       return applyAlertDelete(command, seq, read)
     case 'visitor.merge':
       return applyVisitorMerge(command, seq, read)
+    case 'visitor.heal':
+      return applyVisitorHeal(command, seq, read)
     case 'visitor.note':
       return applyVisitorNote(command, seq, read)
     case 'person.create':

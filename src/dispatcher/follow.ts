@@ -9,13 +9,16 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
+import type { Aliasing } from '../records/aliases.ts'
+import { PAYLOAD_KEPT_MS } from '../records/deliveries.ts'
 import { ERASED, erasedId, type Tombstone } from '../records/erasures.ts'
 import { DISPATCHER_POSITION, ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import { unpackHeldVisitor } from '../records/visitors.ts'
 import { forgetVisitor } from './forget.ts'
 import type { Listeners } from './listening.ts'
 import { type OutboxEntries, outboxEntriesOf } from './match.ts'
-import { occurrencesOf } from './occurrences.ts'
+import { addMentions } from './mentions.ts'
+import { mergeOccurrence, occurrencesOf } from './occurrences.ts'
 import { type PassOnNeeds, passOn } from './pass-on.ts'
 import { slackNotices } from './slack.ts'
 import type { Subscriptions, Tenant } from './subscriptions.ts'
@@ -68,14 +71,23 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
     const records = await log.read('events', partition, position, { ...BATCH, waitMsMax }, signal)
     const told: OutboxEntries = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
-    for (const record of decoded) await tellOf(needs, partition, record, told)
+    for (const record of decoded) {
+      await tellOf(needs, partition, record, told)
+      if (record.aliasing !== undefined) await tellOfMerge(needs, partition, record.aliasing, told)
+    }
     const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
     const isQuiet = told.payloads.length === 0 && erasures.length === 0
     if (!isQuiet) {
       const kept = await withoutErased(kv, partition, told)
       await passOn(needs, kept, clock.now(), erasures.length === 0)
       // Last, so that what was stored above of the same visitor goes as well.
-      for (const erasure of erasures) await forgetVisitor(kv, scope, erasure)
+      for (const erasure of erasures) {
+        await forgetVisitor(kv, scope, erasure)
+        const { survivor, former = [] } = erasure
+        // Events of this partition may name a survivor whose own erasure another partition has.
+        const names = survivor === undefined ? [] : [survivor, ...former]
+        for (const visitorId of names) await forgetVisitor(kv, scope, { ...erasure, visitorId }, 'mentions')
+      }
     }
     position = records.at(-1)?.seq ?? position
     const isDue = records.length === 0 || !isQuiet || clock.monotonic() - storedAt >= POSITION_MS_MAX
@@ -114,13 +126,35 @@ async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecor
     at += item.rowBytes
     const tenant = await tenantOf(item.workspace, item.env)
     if (tenant === null) continue
+    const from = told.payloads.length
     try {
       tellOfItem(needs, partition, item, row, tenant, told)
+      addMentions(told, from)
     } catch (error) {
       // One event that cannot be read must not stand before all that follow.
       needs.report(error)
     }
   }
+}
+
+/** Of one long past, which was ordered once more when a store was lost, everybody has heard. */
+async function tellOfMerge(
+  { subscriptions, listening, clock }: FollowNeeds,
+  partition: number,
+  merge: Aliasing,
+  told: OutboxEntries,
+): Promise<void> {
+  const nowMs = clock.now()
+  const { workspace, env, visitorId } = merge
+  if (visitorId === merge.survivor || merge.at < nowMs - PAYLOAD_KEPT_MS) return
+  const tenant = await subscriptions.tenant(workspace, env)
+  const isHeard = listening.isHeard(workspace, env)
+  if (tenant === null || (!isHeard && !tenant.types.has('visitor.merged'))) return
+  const one = mergeOccurrence(merge)
+  const from = told.payloads.length
+  if (isHeard) listening.publish(tenant, one.occurrence)
+  outboxEntriesOf(told, tenant, one, { payloadAt: partitionScope(partition), nowMs, visitorId })
+  addMentions(told, from)
 }
 
 const utf8 = new TextDecoder()

@@ -1,4 +1,5 @@
-// What was to be told about a visitor who is erased: the bodies, and the deliveries that still wait for their turn.
+// What was to be told about a visitor who is erased: the bodies, and the deliveries that still wait for their turn. Bodies about
+// others are told without its name.
 
 import type { Env } from '../domain/event.ts'
 import type { Commit, Kv, KvKey, Scope } from '../kv/kv.ts'
@@ -16,6 +17,7 @@ import {
 } from '../records/deliveries.ts'
 import { scanAll, under } from '../records/scopes.ts'
 import { readWebhooks } from '../records/webhooks.ts'
+import { forgetMentions } from './mentions.ts'
 import { slackQueueOf } from './slack.ts'
 
 const AT_ONCE = 250
@@ -31,19 +33,24 @@ export async function forgetVisitor(
   kv: Pick<Kv, 'get' | 'scan' | 'commit'>,
   scope: Scope,
   { workspace, env, visitorId }: { readonly workspace: string; readonly env: Env; readonly visitorId: string },
+  what: 'all' | 'mentions' = 'all',
 ): Promise<void> {
   const prefix = `${workspace}/${env}/${visitorId}`
   let some: Gone[] = []
   const webhooks = (await readWebhooks(kv, workspace, env)).map(({ id }) => id)
   async function take(): Promise<void> {
+    const naming = some.flatMap(({ payload: { of } }) => of ?? [])
+    if (naming.length > 0) await forgetMentions(kv, scope, visitorId, naming)
     const queues = some.flatMap(({ payload: { slack } }) =>
       slack === undefined ? [] : [slackQueueOf(workspace, env, slack.url)],
     )
-    for (const queue of new Set([...webhooks, ...queues])) await dropPending(kv, queue, some)
+    const about = some.filter(({ payload: { of } }) => of === undefined)
+    for (const queue of new Set([...webhooks, ...queues])) await dropPending(kv, queue, about)
     await kv.commit([{ scope, drop: some.map(({ key }) => key) }])
     some = []
   }
   for await (const { key, value } of scanAll<Payload>(kv, scope, PAYLOAD, under(prefix))) {
+    if (what === 'mentions' && value.of === undefined) continue
     some.push({ key, eventId: key[1].slice(prefix.length + 1), payload: value })
     if (some.length === AT_ONCE) await take()
   }

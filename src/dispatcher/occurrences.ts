@@ -5,6 +5,7 @@ import { maskIp } from '../domain/ip.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
 import { isoTime, presentEvent, presentSignals, scoresVisible } from '../events/present.ts'
+import type { Aliasing } from '../records/aliases.ts'
 import { derivedUlid } from '../records/deliveries.ts'
 import type { Occurrence } from './envelope.ts'
 
@@ -90,6 +91,22 @@ export function occurrencesOf(event: StoredEvent, context: OccurrenceContext): M
     add('signal.bot.detected', () => ({ ...head, bot: { type, methods: bot.methods, confidence: bot.confidence } }))
   }
   return found
+}
+
+/** Of a visitor that is another from now on. */
+export function mergeOccurrence({ workspace, env, visitorId, survivor, at, healedBy }: Aliasing): Matchable {
+  const type = 'visitor.merged'
+  const what = `${workspace}/${env}/${visitorId}/${survivor}/${at}/${type}`
+  const data = {
+    visitorId: survivor,
+    mergedVisitorId: visitorId,
+    by: healedBy === undefined ? 'people' : 'engine',
+    requestId: healedBy?.requestId ?? null,
+    confidence: healedBy?.confidence ?? null,
+    timestamp: isoTime(at),
+  }
+  const occurrence: Occurrence = { eventId: `evt_${derivedUlid(at, what)}`, type, at, data, plainData: {} }
+  return { occurrence, verdict: null, ruleId: null, botDetected: null }
 }
 
 function placeData({ device, ip }: StoredEvent) {

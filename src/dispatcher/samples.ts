@@ -38,6 +38,8 @@ const MORE_OF_DEVICE = {
 }
 /** What else the event of an identification has. */
 const REST = {
+  possibleVisitorId: null,
+  possibleConfidence: null,
   signalDetails: {},
   challengeType: null,
   matchedRule: null,
@@ -54,6 +56,8 @@ const REST = {
 }
 const SCORES = { abuse: 0.01, ato: 0.01, bot: 0.01, suspect: 1 }
 const VISITOR = 'pv_00000000000000000000'
+const OTHER = 'pv_00000000000000000001'
+const WHY = { requestId: null, confidence: null }
 const RULE = { id: 'rul_00000000000000000000', name: 'Sample rule', priority: 10 }
 const LIST = { listId: 'lst_00000000000000000000', listName: 'sample_list', value: VISITOR }
 
@@ -127,6 +131,8 @@ function dataOf(type: EventType, head: Head, time: string, scores: { readonly sc
       return { ...head, firstSeenAt, device, ip, geo: place }
     case 'visitor.returning':
       return { ...head, firstSeenAt, visitCount: 2, previousVerdicts: { allow: 1, challenge: 0, block: 0 } }
+    case 'visitor.merged':
+      return { visitorId: head.visitorId, mergedVisitorId: OTHER, by: 'people', ...WHY, timestamp: time }
     case 'signal.bot.detected':
       return { ...head, bot: { type: 'headless', methods: ['webdriver'], confidence: 1 } }
     case 'list.entry.added':

@@ -23,6 +23,7 @@ import {
   statKey,
   tallyId,
 } from '../records/deliveries.ts'
+import { mentionsIn } from './mentions.ts'
 import {
   type AttemptOutcome,
   forgetJob,
@@ -192,7 +193,9 @@ export async function prolongPayloads(
   const found = (await kv.get<Payload>(scope, ids.map(payloadKey))).flatMap((entry) => (entry === null ? [] : [entry]))
   const done = await kv.commit(
     found.map(({ key, value, version }) => {
-      return { scope, check: [[key, version] as const], put: [{ key, value, ttlMs: FAILED_KEPT_MS }] }
+      const mentions = mentionsIn(key[1], value).map(({ id, payload }) => ({ key: payloadKey(id), value: payload }))
+      const put = [{ key, value }, ...mentions].map((one) => ({ ...one, ttlMs: FAILED_KEPT_MS }))
+      return { scope, check: [[key, version] as const], put }
     }),
   )
   // One that was refused was prolonged by somebody else just now, or is gone.

@@ -167,6 +167,12 @@ export type VelocityName = (typeof VELOCITY_NAMES)[number]
 /** Whole numbers; null where there is nothing to count, such as the accounts of an event that names none. */
 export type Velocity = Readonly<Record<VelocityName, number | null>>
 
+/** Whom a visit may be of besides the visitor it was given to, and how likely that is: 0 to 1, four decimals. */
+export interface PossibleVisitor {
+  readonly visitorId: string
+  readonly confidence: number
+}
+
 export interface StoredEvent {
   readonly workspace: string
   readonly env: Env
@@ -175,6 +181,8 @@ export interface StoredEvent {
   readonly visitorFound: boolean
   /** 0 to 1, four decimals. */
   readonly confidence: number
+  /** Of a new visitor, the known one it is likeliest to be, where that is worth telling. Nothing is counted or listed under it. */
+  readonly possible: PossibleVisitor | null
   /** Milliseconds since the epoch; the time inside the requestId. */
   readonly timestamp: number
   readonly firstSeenAt: number

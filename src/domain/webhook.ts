@@ -16,6 +16,7 @@ export const EVENT_TYPES = [
   'rule.matched',
   'visitor.new',
   'visitor.returning',
+  'visitor.merged',
   'signal.bot.detected',
   'list.entry.added',
   'list.entry.expired',

@@ -1,15 +1,16 @@
 // One identification judged, pure: who it is, what its signals and scores are, what the rules say. Everything it needs to
 // know is in its arguments.
 
-import type { Identity, Signals, StoredEvent } from '../domain/event.ts'
+import type { Identity, PossibleVisitor, Signals, StoredEvent } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import { URL_CHARS_STORED_MAX } from '../domain/identify.ts'
 import { deviceOf } from '../identity/attributes.ts'
 import { explain } from '../identity/explain.ts'
+import { type Healing, healingOf } from '../identity/healing.ts'
 import { joinVisitors, recordedWith } from '../identity/joined.ts'
 import { countAccounts, knowsAccount } from '../identity/linked-accounts.ts'
 import type { MatchStatistics, Observation } from '../identity/match-statistics.ts'
-import { type RecogniseInput, recognise } from '../identity/matcher.ts'
+import { type MatchResult, type RecogniseInput, recognise } from '../identity/matcher.ts'
 import { keepsNativeId, otherHardware, recogniseNative } from '../identity/native.ts'
 import { observationBit, observationOf, worthHiding } from '../identity/observation.ts'
 import type { Parsers } from '../identity/parsers.ts'
@@ -43,6 +44,8 @@ export interface Candidates {
   readonly statistics: MatchStatistics
   /** The visit is also looked at without its token. */
   readonly blind: boolean
+  /** It is also compared with others that its visitor may have been before. */
+  readonly healing: boolean
 }
 
 export interface EventDecision {
@@ -57,6 +60,8 @@ export interface EventDecision {
   readonly logs: readonly LogLine[]
   readonly effects: readonly DecidedEffect[]
   readonly effectsSkipped: number
+  /** Two records that the visit shows to be one device. */
+  readonly healing: Healing | null
   /** What the visit teaches, if anything. */
   readonly lesson: Observation | null
   /** What its visitor is found by from now on. */
@@ -84,6 +89,28 @@ export interface DecideEventNeeds {
   readonly relativesOf: (c: Visit, visitorId: string) => Relatives
   /** The counters as they are with this event. */
   readonly tally: (c: Visit, visitor: PlacedEvent, before: EventBefore) => EventTally
+}
+
+/** Nobody is healed whom people merged with somebody, nor split from whom it would be healed with. */
+function healingIn(
+  c: Visit,
+  input: RecogniseInput,
+  { visitor, method, confidence }: MatchResult,
+  { heldOf }: DecideEventNeeds,
+): Healing | null {
+  if (visitor === null || method !== 'token' || input.token === null) return null
+  const own = heldOf(c, visitor.id)
+  const found = healingOf(input, visitor, input.token, confidence, own?.keys ?? [])
+  if (found === null) return null
+  const [younger, older] = [heldOf(c, found.visitorId), heldOf(c, found.survivor)]
+  if (younger === null || older === null || younger.survivor !== null) return null
+  return older.parted.some(({ to }) => to === found.visitorId) ? null : found
+}
+
+/** By the name its events have. */
+function possibleIn(c: Visit, { possible }: MatchResult, { heldOf }: DecideEventNeeds): PossibleVisitor | null {
+  const survivor = possible === null ? null : (heldOf(c, possible.visitorId)?.survivor ?? null)
+  return possible === null || survivor === null ? possible : { visitorId: survivor, confidence: possible.confidence }
 }
 
 export function decideEvent(
@@ -121,6 +148,7 @@ export function decideEvent(
   const hide = blind && recognition.method === 'token' && tokenVisitor !== null && worthHiding(tokenVisitor, atMs)
   const blindly = hide ? matchInShadow(c, input, needs) : null
   const taught = byId === null ? observationOf(input, recognition, blindly) : null
+  const healing = candidates.healing ? healingIn(c, input, recognition, needs) : null
   const compared = tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
@@ -188,6 +216,7 @@ export function decideEvent(
     visitorId: survivor ?? before.id,
     visitorFound: recognition.visitor !== null || restored,
     confidence: quantise4(recognition.confidence),
+    possible: restored ? null : possibleIn(c, recognition, needs),
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(whole.lastSeenAt, atMs),
@@ -243,5 +272,5 @@ export function decideEvent(
   const { keys, nativeKey } = c
   const keeps = nativeKey === null || keepsNativeId(recognition, byId !== null) || held?.keys.includes(nativeKey)
   const kept = keeps ? keys : keys.filter((key) => key !== nativeKey)
-  return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, lesson, keys: kept }
+  return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, healing, lesson, keys: kept }
 }

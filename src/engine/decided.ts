@@ -58,6 +58,8 @@ export interface DecidedBatch {
   /** For each record the side effects of its events. */
   readonly effects: readonly (readonly EventEffects[])[]
   readonly effectsSkipped: number
+  /** Records that would have been healed, but for the bound. */
+  readonly healingsDropped: number
   /** For each record what its events add to counters of addresses and accounts. */
   readonly counted: readonly Float64Array[]
   /** To be announced and checkpointed before anybody is told. */

@@ -37,6 +37,8 @@ export interface PartitionHostNeeds {
   /** Milliseconds that never jump. */
   readonly monotonic: () => number
   readonly visitorsMax: number
+  /** As `PartitionNeeds` has it. */
+  readonly healsPerSecondMax?: number
   /** Milliseconds since the epoch: entries of lists expire by it. */
   readonly now: () => number
   /** Told what is about to be opened or decided, so that whoever ends a thread that hangs knows at what; 0: nothing any more. */

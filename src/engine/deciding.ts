@@ -7,12 +7,12 @@ import { presentResult } from '../identity/result.ts'
 import { putVisitor } from '../identity/visitor-record.ts'
 import { must } from '../lib/must.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
-import type { RuleLog } from '../records/effects.ts'
+import type { DecidedEffect, RuleLog } from '../records/effects.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import { earlierKeysWith, packRecord, tooEarly } from '../records/visitors.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
 import type { Asking } from './asking.ts'
-import { type DecideEventNeeds, decideEvent } from './decide-event.ts'
+import { type DecideEventNeeds, decideEvent, type EventDecision } from './decide-event.ts'
 import type { Dead, DecidedBatch, FreshReply, Replay } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
@@ -45,7 +45,8 @@ const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
 export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   const { needs, state, board, orders, mergedRecords, nonces, parsers, locate } = parts
   const { partition, partitions, random } = needs
-  const lookup = createLookup(state, orders, mergedRecords)
+  let healingsDropped = 0
+  const lookup = createLookup(state, orders, mergedRecords, parts.healings !== null)
 
   function drawId(): string {
     for (;;) {
@@ -118,7 +119,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
         indexed: before === null ? keys : keysBeside(keys, before.keys),
         left,
-        effects: decision.effects,
+        effects: withHealing(decision),
         lesson: decision.lesson,
         counted: packCounted(decision.counted),
         lines: decision.logs,
@@ -137,6 +138,14 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     }
   }
 
+  /** As many in a second as are allowed; what is beyond is not decided, and counted. */
+  function withHealing({ effects, healing }: EventDecision): readonly DecidedEffect[] {
+    if (healing === null) return effects
+    if (parts.healings?.take() === true) return [...effects, { type: 'heal', ...healing }]
+    healingsDropped++
+    return effects
+  }
+
   /** What the token of a visit says by now: it names another visitor since a split, or counts as none. */
   function settled(given: Visit): Visit {
     const c = lookup.settled(given)
@@ -151,6 +160,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     const erased: DecidedErasure[] = []
     const annotated: DecidedAnnotation[] = []
     let effectsSkipped = 0
+    healingsDropped = 0
     const pack = createPacker(must(opened[0], 'a batch').seq, must(opened.at(-1), 'a batch').seq)
 
     for (const one of opened) {
@@ -192,7 +202,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       replies.push({ requestId, replyTo, body, acceptedAt, verdict: event.verdict, env })
     }
     state.rest()
-    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, erased, annotated }
+    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, healingsDropped, erased, annotated }
   }
 
   /** Records in `poisoned` are given up on. */

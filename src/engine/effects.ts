@@ -1,4 +1,4 @@
-// From side effects that were decided to commands about lists: appended after the decisions are durable and before a checkpoint
+// From side effects that were decided to commands about lists and healed visitors: appended after the decisions are durable and before a checkpoint
 // forgets them, so that none is lost. What is appended again, by this owner or the next, the owner of `changes` recognises.
 
 import { type RandomBytes, ulid } from '../domain/ids.ts'
@@ -62,16 +62,23 @@ export async function appendEffects(
 }
 
 const ACTOR = 'rules'
+const HEALER = 'engine'
 
 function commandsOf(
   { deployment, entriesMax, partitions }: EffectsNeeds,
   partition: number,
   { seq, events, erased }: RecordEffects,
 ): CommandDraft[] {
+  const heals: CommandDraft[] = []
   // A command for each list, because each is audited by itself.
   const lists = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()
   for (const { workspace, env, requestId, effects } of events) {
     for (const effect of effects) {
+      if (effect.type === 'heal') {
+        const { visitorId, survivor, confidence } = effect
+        const data = { survivor, visitorId, partitions, requestId, confidence }
+        heals.push({ type: 'visitor.heal', workspace, env, actor: HEALER, data })
+      }
       if (effect.type !== 'addToList' && effect.type !== 'removeFromList') continue
       const { type, ...rest } = effect
       const name = `${workspace}/${env}/${foldListName(effect.list)}`
@@ -80,7 +87,7 @@ function commandsOf(
       list.effects.push({ ...rest, requestId, remove: type === 'removeFromList' })
     }
   }
-  const drafts: CommandDraft[] = []
+  const drafts: CommandDraft[] = heals
   const parts = new Map<string, number>()
   for (const { workspace, env, effects } of lists.values()) {
     for (let from = 0; from < effects.length; from += EFFECTS_PER_COMMAND_MAX) {

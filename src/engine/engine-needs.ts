@@ -42,4 +42,6 @@ export interface EngineReport {
   ruleLogs(logs: readonly RuleLog[]): void
   /** Side effects that lacked the value they need. */
   effectsSkipped(count: number): void
+  /** Records of one device that were found, and left as they are because there were too many. */
+  healingsDropped(count: number): void
 }

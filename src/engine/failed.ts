@@ -23,6 +23,7 @@ export function failedEvent(meta: IdentifyMeta, visitorId: string, reason: strin
     visitorId,
     visitorFound: false,
     confidence: 0,
+    possible: null,
     timestamp: atMs,
     firstSeenAt: atMs,
     lastSeenAt: atMs,

@@ -1,6 +1,7 @@
 // Which entries of the state a batch needs, and which known visitors each identification is compared with.
 
 import { hash32 } from '../domain/ids.ts'
+import { mayHeal } from '../identity/healing.ts'
 import { newMatchStatistics } from '../identity/match-statistics.ts'
 import { worthHiding } from '../identity/observation.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
@@ -58,8 +59,9 @@ export function createLookup(
   state: PartitionState,
   orders: VisitorCommands,
   mergedRecords: Pick<MergedRecords, 'wanted'>,
+  heals: boolean,
 ): Lookup {
-  /** Visits with a token whose candidates were asked for: without them a visit is not looked at blindly. */
+  /** Visits with a token whose candidates were asked for: without them a visit is compared with nobody. */
   const looked = new WeakSet<Visit['body']>()
 
   function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
@@ -70,6 +72,13 @@ export function createLookup(
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
     const visitor = state.peek(tokenId)
     return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
+  }
+
+  /** Whether the visit may show that its visitor is one who was known before. Whom people merged stays as they said. */
+  function isHealing({ tokenId }: Visit): boolean {
+    if (!heals || tokenId === null || state.survivor(tokenId)) return false
+    const visitor = state.peek(tokenId)
+    return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && mayHeal(visitor)
   }
 
   const listings = new WeakMap<Visit, Listing>()
@@ -154,7 +163,7 @@ export function createLookup(
     }
     if (wanted.length > 0) return wanted
     const named = tokenId === null ? [] : [tokenId]
-    if (tokenCounts && !isBlind(c)) return mergedRecords.wanted(c, named)
+    if (tokenCounts && !isBlind(c) && !isHealing(c)) return mergedRecords.wanted(c, named)
     looked.add(c.body)
     for (const id of c.keyIds) want('index', id)
     if (wanted.length > 0) return wanted
@@ -178,6 +187,26 @@ export function createLookup(
     return !visitor || visitor.totalVisits === 0 ? null : visitor
   }
 
+  /** Of records that are one visitor, the one seen last, or that of the token: as rivals none of them would be found. */
+  function oneOfEach({ tenant, tokenId }: Visit, ids: readonly string[]): ReadonlyMap<string, VisitorState> {
+    const chosen = new Map<string, VisitorState>()
+    const latest = new Map<string, string>()
+    for (const id of ids) {
+      const visitor = known(id)
+      if (visitor === null) continue
+      const survivor = state.survivor(id) ?? null
+      const rival = survivor === null ? undefined : latest.get(tenant + survivor)
+      if (rival !== undefined) {
+        const isLater = visitor.lastSeenAt > (chosen.get(rival)?.lastSeenAt ?? 0)
+        if (rival === tokenId || (id !== tokenId && !isLater)) continue
+        chosen.delete(rival)
+      }
+      if (survivor !== null) latest.set(tenant + survivor, id)
+      chosen.set(id, visitor)
+    }
+    return chosen
+  }
+
   return {
     wanted(some, unsettled) {
       const wanted = new Map<string, WantedEntry>()
@@ -198,20 +227,28 @@ export function createLookup(
       const statistics = state.learned(c.familyId) ?? newMatchStatistics()
       // Asked first: what is peeked at is handed out with the next line.
       const blind = looked.has(c.body) && isBlind(c)
+      const healing = looked.has(c.body) && isHealing(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
-      if (token !== null && !blind) {
-        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, statistics, blind }
+      if (token !== null && !blind && !healing) {
+        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, statistics, blind, healing }
       }
       const { ids, visitors, exact, totals } = candidatesOf(c)
-      const states = (some: readonly string[]) => some.map(known).filter((v) => v !== null)
+      const chosen = oneOfEach(c, visitors)
+      const states = (some: readonly string[]) => some.map((id) => chosen.get(id) ?? null).filter((v) => v !== null)
       return {
         tokenVisitor,
         exact: states(visitors.filter((_, i) => exact.has(ids[i] as string))),
         linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
-        native: token === null ? states(nativeVisitors(c)) : [],
+        native:
+          token === null
+            ? nativeVisitors(c)
+                .map(known)
+                .filter((v) => v !== null)
+            : [],
         totals,
         statistics,
         blind,
+        healing,
       }
     },
   }

@@ -6,6 +6,7 @@ import { openParsers, type Parsers } from '../identity/parsers.ts'
 import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { VELOCITY } from '../records/partitions.ts'
 import type { CompiledRuleset } from '../rules/snapshot.ts'
+import { type Allowance, openAllowance } from './allowance.ts'
 import { createMatchCounts, type MatchCounts } from './match-counts.ts'
 import { createMergedRecords, MERGED_RECORDS, type MergedRecords, type StoredMergedRecords } from './merged-records.ts'
 import { createNonces, type Nonces } from './nonces.ts'
@@ -24,6 +25,8 @@ export interface PartitionNeeds {
   readonly ruleset: (workspace: string, env: string) => CompiledRuleset | null
   /** Clean visitors kept in memory. */
   readonly visitorsMax: number
+  /** Records of one device that are healed per second; 0, the default: none. */
+  readonly healsPerSecondMax?: number
   /** What is known of a canonical address; nothing by default. */
   readonly locate?: (ip: string) => AddressFacts
   /** Counters of addresses and accounts, with this partition open; by default it is alone. */
@@ -42,6 +45,8 @@ export interface PartitionParts {
   readonly matches: MatchCounts
   readonly parsers: Parsers
   readonly locate: (ip: string) => AddressFacts
+  /** null: nobody is healed. */
+  readonly healings: Allowance | null
   /** Takes in what was asked for when `askedAt` partitions had been opened in the thread. */
   load(loaded: readonly LoadedEntry[], askedAt: number): void
   /** Changes the state by a decision, fresh or adopted. */
@@ -51,7 +56,7 @@ export interface PartitionParts {
 const knowNothing = (): AddressFacts => NO_FACTS
 
 export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
-  const { partition, partitions } = needs
+  const { partition, partitions, healsPerSecondMax = 0 } = needs
   const state = createState(needs.visitorsMax)
   const board = needs.board ?? createBoard(partitions, needs.visitorsMax)
   if (needs.board === undefined) board.open(partition)
@@ -69,6 +74,7 @@ export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
     matches,
     parsers: openParsers(),
     locate: needs.locate ?? knowNothing,
+    healings: healsPerSecondMax === 0 ? null : openAllowance(healsPerSecondMax, needs.monotonic),
     load(loaded, askedAt) {
       state.load(loaded)
       for (const { kind, id, value } of loaded) {

@@ -38,6 +38,8 @@ export interface EngineRoleNeeds {
   readonly partitions: number
   /** Clean visitors kept in memory per partition. */
   readonly visitorsMax: number
+  /** As `PartitionNeeds` has it. */
+  readonly healsPerSecondMax: number
   /** Unlike that of any other deployment. */
   readonly deployment: string
   /** Opens secrets of tokens; null: none is sealed. */
@@ -117,6 +119,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
   const decider = openThread({
     partitions,
     visitorsMax: needs.visitorsMax,
+    healsPerSecondMax: needs.healsPerSecondMax,
     random: needs.random,
     onRecord: needs.onRecord,
     monotonic: clock.monotonic,
@@ -177,6 +180,7 @@ export async function startEngine(needs: EngineRoleNeeds): Promise<EngineRole> {
         logger.error({ partition, error }, 'a partition is taken over again')
       },
       effectsSkipped: (count: number) => metrics.effectsSkipped.inc(count),
+      healingsDropped: (count: number) => metrics.healingsDropped.inc(count),
       ruleLogs(lines: readonly RuleLog[]) {
         for (const { level, message, ...place } of lines) logger[level]({ ...place, message }, 'rule')
       },

@@ -1,4 +1,4 @@
-// The settings of deciding.
+// The settings of whoever decides.
 
 export const ENGINE_SETTINGS = [
   {
@@ -16,6 +16,14 @@ export const ENGINE_SETTINGS = [
     min: 100,
     max: 10_000_000,
     sentence: 'Visitors kept in memory per partition.',
+  },
+  {
+    name: 'engine.healsPerSecondMax',
+    kind: 'integer',
+    standard: 5,
+    min: 0,
+    max: 1_000,
+    sentence: 'Visitors per second and partition that are merged because a visit shows them to be one device; 0: none.',
   },
   {
     name: 'engine.stepMsMax',

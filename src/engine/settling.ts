@@ -119,6 +119,7 @@ export function openSettling(needs: SettlingNeeds): Settling {
     needs.report.decided(partition, decided, { ...times, flushMs })
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
     if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
+    if (decided.healingsDropped > 0) needs.report.healingsDropped(decided.healingsDropped)
     effects.push({ seq: durable, events: [], erased: decided.erased })
     await appendEffects({ ...needs.effects, log, clock }, partition, effects)
   }

@@ -18,6 +18,9 @@ export const RECORDED_VISITS = recorded(1, 'total_visits', (value) => `toUInt32(
 export const RECORDED_FIRST_SEEN = recorded(2, 'first_seen_at', moment)
 export const RECORDED_LAST_SEEN = recorded(3, 'last_seen_at', moment)
 
+/** The detail of an event without whom it may be of besides; that is never its first member. */
+export const WITHOUT_POSSIBLE = `replaceRegexpOne(detail, ',"may":\\\\[[^\\\\]]*\\\\]', '')`
+
 /** The detail of an event that counts in the record of the visitor it names. Neither is the first member. */
 export const WITHOUT_HOLDER = `replaceRegexpOne(replaceRegexpOne(detail, ',"own":"[^"]*"', ''), ',"rec":\\\\[[0-9,]*\\\\]', '')`
 

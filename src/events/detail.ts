@@ -3,6 +3,7 @@
 
 import {
   type Explanation,
+  type PossibleVisitor,
   type Recorded,
   type RuleMatch,
   type ScoreName,
@@ -44,9 +45,11 @@ interface Packed {
   w?: number
   /** The generation that was presented, where it is not the one handed out. */
   had?: number
+  /** The known visitor that a new one may be, and how likely that is in ten-thousandths. Columns are read of it. */
+  may?: readonly [string, number]
 }
 
-type Plainly = 'scoreReasons' | 'matchedRules' | 'monitorMatches' | 'keyKind' | 'weightsVersion'
+type Plainly = 'possible' | 'scoreReasons' | 'matchedRules' | 'monitorMatches' | 'keyKind' | 'weightsVersion'
 export interface Detail extends Pick<StoredEvent, Plainly> {
   readonly signals: Omit<Signals, 'vpnProvider' | 'botType'>
   readonly generation: number
@@ -55,6 +58,8 @@ export interface Detail extends Pick<StoredEvent, Plainly> {
   readonly recorded: Recorded | null
 }
 
+/** Of a chance as it is stored. */
+const PARTS = 10_000
 const KINDS: readonly StoredEvent['keyKind'][] = [null, 'public', 'secret']
 const STATES: readonly Signal['state'][] = ['undetermined', 'clear', 'detected']
 const USUAL: Signal = { state: 'undetermined', confidence: 0, methods: [], source: 'server', dataAgeSeconds: null }
@@ -153,6 +158,10 @@ function unpackExplanation({ x, had, gen = 1 }: Packed, event: Recognised): Expl
   }
 }
 
+function unpackPossible({ may }: Packed): PossibleVisitor | null {
+  return may === undefined ? null : { visitorId: may[0], confidence: may[1] / PARTS }
+}
+
 function unpackRecorded({ rec }: Packed): Recorded | null {
   if (rec === undefined) return null
   const [totalVisits, firstSeenAt, lastSeenAt] = rec
@@ -200,7 +209,7 @@ function writeMatches(label: string, matches: readonly RuleMatch[]): void {
 
 /** The detail as it stands between the quotes of its cell. */
 export function writeDetail(event: StoredEvent): void {
-  const { signals, scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion } = event
+  const { signals, scoreReasons, matchedRules, monitorMatches, identity, keyKind, weightsVersion, possible } = event
   putAscii('{\\"s\\":{')
   let isFirst = true
   for (let i = 0; i < SIGNAL_NAMES.length; i++) {
@@ -232,7 +241,16 @@ export function writeDetail(event: StoredEvent): void {
     putNumber(weightsVersion)
   }
   if (identity.recorded !== undefined) writeRecorded(identity.recorded)
+  if (possible !== null) writePossible(possible)
   putAscii('}')
+}
+
+function writePossible({ visitorId, confidence }: PossibleVisitor): void {
+  putAscii(',\\"may\\":[')
+  putTextWithin(visitorId)
+  putAscii(',')
+  putNumber(Math.round(confidence * PARTS))
+  putAscii(']')
 }
 
 function writeRecorded({ totalVisits, firstSeenAt, lastSeenAt }: Recorded): void {
@@ -260,5 +278,6 @@ export function unpackDetail(text: string, event: Recognised): Detail {
     explanation: unpackExplanation(packed, event),
     holder: packed.own ?? null,
     recorded: unpackRecorded(packed),
+    possible: unpackPossible(packed),
   }
 }

@@ -55,6 +55,8 @@ export const GivenEvent = Type.Object(
     visitorId: text(64),
     confidence: share,
     visitorFound: flag,
+    possibleVisitorId: text(64),
+    possibleConfidence: share,
     firstSeenAt: text(40),
     lastSeenAt: text(40),
     timestamp: text(40),

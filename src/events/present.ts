@@ -84,6 +84,8 @@ export function presentEvent(event: StoredEvent, plan: Plan, isMasked = true): R
     visitorId: event.visitorId,
     confidence: event.confidence,
     visitorFound: event.visitorFound,
+    possibleVisitorId: event.possible?.visitorId ?? null,
+    possibleConfidence: event.possible?.confidence ?? null,
     firstSeenAt: isoTime(event.firstSeenAt),
     lastSeenAt: isoTime(event.lastSeenAt),
     timestamp: isoTime(event.timestamp),

@@ -158,6 +158,7 @@ export function fromRow(cells: readonly RowCell[]): StoredEvent {
     visitorId,
     visitorFound: row[AT.visitor_found],
     confidence,
+    possible: detail.possible,
     timestamp,
     firstSeenAt,
     lastSeenAt: row[AT.last_seen_at],

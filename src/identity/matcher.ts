@@ -1,7 +1,7 @@
 // Recognition: which known visitor stands behind a visit, and how sure that is. A genuine token decides; without one the
 // candidates found by key compete with each other and with "never seen before", and only a clear winner is taken.
 
-import type { IdentityMethod } from '../domain/event.ts'
+import type { IdentityMethod, PossibleVisitor } from '../domain/event.ts'
 import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { CLONED_BEFORE, TWIN_UNSEEN } from './agreement.ts'
@@ -64,6 +64,8 @@ export interface MatchResult {
   readonly evidence: readonly Evidence[]
   /** What the candidates left for "new", before calibration; 0 for a token. */
   readonly newChance: number
+  /** Whom a new visitor may be all the same, from POSSIBLE_TOLD_MIN on. */
+  readonly possible: PossibleVisitor | null
   /** Best first, at most eight. */
   readonly scores: readonly { readonly visitorId: string; readonly posterior: number }[]
 }
@@ -72,6 +74,8 @@ const CANDIDATES_MAX = 32
 const ACCEPT_MIN = 0.8
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 const POSSIBLE_MIN = 0.5
+/** For whoever would rather be told too often. */
+const POSSIBLE_TOLD_MIN = 0.1
 const SCORES_MAX = 8
 /**
  * Share of them taken for visits of the same device that were not recognised, so that each failure does not breed the next;
@@ -145,6 +149,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
     generation: token.generation,
     evidence,
     newChance: 0,
+    possible: null,
     scores: [{ visitorId: visitor.id, posterior: confidence }],
   }
 }
@@ -160,6 +165,7 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
     generation: 1,
     evidence,
     newChance: 1,
+    possible: null,
     scores: [],
     ...more,
   }
@@ -231,7 +237,9 @@ export function recognise(input: RecogniseInput): MatchResult {
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total
     const confidence = newConfidence(statistics, newChance)
-    return asNew(confidence, evidence, { candidates, scores, newChance, anonymitySet: 1 + plausible })
+    const told = posterior >= POSSIBLE_TOLD_MIN
+    const possible = told ? { visitorId: best.visitor.id, confidence: quantise4(posterior) } : null
+    return asNew(confidence, evidence, { candidates, scores, newChance, possible, anonymitySet: 1 + plausible })
   }
   const confidence = isTelling(input, best, statistics) ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
   return {
@@ -245,6 +253,7 @@ export function recognise(input: RecogniseInput): MatchResult {
     generation: best.visitor.generation + (input.incognito ? 0 : 1),
     evidence,
     newChance: asUnseen / total,
+    possible: null,
     scores,
   }
 }

@@ -195,6 +195,10 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
       'side_effects_skipped_total',
       'Side effects of rules without a value that a list could take, or with a claim where verifiedOnly is set.',
     ),
+    healingsDropped: counter(
+      'heals_dropped_total',
+      'Visitors a visit showed to be one device that stay two, because there were more than engine.healsPerSecondMax.',
+    ),
     unreadableSecrets: gauge(
       'secrets_unreadable',
       'Secrets of webhooks and tokens that the master key of this process did not open at its start.',

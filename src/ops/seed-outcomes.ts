@@ -104,6 +104,7 @@ export function openOutcomes(workspace: Workspace, env: Env, rules: readonly Rul
       visitorId: 'pv_00000000000000000000',
       visitorFound: s.method !== 'new',
       confidence,
+      possible: null,
       timestamp,
       firstSeenAt: timestamp,
       lastSeenAt: timestamp,

@@ -13,6 +13,8 @@ import { openSqlParams, type SqlParams } from '../rules/to-sql-params.ts'
 export interface EventFilter {
   /** Any of them: a visitor and those that were merged into it. */
   readonly visitorIds?: readonly string[]
+  /** The same of whom a new visitor may be. */
+  readonly possibleIds?: readonly string[]
   /** Milliseconds; `after` is inclusive, `before` exclusive. */
   readonly before?: number
   readonly after?: number
@@ -92,13 +94,14 @@ const VERSION = / [0-9]+$/
 
 /** Whether an event of the environment meets the filter: the same events of which SQL says so. */
 export function openEventTest(filter: EventFilter): (event: StoredEvent) => boolean {
-  const { visitorIds, before, after, verdict, ruleId, ip, label, browser } = filter
+  const { visitorIds, possibleIds, before, after, verdict, ruleId, ip, label, browser } = filter
   const layout = createLayout({ scores: true })
   const holds = compileGroup({ operator: 'AND', rules: conditionsOf(filter) }, { layout })
   const values: FieldVector = []
   const range = ip === undefined ? null : must(parseCidr(ip), 'a range')
   return (event) => {
     if (visitorIds !== undefined && !visitorIds.includes(event.visitorId)) return false
+    if (possibleIds !== undefined && !possibleIds.includes(event.possible?.visitorId ?? '')) return false
     if (before !== undefined && event.timestamp >= before) return false
     if (after !== undefined && event.timestamp < after) return false
     if (verdict !== undefined && event.verdict !== verdict) return false
@@ -123,16 +126,21 @@ export interface FilterSql {
 /** Fixed text and typed parameters: no byte of a value ever becomes SQL. `params`: of whoever has more to ask. */
 export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams()): FilterSql {
   const text = (value: string) => params.add('String', value)
-  const { visitorIds, before, after, verdict, linkedId, ruleId, ip, email, label, browser } = filter
-  const visitors = Object.fromEntries((visitorIds ?? []).map((id, i) => [`visitor${i}`, id]))
+  const { visitorIds, possibleIds, before, after, verdict, linkedId, ruleId, ip, email, label, browser } = filter
   const first: string[] = []
   const terms: string[] = []
-  if (visitorIds !== undefined) {
-    const named = visitorIds.map((_, i) => `{visitor${i}:String}`)
+  const named: Record<string, string> = {}
+  const anyOf = (ids: readonly string[], name: string, column: string, hash: string) => {
+    const names = ids.map((id, i) => {
+      named[`${name}${i}`] = id
+      return `{${name}${i}:String}`
+    })
     // Comparisons one by one, because that is what the index on the hash understands.
-    first.push(`(${named.map((name) => `visitor_hash = cityHash64(${name})`).join(' OR ')})`)
-    terms.push(`visitor_id IN (${named.join(', ')})`)
+    first.push(names.length === 0 ? '0' : `(${names.map((one) => `${hash} = cityHash64(${one})`).join(' OR ')})`)
+    if (names.length > 0) terms.push(`${column} IN (${names.join(', ')})`)
   }
+  if (visitorIds !== undefined) anyOf(visitorIds, 'visitor', 'visitor_id', 'visitor_hash')
+  if (possibleIds !== undefined) anyOf(possibleIds, 'possible', 'possible_visitor_id', 'possible_hash')
   if (linkedId !== undefined) first.push(`linked_hash = cityHash64(${text(linkedId)})`)
   if (email !== undefined) first.push(`email_hash = cityHash64(${text(email)})`)
   if (before !== undefined) terms.push(`ts < fromUnixTimestamp64Milli(${params.add('Int64', before)})`)
@@ -158,7 +166,7 @@ export function filterSql(filter: EventFilter, params: SqlParams = openSqlParams
     // Left to itself the engine reads the ids of whole granules to compare them; few hashes are equal.
     first: first.length === 0 ? '' : ` PREWHERE ${first.join(' AND ')}`,
     sql: terms.map((term) => ` AND ${term}`).join(''),
-    params: { ...params.values, ...visitors },
+    params: { ...params.values, ...named },
   }
 }
 

@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts'
 import { DAY_MS } from '../lib/durations.ts'
 import { listErasing } from '../records/erasures.ts'
 import { type EventFilter, type FilterSql, filterSql } from './event-filter.ts'
-import { unerased } from './unerased.ts'
+import { stillNamed, unerased } from './unerased.ts'
 
 /** For how long a workspace keeps its events. */
 export type RetentionDays = (workspace: string) => number
@@ -65,12 +65,20 @@ export function openEventRows({ clickhouse, kv, partitions, clock, retentionDays
     )
   }
 
+  /** Whom an event may be of besides is erased from it a little later than its own visitor. */
+  async function askable(workspace: string, env: Env, filter: EventFilter): Promise<EventFilter> {
+    const { possibleIds } = filter
+    if (possibleIds === undefined) return filter
+    const erasing = await listErasing(kv, partitions, workspace, env)
+    return { ...filter, possibleIds: stillNamed(possibleIds, [workspace, env], erasing) }
+  }
+
   return {
     oldest,
     ask,
 
     async page<Row>(columns: string, ...[workspace, env, filter, limit, from]: PageQuestion) {
-      const { params, ...terms } = filterSql(filter)
+      const { params, ...terms } = filterSql(await askable(workspace, env, filter))
       const values = { ...params, ...(from === null ? {} : { cts: from.ts, cid: from.requestId }), rows: limit + 1 }
       const rows = await ask<Row>(
         workspace,
@@ -84,7 +92,8 @@ export function openEventRows({ clickhouse, kv, partitions, clock, retentionDays
 
     async count(workspace, env, filter) {
       const select = (source: string) => `SELECT count() AS events ${source}`
-      const [row] = await ask<{ events: number }>(workspace, env, filterSql(filter), select)
+      const terms = filterSql(await askable(workspace, env, filter))
+      const [row] = await ask<{ events: number }>(workspace, env, terms, select)
       return Number(row?.events ?? 0)
     },
 

@@ -8,10 +8,12 @@ import type { Kv } from '../kv/kv.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { annotated, listAnnotating } from '../records/annotations.ts'
+import { listErasing } from '../records/erasures.ts'
 import type { EventLocator, EventPlace, Original } from '../records/event-locator.ts'
 import { partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import { type EventRowsNeeds, openEventRows, type PageQuestion } from './event-rows.ts'
 import { openOwned } from './owned.ts'
+import { withoutErasing } from './unerased.ts'
 
 export interface EventReadsNeeds extends EventRowsNeeds {
   readonly log: Pick<Log, 'at'>
@@ -183,9 +185,12 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     },
 
     async whole(...question) {
+      const [workspace, env] = question
+      // Before the rows: whoever is erased meanwhile may be in them.
+      const erasing = new Set(await listErasing(needs.kv, needs.partitions, workspace, env))
       const found = await rows.page<Record<string, unknown>>(SELECT_COLUMNS, ...question)
       return {
-        events: found.rows.map((row) => fromRow(Object.values(row) as unknown as Cells)),
+        events: found.rows.map((row) => withoutErasing(fromRow(Object.values(row) as unknown as Cells), erasing)),
         hasMore: found.hasMore,
       }
     },

@@ -58,6 +58,8 @@ export function openOwned({ kv, partitions }: OwnedNeeds): Owned {
     // An alias may be erased before whom it was merged into.
     const names = identity.holder === undefined ? [visitorId] : [visitorId, identity.holder]
     for (const id of names) if ((await tombstoneOf(event, id)) !== null) return null
-    return event
+    const { possible } = event
+    if (possible === null || (await tombstoneOf(event, possible.visitorId)) === null) return event
+    return { ...event, possible: null }
   }
 }

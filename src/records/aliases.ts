@@ -16,6 +16,14 @@ export interface Aliasing {
   readonly survivor: string
   /** Milliseconds. */
   readonly at: number
+  /** Left out where people merged them. */
+  readonly healedBy?: HealedBy
+}
+
+/** The visit that showed two visitors to be one device, and how sure that was: 0 to 1. */
+export interface HealedBy {
+  readonly requestId: string
+  readonly confidence: number
 }
 
 export const ALIASES_MAX = 50
@@ -30,6 +38,15 @@ export const mergedKey = (visitorId: string): KvKey => [MERGED, visitorId]
 
 /** One of them exists for everybody who was ever part of a merge. */
 export const aliasKeysOf = (visitorId: string): readonly [KvKey, KvKey] => [aliasKey(visitorId), mergedKey(visitorId)]
+
+const HEALED = 'healed'
+/** Of an alias that nobody merged: why it is one. */
+export const healedKey = (visitorId: string): KvKey => [HEALED, visitorId]
+export interface Healed extends HealedBy {
+  readonly survivor: string
+  /** Milliseconds. */
+  readonly at: number
+}
 
 export const CORRECTION = 'correction'
 export const CORRECTION_OF = 'correction-of'

@@ -56,6 +56,8 @@ export interface Payload {
   readonly slack?: { readonly url: string; readonly body: string }
   /** Of whoever identified: deliveries go on with it. */
   readonly trace?: string
+  /** No body, but the id of one that names the visitor. */
+  readonly of?: string
 }
 
 /** What can be sent again by hand must still be there. */

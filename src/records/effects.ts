@@ -1,5 +1,5 @@
-// Side effects of the deciding rule as they are decided, with all they need: those of lists become commands in `changes`, the
-// others are notifications for whoever delivers. Each is known by request, rule and place, so that twice equals once.
+// Side effects as they are decided, with all they need. Those of the deciding rule: on lists, which become commands in `changes`, and
+// notifications for whoever delivers; each is known by request, rule and place, so that twice equals once. And records that are healed.
 
 import type { Env } from '../domain/event.ts'
 
@@ -9,7 +9,18 @@ interface Place {
   readonly index: number
 }
 
-export type DecidedEffect = Place &
+/** Two records that a visit showed to be one device: the younger visitor is to be the older one's. */
+export interface HealingEffect {
+  readonly type: 'heal'
+  readonly visitorId: string
+  readonly survivor: string
+  /** That they are one: 0 to 1, four decimals. */
+  readonly confidence: number
+}
+
+export type DecidedEffect = RuleEffect | HealingEffect
+
+export type RuleEffect = Place &
   (
     | {
         readonly type: 'addToList'

@@ -33,6 +33,20 @@ export const VISITOR_COMMANDS = {
     strict,
   ),
   /**
+   * The engine found both to be one device, by the visit `requestId`; `visitorId` is the younger one. Decided when it is applied, like a
+   * merge, but list memberships stay where they are, and nothing that people said is changed.
+   */
+  'visitor.heal': Type.Object(
+    {
+      survivor: visitorId,
+      visitorId,
+      partitions: Type.Integer({ minimum: 1 }),
+      requestId,
+      confidence: Type.Number({ minimum: 0, maximum: 1 }),
+    },
+    strict,
+  ),
+  /**
    * Changes nothing: an entry of the audit log about what was done elsewhere. The entry goes with the visitor it is `about`;
    * null is nobody that can be named.
    */

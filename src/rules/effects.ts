@@ -4,11 +4,11 @@ import type { Facts } from '../domain/event.ts'
 import { ENTRY_BYTES_MAX } from '../domain/list.ts'
 import type { Rule, SideEffect } from '../domain/rule.ts'
 import { field } from '../events/fields.ts'
-import type { DecidedEffect } from '../records/effects.ts'
+import type { RuleEffect } from '../records/effects.ts'
 import { compileTemplate } from './template.ts'
 
 /** null: the value it needs is missing, or a claim where only what is known counts. */
-export type MakeEffect = (facts: Facts) => DecidedEffect | null
+export type MakeEffect = (facts: Facts) => RuleEffect | null
 
 /** Paths of what a page can say as it likes. */
 const CLAIMED = /^(?:email|linkedId|tag\..+)$/

@@ -5,7 +5,7 @@ import type { ChallengeType, Env, Facts, RuleMatch, StoredEvent, Verdict } from 
 import type { Rule } from '../domain/rule.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { scoresVisible } from '../events/present.ts'
-import type { DecidedEffect, LogLine } from '../records/effects.ts'
+import type { LogLine, RuleEffect } from '../records/effects.ts'
 import { type Blockable, compileBlocked } from './blocked.ts'
 import { compileRules, type Mode } from './codegen.ts'
 import { type MakeEffect, prepareEffects } from './effects.ts'
@@ -42,7 +42,7 @@ export interface RulesOutcome {
   readonly monitorMatches: readonly RuleMatch[]
   readonly logs: readonly LogLine[]
   /** Of the deciding rule. */
-  readonly effects: readonly DecidedEffect[]
+  readonly effects: readonly RuleEffect[]
   /** Side effects of the deciding rule that lacked the value they need. */
   readonly effectsSkipped: number
 }
@@ -160,7 +160,7 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
 }
 
 const NO_EFFECTS: readonly MakeEffect[] = []
-const NO_DECIDED: readonly DecidedEffect[] = []
+const NO_DECIDED: readonly RuleEffect[] = []
 
 interface Prepared {
   readonly live: boolean

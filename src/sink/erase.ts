@@ -1,7 +1,8 @@
 // Executes an erasure in ClickHouse: nothing of the visitor is shown any more, and a tombstone tells a rebuild about it.
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
-import { HOLDER } from '../events/detail-sql.ts'
+import { HOLDER, WITHOUT_POSSIBLE } from '../events/detail-sql.ts'
+import { MOMENTS, momentText } from '../events/moments.ts'
 import type { DecidedErasure } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, erasedId, type RecordedErasure } from '../records/erasures.ts'
@@ -41,6 +42,36 @@ async function hideEventsAs(
   await clickhouse.patch(EVENTS_TABLE, sql, { workspace, env, visitor: survivor, own })
 }
 
+const NAMED_AT_ONCE = 1_000
+/** Of rows that older builds have written ClickHouse would read the whole detail for this, and they name nobody. */
+const SINCE_NAMED = `inserted_at >= (SELECT toDateTime(min(applied_at), 'UTC') - INTERVAL 1 DAY FROM schema_versions WHERE version >= 6)`
+
+/** Takes the visitor out of events of new visitors that may be it. */
+async function unnameEvents(
+  clickhouse: Pick<ClickHouse, 'patch' | 'query'>,
+  { workspace, env, visitorId: possible }: Whose,
+): Promise<void> {
+  const params = { workspace, env, possible }
+  for (;;) {
+    const found = await clickhouse.query<{ at: number; id: string }>(
+      `SELECT toUnixTimestamp64Milli(ts) AS at, request_id AS id FROM ${EVENTS_TABLE}
+       PREWHERE ${SINCE_NAMED} WHERE workspace_id = {workspace:String} AND env = {env:String}
+         AND possible_hash = cityHash64({possible:String}) AND possible_visitor_id = {possible:String} LIMIT ${NAMED_AT_ONCE}`,
+      params,
+    )
+    if (found.length === 0) return
+    const place = { times: found.map(({ at }) => momentText(Number(at))), ids: found.map(({ id }) => id) }
+    await clickhouse.patch(
+      EVENTS_TABLE,
+      `UPDATE ${EVENTS_TABLE} SET detail = ${WITHOUT_POSSIBLE}
+       WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN ${MOMENTS}
+         AND request_id IN {ids:Array(String)}`,
+      { ...params, ...place },
+    )
+    if (found.length < NAMED_AT_ONCE) return
+  }
+}
+
 /**
  * Hides events of visitors that were erased at `since` or later, milliseconds, and are shown all the same: how many visitors. A patch
  * that is written while ClickHouse rewrites the part it is for may be lost with the part.
@@ -71,6 +102,9 @@ export async function eraseRows(
   await hideEvents(clickhouse, erasure)
   // Visits of an alias carry the name of the survivor it had, whose own erasure another partition may have executed before they came.
   for (const name of survivor === undefined ? [] : [survivor, ...former]) await hideEventsAs(clickhouse, erasure, name)
+  // And events of others may name the visitor so.
+  const named = survivor === undefined ? [visitorId] : [visitorId, survivor, ...former]
+  for (const name of named) await unnameEvents(clickhouse, { workspace, env, visitorId: name })
   const refused = `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`
   await clickhouse.patch(QUARANTINE_TABLE, refused, { visitor: visitorId })
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]

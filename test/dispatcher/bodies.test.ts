@@ -55,13 +55,19 @@ t.test('what is sent of every type has the schema of its type, in both forms', a
   await ruleOn('bot', 'Bots', { verdict: 'block', sideEffects })
   await ruleOn('vpn', 'Tunnels', { verdict: 'challenge', challengeType: 'otp' })
   const wanted = new Set<string>([...EVENT_TYPES, ...PLAIN_EVENT_NAMES])
+  const { visitorId: first } = (await client.identify({ userAgent: CHROME }, { key: testSecret })).body
   const seen = await eventually(
     async () => {
       const mocks = [{}, { signals: { bot: true } }, { signals: { vpn: true } }]
       for (const mock of mocks) {
         await client.identify({ userAgent: CHROME, mock: { ip: '203.0.113.9', ...mock } }, { key: testSecret })
       }
-      await client.identify({ ...browserBody(), userAgent: CHROME }, { key: testSecret })
+      const { body } = await client.identify({ ...browserBody(), userAgent: CHROME }, { key: testSecret })
+      if (body.visitorId !== first)
+        await client.send('POST', `/v1/visitors/${first}/merge`, {
+          key: testSecret,
+          body: { visitorId: body.visitorId },
+        })
       return new Set(receiver.hits.map(({ body }) => typeOf(body)))
     },
     (types) => types.size === wanted.size,

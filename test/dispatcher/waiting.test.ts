@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap'
 import { forgetVisitor } from '../../src/dispatcher/forget.ts'
 import { type OutboxEntries, outboxEntriesOf } from '../../src/dispatcher/match.ts'
+import { addMentions } from '../../src/dispatcher/mentions.ts'
 import { storeOutbox } from '../../src/dispatcher/outbox.ts'
 import { extendPayloadTtls } from '../../src/dispatcher/payload-ttl.ts'
 import { sampleOf } from '../../src/dispatcher/samples.ts'
@@ -137,3 +138,38 @@ t.test('nothing about an erased visitor waits any more, for nobody', async (t) =
     t.same((await readDeliveries(kv, id, { holds: () => true }, 10, null)).deliveries, [])
   }
 })
+
+t.test(
+  'a body about somebody else is told without an erased visitor that it names, however long it has waited',
+  async (t) => {
+    const { kv, clock, webhook, tenantOf, bodyOf, leap } = await open(t)
+    const named = 'pv_00000000000000000007'
+    const put = [{ key: webhookKey('wh_1'), value: webhook('wh_1', 'B') }]
+    await kv.commit([{ scope: tenantScope('ws_1', 'live'), put }])
+    const told: OutboxEntries = { payloads: [], deliveries: [] }
+    const sample = sampleOf('identification.complete', 1_000_000, 'one')
+    const occurrence = {
+      ...sample,
+      data: { ...sample.data, possibleVisitorId: named, url: `https://shop.example/${named}` },
+    }
+    const found = { occurrence, verdict: null, ruleId: null, botDetected: null }
+    const at = { payloadAt: 'p/0', nowMs: clock.now(), visitorId: VISITOR }
+    outboxEntriesOf(told, tenantOf(webhook('wh_1', 'B')), found, at)
+    addMentions(told, 0)
+    addMentions(told, 0)
+    await storeOutbox(kv, told, clock.now())
+    for (let days = 0; days < 20; days += 1) {
+      leap(DAY)
+      await extendPayloadTtls(kv, 'wh_1', clock.now())
+    }
+    const whose = { workspace: 'ws_1', env: 'live', visitorId: named } as const
+    for (let twice = 0; twice < 2; twice++) await forgetVisitor(kv, 'p/0', whose, twice === 0 ? 'mentions' : 'all')
+    t.equal(await pendingOf(kv, 'wh_1'), 1, 'it is sent all the same')
+    const { b = '' } = (await bodyOf(told)) ?? {}
+    t.notMatch(b, named)
+    t.match(b, '"possibleVisitorId":null')
+    t.equal((await kv.scan('p/0', 'payload', { limit: 10 })).length, 1)
+    await forgetVisitor(kv, 'p/0', { ...whose, visitorId: VISITOR })
+    t.equal(await pendingOf(kv, 'wh_1'), 0)
+  },
+)

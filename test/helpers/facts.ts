@@ -47,6 +47,7 @@ export const FACTS: Facts = {
   visitorId: 'pv_aaaaaaaaaaaaaaaaaaaa',
   visitorFound: true,
   confidence: 0.9871,
+  possible: { visitorId: 'pv_pppppppppppppppppppp', confidence: 0.4321 },
   timestamp: Date.UTC(2026, 10, 20, 18, 30),
   firstSeenAt: Date.UTC(2026, 10, 1),
   lastSeenAt: Date.UTC(2026, 10, 19),

@@ -59,6 +59,10 @@ function ownValue(path: string, facts: Facts): unknown {
       return signals.botType
     case 'signals.vpn.provider':
       return signals.vpnProvider
+    case 'possibleVisitorId':
+      return facts.possible?.visitorId || null
+    case 'possibleConfidence':
+      return facts.possible?.confidence ?? null
     case 'request.keyKind':
       return facts.keyKind
     case 'time.hourUtc':

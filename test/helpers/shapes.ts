@@ -166,6 +166,8 @@ const EVENT: Readonly<Record<string, Shape>> = {
   email: orNull(maskedEmail),
   tag: anyObject,
   url: orNull(text),
+  possibleVisitorId: orNull(matching(VISITOR_ID)),
+  possibleConfidence: orNull(unit),
   identity: object({
     method: oneOf('token', 'exact', 'linked', 'new'),
     anonymitySet: integer(),

@@ -222,6 +222,12 @@ export function randomEvent(r: Rng, workspace: string, number: number): StoredEv
     visitorId: maybe(FACTS.visitorId, ['pv_bbbbbbbbbbbbbbbbbbbb', `pv_${'c'.repeat(20)}`]),
     visitorFound: r.chance(0.5),
     confidence: scaled(10_000, 1),
+    possible: r.chance(0.4)
+      ? null
+      : {
+          visitorId: r.pick([FACTS.visitorId, 'pv_pppppppppppppppppppp', 'pv_bbbbbbbbbbbbbbbbbbbb']),
+          confidence: scaled(10_000, 1),
+        },
     timestamp,
     firstSeenAt,
     lastSeenAt: r.chance(0.5) ? timestamp : firstSeenAt,

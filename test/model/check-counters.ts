@@ -113,6 +113,10 @@ function mergedGroups({ changes, decided }: Facts): (id: string) => string | nul
     if (draft.type !== 'visitor.merge') continue
     join(`${draft.env}/${draft.data.survivor}`, `${draft.env}/${draft.data.visitorId}`)
   }
+  for (const { item } of decided.events()) {
+    for (const effect of item.effects ?? [])
+      if (effect.type === 'heal') join(`${item.env}/${effect.survivor}`, `${item.env}/${effect.visitorId}`)
+  }
   for (const { split } of decided.splits()) join(`${split.env}/${split.visitorId}`, `${split.env}/${split.to}`)
   return (id) => (parents.has(id) ? rootOf(id) : null)
 }

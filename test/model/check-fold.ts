@@ -25,6 +25,7 @@ async function dump(kv: Facts['raw']['kv']): Promise<Map<string, string>> {
       'alias',
       'merged',
       'correction',
+      'healed',
       'moved',
       'split',
       'split-from',

@@ -1,7 +1,7 @@
 // What rules did, when everything is quiet: each change of a list that was decided happened once, each line was logged, and
 // neither an erased visitor nor one who became another's alias is on a list.
 
-import { aliasKey } from '../../src/records/aliases.ts'
+import { aliasKey, healedKey } from '../../src/records/aliases.ts'
 import { LIST_DELTA, type ListDelta } from '../../src/records/list-deltas.ts'
 import { LIST_ENTRY } from '../../src/records/lists.ts'
 import { scanAll, tenantScope } from '../../src/records/scopes.ts'
@@ -37,11 +37,20 @@ export async function checkLists({ raw, kv, changes, decided, logged, problem, l
     const [into, from] = [oneOf(draft.data.survivor), oneOf(draft.data.visitorId)]
     if (into !== from) together.set(from, into)
   }
-  const placeOf = ({ partition, record, item }: DecidedEvent) => {
-    const visitors = (item.effects ?? []).map((effect) => ('value' in effect ? oneOf(effect.value) : ''))
+  for (const { item } of decided.events()) {
+    for (const effect of item.effects ?? []) {
+      if (effect.type !== 'heal') continue
+      const [into, from] = [oneOf(effect.survivor), oneOf(effect.visitorId)]
+      if (into !== from) together.set(from, into)
+    }
+  }
+  const ofRules = ({ item }: DecidedEvent) => (item.effects ?? []).filter(({ type }) => type !== 'heal')
+  const placeOf = (event: DecidedEvent) => {
+    const { partition, record } = event
+    const visitors = ofRules(event).map((effect) => ('value' in effect ? oneOf(effect.value) : ''))
     return `${partition}/${record.seq}/${visitors.join()}`
   }
-  const withEffects = decided.events().filter(({ item }) => (item.effects ?? []).length > 0)
+  const withEffects = decided.events().filter((event) => ofRules(event).length > 0)
   const spokenFor = new Set(withEffects.filter(({ item }) => happened.has(item.requestId)).map(placeOf))
   for (const event of withEffects) {
     if (event.partition === lostPartition || spokenFor.has(placeOf(event))) continue
@@ -51,7 +60,9 @@ export async function checkLists({ raw, kv, changes, decided, logged, problem, l
     if (partition !== lostPartition && !logged.has(item.requestId)) problem('no line of a rule is lost', item.requestId)
   }
   for (const id of listed) {
-    if (survivorOf(id) !== id) problem('an alias is on no list', id)
+    // What the engine found changes no list.
+    const isHealed = peek(kv, SCOPE, healedKey(id)) !== undefined
+    if (survivorOf(id) !== id && !isHealed) problem('an alias is on no list', id)
   }
   for (const { erasure } of decided.erasures()) {
     if (erasure.env === 'live' && listed.has(erasure.visitorId)) {

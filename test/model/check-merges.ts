@@ -39,14 +39,14 @@ export function checkMerges(facts: Facts): void {
   }
 }
 
-function checkRecord({ kv, workspace, problem }: Facts, env: Env, id: string, survivor: string): void {
+export function checkRecord({ kv, workspace, problem }: Facts, env: Env, id: string, survivor: string): void {
   const scope = partitionScope(homePartition(id, PARTITIONS))
   const held = peek(kv, scope, visitorKey(workspace.id, env, id)) as Uint8Array | undefined
   if (held !== undefined && unpackHeldVisitor(held).survivor !== survivor)
     problem('the record of whoever was merged names the survivor', `${id}: ${unpackHeldVisitor(held).survivor}`)
 }
 
-function checkAlias(facts: Facts, env: Env, alias: string, survivor: string): void {
+export function checkAlias(facts: Facts, env: Env, alias: string, survivor: string): void {
   const { log, decided, problem } = facts
   checkRecord(facts, env, alias, survivor)
   const partition = homePartition(alias, PARTITIONS)

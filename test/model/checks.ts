@@ -23,6 +23,7 @@ import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { checkCounters } from './check-counters.ts'
 import { checkErasures } from './check-erasures.ts'
 import { checkFold } from './check-fold.ts'
+import { checkHeals } from './check-heals.ts'
 import { checkLists } from './check-lists.ts'
 import { checkMerges } from './check-merges.ts'
 import { checkSplits } from './check-splits.ts'
@@ -35,7 +36,7 @@ import type { Changed } from './operators.ts'
 import type { StoredRecord } from './ports.ts'
 import type { ModelProcess } from './process.ts'
 import { EPOCH_MS, type Scheduler } from './scheduler.ts'
-import { kindOf, type Problem } from './watch.ts'
+import { asAnswered, kindOf, type Problem } from './watch.ts'
 
 /** All that the checks may look at when everything is quiet. */
 export interface Facts extends Deployment {
@@ -46,6 +47,8 @@ export interface Facts extends Deployment {
   /** Requests of which a line that a rule asked for was written. */
   readonly logged: ReadonlySet<string>
   readonly exempt: Exemptions
+  /** The engine finds visitors to be one. */
+  readonly healing: boolean
   readonly processes: readonly ModelProcess[]
   /** Threads decide a record when it is submitted, which may be long before it is durable. */
   readonly sharded: boolean
@@ -168,6 +171,7 @@ export async function checkWorld(facts: Facts, scheduler: Scheduler): Promise<vo
   await checkErasures(facts)
   await checkLists(facts)
   checkMerges(facts)
+  if (facts.healing) checkHeals(facts)
   await checkSplits(facts)
   if (lostPartition === null) {
     await checkVisitors(facts, rows)
@@ -356,7 +360,8 @@ async function checkAnswers(
     }
     if (replayed && one.nonce !== `${ask.env}/${ask.nonce}`) problem('a replay is of its nonce', what)
     const kind = replayed ? kindOf(body) : ask.keyKind
-    if (!moved.has(requestId ?? '') && presentResult(row.event, workspace, kind) !== body)
+    const told = asAnswered(row.event, decided, body)
+    if (!moved.has(requestId ?? '') && presentResult(told, workspace, kind) !== body)
       problem('an answer is not contradicted later', `${what}: ${body}`)
     if (row.kept === 'stored' && (await reads.byId(workspace.id, ask.env, requestId ?? '')) === null)
       problem('an answer is not contradicted later', `${what}: not found`)

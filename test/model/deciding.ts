@@ -115,6 +115,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
         },
         ruleLogs: needs.onRuleLogs,
         effectsSkipped: () => undefined,
+        healingsDropped: () => undefined,
       }
       const engine = {
         ...portsOf('engine'),

@@ -95,6 +95,25 @@ const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boole
 const holderOf = (row: StoredRow): unknown =>
   (JSON.parse(String(cellOf(row, 'detail'))) as { own?: string }).own ?? cellOf(row, 'visitor_id')
 
+const detailOf = (row: StoredRow) => JSON.parse(String(cellOf(row, 'detail'))) as Record<string, unknown>
+
+/** Rows of new visitors that may be this one. */
+const namedIn = (rows: readonly StoredRow[], params: Params): unknown[] =>
+  rows
+    .filter(
+      (row) => isOf(row, params) && (detailOf(row).may as readonly unknown[] | undefined)?.[0] === params.possible,
+    )
+    .map((row) => ({ at: cellOf(row, 'ts'), id: cellOf(row, 'request_id') }))
+
+/** The row as the erasure of whom it may be of leaves it. */
+function unnamedRow(row: StoredRow, { ids }: Params): StoredRow {
+  if (!(ids as readonly unknown[]).includes(cellOf(row, 'request_id'))) return row
+  const cells = [...row.cells]
+  const { may: _, ...detail } = detailOf(row)
+  cells[CELLS.get('detail') as number] = JSON.stringify(detail)
+  return { ...row, cells }
+}
+
 /** The row as a split leaves it. */
 function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): StoredRow {
   const at = (ids as readonly unknown[]).indexOf(cellOf(row, 'request_id'))
@@ -188,6 +207,7 @@ export function bindClickHouse(store: ClickHouseStore, host: Host, crashes: () =
         if (params.digest !== undefined) {
           return [{ rows: Number(store.refused.has(`${params.token} ${params.digest}`)) } as Row]
         }
+        if (params.possible !== undefined) return namedIn(rows, params) as Row[]
         if (params.home !== undefined) return seqsOf(store, params) as Row[]
         if (params.moved !== undefined) return [{ rows: countMoved(rows, params) } as Row]
         if (params.id === undefined) return page(rows, params) as Row[]
@@ -202,11 +222,12 @@ export function bindClickHouse(store: ClickHouseStore, host: Host, crashes: () =
     },
     async patch(table, sql, params = {}) {
       if (sql.startsWith('UPDATE events ')) {
+        const changed = params.possible === undefined ? movedRow : unnamedRow
         const move = () => {
           const rows = store.rows.get('events') ?? []
           store.rows.set(
             'events',
-            rows.map((row) => (isOf(row, params) ? movedRow(row, params) : row)),
+            rows.map((row) => (isOf(row, params) ? changed(row, params) : row)),
           )
         }
         return host.call('update events', move, { twice: true })

@@ -1,7 +1,7 @@
 // The protocol under simulation in deployments of other kinds: that lose a partition, whose processes accept and decide in threads of
 // their own, whose rules put visitors on lists, whose
 // visitors are merged, split and erased, whose devices move. The long form: npm run model -- --seeds 10000 with --loses-stream,
-// --sharded, --lists, --merging, --splitting, --moving and --erasing.
+// --sharded, --lists, --merging, --healing, --splitting, --moving and --erasing.
 
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
@@ -44,4 +44,17 @@ t.test('whoever is erased is gone with the visits it had then, and those split o
 
 t.test('whoever is erased is in no record, wherever its devices were', (t) =>
   holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { moving: true, erasing: true }),
+)
+
+t.test('whom the engine found to be one is one in every record, whoever dies between decision and effect', (t) =>
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), { healing: true, lists: true }),
+)
+
+t.test('nobody who is merged, split or erased meanwhile is healed against that', (t) =>
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 60 }), {
+    healing: true,
+    merging: true,
+    splitting: true,
+    erasing: true,
+  }),
 )

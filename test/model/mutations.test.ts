@@ -8,6 +8,7 @@ import { DEPTH, sized } from '../helpers/depth.ts'
 import { range, shortStacks } from './explore.ts'
 import { MUTATIONS, type Mutation } from './mutations.ts'
 import { ERASURE_MUTATIONS } from './mutations-erasures.ts'
+import { HEAL_MUTATIONS } from './mutations-heals.ts'
 import { LIST_MUTATIONS } from './mutations-lists.ts'
 import { MERGE_MUTATIONS } from './mutations-merges.ts'
 import { PIPELINING_MUTATIONS } from './mutations-pipelining.ts'
@@ -23,6 +24,7 @@ const ALL = [
   ...ERASURE_MUTATIONS,
   ...LIST_MUTATIONS,
   ...MERGE_MUTATIONS,
+  ...HEAL_MUTATIONS,
   ...SPLIT_MUTATIONS,
   ...PIPELINING_MUTATIONS,
   ...SHARD_MUTATIONS,
@@ -70,5 +72,19 @@ for (const mutation of sized({ quick: ONE_OF_EACH, usual: ALL, long: ALL })) {
 
 t.test('every rule has a mutation', async (t) => {
   const rules = new Set(ALL.map(({ rule }) => rule))
-  t.same([...rules].sort(), ['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', 'erasures', 'merges', 'splits'])
+  t.same([...rules].sort(), [
+    'R1',
+    'R2',
+    'R3',
+    'R4',
+    'R5',
+    'R6',
+    'R7',
+    'R8',
+    'R9',
+    'erasures',
+    'heals',
+    'merges',
+    'splits',
+  ])
 })

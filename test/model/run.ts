@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -13,6 +13,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     crashing: { type: 'boolean', default: false },
     erasing: { type: 'boolean', default: false },
+    healing: { type: 'boolean', default: false },
     lists: { type: 'boolean', default: false },
     merging: { type: 'boolean', default: false },
     moving: { type: 'boolean', default: false },
@@ -26,6 +27,7 @@ const from = Number(values.from)
 const options = JSON.stringify({
   crashing: values.crashing,
   erasing: values.erasing,
+  healing: values.healing,
   losesStream: values['loses-stream'],
   lists: values.lists,
   merging: values.merging,
@@ -35,7 +37,7 @@ const options = JSON.stringify({
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]',
   )
   process.exit(2)
 }

@@ -23,6 +23,18 @@ const ENVS: readonly Env[] = ['live', 'test']
 /** Only a server gets the signals. */
 export const kindOf = (body: string) => (body.includes('"signals":') ? 'secret' : 'public')
 
+/** The event as it was answered: whom it may be of besides may have been erased from it since. */
+export function asAnswered(
+  event: StoredEvent,
+  { erasureOf }: Pick<DecidedSoFar, 'erasureOf'>,
+  body: string,
+): StoredEvent {
+  const { possibleVisitorId: visitorId, possibleConfidence: confidence } = JSON.parse(body)
+  if (event.possible !== null || visitorId == null) return event
+  if (erasureOf(visitorOf({ env: event.env, visitorId })) === undefined) return event
+  return { ...event, possible: { visitorId, confidence } }
+}
+
 export function watchTrims({ log, kv }: Deployment, scheduler: Scheduler, keepMs: number, problem: Problem): void {
   log.onTrim = (topic, partition, gone) => {
     // Its records in the kv were lost: the trim goes by what they said.
@@ -101,7 +113,7 @@ export function createWatch(
       // Answered once more by who took over, behind a split: the answer is of before.
       if (isMoved(requestId)) return
       if (found === null && !isQuarantined(requestId)) problem('an answer is readable when it is given', requestId)
-      else if (found !== null && presentResult(found, workspace, kindOf(body)) !== body)
+      else if (found !== null && presentResult(asAnswered(found, decided, body), workspace, kindOf(body)) !== body)
         problem('an answer equals what is read', requestId)
     },
 

@@ -13,6 +13,7 @@ import { createDeployment, PARTITIONS } from './deployment.ts'
 import { bindEmbeddedLog } from './embedded-log.ts'
 import { createErasers, type Erased } from './erasers.ts'
 import { createExemptions } from './exempt.ts'
+import { withHealing } from './healers.ts'
 import { createSimHost, NO_FAULTS } from './host.ts'
 import { createMergers } from './mergers.ts'
 import { bindClickHouse } from './model-clickhouse.ts'
@@ -66,6 +67,8 @@ export interface WorldOptions {
   readonly losesStream?: boolean
   /** Visitors are merged; of their own accord nobody is erased then. */
   readonly merging?: boolean
+  /** The engine finds visitors to be one device. */
+  readonly healing?: boolean
   /** Events of visitors are split off; not said: where visitors are merged and nobody is erased. */
   readonly splitting?: boolean
   /** ClickHouse crashes in the middle of inserts. */
@@ -82,10 +85,11 @@ export interface WorldOptions {
   readonly traceLinesMax?: number
 }
 
-/** `tamper` breaks the protocol on purpose. */
-export async function runWorld(seed: number, tamper: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
+/** `given` breaks the protocol on purpose. */
+export async function runWorld(seed: number, given: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { crashing = false, sharded = false } = options
+  const { crashing = false, sharded = false, healing = false } = options
+  const tamper = healing ? withHealing(given) : given
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
   const scheduler = createScheduler(random, traceLinesMax)
@@ -178,7 +182,7 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
     erased.push(one)
     // Whoever is merged with it names it until it is erased as well, and whom it was split off until its owner hears of the erasure:
     // both come later than the answer, and what is left at the end is checked there.
-    for (const name of merging || splitting ? [] : namesOf(kv, one.visitorId))
+    for (const name of merging || splitting || healing ? [] : namesOf(kv, one.visitorId))
       problem('no record names an erased visitor when that is answered', `${one.visitorId}: ${name}`)
     const readByAll = () => {
       for (const process of ready()) {
@@ -307,7 +311,20 @@ export async function runWorld(seed: number, tamper: Tamper = {}, options: World
   const lostPartition = chaos.lostPartition()
   if (failures.length === 0)
     await checkWorld(
-      { ...deployment, answers, changes, erased, processes, sharded, lostPartition, decided, logged, exempt, problem },
+      {
+        ...deployment,
+        answers,
+        changes,
+        erased,
+        processes,
+        sharded,
+        lostPartition,
+        decided,
+        logged,
+        exempt,
+        healing,
+        problem,
+      },
       scheduler,
     )
   return {

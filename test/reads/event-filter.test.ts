@@ -58,6 +58,7 @@ function range(address: string): string {
 
 const DRAWS: readonly Draw[] = [
   (e) => ({ visitorIds: r.chance(0.5) ? [e.visitorId] : [e.visitorId, r.pick(events).visitorId] }),
+  (e) => ({ possibleIds: [e.possible?.visitorId ?? e.visitorId, ...(r.chance(0.5) ? [e.visitorId] : [])] }),
   (e) => ({ before: e.timestamp + r.int(2) }),
   (e) => ({ after: e.timestamp + r.int(2) }),
   () => ({ verdict: r.pick(VERDICTS) }),

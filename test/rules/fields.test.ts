@@ -51,6 +51,8 @@ const EXPECTED: Readonly<Record<string, unknown>> = {
   email: 'a@b.example',
   url: 'https://Shop.example/login?next=%2F#top',
   'request.keyKind': 'public',
+  possibleVisitorId: 'pv_pppppppppppppppppppp',
+  possibleConfidence: 0.4321,
   'url.host': 'shop.example',
   'url.path': '/login',
   timestamp: FACTS.timestamp,
@@ -95,8 +97,8 @@ t.test('a value has the declared type, and paths are unique', async (t) => {
 })
 
 t.test('a column names only columns of the row', async (t) => {
-  // ClickHouse makes the last one of `detail`.
-  const known = new Set<string>([...COLUMNS, 'key_kind'])
+  // ClickHouse makes the last ones of `detail`.
+  const known = new Set<string>([...COLUMNS, 'key_kind', 'possible_visitor_id', 'possible_confidence'])
   for (const f of FIELDS) {
     const { sql } = f.column
     const names = sql.replace(/'[^']*'/g, '').match(/\b[a-z_]+\b(?!\()/g) ?? []

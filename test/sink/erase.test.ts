@@ -103,6 +103,41 @@ t.test('an alias’s erasure takes its events under each name they carry, and no
   )
 })
 
+t.test(
+  'an erasure takes the visitor out of events of others that may be of it, also as the survivor it had',
+  async (t) => {
+    const { clickhouse } = await openEngine(t)
+    const third = `pv_${'d'.repeat(20)}`
+    const lines = [
+      stored(third, { s: {}, may: [ERASED, 4_321], v: 1 }, 'may be it'),
+      stored(third, { s: {}, may: [OTHER, 6_543] }, 'may be its survivor'),
+      stored(third, { s: {}, may: [ALIAS, 2_000] }, 'may be another'),
+      stored(third, { s: {} }, 'is new'),
+    ].map((line, i) => JSON.stringify([...JSON.parse(line), `req_${i}`]))
+    const columns = ['workspace_id', 'env', 'ts', 'visitor_id', 'url', 'detail', 'request_id']
+    await clickhouse.insert(EVENTS_TABLE, columns, Buffer.from(`${lines.join('\n')}\n`), { token: 'one' })
+    const columnsOf = () =>
+      clickhouse.query<Record<string, unknown>>(
+        `SELECT url, possible_visitor_id AS id, possible_confidence AS parts, possible_hash != 0 AS hashed, detail
+       FROM ${EVENTS_TABLE} ORDER BY request_id`,
+      )
+    t.match(await columnsOf(), [
+      { id: ERASED, parts: 4_321, hashed: 1 },
+      { id: OTHER, parts: 6_543, hashed: 1 },
+      { id: ALIAS, parts: 2_000, hashed: 1 },
+      { id: '', parts: 0, hashed: 0 },
+    ])
+    const erasure = { workspace: 'ws', env: 'live', visitorId: ERASED, erasureId: 'era_1', at: clock.now() } as const
+    await eraseRows(clickhouse, { ...erasure, survivor: OTHER }, 3, 'test')
+    t.same(await columnsOf(), [
+      { url: 'may be it', id: '', parts: 0, hashed: 0, detail: '{"s":{},"v":1}' },
+      { url: 'may be its survivor', id: '', parts: 0, hashed: 0, detail: '{"s":{}}' },
+      { url: 'may be another', id: ALIAS, parts: 2_000, hashed: 1, detail: `{"s":{},"may":["${ALIAS}",2000]}` },
+      { url: 'is new', id: '', parts: 0, hashed: 0, detail: '{"s":{}}' },
+    ])
+  },
+)
+
 t.test('reads leave out an erased visitor by the hash it is announced by, and nobody else', async (t) => {
   const { clickhouse } = await openEngine(t)
   const { sql, params } = unerased([erasedId('ws', 'live', ERASED), erasedId('ws', 'test', OTHER)])

@@ -20,6 +20,8 @@ const PATHS: readonly string[] = [
   'visitorId',
   'visitorFound',
   'confidence',
+  'possibleVisitorId',
+  'possibleConfidence',
   'firstSeenAt',
   'identity.method',
   'verdict',

@@ -13,6 +13,8 @@ export const EVENT_EXAMPLE = {
   ...head,
   confidence: 0.9821,
   visitorFound: true,
+  possibleVisitorId: null,
+  possibleConfidence: null,
   ...seen,
   timestamp,
   device: {

@@ -7,6 +7,7 @@ import { normaliseEntry } from '../../domain/list.ts'
 import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import { scoresVisible } from '../../events/present.ts'
 import type { EventFilter } from '../../reads/event-filter.ts'
+import type { VisitorReads } from '../../reads/visitors.ts'
 import type { Caller } from '../../records/auth.ts'
 import type { Fragment } from '../describe.ts'
 import { readMoment } from '../query.ts'
@@ -26,6 +27,7 @@ const TAG_CHARS_MAX = 256
 
 export const FILTER_QUERY = {
   visitorId: optionalText(64),
+  possibleVisitorId: optionalText(64),
   verdict: Type.Optional(oneOf(VERDICTS)),
   bot: Type.Optional(Type.Boolean()),
   linkedId: optionalText(256),
@@ -57,28 +59,50 @@ const FilterQuery = Type.Object({ ...TIMES, ...FILTER_QUERY }, { ...strict, ...T
 export type FilterQuery = Static<typeof FilterQuery>
 
 /** With one id in place of all that stand for the visitor. */
-export type AskedFilter = Omit<EventFilter, 'visitorIds'> & { readonly visitorId?: string }
+export type AskedFilter = Omit<EventFilter, 'visitorIds' | 'possibleIds'> & {
+  readonly visitorId?: string
+  readonly possibleVisitorId?: string
+}
 
 /** Filters as the client means them; absent ones are left out. Throws ApiError validation_error, or plan_required for scores. */
 export function readFilter({ workspace }: Pick<Caller, 'workspace'>, query: FilterQuery): AskedFilter {
-  const { before, after, visitorId, ruleId, ip, email, urlHost, ...given } = query
+  const { before, after, visitorId, possibleVisitorId, ruleId, ip, email, urlHost, ...given } = query
   for (const name of ['suspectMin', 'suspectMax'] as const) {
     if (given[name] === undefined || scoresVisible(workspace.plan)) continue
     throw new ApiError('plan_required', { field: name, message: 'Scores need the Pro plan or above.' })
   }
-  if (visitorId !== undefined && !isVisitorId(visitorId)) throw invalid('visitorId', 'This is no visitor id.')
+  for (const [name, id] of Object.entries({ visitorId, possibleVisitorId })) {
+    if (id !== undefined && !isVisitorId(id)) throw invalid(name, 'This is no visitor id.')
+  }
   if (ruleId !== undefined && !/^rul_[0-9A-Za-z]{20}$/.test(ruleId)) throw invalid('ruleId', 'This is no rule id.')
   const { rest, tags } = apart(given)
   return {
     ...rest,
     ...(Object.keys(tags).length === 0 ? {} : { tags }),
     ...(visitorId === undefined ? {} : { visitorId }),
+    ...(possibleVisitorId === undefined ? {} : { possibleVisitorId }),
     ...(ruleId === undefined ? {} : { ruleId }),
     ...(after === undefined ? {} : { after: readMoment(after, 'after') }),
     ...(before === undefined ? {} : { before: readMoment(before, 'before') }),
     ...(ip === undefined ? {} : { ip: readAddressFilter(ip) }),
     ...(email === undefined ? {} : { email: readEmailFilter(email) }),
     ...(urlHost === undefined ? {} : { urlHost: urlHost.toLowerCase() }),
+  }
+}
+
+/** The filter with all ids that stand for the visitors it names. */
+export async function withAllIds(
+  { idsOf }: Pick<VisitorReads, 'idsOf'>,
+  { workspace, env }: Pick<Caller, 'workspace' | 'env'>,
+  { visitorId, possibleVisitorId, ...rest }: AskedFilter,
+): Promise<EventFilter> {
+  const [visitorIds, possibleIds] = await Promise.all(
+    [visitorId, possibleVisitorId].map((id) => (id === undefined ? undefined : idsOf(workspace.id, env, id))),
+  )
+  return {
+    ...rest,
+    ...(visitorIds === undefined ? {} : { visitorIds }),
+    ...(possibleIds === undefined ? {} : { possibleIds }),
   }
 }
 
@@ -110,6 +134,11 @@ function apart<T extends object>(given: T): { readonly rest: T; readonly tags: R
 
 export const FILTER_MEMBERS: Readonly<Record<string, Fragment>> = {
   visitorId: { description: 'Only events of this visitor.', pattern: '^pv_[0-9A-Za-z]{20}$' },
+  possibleVisitorId: {
+    description:
+      'Only events of new visitors that may be this one. With those of `visitorId` they are all that may be of one device.',
+    pattern: '^pv_[0-9A-Za-z]{20}$',
+  },
   verdict: { description: 'Only events with this verdict.' },
   bot: { description: 'Only events whose bot signal is raised, or is not.' },
   linkedId: { description: 'Only events of this account.' },

@@ -7,7 +7,6 @@ import { oneOf, type Static, strict, Type } from '../../domain/schema.ts'
 import { isoTime, presentEvent } from '../../events/present.ts'
 import type { HttpHeader } from '../../http/message.ts'
 import { readCursor, writeCursor } from '../../reads/cursor.ts'
-import type { EventFilter } from '../../reads/event-filter.ts'
 import type { EventReads, EventsPage, ReadSummary } from '../../reads/events.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import type { Caller } from '../../records/auth.ts'
@@ -19,7 +18,7 @@ import { PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { Written } from '../slices.ts'
 import { eventsCsv } from './csv.ts'
 import { EVENT_DOCS } from './docs.ts'
-import { type AskedFilter, FILTER_QUERY, PAGE, readFilter, TAG_QUERY } from './filter.ts'
+import { type AskedFilter, FILTER_QUERY, PAGE, readFilter, TAG_QUERY, withAllIds } from './filter.ts'
 
 export interface EventListNeeds {
   readonly events: Pick<EventReads, 'page' | 'whole'>
@@ -75,10 +74,6 @@ export function eventListRoutes({ events, visitors, turns, submit }: EventListNe
     show: (found) => turns.take(() => found.map((event) => new Written(JSON.stringify(presentEvent(event, plan))))),
   })
 
-  async function withIds({ workspace, env }: Caller, { visitorId, ...rest }: AskedFilter): Promise<EventFilter> {
-    return visitorId === undefined ? rest : { ...rest, visitorIds: await visitors.idsOf(workspace.id, env, visitorId) }
-  }
-
   /** `check`: what is refused once the cursor is known to be ours. */
   async function page<E extends { readonly requestId: string }>(
     caller: Caller,
@@ -91,7 +86,7 @@ export function eventListRoutes({ events, visitors, turns, submit }: EventListNe
     const question = JSON.stringify([workspace.id, env, filter])
     const from = cursor === undefined ? null : readCursor(workspace.tokenSecret, question, cursor)
     await check()
-    const found = await read(workspace.id, env, await withIds(caller, filter), limit, from)
+    const found = await read(workspace.id, env, await withAllIds(visitors, caller, filter), limit, from)
     const last = found.events.at(-1)
     return {
       data: await show(found.events),
@@ -116,7 +111,7 @@ export function eventListRoutes({ events, visitors, turns, submit }: EventListNe
     takers.admit(workspace.id)
     const leave = takers.join(workspace.id)
     try {
-      const asked = await withIds(caller, filter)
+      const asked = await withAllIds(visitors, caller, filter)
       const read = (limit: number, from: Parameters<EventReads['whole']>[4]) =>
         events.whole(workspace.id, env, asked, limit, from)
       const { head, rest } = await eventsCsv({ plan: workspace.plan, turns, read })

@@ -96,6 +96,12 @@ const eventMembers = {
   visitorId: visitorId('The device.'),
   confidence: share('How certain the recognition is; above 0.9 is high.'),
   visitorFound: flag('Whether this visitor was seen before.'),
+  possibleVisitorId: orNull(
+    visitorId(
+      'Of a new visitor: the known one it is likeliest to be, though that is not sure enough for `visitorId`. For those who would rather be told too often; nothing is counted or listed under it. null: nobody comes into question.',
+    ),
+  ),
+  possibleConfidence: orNull(share('How likely it is that visitor: from 0.1 to below what `visitorId` asks for.')),
   firstSeenAt: moment(),
   lastSeenAt: moment(),
   timestamp: moment('Time of the event.'),

@@ -14,7 +14,7 @@ import { openAudience } from '../audience.ts'
 import { callerPlaceOf } from '../callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { EVENT_DOCS } from './docs.ts'
-import { FILTER_QUERY, readFilter, TAG_QUERY } from './filter.ts'
+import { FILTER_QUERY, readFilter, TAG_QUERY, withAllIds } from './filter.ts'
 
 export interface EventStreamNeeds {
   readonly tail: EventTail
@@ -70,10 +70,7 @@ export function eventStreamRoutes({ tail, owned, visitors, clock }: EventStreamN
       query: StreamQuery,
       async handle({ caller, query }) {
         const place = callerPlaceOf(caller)
-        const { visitorId, ...filter } = readFilter(caller, query)
-        const visitorIds =
-          visitorId === undefined ? undefined : await visitors.idsOf(place.workspace, place.env, visitorId)
-        const holds = openEventTest({ ...filter, ...(visitorIds === undefined ? {} : { visitorIds }) })
+        const holds = openEventTest(await withAllIds(visitors, caller, readFilter(caller, query)))
         const show = (event: StoredEvent) => JSON.stringify(presentEvent(event, caller.workspace.plan))
         audience.admit(place.workspace)
         return { body: null, stream: (stream) => listen(place, stream, holds, show).catch(() => stream.end()) }

@@ -11,6 +11,7 @@ import { API_VERSIONS } from '../../domain/workspace.ts'
 import { count, flag, listId, moment, orNull, requestId, ruleId, share, shared, visitorId, words } from '../describe.ts'
 import { EVENT_EXAMPLE } from '../events/examples.ts'
 import { Event, RuleMatch, Scores, verdict } from '../events/schema.ts'
+import { MERGED } from './webhook-merged.ts'
 
 export interface WebhookEvent {
   readonly type: string
@@ -192,6 +193,7 @@ const TOLD: Readonly<Record<string, Told>> = {
     }),
     example: { ...who, firstSeenAt, visitCount: 17, previousVerdicts: { allow: 15, challenge: 1, block: 0 } },
   },
+  'visitor.merged': MERGED,
   'signal.bot.detected': {
     description: 'The bot signal is raised.',
     data: Type.Object({

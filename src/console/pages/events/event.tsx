@@ -1,5 +1,6 @@
 // One event: what was decided and why, who it was and how that is known, what the device and its network are.
 
+import type { ComponentChild } from 'preact'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
@@ -58,6 +59,7 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
             ['Time', <MomentText key="t" at={event.timestamp} />],
             ['Visitor', <Id key="v" of={event.visitorId} whole />],
             ['Confidence', percent(event.confidence)],
+            ...possibleOf(event),
             ['Account', event.linkedId],
             ['E-mail', event.email],
             ['Page', event.url],
@@ -117,6 +119,19 @@ function Whole({ event, reload }: { readonly event: Event; readonly reload: () =
     </>
   )
 }
+
+/** A row where a new visitor may be somebody known. */
+const possibleOf = ({ possibleVisitorId: id, possibleConfidence: chance }: Event): [string, ComponentChild][] =>
+  id === null
+    ? []
+    : [
+        [
+          'May be',
+          <>
+            <Id of={id} whole /> <span class="quiet">{percent(chance ?? 0)}, counted nowhere</span>
+          </>,
+        ],
+      ]
 
 function Label({ event, reload }: { readonly event: Event; readonly reload: () => void }) {
   const act = useAct()

@@ -10,6 +10,7 @@ export const EVENT_TYPE_WORDS: readonly (readonly [EventType, string])[] = [
   ['rule.matched', 'a rule matches'],
   ['visitor.new', 'a visitor is new'],
   ['visitor.returning', 'a visitor comes back'],
+  ['visitor.merged', 'two visitors turn out to be one'],
   ['signal.bot.detected', 'a bot is detected'],
   ['list.entry.added', 'an entry is added to a list'],
   ['list.entry.expired', 'an entry of a list expires'],
