@@ -28,6 +28,7 @@ import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
 import {
   CANVAS,
   DISPLAY,
+  FIRST_VALUES,
   FRAME,
   PLATFORM_VERSION,
   type Profile,
@@ -37,6 +38,7 @@ import {
   VALUE_NAMES,
 } from './profile.ts'
 import { providerOf } from './provider.ts'
+import { sharing, traitCode } from './rarity.ts'
 import { type Returns, returningNow, returnsOf } from './returns.ts'
 import type { Engine } from './user-agent.ts'
 import { type VersionsLearned, versionRatio } from './versions.ts'
@@ -74,6 +76,8 @@ export interface SeenVisit extends Visited {
   readonly subnet: number
   readonly provider: number
   readonly chances: Chances
+  /** Log of the chance that another device agrees, by NetworkMatch; made when the first visitor of that is compared. */
+  readonly alike: (readonly number[] | undefined)[]
   /** By age of the earlier visit; made when the first visitor of that age is compared. */
   readonly weights: (Weights | undefined)[]
   /** Devices of the system and browser to confuse one with, in all partitions. */
@@ -165,6 +169,7 @@ export function prepareVisit(visited: Visited): SeenVisit {
     subnet: hash53(subnetOf(ip)),
     provider: providerOf(ip, asn),
     chances,
+    alike: [],
     weights: [],
     devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
     lookalikes: lookalikesUnseen(statistics, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
@@ -193,6 +198,24 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
   return made
 }
 
+/** Chance that another device has the value of that position, of those that no key counts. */
+function sharingAt({ chances, statistics }: SeenVisit, position: number, value: number | null | undefined): number {
+  const assumed = 1 - Math.exp(chances.unlike[position] as number)
+  return sharing(statistics.rarity, position - FIRST_VALUES, traitCode(value), assumed)
+}
+
+function alikeAt(seen: SeenVisit, match: NetworkMatch): readonly number[] {
+  const ready = seen.alike[match]
+  if (ready !== undefined) return ready
+  const logs = (seen.chances.alike[match] as readonly number[]).slice()
+  const { values } = seen.attributes.profile
+  for (let i = FIRST_VALUES; i < logs.length; i++) {
+    if (values[i] != null) logs[i] = Math.log(sharingAt(seen, i, values[i]))
+  }
+  seen.alike[match] = logs
+  return logs
+}
+
 /**
  * Log of how many other devices would agree with the visit in all that a visitor agrees in, network included. Values hang
  * together, so their chances alone would make what is popular look rare: the visitors counted under a key that joins them
@@ -200,7 +223,7 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
  */
 function logAlike(seen: SeenVisit, agreed: number, equal: number, match: NetworkMatch): number {
   const { totals, devices, joints } = seen
-  const logs = seen.chances.alike[match] as readonly number[]
+  const logs = alikeAt(seen, match)
   let product = 0
   for (let i = 0; i < logs.length; i++) if ((agreed >> i) & 1) product += logs[i] as number
   const isWhole = ({ bits }: Joint): boolean => (equal & bits) === bits
@@ -271,6 +294,8 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
     else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
       log += weights.different[i] as number
+      // What is not rare is seldom what changes: two devices differ where the known one is uncommon.
+      if (i >= FIRST_VALUES) log += (seen.chances.unlike[i] as number) - Math.log(1 - sharingAt(seen, i, a))
     }
   }
   const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)

@@ -5,6 +5,7 @@
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
 import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
+import { learnStrangers, learnTraits, newRarity } from './rarity.ts'
 import { newSources, noteSource } from './sources.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
@@ -57,6 +58,8 @@ export interface MatchStatistics {
   readonly updates: number[]
   /** Which networks the lessons of late came from, as sources.ts keeps them. */
   readonly sources: number[]
+  /** How frequent values are that no key counts, as rarity.ts keeps it. */
+  readonly rarity: number[]
 }
 
 export const newMatchStatistics = (): MatchStatistics => ({
@@ -78,6 +81,7 @@ export const newMatchStatistics = (): MatchStatistics => ({
   versions: newVersions(),
   updates: new Array<number>(AGES * 2).fill(0),
   sources: newSources(),
+  rarity: newRarity(),
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
@@ -106,6 +110,11 @@ export interface Observation {
   readonly twin: -1 | 0 | 1
   /** As `sourceOf` tells the network; 0 when not told. */
   readonly source: number
+  /** Codes of the values that no key counts, as rarity.ts makes them; none of one who taught that. */
+  readonly traits: readonly number[]
+  /** Of those, the ones that another device which looks alike told too, and those it has equal, as bits. */
+  readonly strangerCompared: number
+  readonly strangerEqual: number
 }
 
 const FIXED = 6
@@ -139,13 +148,14 @@ export function packMatchStatistics(l: MatchStatistics): number[] {
     ...[...first, ...l.networks, ...l.news, ...l.blindNews],
     ...[...l.returns, l.privateLinks, l.privateNews],
     ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later, ...l.twins],
+    ...l.rarity,
   ]
 }
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins, rarity } = learned
   const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
@@ -160,6 +170,7 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
     [versions, updates],
     [sources],
     [providers, later, twins],
+    [rarity],
   ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
@@ -192,12 +203,16 @@ export const packObservation = (l: Observation): PackedObservation => [
   l.majorBefore,
   l.source,
   l.twin,
+  l.strangerCompared,
+  l.strangerEqual,
+  ...l.traits,
 ]
 
 /** Builds before wrote neither windows nor hours, later ones no versions, then no source, and the last of these nothing of look-alikes. */
 export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1, ...more] = packed.slice(8)
+  const [strangerCompared = 0, strangerEqual = 0, ...traits] = more
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -213,6 +228,9 @@ export function unpackObservation(packed: PackedObservation): Observation {
     majorBefore,
     source,
     twin: twin as Observation['twin'],
+    traits,
+    strangerCompared,
+    strangerEqual,
   }
 }
 
@@ -302,6 +320,8 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
     if (lesson.alike === 1) learned.singles++
     if (lesson.alike === 2) learned.doubles++
   }
+  learnTraits(learned.rarity, lesson.traits)
+  learnStrangers(learned.rarity, lesson.strangerEqual, lesson.strangerCompared)
   if (lesson.hours >= 0) learnReturn(learned, lesson)
   if (lesson.major >= 0) learnVersion(learned.versions, lesson.major)
   if (kind === 'link') learned.links++

@@ -108,10 +108,26 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
 
 const NOTHING_LEARNED = newMatchStatistics()
 
+/** Visitors that were ever seen under each key, each as what it is likely to be of a device. */
+function devicesIn({ exact, linked, totals = {} }: RecogniseInput): Readonly<Record<string, number>> {
+  let e = 0
+  for (const one of exact) e += one.newness
+  let all = e
+  for (const one of linked) all += one.newness
+  const share = exact.length + linked.length === 0 ? 1 : all / (exact.length + linked.length)
+  const devices: Record<string, number> = {}
+  for (const letter in totals) {
+    const total = totals[letter] as number
+    const own = letter === 'e' && exact.length > 0 ? e / exact.length : share
+    devices[letter] = Math.max(Math.min(1, total), total * own)
+  }
+  return devices
+}
+
 /** All candidates that could be the device, the likeliest first. */
 function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored: Compared[]; candidates: number } {
-  const { attributes, atMs, ip, asn = null, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions })
+  const { attributes, atMs, ip, asn = null, exact, linked, partitions = 1, incognito: isPrivate } = input
+  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals: devicesIn(input), partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {

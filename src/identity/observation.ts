@@ -7,10 +7,13 @@ import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
 import type { MatchResult, RecogniseInput } from './matcher.ts'
+import { FIRST_VALUES, type Profile } from './profile.ts'
 import { providerOf } from './provider.ts'
+import { traitsOf } from './rarity.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
+const NO_TRAITS: readonly number[] = []
 const OF_NOBODY = {
   age: 0,
   compared: 0,
@@ -21,6 +24,9 @@ const OF_NOBODY = {
   hours: -1,
   majorBefore: -1,
   twin: -1,
+  traits: NO_TRAITS,
+  strangerCompared: 0,
+  strangerEqual: 0,
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
@@ -43,6 +49,35 @@ const hasTwin = ({ exact }: RecogniseInput, visitor: VisitorState, line: number)
       networks.some((network) => network.ip === line),
   )
 
+/** A visitor beside this one that has a token of its own, lives at the same time, and shares its look or else a key. */
+function strangerOf({ exact, linked }: RecogniseInput, visitor: VisitorState): VisitorState | null {
+  for (const list of [exact, linked]) {
+    for (const one of list) {
+      const isOther = one.id !== visitor.id && one.tokenVisits > 0 && visitor.tokenVisits > 0 && one.profile !== null
+      if (isOther && one.lastSeenAt >= visitor.firstSeenAt && visitor.lastSeenAt >= one.firstSeenAt) return one
+    }
+  }
+  return null
+}
+
+/** Values that no key counts which both told, and those equal, as bits. */
+function strangerBits(
+  stranger: VisitorState | null,
+  { values, os, family }: Profile,
+): [compared: number, equal: number] {
+  const known = stranger?.profile
+  if (known == null || known.os !== os || known.family !== family) return [0, 0]
+  let compared = 0
+  let equal = 0
+  for (let i = FIRST_VALUES; i < values.length; i++) {
+    const bit = 1 << (i - FIRST_VALUES)
+    if (known.values[i] == null || values[i] == null) continue
+    compared |= bit
+    if (known.values[i] === values[i]) equal |= bit
+  }
+  return [compared, equal]
+}
+
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
  * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
@@ -61,7 +96,8 @@ export function observationOf(
   const isPrivate = input.incognito
   const { profile } = input.attributes
   const major = profile.major ?? -1
-  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major, source }
+  if (method === 'new')
+    return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major, source, traits: traitsOf(profile) }
   const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
   if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours, major, source }
   const known = visitor?.profile
@@ -77,6 +113,7 @@ export function observationOf(
   }
   const line = hash53(lineOf(ip))
   const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null))
+  const [strangerCompared, strangerEqual] = strangerBits(blind === null ? null : strangerOf(input, visitor), profile)
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
   return {
@@ -93,6 +130,9 @@ export function observationOf(
     major,
     majorBefore: known.major ?? -1,
     source,
+    traits: traitsOf(profile),
+    strangerCompared,
+    strangerEqual,
     twin: blind === null || network !== SAME_ADDRESS ? -1 : hasTwin(input, visitor, line) ? 1 : 0,
   }
 }

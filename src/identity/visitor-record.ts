@@ -25,7 +25,7 @@ const packr = new Packr({ useRecords: false })
 
 const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
 /** Items of the array that a visitor is packed as. */
-const FIELDS = 25
+const FIELDS = 26
 const PROFILE_FIELDS = 4
 
 function putProfile(profile: Profile | null): void {
@@ -87,6 +87,7 @@ export function putVisitor(s: VisitorState): void {
   packNumber(Math.round(s.generationChance * PARTS))
   packNumber(s.taught)
   putNumbers(s.providers)
+  packNumber(Math.round(s.newness * PARTS))
 }
 
 /** The stored form, in memory of its own. */
@@ -122,6 +123,7 @@ type Packed = [
   generationParts?: number,
   taught?: number,
   providers?: number[],
+  newParts?: number,
 ]
 
 /** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -160,6 +162,7 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     privateVisits: packed[21] ?? 0,
     taught: packed[23] ?? 0,
     providers: packed[24] ?? [],
+    newness: (packed[25] ?? PARTS) / PARTS,
     profile: p === null ? null : unpackProfile(p),
     alternates: packed[11],
     networks,

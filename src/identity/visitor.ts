@@ -54,6 +54,8 @@ export interface VisitorState {
   /** How sure it was that the newest generation went to this visitor: that of the link it was given out with, 1 for the first. */
   generationChance: number
   privateVisits: number
+  /** How likely nobody had been here before when it was new: a device that was not recognised gets a second record. */
+  newness: number
   /** After which absences it taught, a bit for each (lesson.ts). */
   taught: number
   profile: Profile | null
@@ -88,6 +90,7 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     olderAt: 0,
     generationChance: 1,
     privateVisits: 0,
+    newness: 1,
     taught: 0,
     profile: null,
     alternates: ALTERNATING.map(() => []),
@@ -190,6 +193,7 @@ export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorStat
   const latest = atMs >= state.lastSeenAt
   state.firstSeenAt = Math.min(state.firstSeenAt, atMs)
   state.lastSeenAt = Math.max(state.lastSeenAt, atMs)
+  if (visit.method === 'new' && state.totalVisits === 0) state.newness = visit.confidence
   state.totalVisits++
   if (visit.attributes.incognito) state.privateVisits++
   state.taught |= visit.taught ?? 0

@@ -39,6 +39,9 @@ const pair: Observation = {
   majorBefore: 149,
   source: 0,
   twin: -1,
+  traits: [],
+  strangerCompared: 0,
+  strangerEqual: 0,
 }
 const found: Observation = { ...pair, blind: 'found', alike: 1 }
 const missed: Observation = { ...pair, blind: 'new', bin: 5 }
