@@ -2,7 +2,7 @@
 // how often this visitor comes without a token, and how many other devices would look like that.
 
 import { hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import {
   CANVAS_RESCALED,
   type Chances,
@@ -75,6 +75,8 @@ export interface SeenVisit extends Visited {
   readonly line: number
   readonly subnet: number
   readonly provider: number
+  /** As records keep addresses. */
+  readonly masked: string
   readonly chances: Chances
   /** Log of the chance that another device agrees, by NetworkMatch; made when the first visitor of that is compared. */
   readonly alike: (readonly number[] | undefined)[]
@@ -95,15 +97,25 @@ export interface Compared {
   readonly nearby: boolean
   /** Log of the weight against "new": prior and all evidence. */
   readonly log: number
+  /** The part of that which tells it from a machine of its kind: what its user chose and plugged in. */
+  readonly personal: number
 }
 
 /** The closest of the networks a visitor was seen at. */
-export function networkOf(visitor: VisitorState, line: number, subnet: number, provider: number): NetworkMatch {
+export function networkOf(
+  visitor: VisitorState,
+  line: number,
+  subnet: number,
+  provider: number,
+  masked = '',
+): NetworkMatch {
   let match: NetworkMatch = ELSEWHERE
   for (const network of visitor.networks) {
     if (network.ip === line) return SAME_ADDRESS
     if (network.subnet === subnet) match = SAME_NETWORK
   }
+  // Addresses are forgotten, the networks around them are not.
+  if (match === ELSEWHERE && visitor.ips.includes(masked)) return SAME_NETWORK
   return match === ELSEWHERE && visitor.providers.includes(provider) ? SAME_PROVIDER : match
 }
 
@@ -168,6 +180,7 @@ export function prepareVisit(visited: Visited): SeenVisit {
     line: hash53(lineOf(ip)),
     subnet: hash53(subnetOf(ip)),
     provider: providerOf(ip, asn),
+    masked: maskIp(ip),
     chances,
     alike: [],
     weights: [],
@@ -281,6 +294,8 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   let agreed = 0
   let equal = 0
   let log = 0
+  let personal = 0
+  const shared = alikeAt(seen, ELSEWHERE)
   // Another screen shows other colours in another frame: that is one change.
   const otherScreen = known.values[SCREEN] !== now.values[SCREEN] || known.values[RATIO] !== now.values[RATIO]
   for (let i = 0; i < now.values.length; i++) {
@@ -291,17 +306,20 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
     if (a === b || isAlternate(visitor, i, b) || (sameAtOtherScale && i === SCREEN)) {
       agreed |= 1 << i
       log += weights.same[i] as number
+      if (i >= FIRST_VALUES) personal += (weights.same[i] as number) - (shared[i] as number)
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
     else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
-      log += weights.different[i] as number
-      // What is not rare is seldom what changes: two devices differ where the known one is uncommon.
-      if (i >= FIRST_VALUES) log += (seen.chances.unlike[i] as number) - Math.log(1 - sharingAt(seen, i, a))
+      // Another device would have another value than this one, the surer the rarer this one is.
+      const byRarity = i < FIRST_VALUES ? 0 : (seen.chances.unlike[i] as number) - Math.log(1 - sharingAt(seen, i, a))
+      const against = (weights.different[i] as number) + byRarity
+      log += against
+      if (i >= FIRST_VALUES) personal += against
     }
   }
-  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)
+  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider, seen.masked)
   log += weights.networks[match] as number
   log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
   log -= logAlike(seen, agreed, equal, match)
-  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log }
+  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log, personal }
 }

@@ -4,6 +4,7 @@
 
 import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
+import { learnAudit, newAudits } from './calibration.ts'
 import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
 import { learnStrangers, learnTraits, newRarity } from './rarity.ts'
 import { newSources, noteSource } from './sources.ts'
@@ -60,6 +61,8 @@ export interface MatchStatistics {
   readonly sources: number[]
   /** How frequent values are that no key counts, as rarity.ts keeps it. */
   readonly rarity: number[]
+  /** What hidden tokens showed, as calibration.ts keeps it. */
+  readonly audits: number[]
 }
 
 export const newMatchStatistics = (): MatchStatistics => ({
@@ -82,6 +85,7 @@ export const newMatchStatistics = (): MatchStatistics => ({
   updates: new Array<number>(AGES * 2).fill(0),
   sources: newSources(),
   rarity: newRarity(),
+  audits: newAudits(),
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
@@ -115,6 +119,8 @@ export interface Observation {
   /** Of those, the ones that another device which looks alike told too, and those it has equal, as bits. */
   readonly strangerCompared: number
   readonly strangerEqual: number
+  /** Where it counts among hidden tokens, as `auditPlaces` tells; none where nothing was hidden. */
+  readonly audit: readonly number[]
 }
 
 const FIXED = 6
@@ -149,13 +155,15 @@ export function packMatchStatistics(l: MatchStatistics): number[] {
     ...[...l.returns, l.privateLinks, l.privateNews],
     ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later, ...l.twins],
     ...l.rarity,
+    ...l.audits,
   ]
 }
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins, rarity } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins, rarity, audits } =
+    learned
   const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
@@ -170,7 +178,7 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
     [versions, updates],
     [sources],
     [providers, later, twins],
-    [rarity],
+    [rarity, audits],
   ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
@@ -205,6 +213,8 @@ export const packObservation = (l: Observation): PackedObservation => [
   l.twin,
   l.strangerCompared,
   l.strangerEqual,
+  l.audit[0] ?? -1,
+  l.audit[1] ?? -1,
   ...l.traits,
 ]
 
@@ -212,7 +222,7 @@ export const packObservation = (l: Observation): PackedObservation => [
 export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
   const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1, ...more] = packed.slice(8)
-  const [strangerCompared = 0, strangerEqual = 0, ...traits] = more
+  const [strangerCompared = 0, strangerEqual = 0, seemed = -1, other = -1, ...traits] = more
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -231,6 +241,7 @@ export function unpackObservation(packed: PackedObservation): Observation {
     traits,
     strangerCompared,
     strangerEqual,
+    audit: seemed < 0 ? [] : [seemed, other],
   }
 }
 
@@ -322,6 +333,7 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
   }
   learnTraits(learned.rarity, lesson.traits)
   learnStrangers(learned.rarity, lesson.strangerEqual, lesson.strangerCompared)
+  learnAudit(learned.audits, lesson.audit)
   if (lesson.hours >= 0) learnReturn(learned, lesson)
   if (lesson.major >= 0) learnVersion(learned.versions, lesson.major)
   if (kind === 'link') learned.links++

@@ -50,6 +50,7 @@ export function recogniseNative(
     generation: visitor.generation + (vouched ? 0 : 1),
     evidence: [],
     newChance: 0,
+    seeming: { chance: 0, nearby: false },
     scores: [{ visitorId: visitor.id, posterior: confidence }],
   }
 }

@@ -2,18 +2,19 @@
 // have found the same visitor.
 
 import { hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
+import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
 import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
-import type { MatchResult, RecogniseInput } from './matcher.ts'
+import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
 import { FIRST_VALUES, type Profile } from './profile.ts'
 import { providerOf } from './provider.ts'
 import { traitsOf } from './rarity.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
-const NO_TRAITS: readonly number[] = []
+const NONE: readonly number[] = []
 const OF_NOBODY = {
   age: 0,
   compared: 0,
@@ -24,9 +25,10 @@ const OF_NOBODY = {
   hours: -1,
   majorBefore: -1,
   twin: -1,
-  traits: NO_TRAITS,
+  traits: NONE,
   strangerCompared: 0,
   strangerEqual: 0,
+  audit: NONE,
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
@@ -78,6 +80,23 @@ function strangerBits(
   return [compared, equal]
 }
 
+/** Whether somebody is surely not the visitor under another record: what its records have in common is no other device's. */
+const isNobodyElse = (one: VisitorState): boolean => one.newness < 0.5 || one.privateVisits >= one.totalVisits
+
+/** What came of the visit without its token, and what would have come of it had its visitor never been here. */
+function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResult): readonly number[] {
+  const others = (some: readonly VisitorState[]) => some.filter((one) => one.id !== visitor.id && !isNobodyElse(one))
+  const totals: Record<string, number> = {}
+  for (const letter in input.totals) totals[letter] = Math.max(0, (input.totals[letter] as number) - 1)
+  const without = { exact: others(input.exact), linked: others(input.linked), totals }
+  const stranger = recognise({ ...input, token: null, tokenVisitor: null, ...without })
+  return auditPlaces({
+    best: blind.seeming,
+    isRight: (blind.visitor?.id ?? blind.scores[0]?.visitorId) === visitor.id,
+    stranger: stranger.seeming,
+  })
+}
+
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
  * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
@@ -112,7 +131,7 @@ export function observationOf(
     if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
   }
   const line = hash53(lineOf(ip))
-  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null))
+  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null), maskIp(ip))
   const [strangerCompared, strangerEqual] = strangerBits(blind === null ? null : strangerOf(input, visitor), profile)
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
@@ -133,6 +152,7 @@ export function observationOf(
     traits: traitsOf(profile),
     strangerCompared,
     strangerEqual,
+    audit: blind === null ? NONE : auditOf(input, visitor, blind),
     twin: blind === null || network !== SAME_ADDRESS ? -1 : hasTwin(input, visitor, line) ? 1 : 0,
   }
 }

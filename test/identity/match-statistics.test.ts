@@ -42,6 +42,7 @@ const pair: Observation = {
   traits: [],
   strangerCompared: 0,
   strangerEqual: 0,
+  audit: [],
 }
 const found: Observation = { ...pair, blind: 'found', alike: 1 }
 const missed: Observation = { ...pair, blind: 'new', bin: 5 }
