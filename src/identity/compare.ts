@@ -3,6 +3,7 @@
 
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
+import { seenAgeOf } from './absences.ts'
 import {
   CANVAS_RESCALED,
   type Chances,
@@ -24,7 +25,7 @@ import {
 import type { Attributes } from './attributes.ts'
 import { keeping, lookalikesUnseen, sameProvider, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
-import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
+import type { MatchStatistics } from './match-statistics.ts'
 import {
   CANVAS,
   DISPLAY,

@@ -2,18 +2,16 @@
 // between visits that a token proves to be of one device, how many visitors there are, after how long they return, and how
 // often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
 
-import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
+import { AGES, HOURS_MAX, SPAN_BOUNDS_HOURS, SPANS, spanOf } from './absences.ts'
 import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
 import { learnAudit, newAudits } from './calibration.ts'
 import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
 import { learnStrangers, learnTraits, newRarity } from './rarity.ts'
 import { newSources, noteSource } from './sources.ts'
+import { joinPairs, splitPairs } from './value-pairs.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
 export const VALUES = VALUE_NAMES.length
-/** Ages of the earlier visit: younger than a day, a week, thirty days, older. */
-const AGE_BOUNDS_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const
-const AGES = AGE_BOUNDS_MS.length + 1
 /** Bounds of bins for the chance of being new. */
 export const BIN_BOUNDS = [0.2, 0.5, 0.8, 0.95, 0.99] as const
 export const BINS = BIN_BOUNDS.length + 1
@@ -21,11 +19,6 @@ export const BINS = BIN_BOUNDS.length + 1
 /** Above this many observations, old ones count half. */
 const OBSERVATIONS_MAX = 20_000
 const BLIND_KEPT_MIN = 1_000
-/** Absences by which returns are counted: within an hour, a day, a week, thirty days, longer. */
-const SPAN_BOUNDS_HOURS = [1, 24, 7 * 24, 30 * 24] as const
-export const SPANS = SPAN_BOUNDS_HOURS.length + 1
-/** Longer absences count as this. */
-const HOURS_MAX = 400 * 24
 
 export interface MatchStatistics {
   /** Visitors that were new here, ever. */
@@ -128,24 +121,6 @@ const FIXED = 6
 /** Pairs of values that builds before did not know. */
 export const LATER_PAIRS = AGES * (VALUES - FIRST_VALUES) * 2
 
-/** Of the pairs those of values that builds before knew, and those of the others, each by age. */
-function splitPairs(pairs: readonly number[]): { readonly first: number[]; readonly later: number[] } {
-  const [first, later]: [number[], number[]] = [[], []]
-  for (let i = 0; i < pairs.length; i++) {
-    const list = i % (VALUES * 2) < FIRST_VALUES * 2 ? first : later
-    list.push(pairs[i] as number)
-  }
-  return { first, later }
-}
-
-/** CHANGES the pairs. */
-function joinPairs(pairs: number[], first: readonly number[], later: readonly number[]): void {
-  let [a, b] = [0, 0]
-  for (let i = 0; i < pairs.length; i++) {
-    pairs[i] = (i % (VALUES * 2) < FIRST_VALUES * 2 ? first[a++] : later[b++]) as number
-  }
-}
-
 /** The stored form: whole numbers in a fixed order. */
 export function packMatchStatistics(l: MatchStatistics): number[] {
   const { first, later } = splitPairs(l.pairs)
@@ -243,22 +218,6 @@ export function unpackObservation(packed: PackedObservation): Observation {
     strangerEqual,
     audit: seemed < 0 ? [] : [seemed, other],
   }
-}
-
-/** Whole hours between two visits, as lessons carry them. */
-export const hoursOf = (elapsedMs: number): number => Math.min(HOURS_MAX, Math.floor(Math.abs(elapsedMs) / HOUR_MS))
-
-export function spanOf(hours: number): number {
-  let span = 0
-  while (span < SPAN_BOUNDS_HOURS.length && hours >= (SPAN_BOUNDS_HOURS[span] as number)) span++
-  return span
-}
-
-export function seenAgeOf(elapsedMs: number): number {
-  const elapsed = Math.abs(elapsedMs)
-  let age = 0
-  while (age < AGE_BOUNDS_MS.length && elapsed >= (AGE_BOUNDS_MS[age] as number)) age++
-  return age
 }
 
 export function binOf(chance: number): number {

@@ -81,8 +81,8 @@ const SCORES_MAX = 8
 /** Records less likely than this add nothing to another's. */
 const COPY_MIN = 0.01
 const NOBODY: Seeming = { chance: 0, nearby: false }
-/** A known device may have changed so much that no key finds it. */
-const NEW_CONFIDENCE_MAX = 0.99
+/** A known device may have changed so much that no key finds it, and no look is as sure as a token. */
+const LOOKS_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
 const CONTRADICTED_CONFIDENCE = 0.5
 const SPARSE_CONFIDENCE = 0.3
@@ -170,7 +170,7 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
   return {
     visitor: null,
     method: 'new',
-    confidence: quantise4(Math.min(confidence, NEW_CONFIDENCE_MAX)),
+    confidence: quantise4(Math.min(confidence, LOOKS_CONFIDENCE_MAX)),
     anonymitySet: 1,
     candidates: 0,
     reissueGeneration: false,
@@ -258,7 +258,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   return {
     visitor: named.visitor,
     method: named.exact ? 'exact' : 'linked',
-    confidence: quantise4(confidence),
+    confidence: quantise4(Math.min(confidence, LOOKS_CONFIDENCE_MAX)),
     anonymitySet: Math.max(1, alike),
     candidates,
     reissueGeneration: !input.incognito,

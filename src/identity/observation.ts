@@ -3,10 +3,11 @@
 
 import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
+import { hoursOf, seenAgeOf } from './absences.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
-import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
+import { binOf, type Observation } from './match-statistics.ts'
 import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
 import { FIRST_VALUES, type Profile } from './profile.ts'
 import { providerOf } from './provider.ts'
