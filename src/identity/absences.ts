@@ -10,6 +10,7 @@ export const SPAN_BOUNDS_HOURS = [1, 24, 7 * 24, 30 * 24] as const
 export const SPANS = SPAN_BOUNDS_HOURS.length + 1
 /** Longer absences count as this. */
 export const HOURS_MAX = 400 * 24
+
 /** Whole hours between two visits, as lessons carry them. */
 export const hoursOf = (elapsedMs: number): number => Math.min(HOURS_MAX, Math.floor(Math.abs(elapsedMs) / HOUR_MS))
 

@@ -6,7 +6,7 @@ import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
 export function splitPairs(pairs: readonly number[]): { readonly first: number[]; readonly later: number[] } {
   const [first, later]: [number[], number[]] = [[], []]
   for (let i = 0; i < pairs.length; i++) {
-    const list = i % (VALUE_NAMES.length * 2) < FIRST_VALUE_NAMES.length * 2 ? first : later
+    const list = i % (VALUE_NAMES.length * 2) < FIRST_VALUES * 2 ? first : later
     list.push(pairs[i] as number)
   }
   return { first, later }
@@ -16,6 +16,6 @@ export function splitPairs(pairs: readonly number[]): { readonly first: number[]
 export function joinPairs(pairs: number[], first: readonly number[], later: readonly number[]): void {
   let [a, b] = [0, 0]
   for (let i = 0; i < pairs.length; i++) {
-    pairs[i] = (i % (VALUE_NAMES.length * 2) < FIRST_VALUE_NAMES.length * 2 ? first[a++] : later[b++]) as number
+    pairs[i] = (i % (VALUE_NAMES.length * 2) < FIRST_VALUES * 2 ? first[a++] : later[b++]) as number
   }
 }
