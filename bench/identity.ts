@@ -30,6 +30,7 @@ const USAGE = `bench identity [options]
   --seed 1           another seed is another population of the same kind
   --perturb SEED     multiplies every rate by its own factor from U[0.5, 2]
   --rates A=1,B=2    sets rates of bench/identity/parameters.ts
+  --twins FACTOR     so many times the devices with a look-alike at the same address: households' and fleets'
   --values even      which half of the rarer values: even, or odd for what was never looked at while building
   --driver direct    the decider in this process, or http: a real server
   --attack SHARE     among the visits those of somebody who keeps tokens and changes that share of the values (1: all)
@@ -47,6 +48,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string', default: '1' },
     perturb: { type: 'string' },
     rates: { type: 'string', default: '' },
+    twins: { type: 'string', default: '1' },
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
     alone: { type: 'boolean', default: false },
@@ -75,6 +77,15 @@ function ratesIn(text: string): Partial<Rates> {
   return given
 }
 
+/** Rates of look-alikes at one address, so many times the tabled ones. */
+function twinsTimes(text: string): Partial<Rates> {
+  const factor = Number(text)
+  if (!(factor >= 0 && factor <= 10)) throw new Error('--twins is from 0 to 10')
+  if (factor === 1) return {}
+  const times = (name: 'household.twin' | 'fleet.share') => Math.min(0.95, PARAMETERS[name][0] * factor)
+  return { 'household.twin': times('household.twin'), 'fleet.share': times('fleet.share') }
+}
+
 async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
   const server = await startServer({ asShipped: true, env: SERVER_ENV })
   try {
@@ -95,7 +106,7 @@ async function main(): Promise<void> {
     days: whole(options.days, 'days'),
     seed,
     perturb: options.perturb === undefined ? null : whole(options.perturb, 'perturb'),
-    given: ratesIn(options.rates),
+    given: { ...twinsTimes(options.twins), ...ratesIn(options.rates) },
     half,
   } as const
   const population = openPopulation(setup)
@@ -146,7 +157,8 @@ async function main(): Promise<void> {
     return
   }
   const tabled = setup.perturb === null ? 'rates as tabled' : `rates perturbed with seed ${setup.perturb}`
-  const perturbed = options.rates === '' ? tabled : `${tabled}, ${options.rates}`
+  const given = [options.rates, options.twins === '1' ? '' : `twins × ${options.twins}`].filter((one) => one !== '')
+  const perturbed = [tabled, ...given].join(', ')
   console.log(
     `seed ${seed}, ${setup.days} days, ${perturbed}, ${half} values, driver ${driver}${attack === null ? '' : `, attacked with ${attack.changed}`}, ${seconds.toFixed(0)} s\n`,
   )

@@ -2,7 +2,8 @@
 // how often this visitor comes without a token, and how many other devices would look like that.
 
 import { hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
+import { seenAgeOf } from './absences.ts'
 import {
   CANVAS_RESCALED,
   type Chances,
@@ -24,10 +25,11 @@ import {
 import type { Attributes } from './attributes.ts'
 import { keeping, lookalikesUnseen, sameProvider, staying, versionsAt } from './estimates.ts'
 import { jointPositions } from './keys.ts'
-import { type MatchStatistics, seenAgeOf } from './match-statistics.ts'
+import type { MatchStatistics } from './match-statistics.ts'
 import {
   CANVAS,
   DISPLAY,
+  FIRST_VALUES,
   FRAME,
   PLATFORM_VERSION,
   type Profile,
@@ -37,6 +39,7 @@ import {
   VALUE_NAMES,
 } from './profile.ts'
 import { providerOf } from './provider.ts'
+import { sharing, traitCode } from './rarity.ts'
 import { type Returns, returningNow, returnsOf } from './returns.ts'
 import type { Engine } from './user-agent.ts'
 import { type VersionsLearned, versionRatio } from './versions.ts'
@@ -73,7 +76,11 @@ export interface SeenVisit extends Visited {
   readonly line: number
   readonly subnet: number
   readonly provider: number
+  /** As records keep addresses. */
+  readonly masked: string
   readonly chances: Chances
+  /** Log of the chance that another device agrees, by NetworkMatch; made when the first visitor of that is compared. */
+  readonly alike: (readonly number[] | undefined)[]
   /** By age of the earlier visit; made when the first visitor of that age is compared. */
   readonly weights: (Weights | undefined)[]
   /** Devices of the system and browser to confuse one with, in all partitions. */
@@ -91,15 +98,25 @@ export interface Compared {
   readonly nearby: boolean
   /** Log of the weight against "new": prior and all evidence. */
   readonly log: number
+  /** The part of that which tells it from a machine of its kind: what its user chose and plugged in. */
+  readonly personal: number
 }
 
 /** The closest of the networks a visitor was seen at. */
-export function networkOf(visitor: VisitorState, line: number, subnet: number, provider: number): NetworkMatch {
+export function networkOf(
+  visitor: VisitorState,
+  line: number,
+  subnet: number,
+  provider: number,
+  masked = '',
+): NetworkMatch {
   let match: NetworkMatch = ELSEWHERE
   for (const network of visitor.networks) {
     if (network.ip === line) return SAME_ADDRESS
     if (network.subnet === subnet) match = SAME_NETWORK
   }
+  // Addresses are forgotten, the networks around them are not.
+  if (match === ELSEWHERE && visitor.ips.includes(masked)) return SAME_NETWORK
   return match === ELSEWHERE && visitor.providers.includes(provider) ? SAME_PROVIDER : match
 }
 
@@ -164,7 +181,9 @@ export function prepareVisit(visited: Visited): SeenVisit {
     line: hash53(lineOf(ip)),
     subnet: hash53(subnetOf(ip)),
     provider: providerOf(ip, asn),
+    masked: maskIp(ip),
     chances,
+    alike: [],
     weights: [],
     devices: (DEVICES_ASSUMED * DEVICES_VISITORS) / (DEVICES_VISITORS + visitors) + visitors * partitions,
     lookalikes: lookalikesUnseen(statistics, mobile ? LOOKALIKES_PHONE : LOOKALIKES_DESKTOP),
@@ -193,6 +212,24 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
   return made
 }
 
+/** Chance that another device has the value of that position, of those that no key counts. */
+function sharingAt({ chances, statistics }: SeenVisit, position: number, value: number | null | undefined): number {
+  const assumed = 1 - Math.exp(chances.unlike[position] as number)
+  return sharing(statistics.rarity, position - FIRST_VALUES, traitCode(value), assumed)
+}
+
+function alikeAt(seen: SeenVisit, match: NetworkMatch): readonly number[] {
+  const ready = seen.alike[match]
+  if (ready !== undefined) return ready
+  const logs = (seen.chances.alike[match] as readonly number[]).slice()
+  const { values } = seen.attributes.profile
+  for (let i = FIRST_VALUES; i < logs.length; i++) {
+    if (values[i] != null) logs[i] = Math.log(sharingAt(seen, i, values[i]))
+  }
+  seen.alike[match] = logs
+  return logs
+}
+
 /**
  * Log of how many other devices would agree with the visit in all that a visitor agrees in, network included. Values hang
  * together, so their chances alone would make what is popular look rare: the visitors counted under a key that joins them
@@ -200,7 +237,7 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
  */
 function logAlike(seen: SeenVisit, agreed: number, equal: number, match: NetworkMatch): number {
   const { totals, devices, joints } = seen
-  const logs = seen.chances.alike[match] as readonly number[]
+  const logs = alikeAt(seen, match)
   let product = 0
   for (let i = 0; i < logs.length; i++) if ((agreed >> i) & 1) product += logs[i] as number
   const isWhole = ({ bits }: Joint): boolean => (equal & bits) === bits
@@ -258,6 +295,8 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
   let agreed = 0
   let equal = 0
   let log = 0
+  let personal = 0
+  const shared = alikeAt(seen, ELSEWHERE)
   // Another screen shows other colours in another frame: that is one change.
   const otherScreen = known.values[SCREEN] !== now.values[SCREEN] || known.values[RATIO] !== now.values[RATIO]
   for (let i = 0; i < now.values.length; i++) {
@@ -268,15 +307,20 @@ export function compare(visitor: VisitorState, exact: boolean, seen: SeenVisit):
     if (a === b || isAlternate(visitor, i, b) || (sameAtOtherScale && i === SCREEN)) {
       agreed |= 1 << i
       log += weights.same[i] as number
+      if (i >= FIRST_VALUES) personal += (weights.same[i] as number) - (shared[i] as number)
     } else if (sameAtOtherScale && i === CANVAS) log += CANVAS_RESCALED
     else if (!(i === PLATFORM_VERSION && isOneUpdate) && !(otherScreen && (i === DISPLAY || i === FRAME))) {
-      log += weights.different[i] as number
+      // Another device would have another value than this one, the surer the rarer this one is.
+      const byRarity = i < FIRST_VALUES ? 0 : (seen.chances.unlike[i] as number) - Math.log(1 - sharingAt(seen, i, a))
+      const against = (weights.different[i] as number) + byRarity
+      log += against
+      if (i >= FIRST_VALUES) personal += against
     }
   }
-  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider)
+  const match = networkOf(visitor, seen.line, seen.subnet, seen.provider, seen.masked)
   log += weights.networks[match] as number
   log += versionRatio(weights.versions, known.major, now.major, elapsedMs)
   log += Math.log(seen.returns.odds * returningNow(seen.returns, visitor, elapsedMs))
   log -= logAlike(seen, agreed, equal, match)
-  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log }
+  return { visitor, exact, nearby: match === SAME_ADDRESS || match === SAME_NETWORK, log, personal }
 }

@@ -65,16 +65,6 @@ function inBins(counts: readonly number[], from: number, to: number): number {
 /** Visits that were told new. */
 export const toldNew = ({ news }: MatchStatistics): number => inBins(news, 0, BINS)
 
-/** Share of links that are right, until hidden tokens tell, and what that weighs, in visits (assumed). */
-const RIGHT_ASSUMED = 0.99
-const RIGHT_VISITS = 40
-
-/** Share of those who were linked with their token hidden that were linked to the visitor it names. */
-export function linkPrecision({ blind, blindFound, blindNews }: MatchStatistics): number {
-  const linked = blind - inBins(blindNews, 0, BINS)
-  return (blindFound + RIGHT_VISITS * RIGHT_ASSUMED) / (linked + RIGHT_VISITS)
-}
-
 const RECALL_ASSUMED = 0.8
 /** Bins of chances that speak for a known device, whether one was taken or not. */
 const KNOWN_BINS = BIN_BOUNDS.filter((bound) => bound <= 0.5).length

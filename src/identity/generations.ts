@@ -12,6 +12,7 @@ export interface Generations {
   generationAt: number
   olderAt: number
   generationChance: number
+  generationLasts: boolean
 }
 
 /** Tabs that race for the storage are over by then. */
@@ -36,8 +37,10 @@ const outlived = (state: Generations, token: TokenClaims, atMs: number): boolean
 
 /** A token came back; changes the given state. */
 export function recordReturn(state: Generations, token: TokenClaims, atMs: number): void {
-  if (token.generation < state.confirmedGeneration || outlived(state, token, atMs)) {
-    // The storage this token comes from was never cleared, so later generations live on other devices.
+  const isAlone = state.generationLasts && outlived(state, token, atMs)
+  if (token.generation < state.confirmedGeneration || isAlone) {
+    // The storage this token comes from was never cleared, so later generations live on other devices: either one came back too, or it
+    // was given to a storage that lasts.
     state.refutedFrom = token.generation + 1
     state.refutedTo = state.generation
   }
@@ -45,16 +48,20 @@ export function recordReturn(state: Generations, token: TokenClaims, atMs: numbe
   if (token.generation < state.generation) state.olderAt = Math.max(state.olderAt, atMs)
 }
 
+export interface Issue {
+  readonly generation: number
+  readonly confidence: number
+  /** Whether its browser said that the window is not private: what a private one was given says of no other device. */
+  readonly lasts: boolean
+}
+
 /** A token of this generation is given out with an answer that is so sure; changes the given state. */
-export function recordIssue(
-  state: Generations,
-  { generation, confidence }: { readonly generation: number; readonly confidence: number },
-  atMs: number,
-): void {
+export function recordIssue(state: Generations, { generation, confidence, lasts }: Issue, atMs: number): void {
   if (generation <= state.generation) return
   state.generation = generation
   state.generationAt = atMs
   state.generationChance = confidence
+  state.generationLasts = lasts
   state.olderAt = 0
 }
 

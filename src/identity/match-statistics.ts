@@ -2,16 +2,16 @@
 // between visits that a token proves to be of one device, how many visitors there are, after how long they return, and how
 // often a device that hides its token would be found. Counts only, bounded and decayed; nothing in here is personal.
 
-import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
+import { AGES, HOURS_MAX, SPAN_BOUNDS_HOURS, SPANS, spanOf } from './absences.ts'
 import { ELSEWHERE, type NetworkMatch, SAME_PROVIDER } from './agreement.ts'
+import { learnAudit, newAudits } from './calibration.ts'
 import { FIRST_VALUES, VALUE_NAMES } from './profile.ts'
+import { learnStrangers, learnTraits, newRarity } from './rarity.ts'
 import { newSources, noteSource } from './sources.ts'
+import { joinPairs, splitPairs } from './value-pairs.ts'
 import { learnVersion, newVersions, updateOf } from './versions.ts'
 
 export const VALUES = VALUE_NAMES.length
-/** Ages of the earlier visit: younger than a day, a week, thirty days, older. */
-const AGE_BOUNDS_MS = [DAY_MS, 7 * DAY_MS, 30 * DAY_MS] as const
-const AGES = AGE_BOUNDS_MS.length + 1
 /** Bounds of bins for the chance of being new. */
 export const BIN_BOUNDS = [0.2, 0.5, 0.8, 0.95, 0.99] as const
 export const BINS = BIN_BOUNDS.length + 1
@@ -19,11 +19,6 @@ export const BINS = BIN_BOUNDS.length + 1
 /** Above this many observations, old ones count half. */
 const OBSERVATIONS_MAX = 20_000
 const BLIND_KEPT_MIN = 1_000
-/** Absences by which returns are counted: within an hour, a day, a week, thirty days, longer. */
-const SPAN_BOUNDS_HOURS = [1, 24, 7 * 24, 30 * 24] as const
-export const SPANS = SPAN_BOUNDS_HOURS.length + 1
-/** Longer absences count as this. */
-const HOURS_MAX = 400 * 24
 
 export interface MatchStatistics {
   /** Visitors that were new here, ever. */
@@ -57,6 +52,10 @@ export interface MatchStatistics {
   readonly updates: number[]
   /** Which networks the lessons of late came from, as sources.ts keeps them. */
   readonly sources: number[]
+  /** How frequent values are that no key counts, as rarity.ts keeps it. */
+  readonly rarity: number[]
+  /** What hidden tokens showed, as calibration.ts keeps it. */
+  readonly audits: number[]
 }
 
 export const newMatchStatistics = (): MatchStatistics => ({
@@ -78,6 +77,8 @@ export const newMatchStatistics = (): MatchStatistics => ({
   versions: newVersions(),
   updates: new Array<number>(AGES * 2).fill(0),
   sources: newSources(),
+  rarity: newRarity(),
+  audits: newAudits(),
 })
 
 /** What one visit teaches, as few small numbers; applying it is all that changes what is learned. */
@@ -106,30 +107,19 @@ export interface Observation {
   readonly twin: -1 | 0 | 1
   /** As `sourceOf` tells the network; 0 when not told. */
   readonly source: number
+  /** Codes of the values that no key counts, as rarity.ts makes them; none of one who taught that. */
+  readonly traits: readonly number[]
+  /** Of those, the ones that another device which looks alike told too, and those it has equal, as bits. */
+  readonly strangerCompared: number
+  readonly strangerEqual: number
+  /** Where it counts among hidden tokens, as `auditPlaces` tells; none where nothing was hidden. */
+  readonly audit: readonly number[]
 }
 
 const FIXED = 6
 
 /** Pairs of values that builds before did not know. */
 export const LATER_PAIRS = AGES * (VALUES - FIRST_VALUES) * 2
-
-/** Of the pairs those of values that builds before knew, and those of the others, each by age. */
-function splitPairs(pairs: readonly number[]): { readonly first: number[]; readonly later: number[] } {
-  const [first, later]: [number[], number[]] = [[], []]
-  for (let i = 0; i < pairs.length; i++) {
-    const list = i % (VALUES * 2) < FIRST_VALUES * 2 ? first : later
-    list.push(pairs[i] as number)
-  }
-  return { first, later }
-}
-
-/** CHANGES the pairs. */
-function joinPairs(pairs: number[], first: readonly number[], later: readonly number[]): void {
-  let [a, b] = [0, 0]
-  for (let i = 0; i < pairs.length; i++) {
-    pairs[i] = (i % (VALUES * 2) < FIRST_VALUES * 2 ? first[a++] : later[b++]) as number
-  }
-}
 
 /** The stored form: whole numbers in a fixed order. */
 export function packMatchStatistics(l: MatchStatistics): number[] {
@@ -139,13 +129,16 @@ export function packMatchStatistics(l: MatchStatistics): number[] {
     ...[...first, ...l.networks, ...l.news, ...l.blindNews],
     ...[...l.returns, l.privateLinks, l.privateNews],
     ...[...l.versions, ...l.updates, ...l.sources, ...l.providers, ...later, ...l.twins],
+    ...l.rarity,
+    ...l.audits,
   ]
 }
 
 /** Counts of another length are of another build: then learning begins anew, but for builds that counted less. */
 export function unpackMatchStatistics(packed: readonly number[]): MatchStatistics {
   const learned = newMatchStatistics()
-  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins } = learned
+  const { pairs, networks, news, blindNews, returns, versions, updates, sources, providers, twins, rarity, audits } =
+    learned
   const { first, later } = splitPairs(pairs)
   let at = 0
   const fill = (list: number[]) => {
@@ -160,6 +153,7 @@ export function unpackMatchStatistics(packed: readonly number[]): MatchStatistic
     [versions, updates],
     [sources],
     [providers, later, twins],
+    [rarity, audits],
   ]) {
     if (at === packed.length && at > 0) break
     if (packed.length < at + lists.reduce((sum, list) => sum + list.length, 0)) return newMatchStatistics()
@@ -192,12 +186,18 @@ export const packObservation = (l: Observation): PackedObservation => [
   l.majorBefore,
   l.source,
   l.twin,
+  l.strangerCompared,
+  l.strangerEqual,
+  l.audit[0] ?? -1,
+  l.audit[1] ?? -1,
+  ...l.traits,
 ]
 
 /** Builds before wrote neither windows nor hours, later ones no versions, then no source, and the last of these nothing of look-alikes. */
 export function unpackObservation(packed: PackedObservation): Observation {
   const [kind = 0, age = 0, compared = 0, equal = 0, network = 0, bin = 0, blind = 0, alike = 0] = packed
-  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1] = packed.slice(8)
+  const [isPrivate = 0, hours = -1, major = -1, majorBefore = -1, source = 0, twin = -1, ...more] = packed.slice(8)
+  const [strangerCompared = 0, strangerEqual = 0, seemed = -1, other = -1, ...traits] = more
   return {
     kind: KINDS[kind] ?? 'link',
     age,
@@ -213,23 +213,11 @@ export function unpackObservation(packed: PackedObservation): Observation {
     majorBefore,
     source,
     twin: twin as Observation['twin'],
+    traits,
+    strangerCompared,
+    strangerEqual,
+    audit: seemed < 0 ? [] : [seemed, other],
   }
-}
-
-/** Whole hours between two visits, as lessons carry them. */
-export const hoursOf = (elapsedMs: number): number => Math.min(HOURS_MAX, Math.floor(Math.abs(elapsedMs) / HOUR_MS))
-
-export function spanOf(hours: number): number {
-  let span = 0
-  while (span < SPAN_BOUNDS_HOURS.length && hours >= (SPAN_BOUNDS_HOURS[span] as number)) span++
-  return span
-}
-
-export function seenAgeOf(elapsedMs: number): number {
-  const elapsed = Math.abs(elapsedMs)
-  let age = 0
-  while (age < AGE_BOUNDS_MS.length && elapsed >= (AGE_BOUNDS_MS[age] as number)) age++
-  return age
 }
 
 export function binOf(chance: number): number {
@@ -302,6 +290,9 @@ export function addObservation(learned: MatchStatistics, lesson: Observation): v
     if (lesson.alike === 1) learned.singles++
     if (lesson.alike === 2) learned.doubles++
   }
+  learnTraits(learned.rarity, lesson.traits)
+  learnStrangers(learned.rarity, lesson.strangerEqual, lesson.strangerCompared)
+  learnAudit(learned.audits, lesson.audit)
   if (lesson.hours >= 0) learnReturn(learned, lesson)
   if (lesson.major >= 0) learnVersion(learned.versions, lesson.major)
   if (kind === 'link') learned.links++

@@ -6,8 +6,10 @@ import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { CLONED_BEFORE, TWIN_UNSEEN } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
+import { calibrated, type Seeming } from './calibration.ts'
 import { type Compared, compare, prepareVisit } from './compare.ts'
-import { linkPrecision, twinShare } from './estimates.ts'
+import { deviceChance, type Weighed } from './copies.ts'
+import { twinShare } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
 import { knownValues, VALUES_MIN } from './keys.ts'
 import { type MatchStatistics, newMatchStatistics } from './match-statistics.ts'
@@ -66,32 +68,27 @@ export interface MatchResult {
   readonly newChance: number
   /** Whom a new visitor may be all the same, from POSSIBLE_TOLD_MIN on. */
   readonly possible: PossibleVisitor | null
+  /** How likely its best visitor seemed before calibration, whether that was taken or not. */
+  readonly seeming: Seeming
   /** Best first, at most eight. */
   readonly scores: readonly { readonly visitorId: string; readonly posterior: number }[]
 }
 
 const CANDIDATES_MAX = 32
-const ACCEPT_MIN = 0.8
+/** One wrong link costs as much as five that are missed (assumed): then a link pays from 5 in 6. */
+const ACCEPT_MIN = 5 / 6
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 const POSSIBLE_MIN = 0.5
 /** For whoever would rather be told too often. */
 const POSSIBLE_TOLD_MIN = 0.1
 const SCORES_MAX = 8
-/**
- * Share of them taken for visits of the same device that were not recognised, so that each failure does not breed the next;
- * of the rest, assumed half, each is a rival.
- */
-const COPIES = 0.5
-/** A known device may have changed so much that no key finds it. */
-const NEW_CONFIDENCE_MAX = 0.99
+/** Records less likely than this add nothing to another's. */
+const COPY_MIN = 0.01
+const NOBODY: Seeming = { chance: 0, nearby: false }
+/** A known device may have changed so much that no key finds it, and no look is as sure as a token. */
+const LOOKS_CONFIDENCE_MAX = 0.99
 const TOKEN_CONFIDENCE = 0.995
 const CONTRADICTED_CONFIDENCE = 0.5
-/** Without a shared network even a rare profile may belong to a second device; iPhones of one model are all alike. */
-const LIKENESS_CONFIDENCE_MAX = 0.9
-/** What confidences above that promise. */
-const HIGH_PRECISION_MIN = 0.98
-/** Visitors of one system and browser at an address (assumed). */
-const HOUSEHOLD_MAX = 6
 const SPARSE_CONFIDENCE = 0.3
 /** A device whose token was given to it for another's: it is not that one, so it is one we had no visitor for. */
 const REFUTED_CONFIDENCE = 0.9
@@ -112,10 +109,29 @@ function contradicts(known: Profile | null, seen: Profile): boolean {
 
 const NOTHING_LEARNED = newMatchStatistics()
 
+/** Visitors that were ever seen under each key, each as what it is likely to be of a device. */
+function devicesIn({ exact, linked, totals = {} }: RecogniseInput): Readonly<Record<string, number>> {
+  let e = 0
+  for (const one of exact) e += one.newness
+  let all = e
+  for (const one of linked) all += one.newness
+  const share = exact.length + linked.length === 0 ? 1 : all / (exact.length + linked.length)
+  const devices: Record<string, number> = {}
+  for (const letter in totals) {
+    const total = totals[letter] as number
+    const own = letter === 'e' && exact.length > 0 ? e / exact.length : share
+    devices[letter] = Math.max(Math.min(1, total), total * own)
+  }
+  return devices
+}
+
 /** All candidates that could be the device, the likeliest first. */
-function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored: Compared[]; candidates: number } {
-  const { attributes, atMs, ip, asn = null, exact, linked, totals = {}, partitions = 1, incognito: isPrivate } = input
-  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals, partitions })
+function scoresOf(
+  input: RecogniseInput,
+  statistics: MatchStatistics,
+): { scored: Compared[]; candidates: number; odds: number } {
+  const { attributes, atMs, ip, asn = null, exact, linked, partitions = 1, incognito: isPrivate } = input
+  const seen = prepareVisit({ attributes, atMs, ip, asn, isPrivate, statistics, totals: devicesIn(input), partitions })
   const ids = new Set<string>()
   const scored: Compared[] = []
   const add = (visitors: readonly VisitorState[], isExact: boolean) => {
@@ -130,7 +146,7 @@ function scoresOf(input: RecogniseInput, statistics: MatchStatistics): { scored:
   add(exact, true)
   add(linked, false)
   scored.sort((a, b) => b.log - a.log)
-  return { scored, candidates: ids.size }
+  return { scored, candidates: ids.size, odds: seen.returns.odds }
 }
 
 function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaims, evidence: Evidence[]): MatchResult {
@@ -150,6 +166,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
     evidence,
     newChance: 0,
     possible: null,
+    seeming: NOBODY,
     scores: [{ visitorId: visitor.id, posterior: confidence }],
   }
 }
@@ -158,7 +175,7 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
   return {
     visitor: null,
     method: 'new',
-    confidence: quantise4(Math.min(confidence, NEW_CONFIDENCE_MAX)),
+    confidence: quantise4(Math.min(confidence, LOOKS_CONFIDENCE_MAX)),
     anonymitySet: 1,
     candidates: 0,
     reissueGeneration: false,
@@ -166,17 +183,11 @@ function asNew(confidence: number, evidence: Evidence[], more: Partial<MatchResu
     evidence,
     newChance: 1,
     possible: null,
+    seeming: NOBODY,
     scores: [],
     ...more,
   }
 }
-
-/** Visitors that came after this one and never brought a token back. */
-const copiesOf = (best: Compared, scored: readonly Compared[]): Compared[] =>
-  scored.filter(
-    ({ visitor }) =>
-      visitor !== best.visitor && visitor.tokenVisits === 0 && visitor.firstSeenAt > best.visitor.firstSeenAt,
-  )
 
 /** Weight of the visitors that ever had this exact look and were too many to be listed: each as those listed from elsewhere. */
 function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]): number {
@@ -184,14 +195,6 @@ function unlisted({ exact, totals }: RecogniseInput, scored: readonly Compared[]
   const far = scored.filter((one) => one.exact && !one.nearby)
   if (more <= 0 || far.length === 0) return 0
   return (more * far.reduce((sum, one) => sum + Math.exp(one.log), 0)) / far.length
-}
-
-/** Whether a look tells devices apart well enough for a confidence that is called high: there, and of that system and browser. */
-function isTelling({ attributes, totals }: RecogniseInput, best: Compared, statistics: MatchStatistics): boolean {
-  if (!best.nearby || attributes.os === 'iOS') return false
-  // An office's machines, or phones behind a carrier's address.
-  const isCrowd = (totals?.c ?? 0) > HOUSEHOLD_MAX && (totals?.e ?? 0) > 1
-  return !isCrowd && linkPrecision(statistics) >= HIGH_PRECISION_MIN
 }
 
 /** Decides who is visiting. Pure: neither the input nor any candidate is changed. */
@@ -212,7 +215,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   }
 
   const statistics = input.statistics ?? NOTHING_LEARNED
-  const { scored, candidates } = scoresOf(input, statistics)
+  const { scored, candidates, odds } = scoresOf(input, statistics)
   const best = scored[0]
   if (best === undefined) return asNew(newConfidence(statistics, 1), evidence, { candidates })
 
@@ -220,7 +223,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   const top = Math.max(best.log, 0)
   const cloned = best.visitor.refutedFrom > 0 ? CLONED_BEFORE : 1
   const cloneShare = TWIN_UNSEEN * twinShare(statistics) * cloned
-  const asUnseen = Math.exp(-top) + (best.nearby ? cloneShare * Math.exp(best.log - top) : 0)
+  const asUnseen = Math.exp(-top) + (best.nearby ? cloneShare * Math.exp(best.log - best.personal - top) : 0)
   let total = asUnseen
   for (const one of scored) total += Math.exp(one.log - top)
   total += unlisted(input, scored) * Math.exp(-top)
@@ -230,30 +233,50 @@ export function recognise(input: RecogniseInput): MatchResult {
     posterior: quantise4(posteriorOf(one)),
   }))
   const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > 0).length
-  const posterior = posteriorOf(best) + COPIES * copiesOf(best, scored).reduce((sum, one) => sum + posteriorOf(one), 0)
+  const weighed: Weighed[] = []
+  for (const one of scored) {
+    const chance = posteriorOf(one)
+    if (chance >= COPY_MIN || one === best) weighed.push({ visitor: one.visitor, chance })
+  }
+  const seeming: Seeming = { chance: deviceChance(weighed[0] as Weighed, weighed), nearby: best.nearby }
+  const posterior = calibrated(statistics.audits, seeming, odds)
+  const isTaken = posterior >= ACCEPT_MIN
 
-  if (posterior < ACCEPT_MIN) {
+  if (!isTaken) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total
     const confidence = newConfidence(statistics, newChance)
     const told = posterior >= POSSIBLE_TOLD_MIN
     const possible = told ? { visitorId: best.visitor.id, confidence: quantise4(posterior) } : null
-    return asNew(confidence, evidence, { candidates, scores, newChance, possible, anonymitySet: 1 + plausible })
+    const anonymitySet = 1 + plausible
+    return asNew(confidence, evidence, { candidates, scores, newChance, possible, seeming, anonymitySet })
   }
-  const confidence = isTelling(input, best, statistics) ? posterior : Math.min(posterior, LIKENESS_CONFIDENCE_MAX)
+  // The first id of a device comes back where that is as sure: of its records the oldest.
+  let named = best
+  let confidence = posterior
+  for (const one of weighed) {
+    if (one.visitor.firstSeenAt >= named.visitor.firstSeenAt) continue
+    const older = scored.find(({ visitor }) => visitor === one.visitor) as Compared
+    const chance = deviceChance(one, weighed)
+    const sure = calibrated(statistics.audits, { chance, nearby: older.nearby }, odds)
+    if (sure < ACCEPT_MIN) continue
+    named = older
+    confidence = sure
+  }
   return {
-    visitor: best.visitor,
-    method: best.exact ? 'exact' : 'linked',
-    confidence: quantise4(confidence),
+    visitor: named.visitor,
+    method: named.exact ? 'exact' : 'linked',
+    confidence: quantise4(Math.min(confidence, LOOKS_CONFIDENCE_MAX)),
     anonymitySet: Math.max(1, alike),
     candidates,
     reissueGeneration: !input.incognito,
     // A private window forgets its token anyway: its visits start no generation.
-    generation: best.visitor.generation + (input.incognito ? 0 : 1),
+    generation: named.visitor.generation + (input.incognito ? 0 : 1),
     evidence,
     newChance: asUnseen / total,
     possible: null,
+    seeming,
     scores,
   }
 }

@@ -51,6 +51,7 @@ export function recogniseNative(
     evidence: [],
     newChance: 0,
     possible: null,
+    seeming: { chance: 0, nearby: false },
     scores: [{ visitorId: visitor.id, posterior: confidence }],
   }
 }

@@ -2,15 +2,20 @@
 // have found the same visitor.
 
 import { hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
+import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
+import { hoursOf, seenAgeOf } from './absences.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
+import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
-import { binOf, hoursOf, type Observation, seenAgeOf } from './match-statistics.ts'
-import type { MatchResult, RecogniseInput } from './matcher.ts'
+import { binOf, type Observation } from './match-statistics.ts'
+import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
+import { FIRST_VALUES, type Profile } from './profile.ts'
 import { providerOf } from './provider.ts'
+import { traitsOf } from './rarity.ts'
 import { mayTeach, sourceOf } from './sources.ts'
 import type { VisitorState } from './visitor.ts'
 
+const NONE: readonly number[] = []
 const OF_NOBODY = {
   age: 0,
   compared: 0,
@@ -21,6 +26,10 @@ const OF_NOBODY = {
   hours: -1,
   majorBefore: -1,
   twin: -1,
+  traits: NONE,
+  strangerCompared: 0,
+  strangerEqual: 0,
+  audit: NONE,
 } as const
 
 /** By how long ago it was last seen, as one bit: what `VisitorState.taught` is made of. */
@@ -43,6 +52,52 @@ const hasTwin = ({ exact }: RecogniseInput, visitor: VisitorState, line: number)
       networks.some((network) => network.ip === line),
   )
 
+/** A visitor beside this one that has a token of its own, lives at the same time, and shares its look or else a key. */
+function strangerOf({ exact, linked }: RecogniseInput, visitor: VisitorState): VisitorState | null {
+  for (const list of [exact, linked]) {
+    for (const one of list) {
+      const isOther = one.id !== visitor.id && one.tokenVisits > 0 && visitor.tokenVisits > 0 && one.profile !== null
+      if (isOther && one.lastSeenAt >= visitor.firstSeenAt && visitor.lastSeenAt >= one.firstSeenAt) return one
+    }
+  }
+  return null
+}
+
+/** Values that no key counts which both told, and those equal, as bits. */
+function strangerBits(
+  stranger: VisitorState | null,
+  { values, os, family }: Profile,
+): [compared: number, equal: number] {
+  const known = stranger?.profile
+  if (known == null || known.os !== os || known.family !== family) return [0, 0]
+  let compared = 0
+  let equal = 0
+  for (let i = FIRST_VALUES; i < values.length; i++) {
+    const bit = 1 << (i - FIRST_VALUES)
+    if (known.values[i] == null || values[i] == null) continue
+    compared |= bit
+    if (known.values[i] === values[i]) equal |= bit
+  }
+  return [compared, equal]
+}
+
+/** Whether somebody is surely not the visitor under another record: what its records have in common is no other device's. */
+const isNobodyElse = (one: VisitorState): boolean => one.newness < 0.5 || one.privateVisits >= one.totalVisits
+
+/** What came of the visit without its token, and what would have come of it had its visitor never been here. */
+function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResult): readonly number[] {
+  const others = (some: readonly VisitorState[]) => some.filter((one) => one.id !== visitor.id && !isNobodyElse(one))
+  const totals: Record<string, number> = {}
+  for (const letter in input.totals) totals[letter] = Math.max(0, (input.totals[letter] as number) - 1)
+  const without = { exact: others(input.exact), linked: others(input.linked), totals }
+  const stranger = recognise({ ...input, token: null, tokenVisitor: null, ...without })
+  return auditPlaces({
+    best: blind.seeming,
+    isRight: (blind.visitor?.id ?? blind.scores[0]?.visitorId) === visitor.id,
+    stranger: stranger.seeming,
+  })
+}
+
 /**
  * Of a visitor once after each kind of absence, and of a network no more than its share: who keeps a few visitors could else say what
  * is believed of all. Must be taken before the visit is recorded. `blind` is what was answered to the same visit without its token. Null when there
@@ -61,7 +116,8 @@ export function observationOf(
   const isPrivate = input.incognito
   const { profile } = input.attributes
   const major = profile.major ?? -1
-  if (method === 'new') return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major, source }
+  if (method === 'new')
+    return { ...OF_NOBODY, kind: 'new', bin: binOf(newChance), isPrivate, major, source, traits: traitsOf(profile) }
   const hours = visitor === null ? -1 : hoursOf(input.atMs - visitor.lastSeenAt)
   if (method !== 'token') return { ...OF_NOBODY, kind: 'link', bin: -1, isPrivate, hours, major, source }
   const known = visitor?.profile
@@ -76,7 +132,8 @@ export function observationOf(
     if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
   }
   const line = hash53(lineOf(ip))
-  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null))
+  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null), maskIp(ip))
+  const [strangerCompared, strangerEqual] = strangerBits(blind === null ? null : strangerOf(input, visitor), profile)
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'
   return {
@@ -93,6 +150,10 @@ export function observationOf(
     major,
     majorBefore: known.major ?? -1,
     source,
+    traits: traitsOf(profile),
+    strangerCompared,
+    strangerEqual,
+    audit: blind === null ? NONE : auditOf(input, visitor, blind),
     twin: blind === null || network !== SAME_ADDRESS ? -1 : hasTwin(input, visitor, line) ? 1 : 0,
   }
 }

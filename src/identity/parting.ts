@@ -16,7 +16,12 @@ export type PartedEvent = Pick<StoredEvent, 'requestId' | 'timestamp' | 'device'
 
 const familyOf = (browser: string): string => browser.replace(/ \d+$/, '')
 /** Of all attributes a visit leaves its looks alone, unless the browser hides: what the devices looked like is not guessed. */
-const NO_LOOKS = { profile: null, incognito: false, privacyNoise: false } as unknown as Attributes
+const NO_LOOKS = {
+  profile: null,
+  incognito: false,
+  privacyNoise: false,
+  claims: { incognito: null },
+} as unknown as Attributes
 
 /** A visitor of these visits, oldest first, without looks to be found by. */
 export function visitorOfEvents(id: string, events: readonly PartedEvent[]): VisitorState {

@@ -2,9 +2,10 @@
 // traffic, and of one visitor against them. In a private window nobody has a token, so that says nothing about lost storage.
 
 import { HOUR_MS } from '../lib/durations.ts'
+import { hoursOf, SPANS, spanOf } from './absences.ts'
 import { LOSS_ASSUMED, PRIVATE_ASSUMED } from './agreement.ts'
 import { returningOf, toldNew } from './estimates.ts'
-import { hoursOf, type MatchStatistics, SPANS, spanOf } from './match-statistics.ts'
+import type { MatchStatistics } from './match-statistics.ts'
 import type { VisitorState } from './visitor.ts'
 
 /** What odds, shares and rates start from, in visits. */

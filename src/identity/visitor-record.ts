@@ -25,7 +25,7 @@ const packr = new Packr({ useRecords: false })
 
 const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
 /** Items of the array that a visitor is packed as. */
-const FIELDS = 25
+const FIELDS = 27
 const PROFILE_FIELDS = 4
 
 function putProfile(profile: Profile | null): void {
@@ -87,6 +87,8 @@ export function putVisitor(s: VisitorState): void {
   packNumber(Math.round(s.generationChance * PARTS))
   packNumber(s.taught)
   putNumbers(s.providers)
+  packNumber(Math.round(s.newness * PARTS))
+  putBoolean(s.generationLasts)
 }
 
 /** The stored form, in memory of its own. */
@@ -122,6 +124,8 @@ type Packed = [
   generationParts?: number,
   taught?: number,
   providers?: number[],
+  newParts?: number,
+  generationLasts?: boolean,
 ]
 
 /** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
@@ -160,6 +164,8 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
     privateVisits: packed[21] ?? 0,
     taught: packed[23] ?? 0,
     providers: packed[24] ?? [],
+    newness: (packed[25] ?? PARTS) / PARTS,
+    generationLasts: packed[26] ?? true,
     profile: p === null ? null : unpackProfile(p),
     alternates: packed[11],
     networks,

@@ -53,7 +53,11 @@ export interface VisitorState {
   olderAt: number
   /** How sure it was that the newest generation went to this visitor: that of the link it was given out with, 1 for the first. */
   generationChance: number
+  /** Whether that went to a window that said it is not private. */
+  generationLasts: boolean
   privateVisits: number
+  /** How likely nobody had been here before when it was new: a device that was not recognised gets a second record. */
+  newness: number
   /** After which absences it taught, a bit for each (lesson.ts). */
   taught: number
   profile: Profile | null
@@ -87,7 +91,9 @@ export function newVisitor(id: string, atMs: number): VisitorState {
     generationAt: atMs,
     olderAt: 0,
     generationChance: 1,
+    generationLasts: true,
     privateVisits: 0,
+    newness: 1,
     taught: 0,
     profile: null,
     alternates: ALTERNATING.map(() => []),
@@ -190,6 +196,7 @@ export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorStat
   const latest = atMs >= state.lastSeenAt
   state.firstSeenAt = Math.min(state.firstSeenAt, atMs)
   state.lastSeenAt = Math.max(state.lastSeenAt, atMs)
+  if (visit.method === 'new' && state.totalVisits === 0) state.newness = visit.confidence
   state.totalVisits++
   if (visit.attributes.incognito) state.privateVisits++
   state.taught |= visit.taught ?? 0
@@ -197,7 +204,8 @@ export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorStat
     state.tokenVisits++
     recordReturn(state, token, atMs)
   }
-  recordIssue(state, visit, atMs)
+  const { generation, confidence, attributes } = visit
+  recordIssue(state, { generation, confidence, lasts: attributes.claims.incognito?.isPrivate === false }, atMs)
   if (latest || state.profile === null) recordProfile(state, visit.attributes)
   recordNetwork(state, visit.ip, atMs)
   const provider = providerOf(visit.ip, visit.asn ?? null)

@@ -39,6 +39,10 @@ const pair: Observation = {
   majorBefore: 149,
   source: 0,
   twin: -1,
+  traits: [],
+  strangerCompared: 0,
+  strangerEqual: 0,
+  audit: [],
 }
 const found: Observation = { ...pair, blind: 'found', alike: 1 }
 const missed: Observation = { ...pair, blind: 'new', bin: 5 }
@@ -105,9 +109,9 @@ t.test('versions that only one client claims push nobody out', async (t) => {
 t.test('what builds before counted is kept', async (t) => {
   const learned = newMatchStatistics()
   for (let i = 0; i < 50; i++) addObservation(learned, i % 2 === 0 ? pair : link)
-  const { versions, updates, sources, providers, twins } = newMatchStatistics()
+  const { versions, updates, sources, providers, twins, rarity, audits } = newMatchStatistics()
   const packed = packMatchStatistics(learned)
-  const added = [versions, updates, sources, providers, twins]
+  const added = [versions, updates, sources, providers, twins, rarity, audits]
   const older = packed.slice(0, packed.length - added.reduce((sum, list) => sum + list.length, LATER_PAIRS))
   t.strictSame(unpackMatchStatistics(older), { ...learned, versions, updates, providers })
   t.strictSame(unpackObservation(packObservation(pair).slice(0, 10)), { ...pair, major: -1, majorBefore: -1 })

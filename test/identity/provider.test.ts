@@ -95,9 +95,9 @@ t.test('how often devices stay with a provider is learned, and counts of builds 
   t.equal(sameProvider(learned, 2), before, 'apart by age')
   const packed = packMatchStatistics(learned)
   t.same(unpackMatchStatistics(packed), learned)
-  const older = unpackMatchStatistics(
-    packed.slice(0, packed.length - learned.providers.length - LATER_PAIRS - learned.twins.length),
-  )
+  const { providers, twins, rarity, audits } = learned
+  const later = [providers, twins, rarity, audits].reduce((sum, list) => sum + list.length, LATER_PAIRS)
+  const older = unpackMatchStatistics(packed.slice(0, packed.length - later))
   t.same(older, { ...learned, providers: newMatchStatistics().providers })
   for (let i = 0; i < 40_000; i++) addObservation(learned, { ...lesson, network: ELSEWHERE })
   t.ok(sameProvider(learned, 1) < before, 'and forgotten')

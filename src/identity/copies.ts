@@ -1,0 +1,39 @@
+// Records that may be of one device: one that was not recognised is given another record, and both are its own.
+
+import type { VisitorState } from './visitor.ts'
+
+/** Never seen but in private windows, which keep nothing: its visits say of no storage that it was alive. */
+const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits >= totalVisits
+
+/** Whether one device could have left both: one was gone before the other came, or has no storage to be alive. */
+function mayBeOne(a: VisitorState, b: VisitorState): boolean {
+  if (isPrivateOnly(a) || isPrivateOnly(b)) return true
+  return a.lastSeenAt < b.firstSeenAt || b.lastSeenAt < a.firstSeenAt
+}
+
+/** A record and how likely a visit is of it. */
+export interface Weighed {
+  readonly visitor: VisitorState
+  readonly chance: number
+}
+
+/** How likely the later record is of the same device as the older one: as it was of nobody new, and this one of all that were there before. */
+function onenessOf(later: VisitorState, older: Weighed, all: readonly Weighed[]): number {
+  let before = 0
+  for (const one of all) {
+    if (one.visitor.firstSeenAt < later.firstSeenAt && mayBeOne(one.visitor, later)) before += one.chance
+  }
+  return before === 0 ? 0 : ((1 - later.newness) * older.chance) / before
+}
+
+/** How likely a visit is of that record's device, under whichever of its records. */
+export function deviceChance(own: Weighed, all: readonly Weighed[]): number {
+  let { chance } = own
+  for (const other of all) {
+    if (other.visitor === own.visitor || !mayBeOne(own.visitor, other.visitor)) continue
+    const isOlder = other.visitor.firstSeenAt < own.visitor.firstSeenAt
+    const oneness = isOlder ? onenessOf(own.visitor, other, all) : onenessOf(other.visitor, own, all)
+    chance += oneness * other.chance
+  }
+  return Math.min(1, chance)
+}

@@ -1,0 +1,53 @@
+// Confidence follows what hidden tokens show: bounded, growing with the chance, near and far apart.
+
+import t from 'tap'
+import { auditPlaces, calibrated, learnAudit, newAudits } from '../../src/identity/calibration.ts'
+
+const NONE = { chance: 0, nearby: false }
+const CHANCES = Array.from({ length: 199 }, (_, i) => (i + 1) / 200)
+
+/** `audits` of a best visitor that seemed so likely, of which so many of 100 were right, and what strangers seemed. */
+function taught(chance: number, nearby: boolean, right: number, stranger = NONE): number[] {
+  const audits = newAudits()
+  for (let i = 0; i < 100; i++) {
+    learnAudit(audits, auditPlaces({ best: { chance, nearby }, isRight: i < right, stranger }))
+  }
+  return audits
+}
+
+t.test('without a hidden token a chance is told as it is', async (t) => {
+  for (const chance of CHANCES) t.equal(calibrated(newAudits(), { chance, nearby: true }, 2), chance)
+})
+
+t.test('what proved right is told surer, what proved wrong less sure, near and far apart', async (t) => {
+  const good = taught(0.6, true, 100)
+  t.ok(calibrated(good, { chance: 0.6, nearby: true }, 2) > 0.9)
+  t.ok(Math.abs(calibrated(good, { chance: 0.6, nearby: false }, 2) - 0.6) < 0.02)
+  t.ok(calibrated(taught(0.965, true, 50), { chance: 0.965, nearby: true }, 2) < 0.6)
+})
+
+t.test('what a stranger would have seemed counts by how many visits are those of newcomers', async (t) => {
+  const audits = taught(0.85, false, 100, { chance: 0.85, nearby: false })
+  const asked = (odds: number) => calibrated(audits, { chance: 0.85, nearby: false }, odds)
+  t.ok(asked(9) > asked(1) + 0.2)
+  t.ok(Math.abs(asked(1) - 0.5) < 0.1)
+})
+
+t.test('confidence grows with the chance whatever was learned, and stays between 0 and 1', async (t) => {
+  for (const right of [0, 30, 70, 100]) {
+    for (const chance of [0.01, 0.4, 0.75, 0.99]) {
+      const audits = taught(chance, true, right, { chance: 0.6, nearby: true })
+      const told = CHANCES.map((one) => calibrated(audits, { chance: one, nearby: true }, 2))
+      t.ok(told.every((one, i) => one > 0 && one < 1 && one >= (told[i - 1] ?? 0) - 1e-9))
+    }
+  }
+})
+
+t.test('counts are bounded and old ones fade', async (t) => {
+  const audits = newAudits()
+  const places = (isRight: boolean) => auditPlaces({ best: { chance: 0.9, nearby: true }, isRight, stranger: NONE })
+  for (let i = 0; i < 30_000; i++) learnAudit(audits, places(true))
+  t.ok(audits.every((count) => count <= 4_001))
+  for (let i = 0; i < 10_000; i++) learnAudit(audits, places(false))
+  t.ok(calibrated(audits, { chance: 0.9, nearby: true }, 2) < 0.3)
+})
