@@ -97,7 +97,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a tick that builds on what was taken back is written',
-    seed: 303,
+    seed: 393,
     from: 300,
     options,
     tamper: anyGeneration,

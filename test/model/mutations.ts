@@ -133,7 +133,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R4',
     what: 'the log is trimmed to its end',
-    seed: 1,
+    seed: 2,
     tamper: onLog('trim', (log, _ports, raw) => ({
       trim: async (topic, partition) => log.trim(topic, partition, await raw.log.last(topic, partition)),
     })),
@@ -192,7 +192,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'nobody looks whether the rows of a repeated insert are there',
-    seed: 50,
+    seed: 81,
     tamper: {
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, tokenFirst: false } } : ports,
@@ -201,8 +201,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who marked a range does not ask whether somebody else inserted it',
-    seed: 133,
-    from: 100,
+    seed: 502,
+    from: 450,
     options: { crashing: true },
     tamper: onKv(
       'sink',
@@ -212,7 +212,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is inserted though one of its marks was lost',
-    seed: 61,
+    seed: 55,
     tamper: onKv(
       'sink',
       apart(
@@ -224,7 +224,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who repeats a range does not know the others of its group',
-    seed: 19,
+    seed: 5,
     tamper: onKv('sink', (kv) => ({
       async get<T>(scope: Scope, keys: readonly KvKey[]) {
         const found = await kv.get<T>(scope, keys)
@@ -235,7 +235,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is finished one partition after the other',
-    seed: 276,
+    seed: 32,
     tamper: onKv(
       'sink',
       apart(
@@ -253,7 +253,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'commands are applied whatever the position of their scope',
-    seed: 38,
+    seed: 35,
     from: 19,
     tamper: onKv('control', (kv) => ({
       ...unguarded(CHANGES_SOURCE)(kv),
@@ -282,7 +282,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R9',
     what: 'every attempt of an insert has a token of its own',
-    seed: 19,
+    seed: 61,
     tamper: {
       ports(of, ports) {
         if (of !== 'sink') return ports
