@@ -3,7 +3,7 @@
 import type { VisitorState } from './visitor.ts'
 
 /** Never seen but in private windows, which keep nothing: its visits say of no storage that it was alive. */
-const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits >= totalVisits
+export const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits >= totalVisits
 
 /** Whether one device could have left both: one was gone before the other came, or has no storage to be alive. */
 function mayBeOne(a: VisitorState, b: VisitorState): boolean {

@@ -2,6 +2,7 @@
 // was known before. Only a genuine token says so, with looks that leave hardly a doubt, of two lives that never were at one time.
 
 import type { TokenClaims } from '../domain/identify.ts'
+import { isPrivateOnly } from './copies.ts'
 import { type RecogniseInput, recognise } from './matcher.ts'
 import type { VisitorState } from './visitor.ts'
 
@@ -20,7 +21,6 @@ const TOKEN_MIN = 0.99
 /** Storages of tabs that race live at one time. */
 const APART_MS = 10 * 60_000
 
-const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits === totalVisits
 const isDoubted = ({ refutedFrom, olderAt }: VisitorState): boolean => refutedFrom > 0 || olderAt > 0
 
 /**
