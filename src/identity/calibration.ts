@@ -5,6 +5,11 @@
 const BOUNDS = [0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98] as const
 const BINS = BOUNDS.length + 1
 const MIDDLES = [0.005, 0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.925, 0.965, 0.99] as const
+/**
+ * What the surest looks are worth until hidden tokens tell (assumed): a second profile of one browser on one machine looks like a
+ * first one whose storage was cleared.
+ */
+const UNPROVEN_MAX = 0.95
 /** Of each bin: [the right one, another, another with the right one left out]. */
 const STRIDE = 3
 const NEAR_AT = BINS * STRIDE
@@ -64,7 +69,7 @@ const logit = (chance: number): number => Math.max(-LOGIT_MAX, Math.min(LOGIT_MA
  */
 export function calibrated(audits: readonly number[], { chance, nearby }: Seeming, odds: number): number {
   const hidden = countIn(audits, 0) + countIn(audits, 1)
-  if (hidden === 0) return chance
+  if (hidden === 0) return Math.min(chance, UNPROVEN_MAX)
   const returning = (2 * odds) / (1 + odds)
   const first = ((2 - returning) * hidden) / Math.max(1, countIn(audits, 2))
   const from = nearby ? NEAR_AT : 0
@@ -76,7 +81,7 @@ export function calibrated(audits: readonly number[], { chance, nearby }: Seemin
     const found = returning * (audits[at] as number)
     const all = found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number)
     const n = all + CHANCE_VISITS
-    right.push((found + CHANCE_VISITS * (MIDDLES[bin] as number)) / n)
+    right.push((found + CHANCE_VISITS * Math.min(MIDDLES[bin] as number, UNPROVEN_MAX)) / n)
     weight.push(n)
     size.push(1)
     while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {
@@ -94,12 +99,12 @@ export function calibrated(audits: readonly number[], { chance, nearby }: Seemin
   return between(pooled, logit(chance))
 }
 
-/** Outside the middles of the outermost bins the distance stays as it is there. */
+/** Below the middle of the first bin the distance stays as it is there; above that of the last one nothing more is known. */
 function between(pooled: readonly number[], x: number): number {
   let bin = 0
   while (bin < BINS - 1 && x > logit(MIDDLES[bin] as number)) bin++
   const [x1, y1] = [logit(MIDDLES[bin] as number), logit(pooled[bin] as number)]
-  let y = y1 + x - x1
+  let y = x > x1 ? y1 : y1 + x - x1
   if (bin > 0 && x <= x1) {
     const [x0, y0] = [logit(MIDDLES[bin - 1] as number), logit(pooled[bin - 1] as number)]
     y = y0 + ((x - x0) * (y1 - y0)) / (x1 - x0)

@@ -15,8 +15,10 @@ function taught(chance: number, nearby: boolean, right: number, stranger = NONE)
   return audits
 }
 
-t.test('without a hidden token a chance is told as it is', async (t) => {
-  for (const chance of CHANCES) t.equal(calibrated(newAudits(), { chance, nearby: true }, 2), chance)
+t.test('without a hidden token a chance is told as it is, and none is surer than 0.95', async (t) => {
+  for (const chance of CHANCES) {
+    t.equal(calibrated(newAudits(), { chance, nearby: true }, 2), Math.min(chance, 0.95))
+  }
 })
 
 t.test('what proved right is told surer, what proved wrong less sure, near and far apart', async (t) => {
@@ -24,6 +26,12 @@ t.test('what proved right is told surer, what proved wrong less sure, near and f
   t.ok(calibrated(good, { chance: 0.6, nearby: true }, 2) > 0.9)
   t.ok(Math.abs(calibrated(good, { chance: 0.6, nearby: false }, 2) - 0.6) < 0.02)
   t.ok(calibrated(taught(0.965, true, 50), { chance: 0.965, nearby: true }, 2) < 0.6)
+})
+
+t.test('the surest looks are told above 0.95 when hidden tokens have shown it', async (t) => {
+  const surest = { chance: 0.9999, nearby: true }
+  t.ok(calibrated(taught(0.999, true, 1), surest, 9) < 0.96)
+  t.ok(calibrated(taught(0.999, true, 100), surest, 9) > 0.98)
 })
 
 t.test('what a stranger would have seemed counts by how many visits are those of newcomers', async (t) => {
