@@ -103,14 +103,14 @@ export const pipeline = {
     lines('Visitors known', {
       unit: 'none',
       about: 'As the last sweep of the state counted them, purge.everySeconds apart.',
-      width: 8,
+      width: 6,
       of: [[max(on('fingerpost_visitors_known')), 'visitors']],
     }),
     lines('Visitors read', {
       unit: 'none',
       about:
         'Of what is decided, how many visitors had to be read first because the engine did not hold them. Far above none for long: raise engine.visitorsMax.',
-      width: 8,
+      width: 6,
       of: [
         [
           `${sum(rate('fingerpost_visitor_reads_total'), 'found')} / on () group_left () ${sum(rate('fingerpost_identifications_decided_total'))}`,
@@ -121,9 +121,16 @@ export const pipeline = {
     lines('Age of the last backup', {
       unit: 's',
       about: 'As far as the data folder of a process knows; nothing where it knows of none.',
-      width: 8,
+      width: 6,
       alert: 7 * 86_400,
       of: [[`time() - max(${on('fingerpost_backup_last_timestamp_seconds')} != 0)`, 'age']],
+    }),
+    lines('Ids not healed', {
+      unit: 'cps',
+      about:
+        'Visitors that a visit showed to be one device and that stay two, because there were more than engine.healsPerSecondMax. More than none for long: somebody may try it on, or raise the setting.',
+      width: 6,
+      of: [[sum(rate('fingerpost_heals_dropped_total')), 'dropped']],
     }),
     row('ClickHouse'),
     lines('Answers', {
