@@ -10,6 +10,7 @@ const MIDDLES = [0.005, 0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.925, 0.965, 0.99] as 
  * first one whose storage was cleared.
  */
 const UNPROVEN_MAX = 0.95
+const UNPROVEN_FROM = 0.9
 /** Of each bin: [the right one, another, another with the right one left out]. */
 const STRIDE = 3
 const NEAR_AT = BINS * STRIDE
@@ -55,6 +56,12 @@ export function learnAudit(audits: number[], places: readonly number[]): void {
   for (let i = 0; i < audits.length; i++) audits[i] = (audits[i] as number) >> 1
 }
 
+/** Above UNPROVEN_FROM a part of the distance, so that the surer stays the surer. */
+const unproven = (chance: number): number =>
+  chance <= UNPROVEN_FROM
+    ? chance
+    : UNPROVEN_FROM + ((chance - UNPROVEN_FROM) * (UNPROVEN_MAX - UNPROVEN_FROM)) / (1 - UNPROVEN_FROM)
+
 function countIn(audits: readonly number[], kind: number): number {
   let sum = 0
   for (let i = kind; i < audits.length; i += STRIDE) sum += audits[i] as number
@@ -69,7 +76,7 @@ const logit = (chance: number): number => Math.max(-LOGIT_MAX, Math.min(LOGIT_MA
  */
 export function calibrated(audits: readonly number[], { chance, nearby }: Seeming, odds: number): number {
   const hidden = countIn(audits, 0) + countIn(audits, 1)
-  if (hidden === 0) return Math.min(chance, UNPROVEN_MAX)
+  if (hidden === 0) return unproven(chance)
   const returning = (2 * odds) / (1 + odds)
   const first = ((2 - returning) * hidden) / Math.max(1, countIn(audits, 2))
   const from = nearby ? NEAR_AT : 0
@@ -81,7 +88,7 @@ export function calibrated(audits: readonly number[], { chance, nearby }: Seemin
     const found = returning * (audits[at] as number)
     const all = found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number)
     const n = all + CHANCE_VISITS
-    right.push((found + CHANCE_VISITS * Math.min(MIDDLES[bin] as number, UNPROVEN_MAX)) / n)
+    right.push((found + CHANCE_VISITS * unproven(MIDDLES[bin] as number)) / n)
     weight.push(n)
     size.push(1)
     while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {

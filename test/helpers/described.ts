@@ -147,8 +147,8 @@ export function openDescription(document: OpenApiDocument): Description {
     if (method === 'HEAD' || method === 'OPTIONS' || status === 304) return []
     const code = status < 400 || headers.get('content-type') !== JSON_TYPE ? null : codeOf(text)
     if (code !== null && EVERYWHERE.includes(code)) return []
-    // Leads whoever opens the bare address to a page.
-    if (endpoint === null && path === '/') return []
+    // Leads whoever opens the bare address to a page; a client resolves dots on its own.
+    if (endpoint === null && /^\/(?:\.|%2e){0,2}$/i.test(path)) return []
     if (endpoint === null) return [`${method} ${path} is not in the document`]
     const { operation } = endpoint
     if (operation['x-undescribed'] === true) return []
