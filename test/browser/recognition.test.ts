@@ -52,8 +52,9 @@ async function restarted(t: Test, kind: Kind, profileDir: string): Promise<{ fir
     // Whichever store kept it: Firefox may lose what a page put into its local storage the moment before it ended.
     const again = session.first
     t.equal(again.visitorId, first.visitorId)
-    t.equal(methodOf(again), 'token')
-    t.ok(again.confidence > 0.99)
+    const why = JSON.stringify({ hadToken: again.hadToken, ...again.event.identity })
+    t.equal(methodOf(again), 'token', why)
+    t.ok(again.confidence > 0.99, why)
     genuine(t, again)
   })
 
