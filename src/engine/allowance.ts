@@ -1,6 +1,6 @@
 // So many in a second and no more, by a clock that never jumps.
 
-const SECOND_MS = 1_000
+import { SECOND_MS } from '../lib/durations.ts'
 
 export interface Allowance {
   /** Whether there is one more now. */

@@ -69,7 +69,7 @@ function commandsOf(
   partition: number,
   { seq, events, erased }: RecordEffects,
 ): CommandDraft[] {
-  const heals: CommandDraft[] = []
+  const drafts: CommandDraft[] = []
   // A command for each list, because each is audited by itself.
   const lists = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()
   for (const { workspace, env, requestId, effects } of events) {
@@ -77,7 +77,7 @@ function commandsOf(
       if (effect.type === 'heal') {
         const { visitorId, survivor, confidence } = effect
         const data = { survivor, visitorId, partitions, requestId, confidence }
-        heals.push({ type: 'visitor.heal', workspace, env, actor: HEALER, data })
+        drafts.push({ type: 'visitor.heal', workspace, env, actor: HEALER, data })
       }
       if (effect.type !== 'addToList' && effect.type !== 'removeFromList') continue
       const { type, ...rest } = effect
@@ -87,7 +87,6 @@ function commandsOf(
       list.effects.push({ ...rest, requestId, remove: type === 'removeFromList' })
     }
   }
-  const drafts: CommandDraft[] = heals
   const parts = new Map<string, number>()
   for (const { workspace, env, effects } of lists.values()) {
     for (let from = 0; from < effects.length; from += EFFECTS_PER_COMMAND_MAX) {

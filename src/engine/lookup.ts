@@ -64,21 +64,27 @@ export function createLookup(
   /** Visits with a token whose candidates were asked for: without them a visit is compared with nobody. */
   const looked = new WeakSet<Visit['body']>()
 
+  /** Without handing it out. */
+  function remembered(id: string): VisitorState | null {
+    const visitor = state.peek(id)
+    return visitor && visitor.totalVisits > 0 ? visitor : null
+  }
+
   function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
     if (tokenId === null) return false
     const statistics = state.learned(familyId)
     const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
     if (!isChosen || (statistics && !mayTeach(statistics.sources, sourceOf(ip)))) return false
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
-    const visitor = state.peek(tokenId)
-    return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && worthHiding(visitor, atMs)
+    const visitor = remembered(tokenId)
+    return visitor !== null && worthHiding(visitor, atMs)
   }
 
   /** Whether the visit may show that its visitor is one who was known before. Whom people merged stays as they said. */
   function isHealing({ tokenId }: Visit): boolean {
     if (!heals || tokenId === null || state.survivor(tokenId)) return false
-    const visitor = state.peek(tokenId)
-    return visitor !== null && visitor !== undefined && visitor.totalVisits > 0 && mayHeal(visitor)
+    const visitor = remembered(tokenId)
+    return visitor !== null && mayHeal(visitor)
   }
 
   const listings = new WeakMap<Visit, Listing>()
@@ -234,17 +240,12 @@ export function createLookup(
       }
       const { ids, visitors, exact, totals } = candidatesOf(c)
       const chosen = oneOfEach(c, visitors)
-      const states = (some: readonly string[]) => some.map((id) => chosen.get(id) ?? null).filter((v) => v !== null)
+      const states = (some: readonly string[]) => some.flatMap((id) => chosen.get(id) ?? [])
       return {
         tokenVisitor,
         exact: states(visitors.filter((_, i) => exact.has(ids[i] as string))),
         linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
-        native:
-          token === null
-            ? nativeVisitors(c)
-                .map(known)
-                .filter((v) => v !== null)
-            : [],
+        native: token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : [],
         totals,
         statistics,
         blind,

@@ -1,6 +1,8 @@
 // How sure an answer is, from visits whose token the matcher was not shown: how often the likeliest visitor was the right one, and how
 // likely somebody else would have seemed had that one never been here. Counted by how likely the answer seemed, near or far.
 
+import { growing } from './isotonic.ts'
+
 /** Bounds of bins for how likely the best visitor seemed. */
 const BOUNDS = [0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98] as const
 const BINS = BOUNDS.length + 1
@@ -82,7 +84,6 @@ export function calibrated(audits: readonly number[], { chance, nearby }: Seemin
   const from = nearby ? NEAR_AT : 0
   const right: number[] = []
   const weight: number[] = []
-  const size: number[] = []
   for (let bin = 0; bin < BINS; bin++) {
     const at = from + bin * STRIDE
     const found = returning * (audits[at] as number)
@@ -90,20 +91,8 @@ export function calibrated(audits: readonly number[], { chance, nearby }: Seemin
     const n = all + CHANCE_VISITS
     right.push((found + CHANCE_VISITS * unproven(MIDDLES[bin] as number)) / n)
     weight.push(n)
-    size.push(1)
-    while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {
-      const [b, bw, bs] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      const [a, aw, as] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      right.push((a * aw + b * bw) / (aw + bw))
-      weight.push(aw + bw)
-      size.push(as + bs)
-    }
   }
-  const pooled: number[] = []
-  right.forEach((share, block) => {
-    for (let i = 0; i < (size[block] as number); i++) pooled.push(share)
-  })
-  return between(pooled, logit(chance))
+  return between(growing(right, weight), logit(chance))
 }
 
 /** Below the middle of the first bin the distance stays as it is there; above that of the last one nothing more is known. */

@@ -233,16 +233,14 @@ export function recognise(input: RecogniseInput): MatchResult {
     posterior: quantise4(posteriorOf(one)),
   }))
   const alike = scored.filter((one) => one.log > best.log - LOOKALIKE_WITHIN && one.log > 0).length
-  const weighed: Weighed[] = []
-  for (const one of scored) {
-    const chance = posteriorOf(one)
-    if (chance >= COPY_MIN || one === best) weighed.push({ visitor: one.visitor, chance })
+  const weighed: (Weighed & { readonly compared: Compared })[] = []
+  for (const compared of scored) {
+    const chance = posteriorOf(compared)
+    if (chance >= COPY_MIN || compared === best) weighed.push({ visitor: compared.visitor, chance, compared })
   }
   const seeming: Seeming = { chance: deviceChance(weighed[0] as Weighed, weighed), nearby: best.nearby }
   const posterior = calibrated(statistics.audits, seeming, odds)
-  const isTaken = posterior >= ACCEPT_MIN
-
-  if (!isTaken) {
+  if (posterior < ACCEPT_MIN) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
     const newChance = asUnseen / total
@@ -257,11 +255,10 @@ export function recognise(input: RecogniseInput): MatchResult {
   let confidence = posterior
   for (const one of weighed) {
     if (one.visitor.firstSeenAt >= named.visitor.firstSeenAt) continue
-    const older = scored.find(({ visitor }) => visitor === one.visitor) as Compared
     const chance = deviceChance(one, weighed)
-    const sure = calibrated(statistics.audits, { chance, nearby: older.nearby }, odds)
+    const sure = calibrated(statistics.audits, { chance, nearby: one.compared.nearby }, odds)
     if (sure < ACCEPT_MIN) continue
-    named = older
+    named = one.compared
     confidence = sure
   }
   return {

@@ -1,6 +1,7 @@
 // How sure an answer "new" is: what traffic with hidden tokens tells of devices that come back and are not found.
 
 import { returningOf, toldNew } from './estimates.ts'
+import { growing } from './isotonic.ts'
 import { BIN_BOUNDS, BINS, binOf, type MatchStatistics } from './match-statistics.ts'
 
 /** What the chance found for a visit weighs against what was learned of such chances, in visits. */
@@ -14,10 +15,8 @@ export function newConfidence(statistics: MatchStatistics, chance: number): numb
   const { links, blind, blindNews, news } = statistics
   const all = toldNew(statistics)
   const returning = Math.min(links + all, returningOf(statistics, links, all))
-  // Pooled from the bin upwards or downwards until confidence grows with the chance (isotonic).
   const right: number[] = []
   const weight: number[] = []
-  const size: number[] = []
   for (let bin = 0; bin < BINS; bin++) {
     const told = news[bin] as number
     const missed = blind === 0 ? 0 : (returning * (blindNews[bin] as number)) / blind
@@ -27,19 +26,6 @@ export function newConfidence(statistics: MatchStatistics, chance: number): numb
     const least = bin === 0 ? told * middle : 0
     right.push((Math.max(least, told - missed) + CHANCE_VISITS * middle) / n)
     weight.push(n)
-    size.push(1)
-    while (right.length > 1 && (right[right.length - 2] as number) > (right[right.length - 1] as number)) {
-      const [b, bw, bs] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      const [a, aw, as] = [right.pop() as number, weight.pop() as number, size.pop() as number]
-      right.push((a * aw + b * bw) / (aw + bw))
-      weight.push(aw + bw)
-      size.push(as + bs)
-    }
   }
-  const own = binOf(chance)
-  for (let block = 0, from = 0; block < right.length; block++) {
-    from += size[block] as number
-    if (own < from) return right[block] as number
-  }
-  return chance
+  return growing(right, weight)[binOf(chance)] as number
 }

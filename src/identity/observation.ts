@@ -7,6 +7,7 @@ import { hoursOf, seenAgeOf } from './absences.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
+import { isPrivateOnly } from './copies.ts'
 import { binOf, type Observation } from './match-statistics.ts'
 import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
 import { FIRST_VALUES, type Profile } from './profile.ts'
@@ -82,7 +83,7 @@ function strangerBits(
 }
 
 /** Whether somebody is surely not the visitor under another record: what its records have in common is no other device's. */
-const isNobodyElse = (one: VisitorState): boolean => one.newness < 0.5 || one.privateVisits >= one.totalVisits
+const isNobodyElse = (one: VisitorState): boolean => one.newness < 0.5 || isPrivateOnly(one)
 
 /** What came of the visit without its token, and what would have come of it had its visitor never been here. */
 function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResult): readonly number[] {

@@ -44,7 +44,7 @@ async function hideEventsAs(
 
 const NAMED_AT_ONCE = 1_000
 /** Of rows that older builds have written ClickHouse would read the whole detail for this, and they name nobody. */
-const SINCE_NAMED = `inserted_at >= (SELECT toDateTime(min(applied_at), 'UTC') - INTERVAL 1 DAY FROM schema_versions WHERE version >= 6)`
+const SINCE_NAMED = `inserted_at >= (SELECT toDateTime(min(applied_at), 'UTC') - INTERVAL 1 DAY FROM schema_versions WHERE version >= 7)`
 
 /** Takes the visitor out of events of new visitors that may be it. */
 async function unnameEvents(
