@@ -1,8 +1,7 @@
 // What the oracle knows: of every device that has come what its visits showed, and with whom it lives or works. Visits are
 // learned from once they are answered, with their truth.
 
-import type { Device } from './devices.ts'
-import { isMobile } from './devices.ts'
+import { type Device, isMobile } from './devices.ts'
 import type { Hardware, Platform } from './hardware.ts'
 import { SESSION_MS, STICKY_MS } from './life.ts'
 import type { Place } from './networks.ts'

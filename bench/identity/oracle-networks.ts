@@ -47,7 +47,7 @@ export interface Whereabouts {
   readonly place: Place
   readonly isFleet: boolean
   readonly home: { readonly known: Home | null; readonly v6: boolean | null }
-  /** Of the address and zone of the last visit; null before the first. */
+  /** The last visit; null before the first. */
   readonly last: { readonly ip: string; readonly atMs: number } | null
   /** Visits from places away, by address. */
   readonly away: ReadonlyMap<string, number>
