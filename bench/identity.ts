@@ -1,5 +1,5 @@
 // How well devices are recognised: a simulated population driven through the service, against exact hashing and the rules of
-// FP-Stalker on the same visits. npm run bench -- identity [--devices 2000] [--days 180] [--seed 1] [--driver direct|http] [--alone]
+// FP-Stalker and an oracle on the same visits. npm run bench -- identity [--devices 2000] [--days 180] [--seed 1] [--oracle | --alone]
 
 import { parseArgs } from 'node:util'
 import { cleanUp, startServer } from '../test/helpers/server.ts'
@@ -12,13 +12,15 @@ import { createDirectDrive, type Drive } from './identity/drive-direct.ts'
 import { createHttpDrive, SERVER_ENV } from './identity/drive-http.ts'
 import { createExactHash } from './identity/exact-hash.ts'
 import { createFpStalker } from './identity/fp-stalker.ts'
+import { createOracle } from './identity/oracle.ts'
 import { PARAMETERS, type Rates } from './identity/parameters.ts'
-import { openPopulation, type Visit } from './identity/population.ts'
+import { openPopulation, type Population, type Visit } from './identity/population.ts'
 import {
   calibrationTable,
   describeText,
   familyTable,
   frontierTable,
+  hardTable,
   mainTable,
   segmentTable,
 } from './identity/table.ts'
@@ -35,6 +37,7 @@ const USAGE = `bench identity [options]
   --driver direct    the decider in this process, or http: a real server
   --attack SHARE     among the visits those of somebody who keeps tokens and changes that share of the values (1: all)
   --alone            without the references
+  --oracle           of the references only the oracle that knows the true rates
   --diagnose         which mistakes were made and by what (driver direct)
   --json             everything that was counted
   --corrections FILE the matcher on pairs that people labelled, as \`fingerpost corrections export\` writes them, and nothing else
@@ -52,6 +55,7 @@ const { values: options } = parseArgs({
     values: { type: 'string', default: 'even' },
     driver: { type: 'string', default: 'direct' },
     alone: { type: 'boolean', default: false },
+    oracle: { type: 'boolean', default: false },
     attack: { type: 'string' },
     corrections: { type: 'string' },
     diagnose: { type: 'boolean', default: false },
@@ -86,6 +90,12 @@ function twinsTimes(text: string): Partial<Rates> {
   return { 'household.twin': times('household.twin'), 'fleet.share': times('fleet.share') }
 }
 
+function referencesFor(population: Population, oracleAlone: boolean): readonly Reference[] {
+  const oracle = createOracle(population)
+  if (oracleAlone) return [oracle]
+  return [createExactHash(false), createExactHash(true), createFpStalker(false), createFpStalker(true), oracle]
+}
+
 async function withServer(run: (drive: Drive) => Promise<void>): Promise<void> {
   const server = await startServer({ asShipped: true, env: SERVER_ENV })
   try {
@@ -111,9 +121,7 @@ async function main(): Promise<void> {
   } as const
   const population = openPopulation(setup)
   const describer = createDescriber()
-  const references: readonly Reference[] = options.alone
-    ? []
-    : [createExactHash(false), createExactHash(true), createFpStalker(false), createFpStalker(true)]
+  const references = options.alone ? [] : referencesFor(population, options.oracle)
   const tallies = references.map((reference) => ({ reference, tally: createTally() }))
   const own = createTally()
   const diagnosis = options.diagnose ? createDiagnosis() : null
@@ -166,8 +174,11 @@ async function main(): Promise<void> {
   for (const text of [
     mainTable(results),
     segmentTable(results),
+    hardTable(results),
+    ...results
+      .filter(([, { calibration }]) => calibration.all.error >= 0)
+      .map(([name, result]) => `${name}: ${calibrationTable(result)}`),
     familyTable(fingerpost),
-    calibrationTable(fingerpost),
     frontierTable(fingerpost, results.slice(0, -1)),
   ]) {
     console.log(`${text}\n`)

@@ -48,7 +48,7 @@ const BRANDS: Readonly<Record<string, string>> = {
 const WINDOWS_BUILDS = ['10.0.0', '13.0.0', '14.0.0', '15.0.0', '19.0.0', '22.0.0']
 
 /** The platform version of client hints after so many updates of the system. */
-function updated(device: Device, osUpdates: number, version: number): string {
+export function updated(device: Device, osUpdates: number, version: number): string {
   const { platformVersion } = device.hardware.hints
   if (device.platform === 'chromeos') return `${16_093 + version * 60}.0.0`
   if (osUpdates === 0 || platformVersion === '') return platformVersion

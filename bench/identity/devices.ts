@@ -57,7 +57,7 @@ export interface World {
 }
 
 const DAY_MS = 86_400_000
-const PLATFORMS: readonly Platform[] = ['windows', 'mac', 'linux', 'chromeos', 'android', 'ios']
+export const PLATFORMS: readonly Platform[] = ['windows', 'mac', 'linux', 'chromeos', 'android', 'ios']
 const BROWSERS: Readonly<Record<Platform, readonly Browser[]>> = {
   windows: ['chrome', 'edge', 'firefox'],
   mac: ['chrome', 'safari', 'firefox'],
@@ -87,8 +87,26 @@ export function drawBrowser(platform: Platform, rates: Rates, r: Rng): Browser {
 
 export const drawPlatform = (rates: Rates, r: Rng): Platform => draw(weighed(PLATFORMS, 'platform', rates), r)
 
+const share = (items: readonly string[], prefix: string, item: string, rates: Rates): number => {
+  const weight = (one: string): number => rates[`${prefix}.${one}` as ParameterName] ?? 1
+  return weight(item) / items.reduce((sum, one) => sum + weight(one), 0)
+}
+
+/** Share of devices on a platform, fleets apart. */
+export const platformShare = (platform: Platform, rates: Rates): number => share(PLATFORMS, 'platform', platform, rates)
+
+/** Share of a platform's devices with a browser, fleets apart; `resists` with resistFingerprinting or without. */
+export function browserShare(platform: Platform, browser: Browser, resists: boolean, rates: Rates): number {
+  const brave = platform === 'ios' ? 0 : rates['chrome.brave']
+  const chrome = browser === 'chrome' || browser === 'brave'
+  const among = share(BROWSERS[platform], platform, browser === 'brave' ? 'chrome' : browser, rates)
+  if (chrome) return among * (browser === 'brave' ? brave : 1 - brave)
+  if (browser !== 'firefox' || isMobile(platform)) return among
+  return among * (resists ? rates['firefox.resist'] : 1 - rates['firefox.resist'])
+}
+
 /** Which column of the values a browser's fonts are in. */
-function fontKind(platform: Platform, browser: Browser): Kind {
+export function fontKind(platform: Platform, browser: Browser): Kind {
   if (platform === 'ios') return 'iphone'
   return platform === 'mac' && browser === 'safari' ? 'safari' : platform
 }

@@ -28,7 +28,7 @@ const STABLE = [
   'plugins',
 ]
 
-export const componentIn = (visit: Visit, name: string): unknown =>
+export const componentIn = (visit: Pick<Visit, 'body'>, name: string): unknown =>
   (visit.body.components as Readonly<Record<string, Component>> | undefined)?.[name]?.value
 
 /** All stable values as one text. */

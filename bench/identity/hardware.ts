@@ -4,7 +4,17 @@
 import { hash32 } from '../../src/domain/ids.ts'
 import { type Rng, rng } from '../../test/helpers/rng.ts'
 import type { Rates } from './parameters.ts'
-import { type Card, cumulate, draw, type Hints, type Kind, type Screen, type Values, valueAt } from './values.ts'
+import {
+  type Card,
+  cumulate,
+  draw,
+  type Hints,
+  type Kind,
+  type Screen,
+  type Shares,
+  type Values,
+  valueAt,
+} from './values.ts'
 
 export type Platform = 'windows' | 'mac' | 'linux' | 'chromeos' | 'android' | 'ios'
 
@@ -22,11 +32,13 @@ export interface Hardware {
 export interface Models {
   /** A model of a platform, by its popularity. */
   pick(platform: Platform, r: Rng): Hardware
+  /** All models of a platform with their popularity. */
+  all(platform: Platform): Shares<Hardware>
   /** A screen somebody might put beside a desktop. */
   monitor(platform: Platform, r: Rng): Screen
 }
 
-const KIND: Readonly<Record<Platform, Kind>> = {
+export const KIND: Readonly<Record<Platform, Kind>> = {
   windows: 'windows',
   mac: 'mac',
   linux: 'linux',
@@ -120,12 +132,15 @@ export function openModels(values: Values, rates: Rates, seed: number): Models {
       ] as const
     }),
   )
+  function all(platform: Platform): Shares<Hardware> {
+    const table = tables.get(platform)
+    if (table === undefined) throw new Error(`no models of ${platform}`)
+    return table
+  }
+
   return {
-    pick(platform, r) {
-      const table = tables.get(platform)
-      if (table === undefined) throw new Error(`no models of ${platform}`)
-      return draw(table, r)
-    },
+    all,
+    pick: (platform, r) => draw(all(platform), r),
     monitor: (platform, r) => draw(values.screens[KIND[platform]], r),
   }
 }

@@ -49,12 +49,12 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const YEAR_MS = 365 * DAY_MS
-const SESSION_MS = 30 * MINUTE_MS
+export const SESSION_MS = 30 * MINUTE_MS
 /** So soon after a visit most devices are still in the same place. */
-const STICKY_MS = 4 * HOUR_MS
-const SAFARI_CAP_MS = 7 * DAY_MS
-const ZOOMS = [0.9, 1.1, 1.25, 1.5]
-const EXTRA_FONTS = [
+export const STICKY_MS = 4 * HOUR_MS
+export const SAFARI_CAP_MS = 7 * DAY_MS
+export const ZOOMS = [0.9, 1.1, 1.25, 1.5]
+export const EXTRA_FONTS = [
   'Gotham',
   'Univers CE 55 Medium',
   'ZWAdobeF',
@@ -64,7 +64,7 @@ const EXTRA_FONTS = [
   'Futura Md BT',
 ]
 /** Most visits away from home are to the same other place. */
-const SAME_OTHER_PLACE = 0.8
+export const SAME_OTHER_PLACE = 0.8
 
 interface Trip {
   readonly fromMs: number
@@ -143,7 +143,7 @@ function nextGap(world: World, r: Rng): number {
   return MINUTE_MS + rates['visits.gapDays'] * DAY_MS * Math.exp(rates['visits.gapSigma'] * normal(r))
 }
 
-const osRate = ({ platform }: Device): ParameterName | null =>
+export const osRate = ({ platform }: Pick<Device, 'platform'>): ParameterName | null =>
   platform === 'ios' || platform === 'chromeos' ? null : `os.updatesPerYear.${platform}`
 
 /** All visits of a device in order of time. */

@@ -27,7 +27,7 @@ export interface Home {
 type Row = readonly [code: string, weight: number, octet: number, zones: readonly string[], lists: readonly string[]]
 
 // Weights and lists are assumptions: a service with customers in a dozen countries.
-const COUNTRIES: readonly Row[] = [
+export const COUNTRIES: readonly Row[] = [
   [
     'US',
     30,
@@ -48,7 +48,7 @@ const COUNTRIES: readonly Row[] = [
   ['NL', 2, 116, ['Europe/Amsterdam'], ['nl-NL,nl,en-US,en', 'en-US,en', 'nl']],
 ]
 /** Users of a country's first list, the next, and so on. */
-const LIST_WEIGHTS = [0.62, 0.22, 0.1, 0.06]
+export const LIST_WEIGHTS = [0.62, 0.22, 0.1, 0.06]
 const DAY_MS = 86_400_000
 
 const countries = cumulate(

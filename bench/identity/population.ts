@@ -42,6 +42,8 @@ export interface Truth {
 
 export interface Population {
   readonly devices: readonly Device[]
+  /** What the devices and their lives were drawn from. */
+  readonly world: World
   /** All visits, oldest first; can be walked any number of times. */
   visits(): Generator<Visit, void>
 }
@@ -129,6 +131,7 @@ export function openPopulation(options: PopulationOptions): Population {
 
   return {
     devices,
+    world,
     *visits() {
       const queue = createQueue()
       const resume = (life: Iterator<Moment, void>) => {

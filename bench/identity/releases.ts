@@ -28,6 +28,12 @@ export function newestAt(train: Train, atMs: number): number {
   return Math.max(train === 'safari' ? 0 : 1, major + Math.floor((atMs - known) / (everyDays * DAY_MS)))
 }
 
+/** When a version came out, in milliseconds. */
+export function releasedAt(train: Train, version: number): number {
+  const { major, atMs, everyDays } = CALENDARS[train]
+  return atMs + (version - major) * everyDays * DAY_MS
+}
+
 /** `26.3` from the count of releases since 26.0. */
 export const safariVersion = (release: number): string =>
   `${26 + Math.floor(release / SAFARI_PER_MAJOR)}.${release % SAFARI_PER_MAJOR}`

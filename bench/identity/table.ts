@@ -49,6 +49,18 @@ export function segmentTable(results: Named): string {
   return table([['hard: correct / wrong / split', ...names], ...rows])
 }
 
+/** By family of browser, the most frequent first. */
+export function hardTable(results: Named): string {
+  const families = Object.entries(results[0]?.[1].families ?? {})
+  const head = ['hard: correct / wrong / split', 'n', ...results.map(([name]) => name)]
+  const rows = families.map(([family, { n }]) => [
+    family,
+    String(n),
+    ...results.map(([, result]) => parts(result.families[family] as Split)),
+  ])
+  return table([head, ...rows])
+}
+
 export function familyTable({ sureLinks, sureFound }: Result): string {
   const rows = Object.keys(sureFound).map((family) => [
     family,

@@ -42,6 +42,8 @@ export interface Result {
   readonly pairPrecision: number
   readonly pairRecall: number
   readonly segments: Readonly<Record<string, Split>>
+  /** As `hard`, by family. */
+  readonly families: Readonly<Record<string, Split>>
   /** Links without a token, and all answers that found somebody, told with a confidence above 0.9. */
   readonly sureLinks: Readonly<Record<string, Precision>>
   readonly sureFound: Readonly<Record<string, Precision>>
@@ -133,6 +135,7 @@ export function createTally(): Tally {
   const perId = new Map<string, number>()
   const perDevice = new Map<number, number>()
   const segments = new Map(SEGMENTS.map((name) => [name, noCounts()]))
+  const families = new Map<string, Counts>()
   const sureLinks = new Map<string, Hits>()
   const sureFound = new Map<string, Hits>()
   const calibrations = { all: createCalibration(), links: createCalibration(), new: createCalibration() }
@@ -148,7 +151,8 @@ export function createTally(): Tally {
   }
 
   function addHard(truth: Truth, outcome: 'correct' | 'wrong' | 'split'): void {
-    for (const counts of [hard, ...segmentsOf(truth).map((name) => segments.get(name) ?? noCounts())]) {
+    const ofFamily = countIn(families, familyOf(truth), noCounts)
+    for (const counts of [hard, ofFamily, ...segmentsOf(truth).map((name) => segments.get(name) ?? noCounts())]) {
       counts.n++
       counts[outcome]++
     }
@@ -225,6 +229,7 @@ export function createTally(): Tally {
         pairPrecision: together / sum(perId.values()),
         pairRecall: together / sum(perDevice.values()),
         segments: Object.fromEntries(segments),
+        families: Object.fromEntries([...families].sort((a, b) => b[1].n - a[1].n)),
         sureLinks: precisions(sureLinks),
         sureFound: precisions(sureFound),
         calibration: {

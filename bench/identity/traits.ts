@@ -20,8 +20,8 @@ export interface Traits {
   readonly equipment: { readonly audioinput: number; readonly audiooutput: number; readonly videoinput: number }
 }
 
-const SCALES = [0.85, 1.12, 1.24, 1.35]
-const VOICES: Readonly<Record<Platform, number>> = {
+export const SCALES = [0.85, 1.12, 1.24, 1.35]
+export const VOICES: Readonly<Record<Platform, number>> = {
   windows: 22,
   mac: 196,
   linux: 19,
@@ -73,12 +73,19 @@ interface Shown {
   readonly fonts: readonly string[]
 }
 
+/** What texts measure by: a number of which parts are widths of letters. */
+export const textLook = (platform: Platform, engine: Shown['engine'], fonts: number): number =>
+  hash32(`${platform}/${engine}/${isPhone(platform) ? '' : fonts % 3}`)
+
+export const textWidth = (look: number, part: number, scale: number): number =>
+  Math.round((120 + ((look >>> part) & 63)) * scale * 10) / 10
+
 /** The components of it, as FingerprintJS 5 writes them. */
 export function traitComponents(shown: Shown): Readonly<Record<string, unknown>> {
   const { platform, engine, traits, replugged, osUpdates, fonts } = shown
   const phone = isPhone(platform)
-  const look = hash32(`${platform}/${engine}/${phone ? '' : fonts.length % 3}`)
-  const width = (n: number) => Math.round((120 + ((look >>> n) & 63)) * traits.textScale * 10) / 10
+  const look = textLook(platform, engine, fonts.length)
+  const width = (n: number) => textWidth(look, n, traits.textScale)
   const { audioinput, audiooutput, videoinput } = traits.equipment
   return {
     fontPreferences: {

@@ -112,6 +112,7 @@ t.test('a tally tells merges, splits and links apart', async (t) => {
   const result = tally.result()
   t.equal(result.visits, 7)
   t.strictSame(result.hard, { n: 4, correct: 1, wrong: 1, split: 2 })
+  t.strictSame(result.families, { Chrome: result.hard })
   t.equal(result.falseMerges, 2 / 7)
   t.equal(result.newMerged, 1 / 2)
   t.match(result.linkPrecision, { n: 3, right: 1 })
