@@ -2,6 +2,7 @@
 
 import type { Explanation } from '../../src/domain/event.ts'
 import type { Visit } from './population.ts'
+import type { Search } from './search.ts'
 
 export interface Answer {
   readonly id: string
@@ -9,6 +10,8 @@ export interface Answer {
   readonly confidence: number | null
   /** What it rested on, where the driver sees that. */
   readonly explanation?: Explanation
+  /** Where it was looked for, with the explanation. */
+  readonly search?: Search
 }
 
 /** A way of recognising devices that answers at once. Must not read the truth of a visit but for its storage. */

@@ -6,7 +6,18 @@ import { VALUE_NAMES } from '../../src/identity/profile.ts'
 import { hardwareKey } from '../../src/identity/routing.ts'
 import type { Answer } from './answer.ts'
 import type { Visit } from './population.ts'
+import { PLACES, type Place, type Search } from './search.ts'
 import { familyOf } from './tally.ts'
+
+/** Parts of the routing key, of which iOS alone has the last two. */
+const ROUTED_BY = ['system', 'family', 'GPU', 'model', 'screen', 'language']
+
+/** Parts that are not those of the visit before. */
+function routedAnew(before: string, now: string): string {
+  const parts = before.split('|')
+  const changed = ROUTED_BY.filter((_, i) => parts[i] !== now.split('|')[i])
+  return changed.length === 0 ? 'the same' : `another ${changed.join(', ')}`
+}
 
 interface Case {
   readonly kind: 'wrong' | 'merged' | 'missed'
@@ -56,19 +67,53 @@ export function createDiagnosis(): Diagnosis {
   const births = new Map<string, Case>()
   const cases: Case[] = []
 
-  function whyMissed(visit: Visit, own: ReadonlySet<string>, told: Explanation, key: string): string {
-    const before = lastKeys.get(visit.truth.device)
-    if (before !== undefined && before !== key) return 'looked for in another partition'
-    const { candidates } = told
-    const place = candidates.findIndex(({ visitorId }) => own.has(visitorId))
-    if (place < 0) return 'own not among the best three'
+  /** By family: at how many returning visits without a token the best placed of the device's records was where. */
+  const sought = new Map<string, Map<Place, number>>()
+
+  function bestPlace(own: ReadonlySet<string>, search: Search): Place {
+    let best: Place = PLACES[0]
+    for (const id of own) {
+      const place = search.placeOf(id)
+      if (PLACES.indexOf(place) > PLACES.indexOf(best)) best = place
+    }
+    return best
+  }
+
+  function countPlace(family: string, place: Place): void {
+    const counts = sought.get(family) ?? new Map<Place, number>()
+    counts.set(place, (counts.get(place) ?? 0) + 1)
+    sought.set(family, counts)
+  }
+
+  function soughtTable(): string[] {
+    const rows = [...sought].map(([family, counts]) => ({ family, of: PLACES.map((place) => counts.get(place) ?? 0) }))
+    const total = (of: readonly number[]) => of.reduce((sum, n) => sum + n, 0)
+    return [
+      'The best placed record of a device that returned without a token',
+      '',
+      `| family | ${PLACES.toReversed().join(' | ')} |`,
+      `| --- |${' --- |'.repeat(PLACES.length)}`,
+      ...rows
+        .sort((a, b) => total(b.of) - total(a.of))
+        .map(({ family, of }) => `| ${family} | ${of.toReversed().join(' | ')} |`),
+      '',
+    ]
+  }
+
+  function whyMissed(own: ReadonlySet<string>, explanation: Explanation, place: Place, routing: string): string {
+    const { candidates } = explanation
+    if (own.size === 0) return "own has no record: its visits are another's"
+    if (place === 'in another partition' || place === 'under no key') return `own ${place}, routed by ${routing}`
+    if (place !== 'read') return `own ${place}`
+    const at = candidates.findIndex(({ visitorId }) => own.has(visitorId))
+    if (at < 0) return 'own read, not among the best three'
     const posterior = candidates.filter((one) => own.has(one.visitorId)).reduce((sum, one) => sum + one.score, 0)
     const copies = own.size > 1 ? ', has copies' : ''
-    return `${place === 0 ? 'own best' : 'other best'} at ${decade(posterior)}${copies}: ${compared(told)}`
+    return `${at === 0 ? 'own best' : 'other best'} at ${decade(posterior)}${copies}: ${compared(explanation)}`
   }
 
   return {
-    add(visit, { id, explanation }) {
+    add(visit, { id, explanation, search }) {
       const { truth } = visit
       const key = hardwareKey(visit.body, visit.headers, visit.headers['user-agent'] ?? '')
       const owner = owners.get(id)
@@ -90,10 +135,17 @@ export function createDiagnosis(): Diagnosis {
           cases.push(one)
           births.set(link, one)
         }
-      } else if (owner === undefined && truth.returning && truth.tokenless && explanation !== undefined) {
-        own.delete(id)
-        cases.push({ kind: 'missed', family, why: whyMissed(visit, own, explanation, key), after: 0 })
-        own.add(id)
+      }
+      if (truth.returning && truth.tokenless && explanation !== undefined && search !== undefined) {
+        const isMissed = owner === undefined
+        if (isMissed) own.delete(id)
+        const place = bestPlace(own, search)
+        if (own.size > 0) countPlace(family, place)
+        if (isMissed) {
+          const routing = routedAnew(lastKeys.get(truth.device) ?? '', key)
+          cases.push({ kind: 'missed', family, why: whyMissed(own, explanation, place, routing), after: 0 })
+          own.add(id)
+        }
       }
       lastKeys.set(truth.device, key)
     },
@@ -123,6 +175,7 @@ export function createDiagnosis(): Diagnosis {
           'Returning devices taken for new',
           cases.filter(({ kind }) => kind === 'missed'),
         ),
+        ...soughtTable(),
       ].join('\n')
     },
   }

@@ -20,6 +20,7 @@ import { rng } from '../../test/helpers/rng.ts'
 import { type Answer, createStorages } from './answer.ts'
 import type { Visit } from './population.ts'
 import { ENV, evidenceOf, openBareRuleset, recordOf, WORKSPACE } from './record.ts'
+import { createSearches } from './search.ts'
 
 /** Takes visits in order and tells the answers in the same order. */
 export type Drive = (visits: Iterable<Visit>, told: (visit: Visit, answer: Answer) => void) => Promise<void>
@@ -80,6 +81,7 @@ export function createDirectDrive(seed: number, explained = false): Drive {
       visitorsMax: Number.POSITIVE_INFINITY,
     }),
   )
+  const searches = explained ? createSearches(partitions, parsers) : null
   let seq = 0
 
   /** Of each survivor, all that are one with it. */
@@ -122,16 +124,18 @@ export function createDirectDrive(seed: number, explained = false): Drive {
   function decide(visit: Visit): Answer {
     const storageToken = storages.read(visit)
     const token = storageToken === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, storageToken)
-    const partition = must(partitions[homeOf(visit, token)], 'a partition')
+    const home = homeOf(visit, token)
+    const partition = must(partitions[home], 'a partition')
     const record = recordOf(visit, storageToken, token, r.bytes)
     atMs = visit.atMs
+    const search = token === null ? searches?.begin(home, record) : undefined
     const { decision, effects } = decideOne(partition, record, seq++, explained && token === null, load)
     for (const effect of effects) if (effect.type === 'heal') heal(effect)
     // Keeps the list of what changed short; nothing is forgotten.
     if (partition.dirtyCount() > CHECKPOINT_AFTER) partition.checkpoint()
     storages.write(visit, decision.storageToken)
     const { visitorId: id, confidence, explanation } = decision
-    return { id, confidence, ...(explanation === undefined ? {} : { explanation }) }
+    return { id, confidence, ...(explanation === undefined ? {} : { explanation }), ...(search ? { search } : {}) }
   }
 
   return async (visits, told) => {
