@@ -72,27 +72,38 @@ function countIn(audits: readonly number[], kind: number): number {
 
 const logit = (chance: number): number => Math.max(-LOGIT_MAX, Math.min(LOGIT_MAX, Math.log(chance / (1 - chance))))
 
+/** How likely a visitor is the right one by how likely it seems, of one visit. */
+export type Calibration = (seeming: Seeming) => number
+
 /**
- * How likely that visitor is the right one. `odds`: of visits without a token those of known devices against first ones. Pooled until it
- * grows with the chance (isotonic), between bins by logits.
+ * `odds`: of visits without a token those of known devices against first ones. Pooled until it grows with the chance (isotonic), near and
+ * far each when first asked for, between bins by logits.
  */
-export function calibrated(audits: readonly number[], { chance, nearby }: Seeming, odds: number): number {
+export function calibrationOf(audits: readonly number[], odds: number): Calibration {
   const hidden = countIn(audits, 0) + countIn(audits, 1)
-  if (hidden === 0) return unproven(chance)
+  if (hidden === 0) return ({ chance }) => unproven(chance)
   const returning = (2 * odds) / (1 + odds)
   const first = ((2 - returning) * hidden) / Math.max(1, countIn(audits, 2))
-  const from = nearby ? NEAR_AT : 0
-  const right: number[] = []
-  const weight: number[] = []
-  for (let bin = 0; bin < BINS; bin++) {
-    const at = from + bin * STRIDE
-    const found = returning * (audits[at] as number)
-    const all = found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number)
-    const n = all + CHANCE_VISITS
-    right.push((found + CHANCE_VISITS * unproven(MIDDLES[bin] as number)) / n)
-    weight.push(n)
+  const pool = (from: number): number[] => {
+    const right: number[] = []
+    const weight: number[] = []
+    for (let bin = 0; bin < BINS; bin++) {
+      const at = from + bin * STRIDE
+      const found = returning * (audits[at] as number)
+      const all = found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number)
+      const n = all + CHANCE_VISITS
+      right.push((found + CHANCE_VISITS * unproven(MIDDLES[bin] as number)) / n)
+      weight.push(n)
+    }
+    return growing(right, weight)
   }
-  return between(growing(right, weight), logit(chance))
+  let near: number[] | null = null
+  let far: number[] | null = null
+  return ({ chance, nearby }) => {
+    if (nearby) near ??= pool(NEAR_AT)
+    else far ??= pool(0)
+    return between((nearby ? near : far) as number[], logit(chance))
+  }
 }
 
 /** Below the middle of the first bin the distance stays as it is there; above that of the last one nothing more is known. */

@@ -6,7 +6,7 @@ import { quantise4 } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { CLONED_BEFORE, TWIN_UNSEEN } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
-import { calibrated, type Seeming } from './calibration.ts'
+import { calibrationOf, type Seeming } from './calibration.ts'
 import { type Compared, compare, prepareVisit } from './compare.ts'
 import { deviceChance, type Weighed } from './copies.ts'
 import { twinShare } from './estimates.ts'
@@ -239,7 +239,8 @@ export function recognise(input: RecogniseInput): MatchResult {
     if (chance >= COPY_MIN || compared === best) weighed.push({ visitor: compared.visitor, chance, compared })
   }
   const seeming: Seeming = { chance: deviceChance(weighed[0] as Weighed, weighed), nearby: best.nearby }
-  const posterior = calibrated(statistics.audits, seeming, odds)
+  const calibrated = calibrationOf(statistics.audits, odds)
+  const posterior = calibrated(seeming)
   if (posterior < ACCEPT_MIN) {
     if (posterior >= POSSIBLE_MIN) evidence.push('possible_visitor')
     const plausible = posterior >= 0.01 ? alike : 0
@@ -256,7 +257,7 @@ export function recognise(input: RecogniseInput): MatchResult {
   for (const one of weighed) {
     if (one.visitor.firstSeenAt >= named.visitor.firstSeenAt) continue
     const chance = deviceChance(one, weighed)
-    const sure = calibrated(statistics.audits, { chance, nearby: one.compared.nearby }, odds)
+    const sure = calibrated({ chance, nearby: one.compared.nearby })
     if (sure < ACCEPT_MIN) continue
     named = one.compared
     confidence = sure

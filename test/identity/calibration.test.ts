@@ -1,7 +1,10 @@
 // Confidence follows what hidden tokens show: bounded, growing with the chance, near and far apart.
 
 import t from 'tap'
-import { auditPlaces, calibrated, learnAudit, newAudits } from '../../src/identity/calibration.ts'
+import { auditPlaces, calibrationOf, learnAudit, newAudits, type Seeming } from '../../src/identity/calibration.ts'
+
+const calibrated = (audits: readonly number[], seeming: Seeming, odds: number): number =>
+  calibrationOf(audits, odds)(seeming)
 
 const NONE = { chance: 0, nearby: false }
 const CHANCES = Array.from({ length: 199 }, (_, i) => (i + 1) / 200)
