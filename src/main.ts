@@ -53,12 +53,8 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
 /** What this process makes is for its user alone, files of libraries included. */
 const beSecretive = () => void process.umask(0o077)
 
-/**
- * Shards keep every core busy, so threads that help a collector take what they give. Old generations hold little but caches: they may
- * grow to five times what lives in them, below `engine.heapMbMax`, before they are collected (D200).
- */
+/** Old generations hold little but caches: they may grow to five times what lives in them, below `engine.heapMbMax`, before they are collected (D200). */
 function tuneCollector(): void {
-  setFlagsFromString('--no-parallel-scavenge')
   setFlagsFromString('--heap-growing-percent=400')
 }
 
