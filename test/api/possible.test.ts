@@ -74,6 +74,16 @@ t.test('events, lists, files, rules, backtests and webhooks tell whom a new visi
   t.equal((await post('/v1/rules', rule)).status, 201)
   const watched = await seeFirst(2)
   await send('PATCH', `/v1/lists/${list.id}/entries`, { key, body: { add: [{ value: watched.visitorId }] } })
+  // Decisions follow lists within two seconds: the watched visitor's own visits tell when.
+  const leaf = { field: 'visitorId', operator: 'in', value: 'watched' }
+  const own = { operator: 'AND', rules: [leaf] }
+  const ownRule = { name: 'Watched itself', status: 'live', conditions: own, action: { verdict: 'block' } }
+  t.equal((await post('/v1/rules', ownRule)).status, 201)
+  const { storageToken } = watched
+  await eventually(
+    () => visitFrom('198.51.100.2', { ...deviceOf(2), storageToken }),
+    ({ verdict }) => verdict === 'block',
+  )
   t.match(await seeLike(2), { possibleVisitorId: watched.visitorId, verdict: 'challenge' })
 
   const bodies = await eventually(
