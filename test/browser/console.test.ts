@@ -46,7 +46,12 @@ const go = async (path: string) => {
 const said = (text: string | RegExp) => page.locator('.notices p', { hasText: text }).first().waitFor()
 const rail = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
 
-async function identify(body: object = {}): Promise<{ requestId: string; visitorId: string; verdict: string }> {
+async function identify(body: object = {}): Promise<{
+  requestId: string
+  visitorId: string
+  verdict: string
+  storageToken: string
+}> {
   const answer = await send('POST', '/v1/identify', { body: { ...BOT, ...body } })
   t.equal(answer.status, 200, answer.text)
   return answer.body
@@ -346,6 +351,9 @@ t.test('a visitor is found, merged, split, exported and erased with a receipt', 
   await page.getByLabel('Jump to an id').fill(one.visitorId)
   await page.keyboard.press('Enter')
   await heading('Timeline').waitFor()
+  const again = await identify({ storageToken: one.storageToken, components: { timezone: { value: 'Asia/Tokyo' } } })
+  t.equal(again.visitorId, one.visitorId)
+  await page.locator(`a[title="${again.requestId}"]`).waitFor()
   await button('Merge').click()
   await field('Id of the other visitor').fill(two.visitorId)
   await page.getByRole('dialog').getByRole('button', { name: 'Merge' }).click()

@@ -1,7 +1,7 @@
 // Loaded into a server and its threads before their own code: the first thread that sees the file that is named removes it and throws,
 // as a fault in the code of a shard would.
 
-import { rmSync } from 'node:fs'
+import { unlinkSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 const LOOK_MS = 20
@@ -9,7 +9,8 @@ const path = process.env.THROW_FILE ?? ''
 
 function look(): void {
   try {
-    rmSync(path)
+    // Of several threads that look at once one removes it; `rmSync` would tell each that it did.
+    unlinkSync(path)
   } catch {
     return
   }

@@ -5,7 +5,7 @@ import { can } from '../../lib/api.ts'
 import { useChosen } from '../../lib/chosen.ts'
 import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
-import { useLoad, usePages } from '../../lib/load.ts'
+import { useEvery, useLoad, usePages } from '../../lib/load.ts'
 import type { Event, Visitor } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Card, Page } from '../../ui/page.tsx'
@@ -20,6 +20,8 @@ import { Split } from './split.tsx'
 import { timelineOf } from './timeline.ts'
 
 const PAGE_EVENTS = 100
+/** A visit can be searched a moment after it was decided, and the next may come while somebody looks. */
+const LOOK_EVERY_MS = 5_000
 
 export function VisitorPage({ id }: PageProps) {
   const path = `/v1/visitors/${encodeURIComponent(id)}`
@@ -104,6 +106,8 @@ function Timeline({ visitorId, reload }: { readonly visitorId: string; readonly 
   const pages = usePages<Event>('/v1/events', { query: { visitorId, fields: 'full', limit: PAGE_EVENTS } })
   const { chosen, toggle, clear } = useChosen()
   const [isSplitting, setIsSplitting] = useState(false)
+  // Reading again would take back older pages, and move what somebody is choosing from.
+  useEvery(LOOK_EVERY_MS, pages.reload, !isSplitting && pages.pages.length === 1)
   return (
     <Card
       title="Timeline"
