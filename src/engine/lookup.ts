@@ -18,7 +18,7 @@ import type { Annotating, VisitorCommand, VisitorCommands } from './visitor-comm
 const NATIVE_CANDIDATES_MAX = 4
 /** One in so many visits with a token that can teach is also looked at without it, to learn how well that goes; until enough were, all. */
 const BLIND_EVERY = 16
-const BLIND_FIRST = 24
+const BLIND_FIRST = 400
 
 /** A record that is no identification at all keeps its place in the batch. */
 export type OpenedRecord = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }

@@ -1,8 +1,6 @@
 // How sure an answer is, from visits whose token the matcher was not shown: how often the likeliest visitor was the right one, and how
 // likely somebody else would have seemed had that one never been here. Counted by how likely the answer seemed, near or far.
 
-import { growing } from './isotonic.ts'
-
 /** Bounds of bins for how likely the best visitor seemed. */
 const BOUNDS = [0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98] as const
 const BINS = BOUNDS.length + 1
@@ -18,9 +16,18 @@ const STRIDE = 3
 const NEAR_AT = BINS * STRIDE
 /** Above this many hidden tokens, old ones count half. */
 const AUDITS_MAX = 4_000
-/** What the matcher's own chance weighs in a bin, in visits. */
-const CHANCE_VISITS = 6
-const LOGIT_MAX = 6
+/** Nobody is told less likely than this: a chance may be 0. */
+const LOGIT_MIN = -20
+/** What holds the line to the chance as it seemed (a Gaussian prior: one over its variances), of its height and its slope. */
+const HEIGHT_HELD = 4
+const SLOPE_HELD = 16
+const HEIGHT_MAX = 6
+/** It grows, so that who seems likelier is told surer. */
+const SLOPE_MIN = 0.2
+const SLOPE_MAX = 2
+const STEPS = 8
+/** A step of Newton's may lead too far where hardly any was wrong. */
+const STEP_MAX = 1
 
 export const newAudits = (): number[] => new Array<number>(2 * NEAR_AT).fill(0)
 
@@ -70,51 +77,81 @@ function countIn(audits: readonly number[], kind: number): number {
   return sum
 }
 
-const logit = (chance: number): number => Math.max(-LOGIT_MAX, Math.min(LOGIT_MAX, Math.log(chance / (1 - chance))))
+const bounded = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value))
+
+/** Of the chance as it is told without any audit. */
+function logitOf(chance: number): number {
+  const told = unproven(chance)
+  return Math.max(LOGIT_MIN, Math.log(told / (1 - told)))
+}
+const MIDDLE_LOGITS = MIDDLES.map(logitOf)
 
 /** How likely a visitor is the right one by how likely it seems, of one visit. */
 export type Calibration = (seeming: Seeming) => number
 
+/** The logit of a calibrated chance by that of the chance as it seemed. */
+interface Line {
+  readonly height: number
+  readonly slope: number
+}
+
+/** The likeliest line (Platt 1999), by Newton's method: of each bin so many right ones, `right`, of so many, `all`. */
+function lineOf(right: readonly number[], all: readonly number[]): Line {
+  let height = 0
+  let slope = 1
+  for (let step = 0; step < STEPS; step++) {
+    let byHeight = -HEIGHT_HELD * height
+    let bySlope = -SLOPE_HELD * (slope - 1)
+    let bend = HEIGHT_HELD
+    let bendBoth = 0
+    let bendSlope = SLOPE_HELD
+    for (let bin = 0; bin < BINS; bin++) {
+      const n = all[bin] as number
+      if (n === 0) continue
+      const x = MIDDLE_LOGITS[bin] as number
+      const share = 1 / (1 + Math.exp(-height - slope * x))
+      const more = (right[bin] as number) - n * share
+      const spread = n * share * (1 - share)
+      byHeight += more
+      bySlope += more * x
+      bend += spread
+      bendBoth += spread * x
+      bendSlope += spread * x * x
+    }
+    const area = bend * bendSlope - bendBoth * bendBoth
+    const up = (bendSlope * byHeight - bendBoth * bySlope) / area
+    const steeper = (bend * bySlope - bendBoth * byHeight) / area
+    height = bounded(height + bounded(up, -STEP_MAX, STEP_MAX), -HEIGHT_MAX, HEIGHT_MAX)
+    slope = bounded(slope + bounded(steeper, -STEP_MAX, STEP_MAX), SLOPE_MIN, SLOPE_MAX)
+  }
+  return { height, slope }
+}
+
 /**
- * `odds`: of visits without a token those of known devices against first ones. Pooled until it grows with the chance (isotonic), near and
- * far each when first asked for, between bins by logits.
+ * `odds`: of visits without a token those of known devices against first ones. A line between logits, near and far each when first
+ * asked for: bins by themselves would take hundreds of hidden tokens each, and one that holds few would move what is accepted.
  */
 export function calibrationOf(audits: readonly number[], odds: number): Calibration {
   const hidden = countIn(audits, 0) + countIn(audits, 1)
   if (hidden === 0) return ({ chance }) => unproven(chance)
   const returning = (2 * odds) / (1 + odds)
   const first = ((2 - returning) * hidden) / Math.max(1, countIn(audits, 2))
-  const pool = (from: number): number[] => {
+  const lineFrom = (from: number): Line => {
     const right: number[] = []
-    const weight: number[] = []
-    for (let bin = 0; bin < BINS; bin++) {
-      const at = from + bin * STRIDE
+    const all: number[] = []
+    for (let at = from; at < from + NEAR_AT; at += STRIDE) {
       const found = returning * (audits[at] as number)
-      const all = found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number)
-      const n = all + CHANCE_VISITS
-      right.push((found + CHANCE_VISITS * unproven(MIDDLES[bin] as number)) / n)
-      weight.push(n)
+      right.push(found)
+      all.push(found + returning * (audits[at + 1] as number) + first * (audits[at + 2] as number))
     }
-    return growing(right, weight)
+    return lineOf(right, all)
   }
-  let near: number[] | null = null
-  let far: number[] | null = null
+  let near: Line | null = null
+  let far: Line | null = null
   return ({ chance, nearby }) => {
-    if (nearby) near ??= pool(NEAR_AT)
-    else far ??= pool(0)
-    return between((nearby ? near : far) as number[], logit(chance))
+    if (nearby) near ??= lineFrom(NEAR_AT)
+    else far ??= lineFrom(0)
+    const { height, slope } = (nearby ? near : far) as Line
+    return 1 / (1 + Math.exp(-height - slope * logitOf(chance)))
   }
-}
-
-/** Below the middle of the first bin the distance stays as it is there; above that of the last one nothing more is known. */
-function between(pooled: readonly number[], x: number): number {
-  let bin = 0
-  while (bin < BINS - 1 && x > logit(MIDDLES[bin] as number)) bin++
-  const [x1, y1] = [logit(MIDDLES[bin] as number), logit(pooled[bin] as number)]
-  let y = x > x1 ? y1 : y1 + x - x1
-  if (bin > 0 && x <= x1) {
-    const [x0, y0] = [logit(MIDDLES[bin - 1] as number), logit(pooled[bin - 1] as number)]
-    y = y0 + ((x - x0) * (y1 - y0)) / (x1 - x0)
-  }
-  return 1 / (1 + Math.exp(-y))
 }

@@ -276,7 +276,10 @@ function logAlike(seen: SeenVisit, agreed: number, equal: number, match: Network
     if (totals[joint.letter] === undefined || !isWhole(joint)) continue
     const log = logOf(joint)
     const unseen = Math.min(1, Math.max(seen.lookalikes, devices * Math.exp(log)))
-    alike = Math.max(alike, Math.log(others(joint.letter) + unseen) + product - log)
+    const counted = Math.log(others(joint.letter) + unseen) + product - log
+    // How many have the whole look is counted: what is assumed of its parts says nothing beside that.
+    if (joint.letter === 'e') return counted
+    alike = Math.max(alike, counted)
   }
   return alike
 }

@@ -6,7 +6,7 @@ import type { VisitorState } from './visitor.ts'
 export const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits >= totalVisits
 
 /** Whether one device could have left both: one was gone before the other came, or has no storage to be alive. */
-function mayBeOne(a: VisitorState, b: VisitorState): boolean {
+export function mayBeOne(a: VisitorState, b: VisitorState): boolean {
   if (isPrivateOnly(a) || isPrivateOnly(b)) return true
   return a.lastSeenAt < b.firstSeenAt || b.lastSeenAt < a.firstSeenAt
 }

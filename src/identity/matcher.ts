@@ -75,8 +75,8 @@ export interface MatchResult {
 }
 
 const CANDIDATES_MAX = 32
-/** One wrong link costs as much as five that are missed (assumed): then a link pays from 5 in 6. */
-const ACCEPT_MIN = 5 / 6
+/** One wrong link costs as much as nine that are missed (assumed): then a link pays from 9 in 10. */
+const ACCEPT_MIN = 9 / 10
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 const POSSIBLE_MIN = 0.5
 /** For whoever would rather be told too often. */

@@ -7,7 +7,7 @@ import { hoursOf, seenAgeOf } from './absences.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
-import { isPrivateOnly } from './copies.ts'
+import { isPrivateOnly, mayBeOne } from './copies.ts'
 import { binOf, type Observation } from './match-statistics.ts'
 import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
 import { FIRST_VALUES, type Profile } from './profile.ts'
@@ -82,19 +82,31 @@ function strangerBits(
   return [compared, equal]
 }
 
-/** Whether somebody is surely not the visitor under another record: what its records have in common is no other device's. */
-const isNobodyElse = (one: VisitorState): boolean => one.newness < 0.5 || isPrivateOnly(one)
+/** Below this the younger of two records that may be one device's counts as a copy of the older one. */
+const COPY_NEWNESS = 0.5
 
-/** What came of the visit without its token, and what would have come of it had its visitor never been here. */
+/** Whether two records are probably of one device: what its other records have in common with a visit is no other device's. */
+function isCopyOf(one: VisitorState, other: VisitorState): boolean {
+  const younger = one.firstSeenAt > other.firstSeenAt ? one : other
+  return mayBeOne(one, other) && younger.newness < COPY_NEWNESS
+}
+
+/** What came of the visit without its token, and what would have come of it had its device never been here. */
 function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResult): readonly number[] {
-  const others = (some: readonly VisitorState[]) => some.filter((one) => one.id !== visitor.id && !isNobodyElse(one))
+  const others = (some: readonly VisitorState[]) =>
+    some.filter((one) => one.id !== visitor.id && !isPrivateOnly(one) && !isCopyOf(one, visitor))
+  const bestId = blind.visitor?.id ?? blind.scores[0]?.visitorId
+  const isBest = ({ id }: VisitorState): boolean => id === bestId
+  const best = input.exact.find(isBest) ?? input.linked.find(isBest)
+  // A private window keeps no token that could say whose it was, this device's or another's: nothing is proven.
+  if (best !== undefined && best.id !== visitor.id && isPrivateOnly(best)) return NONE
   const totals: Record<string, number> = {}
   for (const letter in input.totals) totals[letter] = Math.max(0, (input.totals[letter] as number) - 1)
   const without = { exact: others(input.exact), linked: others(input.linked), totals }
   const stranger = recognise({ ...input, token: null, tokenVisitor: null, ...without })
   return auditPlaces({
     best: blind.seeming,
-    isRight: (blind.visitor?.id ?? blind.scores[0]?.visitorId) === visitor.id,
+    isRight: best !== undefined && (best.id === visitor.id || isCopyOf(best, visitor)),
     stranger: stranger.seeming,
   })
 }

@@ -13,8 +13,8 @@ const PAIRS_AT = TRAITS * STRIDE
 /** Above this many devices, old ones count half. */
 const DEVICES_MAX = 2_000
 /** What is assumed weighs, in devices and in pairs. */
-const DEVICES_PRIOR = 10
-const PAIRS_PRIOR = 20
+const DEVICES_PRIOR = 4
+const PAIRS_PRIOR = 6
 /** However rare a value seems, and however common. */
 const SHARE_MIN = 0.02
 const SHARE_MAX = 0.98

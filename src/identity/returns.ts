@@ -11,7 +11,7 @@ import type { VisitorState } from './visitor.ts'
 /** What odds, shares and rates start from, in visits. */
 const ODDS_VISITS = 20
 const SHARE_VISITS = 40
-const RATE_VISITS = 10
+const RATE_VISITS = 1.5
 const ODDS_MAX = 20
 /** Visitors not seen for longer are less and less likely to return at all: e times less in 90 days (assumed). */
 const ACTIVE_HOURS = 30 * 24

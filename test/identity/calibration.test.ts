@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { auditPlaces, calibrationOf, learnAudit, newAudits, type Seeming } from '../../src/identity/calibration.ts'
+import { rng } from '../helpers/rng.ts'
 
 const calibrated = (audits: readonly number[], seeming: Seeming, odds: number): number =>
   calibrationOf(audits, odds)(seeming)
@@ -52,6 +53,25 @@ t.test('confidence grows with the chance whatever was learned, and stays between
       const audits = taught(chance, true, right, { chance: 0.6, nearby: true })
       const told = CHANCES.map((one) => calibrated(audits, { chance: one, nearby: true }, 2))
       t.ok(told.every((one, i) => one > 0 && one < 1 && one >= (told[i - 1] ?? 0) - 1e-9))
+    }
+  }
+})
+
+t.test('chances that are off by a line between logits are told as they proved, of any such line', async (t) => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = rng(seed)
+    const [height, slope] = [random.float() * 4 - 2, 0.5 + random.float()]
+    const audits = newAudits()
+    const right = (chance: number) => 1 / (1 + Math.exp(-height - slope * Math.log(chance / (1 - chance))))
+    for (const chance of [0.05, 0.2, 0.4, 0.6, 0.75, 0.85]) {
+      for (let i = 0; i < 400; i++) {
+        const isRight = i < 400 * right(chance)
+        learnAudit(audits, auditPlaces({ best: { chance, nearby: true }, isRight, stranger: NONE }))
+      }
+    }
+    for (const chance of [0.1, 0.3, 0.5, 0.7, 0.8]) {
+      const told = calibrated(audits, { chance, nearby: true }, 1e6)
+      t.ok(Math.abs(told - right(chance)) < 0.04, `seed ${seed}: ${chance} is right in ${right(chance)}, told ${told}`)
     }
   }
 })

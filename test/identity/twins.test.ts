@@ -15,7 +15,7 @@ import {
 import { type RecogniseInput, recognise } from '../../src/identity/matcher.ts'
 import { observationOf } from '../../src/identity/observation.ts'
 import type { VisitorState } from '../../src/identity/visitor.ts'
-import { attributesOf, openStore, windowsPc } from '../helpers/recognition.ts'
+import { attributesOf, iphone, openStore, windowsPc } from '../helpers/recognition.ts'
 
 const HOME = '203.0.113.7'
 const DAY_MS = 86_400_000
@@ -107,3 +107,62 @@ t.test(
     t.equal(twinWith({ id: own.visitor.id }), 0, 'nobody is a look-alike of itself')
   },
 )
+
+t.test(
+  'a record that is probably of the same device is no stranger, and right when a hidden token leads to it',
+  async (t) => {
+    const store = openStore()
+    const own = store.visit(windowsPc(), HOME)
+    const atMs = own.visitor.lastSeenAt + 2 * DAY_MS
+    const { firstSeenAt } = own.visitor
+    const auditWith = (newness: number, other: Partial<VisitorState>) => {
+      const visitor = { ...own.visitor, newness }
+      const older = { ...own.visitor, id: 'pv_00000000000000000099', newness: 0.99, totalVisits: 9, ...other }
+      const input = {
+        attributes: attributesOf(windowsPc()),
+        ip: HOME,
+        atMs,
+        token: own.token,
+        tokenVisitor: visitor,
+        exact: [older, visitor],
+        linked: [],
+        incognito: false,
+      }
+      const blind = recognise({ ...input, token: null, tokenVisitor: null })
+      t.equal(blind.scores[0]?.visitorId, older.id, 'the other one looks likelier')
+      return observationOf(input, recognise(input), blind)?.audit
+    }
+    const gone = { firstSeenAt: firstSeenAt - 9 * DAY_MS, lastSeenAt: firstSeenAt - 60_000 }
+    const places = (one: readonly number[] | undefined) => (one ?? []).map((place) => place % 3)
+    const FIRST_BIN = 2
+    t.same(places(auditWith(0.1, gone)), [0, 2])
+    t.equal(auditWith(0.1, gone)?.[1], FIRST_BIN, 'nobody else is there')
+    t.same(places(auditWith(0.9, gone)), [1, 2], 'who was surely new when it began is another device')
+    t.ok((auditWith(0.9, gone)?.[1] ?? 0) > FIRST_BIN)
+    t.same(places(auditWith(0.1, { ...gone, lastSeenAt: firstSeenAt + DAY_MS })), [1, 2], 'both lived at one time')
+    t.same(auditWith(0.1, { privateVisits: 9 }), [], 'private windows prove nothing')
+  },
+)
+
+t.test('how many had the whole look is counted, and what is assumed of its parts does not outweigh that', async (t) => {
+  const store = openStore()
+  const { visitor } = store.visit(iphone(), HOME)
+  const likelihood = (e: number, a: number) => {
+    const totals = { a, d: e, e }
+    const { scores } = recognise({
+      attributes: attributesOf(iphone()),
+      ip: '198.51.100.7',
+      atMs: visitor.lastSeenAt + 3 * DAY_MS,
+      token: null,
+      tokenVisitor: null,
+      exact: [visitor],
+      linked: [],
+      incognito: false,
+      totals,
+      statistics: { ...newMatchStatistics(), visitors: 4_000 },
+    })
+    return scores[0]?.posterior ?? 0
+  }
+  t.ok(likelihood(1, 1) > 3 * likelihood(10, 10))
+  t.equal(likelihood(1, 40), likelihood(1, 1), 'the rest of them is known not to have it')
+})
