@@ -6,7 +6,7 @@ import type { VisitorState } from './visitor.ts'
 export const isPrivateOnly = ({ privateVisits, totalVisits }: VisitorState): boolean => privateVisits >= totalVisits
 
 /** Whether one device could have left both: one was gone before the other came, or has no storage to be alive. */
-export function mayBeOne(a: VisitorState, b: VisitorState): boolean {
+function mayBeOne(a: VisitorState, b: VisitorState): boolean {
   if (isPrivateOnly(a) || isPrivateOnly(b)) return true
   return a.lastSeenAt < b.firstSeenAt || b.lastSeenAt < a.firstSeenAt
 }
@@ -26,14 +26,17 @@ function onenessOf(later: VisitorState, older: Weighed, all: readonly Weighed[])
   return before === 0 ? 0 : ((1 - later.newness) * older.chance) / before
 }
 
+/** How likely two of the records a visit may be of are of one device. */
+export function samenessOf(own: Weighed, other: Weighed, all: readonly Weighed[]): number {
+  if (other.visitor === own.visitor) return 1
+  if (!mayBeOne(own.visitor, other.visitor)) return 0
+  const isOlder = other.visitor.firstSeenAt < own.visitor.firstSeenAt
+  return isOlder ? onenessOf(own.visitor, other, all) : onenessOf(other.visitor, own, all)
+}
+
 /** How likely a visit is of that record's device, under whichever of its records. */
 export function deviceChance(own: Weighed, all: readonly Weighed[]): number {
-  let { chance } = own
-  for (const other of all) {
-    if (other.visitor === own.visitor || !mayBeOne(own.visitor, other.visitor)) continue
-    const isOlder = other.visitor.firstSeenAt < own.visitor.firstSeenAt
-    const oneness = isOlder ? onenessOf(own.visitor, other, all) : onenessOf(other.visitor, own, all)
-    chance += oneness * other.chance
-  }
+  let chance = 0
+  for (const other of all) chance += samenessOf(own, other, all) * other.chance
   return Math.min(1, chance)
 }

@@ -75,8 +75,8 @@ export interface MatchResult {
 }
 
 const CANDIDATES_MAX = 32
-/** One wrong link costs as much as nine that are missed (assumed): then a link pays from 9 in 10. */
-const ACCEPT_MIN = 9 / 10
+/** One wrong link costs as much as eight that are missed (assumed): then a link pays from 8 in 9. */
+const ACCEPT_MIN = 8 / 9
 /** Posteriors from here to ACCEPT_MIN are worth telling, not acting on. */
 const POSSIBLE_MIN = 0.5
 /** For whoever would rather be told too often. */

@@ -7,7 +7,7 @@ import { hoursOf, seenAgeOf } from './absences.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
-import { isPrivateOnly, mayBeOne } from './copies.ts'
+import { isPrivateOnly, samenessOf, type Weighed } from './copies.ts'
 import { binOf, type Observation } from './match-statistics.ts'
 import { type MatchResult, type RecogniseInput, recognise } from './matcher.ts'
 import { FIRST_VALUES, type Profile } from './profile.ts'
@@ -82,20 +82,28 @@ function strangerBits(
   return [compared, equal]
 }
 
-/** Below this the younger of two records that may be one device's counts as a copy of the older one. */
-const COPY_NEWNESS = 0.5
+/** From this chance on a record counts as one more of the visitor's own device. */
+const COPY_MIN = 0.5
 
-/** Whether two records are probably of one device: what its other records have in common with a visit is no other device's. */
-function isCopyOf(one: VisitorState, other: VisitorState): boolean {
-  const younger = one.firstSeenAt > other.firstSeenAt ? one : other
-  return mayBeOne(one, other) && younger.newness < COPY_NEWNESS
+/** Of those that a visit without its token may be of, the ones that probably are of its visitor's device, by id. */
+function copiesOf({ exact, linked }: RecogniseInput, visitor: VisitorState, blind: MatchResult): ReadonlySet<string> {
+  const visitors = new Map([...linked, ...exact].map((one) => [one.id, one]))
+  const all: Weighed[] = []
+  for (const { visitorId, posterior } of blind.scores) {
+    const one = visitorId === visitor.id ? visitor : visitors.get(visitorId)
+    if (one !== undefined) all.push({ visitor: one, chance: posterior })
+  }
+  const own = all.find((one) => one.visitor === visitor) ?? { visitor, chance: 0 }
+  const copies = all.filter((one) => one !== own && samenessOf(own, one, all) > COPY_MIN)
+  return new Set(copies.map((one) => one.visitor.id))
 }
 
 /** What came of the visit without its token, and what would have come of it had its device never been here. */
 function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResult): readonly number[] {
+  const copies = copiesOf(input, visitor, blind)
   const others = (some: readonly VisitorState[]) =>
-    some.filter((one) => one.id !== visitor.id && !isPrivateOnly(one) && !isCopyOf(one, visitor))
-  const bestId = blind.visitor?.id ?? blind.scores[0]?.visitorId
+    some.filter((one) => one.id !== visitor.id && !isPrivateOnly(one) && !copies.has(one.id))
+  const bestId = blind.visitor?.id ?? blind.scores[0]?.visitorId ?? ''
   const isBest = ({ id }: VisitorState): boolean => id === bestId
   const best = input.exact.find(isBest) ?? input.linked.find(isBest)
   // A private window keeps no token that could say whose it was, this device's or another's: nothing is proven.
@@ -106,7 +114,7 @@ function auditOf(input: RecogniseInput, visitor: VisitorState, blind: MatchResul
   const stranger = recognise({ ...input, token: null, tokenVisitor: null, ...without })
   return auditPlaces({
     best: blind.seeming,
-    isRight: best !== undefined && (best.id === visitor.id || isCopyOf(best, visitor)),
+    isRight: bestId === visitor.id || copies.has(bestId),
     stranger: stranger.seeming,
   })
 }
