@@ -8,7 +8,7 @@ import type { Parsers } from '../identity/parsers.ts'
 import { providerOf } from '../identity/provider.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
-import { bodyHashOf, decodeIdentification } from '../records/identification.ts'
+import { type Decoded, takeApart } from '../records/identification.ts'
 import { decodedOf, type Frame } from './frames.ts'
 import { type EventCountsOf, eventCountsOf } from './velocity/tally.ts'
 
@@ -44,6 +44,7 @@ export interface Visit {
   readonly familyId: string
   /** 0 without a nonce. */
   readonly nonceHash: number
+  /** As `BodyFacts` has it. */
   readonly bodyHash: number
   readonly counts: EventCountsOf
 }
@@ -54,10 +55,6 @@ export const visitorIdIn = (
   visitorId: string,
 ): string => (tokenId !== null && meta.token?.visitorId === visitorId ? tokenId : tenant + visitorId)
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
-const BACKSLASH = 92
-
 /** Lone surrogates survive neither UTF-8 nor ClickHouse: they become U+FFFD before anything reads them. */
 function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed()
@@ -66,38 +63,25 @@ function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
 }
 
-/** Whether the JSON may hold half of a surrogate pair: UTF-8 has none, so only an escape makes one. */
-function mayHoldHalves(json: Uint8Array): boolean {
-  // Most bodies escape nothing.
-  if (Buffer.prototype.indexOf.call(json, BACKSLASH) < 0) return false
-  return LONE_SURROGATE_ESCAPE.test(Buffer.prototype.latin1Slice.call(json, 0, json.length))
-}
-
 /** Throws when the bytes are no identification at all. */
 export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Visit {
-  const decoded = decodedOf(frame)
-  if (decoded !== null) return visitOf(frame.seq, decoded.meta, decoded.body, decoded.bytes, parsers, locate)
-  const { meta, body: bytes } = decodeIdentification(frame.bytes)
-  return visitOf(frame.seq, meta, JSON.parse(utf8.decode(bytes)) as IdentifyBody, bytes, parsers, locate)
+  return visitOf(frame.seq, decodedOf(frame) ?? takeApart(frame.bytes), parsers, locate)
 }
 
-/** The same of what is decoded: `parsed` is what JSON.parse makes of `bytes`. */
+/** The same of what is decoded. */
 export function visitOf(
   seq: number,
-  meta: IdentifyMeta,
-  parsed: IdentifyBody,
-  bytes: Uint8Array,
+  { meta, body: parsed, facts }: Decoded,
   parsers: Parsers,
   locate: (ip: string) => AddressFacts,
 ): Visit {
-  const body = mayHoldHalves(bytes) ? (wellFormed(parsed) as IdentifyBody) : parsed
+  const body = facts.mayHoldHalves ? (wellFormed(parsed) as IdentifyBody) : parsed
   const { ip, headers } = meta
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
   const address = locate(ip)
   const { exact, blocking } = matchKeys(attributes, ip, providerOf(ip, address.network?.asn ?? null))
   const nativeKey = nativeKeyOf(body.native)
-  const hasNonce = body.nonce !== undefined
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
   const environment = `${meta.workspace}/${meta.env}`
   const tenant = `${environment}/`
@@ -125,8 +109,8 @@ export function visitOf(
     tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
     keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
-    nonceHash: hasNonce ? hash53(tenant + body.nonce) : 0,
-    bodyHash: hasNonce ? bodyHashOf(bytes) : 0,
+    nonceHash: body.nonce === undefined ? 0 : hash53(tenant + body.nonce),
+    bodyHash: facts.bodyHash,
     counts: eventCountsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }
 }

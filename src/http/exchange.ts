@@ -147,7 +147,7 @@ export function openExchanges(config: ExchangeConfig) {
     const { borrowBody, bodyBytesMax } = x.route
     if (x.refusal !== null) x.discardedBytes += chunk.byteLength
     else if (isLast && x.reader === null && chunk.byteLength <= bodyBytesMax)
-      x.body = borrowBody ? new Uint8Array(chunk) : copyOf(chunk)
+      x.body = borrowBody && x.gateOpen ? new Uint8Array(chunk) : copyOf(chunk)
     else {
       x.reader ??= openBody(bodyBytesMax)
       if (!x.reader.take(chunk, isLast)) refuseLength(x)

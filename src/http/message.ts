@@ -68,8 +68,8 @@ export interface RouteOptions {
   /** Default 65,536. */
   readonly bodyBytesMax?: number
   /**
-   * Saves the copy of a body that arrives in one piece: `request.body` is then empty as soon as the handler (or, with an
-   * asynchronous `before`, its caller) returns. Only for handlers that use it at once. Default false.
+   * Saves the copy of a body that arrives in one piece when nothing else is waited for: `request.body` is then empty as soon as the
+   * handler returns. Only for handlers that use it at once. Default false.
    */
   readonly borrowBody?: boolean
   /** From the headers' arrival to the answer, body included. Default 10,000. Kept to about 100 ms. */

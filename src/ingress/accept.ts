@@ -15,7 +15,7 @@ import { REFUSALS, type Refusal } from '../lib/metrics.ts'
 import { must } from '../lib/must.ts'
 import { APPEND_BYTES_MAX, type Log } from '../log/log.ts'
 import type { Caller } from '../records/auth.ts'
-import { type Decoded, encodeIdentification } from '../records/identification.ts'
+import { type BodyFacts, type Decoded, encodeIdentification } from '../records/identification.ts'
 import { type OnDecided, PENDING_CELL, type Settled, type Waiting } from './waiting.ts'
 
 export interface AcceptNeeds {
@@ -43,7 +43,9 @@ export interface AcceptNeeds {
 export interface Incoming {
   readonly caller: Caller
   readonly body: IdentifyBody
+  /** The body as it came: there until the call returns. */
   readonly bytes: Uint8Array
+  readonly facts: BodyFacts
   readonly atMs: number
   /** The address of the event, canonical. */
   readonly ip: string
@@ -146,12 +148,12 @@ export function createAccept(needs: AcceptNeeds): Accept {
 
   // Not async: while it waited for the disk it would keep the parsed body, which nobody needs any more, from the collector.
   return function accept(incoming, decided, expired) {
-    const { caller, body, bytes } = incoming
+    const { caller, body, bytes, facts } = incoming
     const nonce = body.nonce === undefined ? null : `${caller.workspace.id}/${caller.env}/${body.nonce}`
     if (nonce !== null) {
       const first = waiting.byNonce(nonce)
       if (first !== null) {
-        if (Buffer.compare(first.body, bytes) !== 0) throw new ApiError('idempotency_conflict', { field: 'nonce' })
+        if (first.bodyHash !== facts.bodyHash) throw new ApiError('idempotency_conflict', { field: 'nonce' })
         const original: Settled = { original: first.requestId, conflict: false }
         const sameForm = first.keyKind === caller.key.kind
         waiting.join(
@@ -178,9 +180,9 @@ export function createAccept(needs: AcceptNeeds): Accept {
     // visitor would get a second writer.
     const strayed = meta.token !== null && homePartition(meta.token.visitorId, partitions) !== partition
     const stored = strayed ? { ...meta, token: null } : meta
-    const accepted = { record: encodeIdentification(stored, bytes), meta: stored, body, bytes }
+    const accepted = { record: encodeIdentification(stored, bytes), meta: stored, body, facts }
     const isRepeat = routed !== null
-    const first = { body: bytes, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
+    const first = { bodyHash: facts.bodyHash, keyKind: caller.key.kind, scope: `${caller.workspace.id}/${caller.env}` }
     // A repeat of a decided nonce makes no event, so its id must not be given out as pending, and later repeats are not
     // to be compared with it: it waits for the event of the first.
     if (isRepeat) waiting.open(requestId, null, first, decided, null)

@@ -4,7 +4,7 @@ import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 
 export interface Answered {
-  /** Of the request's body, as `bodyHashOf` has it. */
+  /** Of the request's body, as `BodyFacts` has it. */
   readonly bodyHash: number
   /** What was answered; null: keys of this kind have not been answered by this process. */
   readonly body: string | null

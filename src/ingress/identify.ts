@@ -8,6 +8,7 @@ import type { Answer, HttpHeader, HttpRequest, HttpResponse, Present } from '../
 import type { Http } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
+import { factsOf } from '../records/identification.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
@@ -173,6 +174,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
           caller,
           body,
           bytes: request.body,
+          facts: factsOf(request.body, body),
           atMs,
           ip: mockIp ?? ip ?? client.address,
           hopsBefore: client.hopsBefore,
@@ -212,6 +214,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   http.route('POST', PATH, handle, {
     headers: HEADERS,
     bodyBytesMax: IDENTIFY_BODY_BYTES_MAX,
+    borrowBody: true,
     deadlineMs: needs.deadlineMs,
     before: admit,
     responseHeaders: CORS,

@@ -9,7 +9,6 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Caller } from '../records/auth.ts'
 import { readTombstone } from '../records/erasures.ts'
-import { bodyHashOf } from '../records/identification.ts'
 import type { Accept, Incoming } from './accept.ts'
 import type { Answers } from './answers.ts'
 
@@ -54,12 +53,13 @@ export function answerRepeats({ accept, answers, clock, kv, partitions, findEven
     return presentResult(event, workspace, key.kind)
   }
 
-  // Its closures keep the bytes and not the parsed body: nobody needs that any more while it waits for the disk.
+  // Its closures keep the hash and not the body: nobody needs that any more while it waits for the disk.
   function acceptNew(incoming: Incoming, nonceHash: number, ...[decided, expired]: Told): Promise<void> {
-    const { caller, bytes } = incoming
+    const { caller } = incoming
+    const { bodyHash } = incoming.facts
     const startedAt = clock.monotonic()
     const remember = (body: string, acceptedAt: number) =>
-      answers.add(nonceHash, bodyHashOf(bytes), caller.key.kind, body, acceptedAt)
+      answers.add(nonceHash, bodyHash, caller.key.kind, body, acceptedAt)
 
     async function answerOriginal(requestId: string): Promise<void> {
       try {
@@ -94,15 +94,16 @@ export function answerRepeats({ accept, answers, clock, kv, partitions, findEven
   }
 
   return (incoming, ...told) => {
-    const { caller, body, bytes } = incoming
+    const { caller, body, bytes, facts } = incoming
     if (body.nonce === undefined)
       return accept(incoming, (outcome, replayed) => told[0](outcome as AcceptOutcome, replayed), told[1])
     const nonceHash = hash53(`${caller.workspace.id}/${caller.env}/${body.nonce}`)
     const answered = answers.find(nonceHash, caller.key.kind)
     if (answered === null) return acceptNew(incoming, nonceHash, ...told)
-    if (answered.bodyHash !== bodyHashOf(bytes)) throw conflict()
+    if (answered.bodyHash !== facts.bodyHash) throw conflict()
     if (answered.body === null) return acceptNew(incoming, nonceHash, ...told)
-    return answerAgain(incoming, nonceHash, answered.body, ...told)
+    // The bytes are gone by the time it knows whether they are needed.
+    return answerAgain({ ...incoming, bytes: new Uint8Array(bytes) }, nonceHash, answered.body, ...told)
   }
 }
 

@@ -47,7 +47,7 @@ export type Settled =
 
 /** What a repeat is compared with, and in whose form the decision comes. */
 export interface First {
-  readonly body: Uint8Array
+  readonly bodyHash: number
   readonly keyKind: KeyKind
   /** `<workspace>/<env>` */
   readonly scope: string

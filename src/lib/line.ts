@@ -2,7 +2,7 @@
 // and answers that come together go over in one message.
 
 import type { Transferable } from 'node:worker_threads'
-import { Packr } from 'msgpackr'
+import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
 import { Conflict, Full, Unavailable, Unreadable } from './failures.ts'
 
 /** What a line needs of a MessagePort. */
@@ -89,7 +89,8 @@ export function openLine(
 
   /** In memory of its own, which goes over without a copy. */
   function send(kind: 'calls' | 'answers', what: unknown): void {
-    const bytes = new Uint8Array(packr.pack(what))
+    // The place it was packed in is free again: a buffer worn out by passing messages is garbage that outlives young generations.
+    const bytes = new Uint8Array(packr.pack(what, RESET_BUFFER_MODE))
     port.postMessage({ kind, bytes } satisfies Message, [bytes.buffer])
   }
 

@@ -10,15 +10,25 @@ import type { Expiry } from './expiry.ts'
 import type { Splitting } from './splits.ts'
 import type { Unnaming } from './unnaming.ts'
 
+/** What a body's bytes say besides its values. */
+export interface BodyFacts {
+  /** What a repeat of its nonce must have too, as `bodyHashOf` makes it; 0 without a nonce. */
+  readonly bodyHash: number
+  /** Whether it may hold half of a surrogate pair. */
+  readonly mayHoldHalves: boolean
+}
+
 /** An identification, taken apart. */
 export interface Decoded {
   readonly meta: IdentifyMeta
-  /** What JSON.parse makes of `bytes`. */
+  /** What JSON.parse makes of its bytes. */
   readonly body: IdentifyBody
-  readonly bytes: Uint8Array
+  readonly facts: BodyFacts
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
+const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
+const BACKSLASH = 92
 
 export function encodeIdentification(meta: IdentifyMeta, body: Uint8Array): Uint8Array {
   const head = JSON.stringify(meta)
@@ -37,9 +47,29 @@ export function decodeIdentification(bytes: Uint8Array): { readonly meta: Identi
   return { meta, body: bytes.subarray(4 + headBytes) }
 }
 
-/** What a repeat of its nonce must have too: the first 48 bits of SHA-1, as a number. */
-export function bodyHashOf(body: Uint8Array): number {
+/** The first 48 bits of SHA-1, as a number. */
+function bodyHashOf(body: Uint8Array): number {
   return Number.parseInt(hash('sha1', body, 'hex').slice(0, 12), 16)
+}
+
+/** UTF-8 has no half of a surrogate pair, so only an escape makes one. */
+function mayHoldHalves(json: Uint8Array): boolean {
+  // Most bodies escape nothing.
+  if (Buffer.prototype.indexOf.call(json, BACKSLASH) < 0) return false
+  return LONE_SURROGATE_ESCAPE.test(Buffer.prototype.latin1Slice.call(json, 0, json.length))
+}
+
+/** `body` is what JSON.parse makes of `bytes`. */
+export const factsOf = (bytes: Uint8Array, body: IdentifyBody): BodyFacts => ({
+  bodyHash: body.nonce === undefined ? 0 : bodyHashOf(bytes),
+  mayHoldHalves: mayHoldHalves(bytes),
+})
+
+/** Throws on bytes that are no identification. */
+export function takeApart(bytes: Uint8Array): Decoded {
+  const { meta, body: json } = decodeIdentification(bytes)
+  const body = JSON.parse(utf8.decode(json)) as IdentifyBody
+  return { meta, body, facts: factsOf(json, body) }
 }
 
 /** Behind the length, a brace and a quote. */

@@ -6,7 +6,7 @@ import { makeRequestId } from '../../src/domain/ids.ts'
 import { openVisit, visitOf } from '../../src/engine/visit.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { NO_FACTS } from '../../src/ipintel/addresses.ts'
-import { encodeIdentification } from '../../src/records/identification.ts'
+import { encodeIdentification, factsOf } from '../../src/records/identification.ts'
 import { rng } from '../helpers/rng.ts'
 
 const AT_MS = Date.UTC(2026, 10, 20)
@@ -37,8 +37,9 @@ t.test('a body that was parsed already makes the same case as its bytes', async 
     const bytes = new TextEncoder().encode(text)
     const read = openVisit({ seq: 5, bytes: encodeIdentification(META, bytes) }, openParsers(), () => NO_FACTS)
     const parsed = JSON.parse(text) as IdentifyBody
+    const decoded = { meta: META, body: parsed, facts: factsOf(bytes, parsed) }
     t.same(
-      visitOf(5, META, parsed, bytes, openParsers(), () => NO_FACTS),
+      visitOf(5, decoded, openParsers(), () => NO_FACTS),
       read,
       name,
     )
@@ -48,7 +49,9 @@ t.test('a body that was parsed already makes the same case as its bytes', async 
 t.test('halves of surrogate pairs are replaced before anything reads them', async (t) => {
   const text = BODIES['half of a pair'] as string
   const bytes = new TextEncoder().encode(text)
-  const { body } = visitOf(5, META, JSON.parse(text) as IdentifyBody, bytes, openParsers(), () => NO_FACTS)
+  const parsed = JSON.parse(text) as IdentifyBody
+  const decoded = { meta: META, body: parsed, facts: factsOf(bytes, parsed) }
+  const { body } = visitOf(5, decoded, openParsers(), () => NO_FACTS)
   t.same(body.tag, { 'a\ufffd': ['\ufffdb', { c: '\ufffd' }] })
 })
 

@@ -83,6 +83,19 @@ overDrivers(t, 'a body survives the callback it came in, in one piece or many', 
   t.equal(bodyOf((await exchange(borrowed.port, '200', post('/', 'abc'))).text()), 'abc')
   // That of Node.js is a copy of its own.
   t.equal((lent as Uint8Array | null)?.length, driver === 'uws' ? 0 : 3, 'a borrowed body is given back')
+  const late = {
+    borrowBody: true,
+    before: async () => {
+      await pause(20)
+      return null
+    },
+  }
+  borrowed.route('POST', '/gate', (request) => ({ status: 200, body: parse(request.body) }), late)
+  t.equal(
+    bodyOf((await exchange(borrowed.port, '200', post('/gate', 'abc'))).text()),
+    'abc',
+    'it is kept for a late gate',
+  )
 })
 
 overDrivers(t, 'every way to fail is one 500 on a connection that goes on', async (t, { open }) => {

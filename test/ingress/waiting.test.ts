@@ -4,7 +4,7 @@ import { createWaiting, type Settled } from '../../src/ingress/waiting.ts'
 import { newCounts } from '../../src/lib/counts.ts'
 
 const WAIT_MS = 100
-const first = { body: new Uint8Array([1]), keyKind: 'public', scope: 'ws/live' } as const
+const first = { bodyHash: 1, keyKind: 'public', scope: 'ws/live' } as const
 
 function openWaiting() {
   let now = 0
@@ -61,7 +61,7 @@ t.test('those who wait for one request are each told once, and who joins later w
   waiting.join('req_4', decided('second'), late('second'))
   pass(WAIT_MS / 2)
   t.same(told, [['first', 'late']])
-  t.match(waiting.byNonce('nonce'), { requestId: 'req_4', body: first.body, keyKind: 'public' })
+  t.match(waiting.byNonce('nonce'), { requestId: 'req_4', bodyHash: first.bodyHash, keyKind: 'public' })
   waiting.settle('req_4', { body: '{}' })
   t.same(told.slice(1), [['second', { body: '{}' }, true]])
   pass(WAIT_MS)
