@@ -1,4 +1,5 @@
-// Who waits for records of a partition: for durable ones, or for those that were submitted already.
+// Who waits for records of a partition: for durable ones, or for those that were submitted already. A busy partition wakes its
+// readers a thousand times a second, so that a wait has no timer of its own: one, seldom set anew, looks for those whose time is over.
 
 import type { Clock } from '../lib/clock.ts'
 import type { ReadLimits } from './log.ts'
@@ -11,26 +12,70 @@ export interface Readers {
   wait(limits: Pick<ReadLimits, 'submitted'>, ms: number, signal?: AbortSignal): Promise<void>
 }
 
-export function openReaders(clock: Clock): Readers {
-  const waiting = new Set<{ readonly submitted: boolean; readonly wake: () => void }>()
+interface Reader {
+  readonly submitted: boolean
+  readonly deadlineMs: number
+  readonly signal: AbortSignal | undefined
+  readonly wake: () => void
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+
+export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers {
+  const waiting = new Set<Reader>()
+  const followed = new WeakSet<AbortSignal>()
+  let look: AbortController | null = null
+  let lookAtMs = NEVER
+
+  function wakeThose(are: (reader: Reader) => boolean): void {
+    for (const reader of waiting) {
+      if (!are(reader)) continue
+      waiting.delete(reader)
+      reader.wake()
+    }
+  }
+
+  function endLook(): void {
+    look?.abort()
+    look = null
+    lookAtMs = NEVER
+  }
+
+  async function lookAt(ms: number, nowMs: number): Promise<void> {
+    endLook()
+    const mine = new AbortController()
+    look = mine
+    lookAtMs = ms
+    await clock.sleep(ms - nowMs, mine.signal)
+    if (look !== mine) return
+    const laterMs = clock.monotonic()
+    wakeThose(({ deadlineMs }) => deadlineMs <= laterMs)
+    let earliestMs = NEVER
+    for (const { deadlineMs } of waiting) earliestMs = Math.min(earliestMs, deadlineMs)
+    if (earliestMs === NEVER) endLook()
+    else void lookAt(earliestMs, laterMs)
+  }
+
+  function follow(signal: AbortSignal): void {
+    if (followed.has(signal)) return
+    followed.add(signal)
+    const wake = () => wakeThose((reader) => reader.signal === signal)
+    signal.addEventListener('abort', wake, { once: true })
+  }
+
   return {
-    wake(submitted) {
-      for (const reader of waiting) if (reader.submitted === submitted) reader.wake()
-    },
+    wake: (submitted) => wakeThose((reader) => reader.submitted === submitted),
     wakeAll() {
-      for (const { wake } of waiting) wake()
+      wakeThose(() => true)
+      endLook()
     },
-    async wait({ submitted = false }, ms, signal) {
-      const woken = new AbortController()
-      const reader = { submitted, wake: () => woken.abort() }
-      waiting.add(reader)
-      signal?.addEventListener('abort', reader.wake)
-      try {
-        await clock.sleep(ms, woken.signal)
-      } finally {
-        waiting.delete(reader)
-        signal?.removeEventListener('abort', reader.wake)
-      }
+    wait({ submitted = false }, ms, signal) {
+      if (signal?.aborted) return Promise.resolve()
+      if (signal !== undefined) follow(signal)
+      const nowMs = clock.monotonic()
+      const deadlineMs = nowMs + ms
+      if (deadlineMs < lookAtMs) void lookAt(deadlineMs, nowMs)
+      return new Promise((wake) => waiting.add({ submitted, deadlineMs, signal, wake }))
     },
   }
 }
