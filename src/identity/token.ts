@@ -15,6 +15,7 @@ const CLAIMS_BYTES = 32
 const DIGEST_BYTES = 16
 const BYTES = CLAIMS_BYTES + DIGEST_BYTES
 const PREFIX = 'st_'
+export const TOKEN_CHARS = PREFIX.length + (BYTES / 3) * 4
 /** What the decoder alone would not see: it also takes other alphabets and skips what it does not know. */
 const FORM = /^st_[A-Za-z0-9_-]{64}$/
 
@@ -48,4 +49,15 @@ export function verifyToken(secret: string, workspace: string, env: Env, text: s
     generation: bytes.readUInt32BE(2),
     issuedAt: bytes.readUIntBE(6, 6),
   }
+}
+
+// In base64url, from the three bytes its id begins with to those it ends in.
+const VISITOR_AT = { from: PREFIX.length + 16, to: PREFIX.length + 44 }
+
+/** Whom a text names that has the form of a token, be it genuine or not; null for any other text. */
+export function visitorNamedBy(text: string): string | null {
+  if (!FORM.test(text)) return null
+  const named = Buffer.from(text.slice(VISITOR_AT.from, VISITOR_AT.to), 'base64url').toString('latin1', 0, 20)
+  const visitorId = `pv_${named}`
+  return isVisitorId(visitorId) ? visitorId : null
 }

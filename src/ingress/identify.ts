@@ -3,7 +3,7 @@
 import { ApiError, invalid } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { Cidr } from '../domain/ip.ts'
-import { packTrace, readTraceparent, TRACEPARENT, type Trace } from '../domain/trace.ts'
+import { packTrace, readTrace, readTraceparent, TRACEPARENT, type Trace } from '../domain/trace.ts'
 import type { Answer, HttpHeader, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -12,6 +12,7 @@ import { factsOf } from '../records/identification.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
+import { evidenceOf, type HandedBack, type HandedOver, type OtherShards, partitionNamedBy } from './hand-over.ts'
 import type { ProxyWatch } from './proxy-watch.ts'
 import type { TakeIngress } from './rates.ts'
 import type { AcceptOutcome, Answering } from './repeats.ts'
@@ -32,6 +33,9 @@ export interface IdentifyNeeds {
   /** Time for the body to arrive, milliseconds, besides the time a decision may take. */
   readonly deadlineMs: number
   readonly present: Present
+  readonly partitions: number
+  /** null: this process has no other shards, or all of them share a log. */
+  readonly otherShards: OtherShards | null
 }
 
 const PATH = '/v1/identify'
@@ -63,6 +67,8 @@ const OWN_HEADERS = [
 const HEADERS = [...EVIDENCE_HEADERS, ...OWN_HEADERS, IDEMPOTENCY_KEY]
 
 interface Context {
+  /** As it was sent. */
+  readonly key: string
   readonly caller: Caller
   readonly client: RequestClient
   /** The page may have the first-party cookie. */
@@ -70,11 +76,23 @@ interface Context {
   readonly trace: Trace | null
 }
 
+/** A call as it is served, wherever it arrived. */
+interface Call {
+  readonly context: Context
+  /** There until the call returns. */
+  readonly bytes: Uint8Array
+  readonly cookieToken: string | null
+  readonly header: (name: string) => string
+  readonly check: (() => void) | null
+}
+
+/** Nothing but a key, or nothing at all. */
+const isPlain = (query: string): boolean => query === '' || (query.startsWith('key=') && !query.includes('&'))
+
 /** The key of the query string; null when there is none. Anything else in the query is refused later, in its turn. */
 function queryKey(query: string): string | null {
-  return query.startsWith('key=') && !query.includes('&')
-    ? decodeQueryValue(query.slice(4))
-    : new URLSearchParams(query).get('key')
+  if (query === '') return null
+  return isPlain(query) ? decodeQueryValue(query.slice(4)) : new URLSearchParams(query).get('key')
 }
 
 function decodeQueryValue(text: string): string {
@@ -82,7 +100,7 @@ function decodeQueryValue(text: string): string {
 }
 
 function checkQuery(query: string): void {
-  if (query === '' || (query.startsWith('key=') && !query.includes('&'))) return
+  if (isPlain(query)) return
   for (const name of new URLSearchParams(query).keys()) {
     if (name !== 'key') throw invalid(name.slice(0, 64), 'Unknown query parameter.')
   }
@@ -110,7 +128,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       const client = clientOf(request)
       const caller = auth.authenticate(fromQuery && key?.startsWith('pk_') !== true ? null : key, client.address)
       const trace = readTraceparent(request.header('traceparent'))
-      request.context = { caller, client, isFirstParty: false, trace } satisfies Context
+      request.context = { key: key ?? '', caller, client, isFirstParty: false, trace } satisfies Context
       const taken = needs.takeIngress(caller, client.address)
       if (taken !== null) return taken.then(() => admitCaller(request, caller, fromQuery))
       return admitCaller(request, caller, fromQuery)
@@ -139,62 +157,104 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return null
   }
 
-  function respondDecided(context: Context, answer: Answer, outcome: AcceptOutcome, replayed: boolean): void {
+  function decidedAnswer(context: Context, outcome: AcceptOutcome, replayed: boolean): HttpResponse {
     const { caller, isFirstParty } = context
-    if ('failure' in outcome) {
-      answer(present(outcome.failure, context))
-      return
-    }
+    if ('failure' in outcome) return present(outcome.failure, context)
     const headers = replayed ? [NO_STORE, REPLAYED] : [NO_STORE]
     const cookie = isFirstParty ? cookieOf(outcome.body, caller.env, needs.cookieDomain) : null
     if (cookie !== null) headers.push(cookie)
-    answer({ status: 200, body: outcome.body, headers })
+    return { status: 200, body: outcome.body, headers }
   }
 
-  function handle(request: HttpRequest, answer: Answer): undefined {
-    const context = request.context as Context
-    const { caller, client, isFirstParty, trace } = context
+  /** `check`: what else may be wrong with the call, behind what may be wrong with its body. Answers once, unless it throws. */
+  function serveCall({ context, bytes, cookieToken, header, check }: Call, answer: Answer): void {
+    const { caller, client, trace } = context
     const packed = trace === null ? null : packTrace(trace)
     const from = clock.monotonic()
-    const refused = (error: unknown) => answer(present(error, context))
-    try {
-      const { body, atMs, ip, mockIp } = readIdentify(
-        request.body,
+    const days = needs.retentionDays(caller.workspace.id)
+    const { body, atMs, ip, mockIp } = readIdentify(bytes, caller, clock.now(), days)
+    check?.()
+    // Who names the address of its own client is no visitor.
+    if (caller.key.kind === 'public' && (mockIp ?? ip) === null) needs.proxyWatch.saw(client, header('user-agent'))
+    accept(
+      {
         caller,
-        clock.now(),
-        needs.retentionDays(caller.workspace.id),
-      )
-      checkQuery(request.query)
-      // Who names the address of its own client is no visitor.
-      if (caller.key.kind === 'public' && (mockIp ?? ip) === null)
-        needs.proxyWatch.saw(client, request.header('user-agent'))
-      if (request.hasHeader(IDEMPOTENCY_KEY)) throw invalid('nonce', NONCE_INSTEAD)
-      accept(
-        {
-          caller,
-          body,
-          bytes: request.body,
-          facts: factsOf(request.body, body),
-          atMs,
-          ip: mockIp ?? ip ?? client.address,
-          hopsBefore: client.hopsBefore,
-          cookieToken: isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null,
-          trace: packed,
-          header: (name) => request.header(name),
-        },
-        (outcome, replayed) => respondDecided(context, answer, outcome, replayed),
-        (requestId) =>
-          answer({
-            status: 202,
-            body: JSON.stringify({ requestId, status: 'pending' }),
-            headers: [NO_STORE, ['Retry-After', '1']],
-          }),
-      ).catch(refused)
-      needs.accepted(clock.monotonic() - from, packed)
-    } catch (error) {
-      refused(error)
-    }
+        body,
+        bytes,
+        facts: factsOf(bytes, body),
+        atMs,
+        ip: mockIp ?? ip ?? client.address,
+        hopsBefore: client.hopsBefore,
+        cookieToken,
+        trace: packed,
+        header,
+      },
+      (outcome, replayed) => answer(decidedAnswer(context, outcome, replayed)),
+      (requestId) =>
+        answer({
+          status: 202,
+          body: JSON.stringify({ requestId, status: 'pending' }),
+          headers: [NO_STORE, ['Retry-After', '1']],
+        }),
+    ).catch((error) => answer(present(error, context)))
+    needs.accepted(clock.monotonic() - from, packed)
   }
+
+  /** Gives the call to the shard that decides it; false where that is this one, or only the parsed body can tell. */
+  function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
+    const { otherShards } = needs
+    // What is wrong with the call besides its body is refused behind it, here.
+    if (otherShards === null || !isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
+    const partition = partitionNamedBy(request.body, cookieToken, needs.partitions)
+    if (partition === null || !otherShards.has(partition)) return false
+    const context = request.context as Context
+    const { key, client, isFirstParty, trace } = context
+    const call: HandedOver = {
+      ...{ key, ...client, isFirstParty, cookieToken },
+      trace: trace === null ? null : packTrace(trace),
+      evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
+      body: Uint8Array.from(request.body),
+    }
+    otherShards.handOver(partition, call).then(answer, (error) => answer(present(error, context)))
+    return true
+  }
+
+  function handle(request: HttpRequest, answer: Answer): HttpResponse | undefined {
+    const context = request.context as Context
+    const { caller, isFirstParty } = context
+    const cookieToken = isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null
+    if (isHandedOver(request, cookieToken, answer)) return undefined
+    function check(): void {
+      checkQuery(request.query)
+      if (request.hasHeader(IDEMPOTENCY_KEY)) throw invalid('nonce', NONCE_INSTEAD)
+    }
+    const header = (name: string) => request.header(name)
+    try {
+      serveCall({ context, bytes: request.body, cookieToken, header, check }, answer)
+    } catch (error) {
+      return present(error, context)
+    }
+    return undefined
+  }
+
+  /** Another shard has admitted it; its key may have been revoked on the way. */
+  function serveHandedOver(call: HandedOver): Promise<HandedBack> {
+    const { key, address, hopsBefore, isFirstParty, cookieToken, body } = call
+    return new Promise((resolve) => {
+      // Whatever answers a call here is a text.
+      const answer = (outcome: HttpResponse | Error) => resolve(outcome as HandedBack)
+      let context: Context | undefined
+      try {
+        const caller = auth.authenticate(key, address)
+        const trace = call.trace === null ? null : readTrace(call.trace)
+        context = { key, caller, client: { address, hopsBefore }, isFirstParty, trace }
+        serveCall({ context, bytes: body, cookieToken, header: evidenceOf(call), check: null }, answer)
+      } catch (error) {
+        answer(present(error, context))
+      }
+    })
+  }
+  needs.otherShards?.answer(serveHandedOver)
 
   /** Ends the cookie, which no script of the page can; the visitor itself stays known. */
   function forget(request: HttpRequest): HttpResponse {

@@ -5,7 +5,9 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
+import type { HandedBack, HandedOver, OtherShards } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
+import { must } from '../lib/must.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { replySubject } from '../records/replies.ts'
 
@@ -32,10 +34,12 @@ export interface Peers {
   readonly log: Log
   /** The bus on which what only shards say reaches them directly. */
   readonly bus: Bus
+  readonly others: OtherShards
   close(): void
 }
 
 interface Calls {
+  identify(call: HandedOver): Promise<HandedBack>
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   publish(subject: string, message: unknown): void
 }
@@ -48,6 +52,11 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
   const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
 
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
+  /** What comes before this shard can answer waits for it. */
+  let begin: (serve: Calls['identify']) => void = () => undefined
+  const begun = new Promise<Calls['identify']>((resolve) => {
+    begin = resolve
+  })
   const tell = (line: Line | undefined, subject: string, message: unknown) =>
     line?.tell('publish' satisfies keyof Calls, subject, message)
 
@@ -57,6 +66,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
       const line = openLine(port, onError, setImmediate)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', heard.publish)
+      serve(line, 'identify', async (call) => (await begun)(call))
       lines.set(index, { line, port })
       port.on('close', () => {
         line.end()
@@ -82,6 +92,14 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
       subscribe: (subject, receive) => (isBetweenShards(subject) ? heard : bus).subscribe(subject, receive),
       isLossy: bus.isLossy,
       close: () => bus.close(),
+    },
+    others: {
+      has: (partition) => lines.has(partition % count),
+      handOver(partition, call) {
+        const owner = must(lines.get(partition % count), 'a line to the shard')
+        return owner.line.call('identify' satisfies keyof Calls, call) as Promise<HandedBack>
+      },
+      answer: (serve) => begin(serve),
     },
     close() {
       for (const { port } of lines.values()) port.close()

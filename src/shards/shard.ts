@@ -13,6 +13,7 @@ import type { Dispatch } from '../http/dispatch.ts'
 import { openForward } from '../http/forward.ts'
 import type { OwnHttp } from '../http/server.ts'
 import { openParsers } from '../identity/parsers.ts'
+import type { OtherShards } from '../ingress/hand-over.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
 import { systemClock as clock } from '../lib/clock.ts'
@@ -62,6 +63,7 @@ interface ShardPorts {
   readonly kv: ThreadKv
   readonly bus: Bus
   readonly limits: Pick<Limits, 'take'>
+  readonly otherShards: OtherShards | null
 }
 
 /** The ports of a shard whose process has embedded storage. */
@@ -87,6 +89,7 @@ function portsOver(
     kv: openRemoteKv(line),
     bus: peers.bus,
     limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
+    otherShards: peers.others,
   }
 }
 
@@ -127,14 +130,17 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const beat = setInterval(() => Atomics.add(cells.beat, start.index, 1), BEAT_MS)
   lifetime.onClose(() => clearInterval(beat))
 
-  const far = config.isCluster
-    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
+  const far: ShardPorts = config.isCluster
+    ? {
+        ...(await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)),
+        otherShards: null,
+      }
     : portsOver(line, start, peers, lifetime, logger)
   const near = openLocalBus({ onError: busError(logger) })
   const bus = openLoopbackBus({ far: far.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
-  const { kv, limits } = far
+  const { kv, limits, otherShards } = far
   const log = measured(far.log, ['append'], clock, {
     called(seconds) {
       metrics.logAppend.observe(seconds)
@@ -224,6 +230,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       ...needs,
       http,
       present,
+      otherShards,
       auth: openAuth(directory, clock),
       parsers: openParsers(),
       config,

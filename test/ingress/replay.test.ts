@@ -72,6 +72,7 @@ function openIngress() {
     metrics: openMetrics(null),
     logger: openLogger('silent'),
     toldOfProxy: new Int32Array(1),
+    otherShards: null,
     log: {
       pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {

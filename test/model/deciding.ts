@@ -142,6 +142,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
       metrics: openMetrics(null),
       logger: openLogger('silent'),
       toldOfProxy: new Int32Array(1),
+      otherShards: null,
       ...portsOf('ingress'),
       http: {
         route(method, _path, handler, options) {

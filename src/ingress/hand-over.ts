@@ -1,0 +1,68 @@
+// Identifications that another shard of the process decides: told by their token before anything is parsed, handed over as they came,
+// and answered there. What has no token is parsed first, where it arrived.
+
+import { EVIDENCE_HEADERS } from '../domain/identify.ts'
+import { homePartition } from '../domain/ids.ts'
+import type { HttpHeader } from '../http/message.ts'
+import { TOKEN_CHARS, visitorNamedBy } from '../identity/token.ts'
+
+/** A call of identify that was admitted. Its body is a copy: the one that arrived does not outlive its turn. */
+export interface HandedOver {
+  /** As the caller sent it: who that is, is looked up where it is answered. */
+  readonly key: string
+  /** Canonical. */
+  readonly address: string
+  readonly hopsBefore: number
+  readonly isFirstParty: boolean
+  readonly cookieToken: string | null
+  /** Packed; null: the caller traces nothing. */
+  readonly trace: string | null
+  /** The values of EVIDENCE_HEADERS, in their order; '' where one was not sent. */
+  readonly evidence: readonly string[]
+  readonly body: Uint8Array
+}
+
+/** The answer, made there and written where the call arrived. */
+export interface HandedBack {
+  readonly status: number
+  readonly headers: readonly HttpHeader[]
+  readonly body: string
+}
+
+/** Other shards of the process. */
+export interface OtherShards {
+  /** Whether the partition is decided by a shard that can be reached. */
+  has(partition: number): boolean
+  /** Rejects with Unavailable when that shard is lost before it has answered. */
+  handOver(partition: number, call: HandedOver): Promise<HandedBack>
+  /** Answers what others hand over; from then on they are waited for no longer. */
+  answer(serve: (call: HandedOver) => Promise<HandedBack>): void
+}
+
+/** How the SDK writes it. Whoever writes it otherwise is understood where the call arrived. */
+const TOKEN_MEMBER = Buffer.from('"storageToken":"')
+
+function tokenIn(body: Uint8Array): string | null {
+  const at = Buffer.prototype.indexOf.call(body, TOKEN_MEMBER)
+  if (at < 0) return null
+  const from = at + TOKEN_MEMBER.length
+  return Buffer.prototype.latin1Slice.call(body, from, from + TOKEN_CHARS)
+}
+
+/**
+ * The partition of the visitor that the body's token names, or else the cookie's; null when neither does. Nothing is verified: where
+ * the call is answered it is read as any other, and passed on again if it belongs elsewhere.
+ */
+export function partitionNamedBy(body: Uint8Array, cookieToken: string | null, partitions: number): number | null {
+  const token = tokenIn(body) ?? cookieToken
+  const visitorId = token === null ? null : visitorNamedBy(token)
+  return visitorId === null ? null : homePartition(visitorId, partitions)
+}
+
+const SLOTS = new Map(EVIDENCE_HEADERS.map((name, slot) => [name, slot]))
+
+/** Reads a header of a call that was handed over, as `HttpRequest.header` does. */
+export const evidenceOf =
+  ({ evidence }: HandedOver) =>
+  (name: string): string =>
+    evidence[SLOTS.get(name) ?? -1] ?? ''
