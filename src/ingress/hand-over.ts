@@ -39,6 +39,19 @@ export interface OtherShards {
   answer(serve: (call: HandedOver) => Promise<HandedBack>): void
 }
 
+/** What comes before this shard can answer waits until it can. */
+export function openAnswering(): Pick<OtherShards, 'answer'> & { serve(call: HandedOver): Promise<HandedBack> } {
+  type Serve = (call: HandedOver) => Promise<HandedBack>
+  let begin: (serve: Serve) => void = () => undefined
+  const begun = new Promise<Serve>((resolve) => {
+    begin = resolve
+  })
+  return {
+    answer: (serve) => begin(serve),
+    serve: async (call) => (await begun)(call),
+  }
+}
+
 /** How the SDK writes it. Whoever writes it otherwise is understood where the call arrived. */
 const TOKEN_MEMBER = Buffer.from('"storageToken":"')
 

@@ -5,7 +5,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
-import type { HandedBack, HandedOver, OtherShards } from '../ingress/hand-over.ts'
+import { type HandedBack, type HandedOver, type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import type { Log, Seq } from '../log/log.ts'
@@ -52,11 +52,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
   const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
 
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
-  /** What comes before this shard can answer waits for it. */
-  let begin: (serve: Calls['identify']) => void = () => undefined
-  const begun = new Promise<Calls['identify']>((resolve) => {
-    begin = resolve
-  })
+  const answering = openAnswering()
   const tell = (line: Line | undefined, subject: string, message: unknown) =>
     line?.tell('publish' satisfies keyof Calls, subject, message)
 
@@ -66,7 +62,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
       const line = openLine(port, onError, setImmediate)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', heard.publish)
-      serve(line, 'identify', async (call) => (await begun)(call))
+      serve(line, 'identify', answering.serve)
       lines.set(index, { line, port })
       port.on('close', () => {
         line.end()
@@ -99,7 +95,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
         const owner = must(lines.get(partition % count), 'a line to the shard')
         return owner.line.call('identify' satisfies keyof Calls, call) as Promise<HandedBack>
       },
-      answer: (serve) => begin(serve),
+      answer: answering.answer,
     },
     close() {
       for (const { port } of lines.values()) port.close()

@@ -1,48 +1,29 @@
 // What accepts and decides in one thread of a model process: ingress, engine, rulesets and counters with their real code, and a
 // memory that dies with the thread.
 
-import { openPresent } from '../../src/api/present.ts'
-import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { makeObjectId } from '../../src/domain/ids.ts'
-import type { ApiKey, KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import type { DecisionReply, Replay } from '../../src/engine/decided.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
 import { createFreshness } from '../../src/engine/freshness.ts'
 import { createRecent, type Recent } from '../../src/engine/recent.ts'
 import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
-import type { Handler, HttpRequest, HttpResponse, RouteOptions } from '../../src/http/message.ts'
-import { openParsers } from '../../src/identity/parsers.ts'
-import { startIngress } from '../../src/ingress/ingress.ts'
-import { newCounts } from '../../src/lib/counts.ts'
+import type { HttpResponse } from '../../src/http/message.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
-import { openClaims } from '../../src/lib/first-claims.ts'
-import { openLogger } from '../../src/lib/logger.ts'
-import { openMetrics } from '../../src/lib/metrics.ts'
-import type { Caller } from '../../src/records/auth.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
-import type { Rng } from '../helpers/rng.ts'
-import type { SimHost } from './host.ts'
+import { type Accepting, type AcceptingNeeds, startAccepting } from './accepting.ts'
 import type { Identify, Ports, ProcessNeeds, ReplyFn, Role } from './process.ts'
 import { createThreads } from './threads.ts'
 
 export interface DecidingNeeds
-  extends Pick<
-    ProcessNeeds,
-    'tamper' | 'partitions' | 'threads' | 'workspace' | 'onReply' | 'onRuleLogs' | 'onFailure'
-  > {
-  readonly host: SimHost
+  extends Pick<ProcessNeeds, 'tamper' | 'threads' | 'onReply' | 'onRuleLogs'>,
+    Omit<AcceptingNeeds, 'ports' | 'ingressId'> {
   readonly portsOf: (role: Role) => Ports
-  readonly random: Rng
   readonly stopping: AbortController
   readonly checkpointMsMax: number
   /** Names who waits for replies. */
   readonly ingressId: () => string
-  /** Memory of the whole process, whatever becomes of its threads. */
-  readonly claims: Int32Array
-  readonly findEvent: Parameters<typeof startIngress>[0]['findEvent']
-  readonly fateOf: Parameters<typeof startIngress>[0]['fateOf']
   readonly readsOfDecided: Parameters<ProcessNeeds['onReply']>[1]
   readonly missing: (partition: number) => void
   /** Starts what the same thread does for a partition besides. */
@@ -74,16 +55,14 @@ function groupReplies(replies: readonly DecisionReply[], replays: readonly Repla
 export const foreseen = (error: unknown): boolean => error instanceof Unavailable
 
 export function startDeciding(needs: DecidingNeeds): Deciding {
-  const { host, portsOf, random, tamper, partitions, workspace, onFailure, stopping } = needs
+  const { host, portsOf, random, tamper, partitions, onFailure, stopping } = needs
   const { clock } = host
   const bytes = (n: number) => random.bytes(n)
   const bus = portsOf('submit').bus
   const stops: (() => Promise<void> | void)[] = []
   const running: Promise<unknown>[] = []
   const recent = createRecent(partitions, 10_000)
-  let handle: Handler | null = null
-  let before: RouteOptions['before']
-  let ingress: ReturnType<typeof startIngress> | null = null
+  let accepting: Accepting | null = null
   let ready = false
 
   const reply: ReplyFn = (replies, replays) => {
@@ -138,49 +117,10 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
       needs.beside?.(partition)
     }
     needs.besides?.()
-    ingress = startIngress({
-      metrics: openMetrics(null),
-      logger: openLogger('silent'),
-      toldOfProxy: new Int32Array(1),
-      otherShards: null,
-      ...portsOf('ingress'),
-      http: {
-        route(method, _path, handler, options) {
-          if (method !== 'POST') return
-          handle = handler
-          before = options?.before
-        },
-      },
-      auth: { authenticate: (keyText) => callerOf(keyText ?? '') },
-      limits: { take: () => Promise.reject(new Error('nothing is limited')) },
-      config: { 'ingress.perIpPerSecondMax': 0, 'ingress.perWorkspacePerSecondMax': 0 },
-      clock,
-      random: bytes,
-      parsers: openParsers(16),
-      partitions,
-      ingressId: needs.ingressId(),
-      pendingMax: 1_000,
-      pendingCounts: newCounts(1),
-      nonceRoutes: openClaims(needs.claims, NONCE_WINDOW_MS, clock.monotonic),
-      decisionWaitMs: 1_000,
-      deadlineMs: 10_000,
-      retentionDays: () => 30,
-      trustedProxies: [],
-      cookieDomain: '',
-      present: openPresent(
-        (error) => onFailure('ingress', error),
-        () => 'call',
-      ),
-      refusal: () => null,
-      findEvent: needs.findEvent,
-      fateOf: needs.fateOf,
-      workspace: () => workspace,
-    })
-    stops.push(ingress.stop)
+    accepting = startAccepting({ ...needs, ports: portsOf('ingress'), ingressId: needs.ingressId() })
+    stops.push(accepting.stop)
     ready = true
   }
-
-  const callerOf = (keyText: string) => callerIn(workspace, keyText)
 
   async function start(): Promise<void> {
     const evaluator = makeObjectId('eng', bytes)
@@ -212,38 +152,11 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   return {
     ready: () => ready,
     recent,
-    identify({ body, headers, ip, env, keyKind }, answer) {
-      const sent: Readonly<Record<string, string>> = {
-        ...headers,
-        authorization: `Bearer ${keyKind}_${env}`,
-        'content-type': 'application/json',
-      }
-      const request = {
-        method: 'POST',
-        path: '/v1/identify',
-        query: '',
-        params: {},
-        body,
-        context: null,
-        answerHeaders: [],
-        header: (name: string) => sent[name] ?? '',
-        hasHeader: (name: string) => sent[name] !== undefined,
-        headers: () => [],
-        remoteAddress: () => ip,
-        aborted: () => false,
-        whenAborted: () => {},
-      } as HttpRequest
-      const refused = before?.(request) as HttpResponse | null | undefined
-      if (refused) return answer(refused)
-      handle?.(request, (outcome) => {
-        if (outcome instanceof Error) onFailure('ingress', outcome)
-        else answer(outcome)
-      })
-    },
+    identify: (request, answer) => accepting?.identify(request, answer),
     glimpse: (scope, requestId) => ({
       place: recent.find(requestId),
-      pending: ingress?.isPending(scope, requestId) ?? false,
-      original: ingress?.originalOf(scope, requestId) ?? null,
+      pending: accepting?.isPending(scope, requestId) ?? false,
+      original: accepting?.originalOf(scope, requestId) ?? null,
       covers: recent.complete(),
     }),
     async stop() {
@@ -253,10 +166,4 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
       await Promise.all(running)
     },
   }
-}
-
-function callerIn(workspace: Workspace, keyText: string): Caller {
-  const [kind, env] = keyText.split('_') as [KeyKind, Caller['env']]
-  const key = { id: `key_${kind}`, workspace: workspace.id, env, kind, scopes: null, origins: null } as ApiKey
-  return { key, workspace, env }
 }

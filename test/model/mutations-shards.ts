@@ -8,6 +8,7 @@ import { type Mutation, NOTHING, onDecider, onLog } from './mutations.ts'
 import type { Tamper } from './process.ts'
 
 const options = { sharded: true } as const
+const handing = { sharded: true, handing: true } as const
 type Together = NonNullable<Log['appendTogether']>
 
 /** Ticks as `change` takes them. */
@@ -53,6 +54,16 @@ async function behindLast(log: Log, appends: readonly PlacedAppend[]): Promise<P
   return moved
 }
 
+/** Decisions are called durable when they are handed over to the process. */
+const durableAtOnce = onLog('engine', (log) => ({
+  async append(topic, partition, records, opts = {}) {
+    const written = log.append(topic, partition, records, opts)
+    if (topic !== 'events' || opts.expectLast === undefined) return written
+    written.catch(() => undefined)
+    return opts.expectLast + records.length
+  },
+}))
+
 export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
@@ -68,14 +79,14 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
     what: 'answers leave when the decisions are handed over',
     seed: 7,
     options,
-    tamper: onLog('engine', (log) => ({
-      async append(topic, partition, records, opts = {}) {
-        const written = log.append(topic, partition, records, opts)
-        if (topic !== 'events' || opts.expectLast === undefined) return written
-        written.catch(() => undefined)
-        return opts.expectLast + records.length
-      },
-    })),
+    tamper: durableAtOnce,
+  },
+  {
+    rule: 'R1',
+    what: 'a thread answers what was handed over to it before that is durable',
+    seed: 7,
+    options: handing,
+    tamper: durableAtOnce,
   },
   {
     rule: 'R2',

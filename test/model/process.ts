@@ -53,6 +53,8 @@ export interface ProcessNeeds {
   readonly ports: Ports
   /** Makes the host of a thread that accepts and decides, and its bus; null: the process does all in one thread. */
   readonly thread: ((name: string) => { readonly host: SimHost; readonly bus: Bus }) | null
+  /** Half of the calls arrive beside that thread and are handed over to it. */
+  readonly handing: boolean
   /** The same stores, asked without the scheduler: for checks that must see one moment. */
   readonly raw: Ports
   readonly tamper: Tamper
@@ -247,6 +249,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     const checkpointMsMax = 500
     const deciding = startDeciding({
       ...decidingNeeds,
+      otherShards: null,
       portsOf,
       stopping,
       checkpointMsMax,

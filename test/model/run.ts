@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     merging: { type: 'boolean', default: false },
     moving: { type: 'boolean', default: false },
     sharded: { type: 'boolean', default: false },
+    handing: { type: 'boolean', default: false },
     splitting: { type: 'boolean' },
     'loses-stream': { type: 'boolean', default: false },
   },
@@ -33,11 +34,12 @@ const options = JSON.stringify({
   merging: values.merging,
   moving: values.moving,
   sharded: values.sharded,
+  handing: values.handing,
   splitting: values.splitting,
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--loses-stream]',
   )
   process.exit(2)
 }

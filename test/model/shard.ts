@@ -1,6 +1,7 @@
 // A shard of a model process: a thread of its own that accepts and decides, with the real front log, its writer and the real
 // line between them. It dies without its process, which writes what it had handed over and starts another one.
 
+import { type HandedBack, type HandedOver, openAnswering } from '../../src/ingress/hand-over.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
@@ -10,16 +11,19 @@ import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { rng } from '../helpers/rng.ts'
+import { startAccepting } from './accepting.ts'
 import { type Deciding, type DecidingNeeds, foreseen, startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
 import { joinHosts } from './joint.ts'
 import type { Ports, ProcessNeeds, Role } from './process.ts'
 
-export interface ShardNeeds extends Omit<DecidingNeeds, 'portsOf' | 'stopping' | 'checkpointMsMax'> {
+export interface ShardNeeds extends Omit<DecidingNeeds, 'portsOf' | 'stopping' | 'checkpointMsMax' | 'otherShards'> {
   readonly ports: Ports
   readonly raw: Ports
   /** Makes the host of a thread, and the bus as that thread sees it. */
   readonly thread: NonNullable<ProcessNeeds['thread']>
+  /** Half of the calls arrive at the process, which has no partitions and hands over what a token tells it. */
+  readonly handing: boolean
 }
 
 export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
@@ -34,6 +38,10 @@ export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
   host(): SimHost | null
 }
 
+const NO_OTHERS = {
+  has: () => false,
+  handOver: () => Promise.reject(new Unavailable('there is no other shard')),
+} as const
 const RESTART_MS = 200
 /** Of embedded storage. */
 const CHECKPOINT_MS = 5_000
@@ -124,8 +132,11 @@ export function startShard(needs: ShardNeeds): Shard {
     })
     const its: Ports = { log, kv: openRemoteKv(far) as Kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
+    const answering = openAnswering()
+    far.serve('identify', answering.serve)
     const deciding = startDeciding({
       ...needs,
+      otherShards: { ...NO_OTHERS, answer: answering.answer },
       host,
       portsOf,
       random: rng(random.int(2 ** 31)),
@@ -164,19 +175,42 @@ export function startShard(needs: ShardNeeds): Shard {
 
   void keepRunning()
 
+  const handOver = async (_partition: number, call: HandedOver) =>
+    (await started.promise).line.call('identify', call) as Promise<HandedBack>
+  const handing = needs.handing
+    ? startAccepting({
+        ...needs,
+        ports: { ...ports, log: { ...ports.log, append } },
+        ingressId: needs.ingressId(),
+        otherShards: { has: () => true, handOver, answer: () => undefined },
+      })
+    : null
+
+  /** What the thread knows, and what the process itself accepted. */
+  const withOwn = (of: Omit<LocatorAnswer, 'from'>, scope: string, requestId: string) => ({
+    ...of,
+    pending: of.pending || handing?.isPending(scope, requestId) === true,
+    original: of.original ?? handing?.originalOf(scope, requestId) ?? null,
+  })
+
   return {
     append,
     ready: () => thread?.host.alive() === true && thread.deciding.ready(),
     host: () => thread?.host ?? null,
     identify: (request, answer) => {
-      if (thread?.host.alive()) thread.deciding.identify(request, answer)
+      if (handing !== null && random.chance(0.5)) handing.identify(request, answer)
+      else if (thread?.host.alive()) thread.deciding.identify(request, answer)
     },
-    glimpse: async (scope, requestId) =>
-      (await started.promise).line.call('glimpse', scope, requestId) as Promise<Omit<LocatorAnswer, 'from'>>,
-    glimpseNow: (scope, requestId) => thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN,
+    async glimpse(scope, requestId) {
+      const seen = (await started.promise).line.call('glimpse', scope, requestId)
+      return withOwn((await seen) as Omit<LocatorAnswer, 'from'>, scope, requestId)
+    },
+    glimpseNow: (scope, requestId) =>
+      withOwn(thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN, scope, requestId),
     sunk: (partition, seq) => thread?.line.cast('sunk', [partition, seq]),
     async stop() {
       stopping.abort()
+      handing?.stop()
       if (thread?.host.alive()) await thread.line.call('stop').catch(() => undefined)
       await writer.settled()
     },

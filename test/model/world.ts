@@ -79,6 +79,8 @@ export interface WorldOptions {
   readonly lists?: boolean
   /** A process that is alone accepts and decides in a thread of its own, which dies by itself. */
   readonly sharded?: boolean
+  /** And what arrives at the process is handed over to that thread. */
+  readonly handing?: boolean
   /** After as many steps without peace nobody waits for it any more. */
   readonly stepsMax?: number
   /** How many of the newest lines of what happened are kept. */
@@ -88,7 +90,7 @@ export interface WorldOptions {
 /** `given` breaks the protocol on purpose. */
 export async function runWorld(seed: number, given: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { crashing = false, sharded = false, healing = false } = options
+  const { crashing = false, sharded = false, handing = false, healing = false } = options
   const tamper = healing ? withHealing(given) : given
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
@@ -145,6 +147,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
       host,
       ports,
       thread: sharded ? thread : null,
+      handing,
       raw,
       tamper,
       seed: random.int(2 ** 31),
