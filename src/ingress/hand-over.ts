@@ -6,7 +6,7 @@ import { homePartition } from '../domain/ids.ts'
 import type { HttpHeader } from '../http/message.ts'
 import { TOKEN_CHARS, visitorNamedBy } from '../identity/token.ts'
 
-/** A call of identify that was admitted. Its body is a copy: the one that arrived does not outlive its turn. */
+/** A call of identify that was admitted. Its body is there until whoever gets the call returns. */
 export interface HandedOver {
   /** As the caller sent it: who that is, is looked up where it is answered. */
   readonly key: string
@@ -27,6 +27,8 @@ export interface HandedBack {
   readonly status: number
   readonly headers: readonly HttpHeader[]
   readonly body: string
+  /** As in `HttpResponse`. */
+  readonly commonHeaders?: readonly HttpHeader[]
 }
 
 /** Other shards of the process. */

@@ -10,6 +10,7 @@ import { type Line, openLine } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { replySubject } from '../records/replies.ts'
+import { type HandingOver, openHandingOver } from './handing-over.ts'
 
 export interface Peer {
   readonly index: number
@@ -39,24 +40,26 @@ export interface Peers {
 }
 
 interface Calls {
-  identify(call: HandedOver): Promise<HandedBack>
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   publish(subject: string, message: unknown): void
 }
 
+type Identify = (call: HandedOver) => Promise<HandedBack>
+
 export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds): Peers {
-  const lines = new Map<number, { readonly line: Line; readonly port: MessagePort }>()
+  const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   /** What other shards said. */
   const heard = openLocalBus({ onError })
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(ingressIdOf(index)), index]))
   const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
 
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
-  /** What comes before this shard can answer waits for it. */
-  let begin: (serve: Calls['identify']) => void = () => undefined
-  const begun = new Promise<Calls['identify']>((resolve) => {
+  let begin: (serve: Identify) => void = () => undefined
+  const begun = new Promise<Identify>((resolve) => {
     begin = resolve
   })
+  /** What comes before this shard can answer waits for it. */
+  let identify: Identify = async (call) => (await begun)(call)
   const tell = (line: Line | undefined, subject: string, message: unknown) =>
     line?.tell('publish' satisfies keyof Calls, subject, message)
 
@@ -66,10 +69,11 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
       const line = openLine(port, onError, setImmediate)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', heard.publish)
-      serve(line, 'identify', async (call) => (await begun)(call))
-      lines.set(index, { line, port })
+      const handingOver = openHandingOver(line, (call) => identify(call))
+      lines.set(index, { line, port, identify: handingOver })
       port.on('close', () => {
         line.end()
+        handingOver.end()
         if (lines.get(index)?.line === line) lines.delete(index)
       })
     },
@@ -96,10 +100,12 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
     others: {
       has: (partition) => lines.has(partition % count),
       handOver(partition, call) {
-        const owner = must(lines.get(partition % count), 'a line to the shard')
-        return owner.line.call('identify' satisfies keyof Calls, call) as Promise<HandedBack>
+        return must(lines.get(partition % count), 'a line to the shard').identify.handOver(call)
       },
-      answer: (serve) => begin(serve),
+      answer(serve) {
+        identify = serve
+        begin(serve)
+      },
     },
     close() {
       for (const { port } of lines.values()) port.close()
