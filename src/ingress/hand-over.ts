@@ -48,7 +48,7 @@ function tokenIn(body: Uint8Array): string | null {
   const at = Buffer.prototype.indexOf.call(body, TOKEN_MEMBER)
   if (at < 0) return null
   const from = at + TOKEN_MEMBER.length
-  return Buffer.prototype.latin1Slice.call(body, from, from + TOKEN_CHARS)
+  return Buffer.prototype.latin1Slice.call(body, from, Math.min(from + TOKEN_CHARS, body.length))
 }
 
 /**

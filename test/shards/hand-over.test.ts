@@ -81,6 +81,13 @@ t.test('refusals are the same wherever the connection lands and whosever token i
   }
 })
 
+t.test('a body that ends within its token is read as any other', async (t) => {
+  await sameOverEach(t, 'an unfinished body', 400, '{"storageToken":"')
+  await sameOverEach(t, 'an unfinished token', 400, '{"storageToken":"st_0')
+  const answers = await overEach('POST', '/v1/identify', { body: '{"storageToken":"st_0"}' })
+  t.same([...new Set(answers.map(({ status }) => status))], [200], 'a short one')
+})
+
 t.test('a repeated nonce gets the first answer, and another body with it is refused', async (t) => {
   for (const [n, { storageToken, visitorId }] of visitors.entries()) {
     const said = { storageToken, ...device(), nonce: `nonce-of-a-visitor-${n}` }
