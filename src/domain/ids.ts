@@ -15,19 +15,24 @@ const ULID_CHARS = 26
 const TIME_CHARS = 10
 // Of the ULID that is made now: a text put together of characters would leave all of its beginnings behind.
 const made = Buffer.alloc(ULID_CHARS)
+/** The time it begins with: many are made in one millisecond. */
+let madeAtMs = Number.NaN
 
 /** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
 export function ulid(atMs: number, random: RandomBytes): string {
   const bytes = random(ULID_CHARS - TIME_CHARS)
-  let rest = atMs
-  for (let i = TIME_CHARS - 1; i >= 0; i--) {
-    made[i] = CROCKFORD_CODES[rest % 32] as number
-    rest = Math.floor(rest / 32)
+  if (atMs !== madeAtMs) {
+    let rest = atMs
+    for (let i = TIME_CHARS - 1; i >= 0; i--) {
+      made[i] = CROCKFORD_CODES[rest % 32] as number
+      rest = Math.floor(rest / 32)
+    }
+    madeAtMs = atMs
   }
   for (let i = TIME_CHARS; i < ULID_CHARS; i++) {
     made[i] = CROCKFORD_CODES[(bytes[i - TIME_CHARS] as number) & 31] as number
   }
-  return made.toString('latin1')
+  return Buffer.prototype.latin1Slice.call(made, 0, ULID_CHARS)
 }
 
 /** Milliseconds inside a ULID, or null when it is not one. */

@@ -172,9 +172,22 @@ function covers(cidr: Cidr, bytes: readonly number[]): boolean {
   return ((cidr.bytes[whole] as number) & mask) === ((bytes[whole] as number) & mask)
 }
 
+let lastAsked = ''
+let lastRanges: readonly Cidr[] = []
+let wasInside = false
+
 /** Whether a canonical address lies in any of the ranges. Linear: for short lists such as trusted proxies. */
 export function inCidrs(canonical: string, cidrs: readonly Cidr[]): boolean {
   if (cidrs.length === 0) return false
+  // One request asks several times, and many come by the same proxy.
+  if (canonical === lastAsked && cidrs === lastRanges) return wasInside
+  wasInside = liesIn(canonical, cidrs)
+  lastAsked = canonical
+  lastRanges = cidrs
+  return wasInside
+}
+
+function liesIn(canonical: string, cidrs: readonly Cidr[]): boolean {
   const address = parse(canonical)
   if (address === null) return false
   const bytes = bytesOf(address)

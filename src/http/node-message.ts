@@ -100,7 +100,14 @@ export function answerOver(request: IncomingMessage, response: ServerResponse, c
     writeStatus: (text) => {
       status = text
     },
-    writeHeader: (name, value) => headers.push(name, value),
+    writeHeader(name, value) {
+      const [first = '', ...further] = value.split('\r\n')
+      headers.push(name, first)
+      for (const field of further) {
+        const at = field.indexOf(': ')
+        headers.push(field.slice(0, at), field.slice(at + 2))
+      }
+    },
     write(chunk) {
       writeHead(false)
       // A socket that is not corked Node.js corks until the next tick; what the system did not take is to be known now.

@@ -13,6 +13,7 @@ export interface RawRequest {
 
 export interface RawResponse {
   writeStatus(status: string): unknown
+  /** `value` may go on with further fields as they are sent, `\r\nName: value` each: one call costs less than one for each of them. */
   writeHeader(name: string, value: string): unknown
   /** False: the socket has not taken all, and `onWritable` is called when it has. */
   write(chunk: string | Uint8Array): boolean

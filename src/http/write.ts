@@ -6,6 +6,8 @@ import type { HttpHeader, HttpLog, HttpResponse, Present } from './message.ts'
 import type { RawResponse } from './port.ts'
 
 const statusLines = new Map(Object.entries(STATUS_CODES).map(([code, text]) => [Number(code), `${code} ${text}`]))
+const LINE_BREAK = '\r\n'
+const NO_HEADERS: readonly HttpHeader[] = []
 const JSON_TYPE = 'application/json'
 const BARE_ERROR: HttpResponse = { status: 500 }
 const NAME = /^[A-Za-z0-9-]{1,64}$/
@@ -82,10 +84,21 @@ function responseFault(response: HttpResponse | null | undefined): string | null
   return headers === undefined ? null : headersFault(headers)
 }
 
+/** Names that can be sent, as they come; beyond them each is looked at anew. */
+const NAMES_KNOWN_MAX = 256
+const namesKnown = new Set<string>()
+
+function isNameSafe(name: string): boolean {
+  if (namesKnown.has(name)) return true
+  if (!NAME.test(name) || RESERVED.test(name)) return false
+  if (namesKnown.size < NAMES_KNOWN_MAX) namesKnown.add(name)
+  return true
+}
+
 /** What keeps these from being sent, or null. */
 export function headersFault(headers: readonly HttpHeader[]): string | null {
   for (const [name, value] of headers) {
-    if (!NAME.test(name) || RESERVED.test(name)) return `a header named ${JSON.stringify(name)}`
+    if (!isNameSafe(name)) return `a header named ${JSON.stringify(name)}`
     if (!VALUE.test(value)) return `the value of ${name}`
   }
   return null
@@ -102,10 +115,14 @@ export function sendResponse(
 ): void {
   const { status, headers, body } = response
   if (status !== 200) raw.writeStatus(statusLines.get(status) as string)
-  if (body !== undefined) raw.writeHeader('Content-Type', response.contentType ?? JSON_TYPE)
-  if (headers !== undefined) for (const header of headers) raw.writeHeader(header[0], header[1])
-  for (const header of routeHeaders) raw.writeHeader(header[0], header[1])
-  for (const header of response.commonHeaders ?? presenter.commonHeaders()) raw.writeHeader(header[0], header[1])
+  const common = response.commonHeaders ?? presenter.commonHeaders()
+  // Nothing in them breaks a line: they were checked.
+  const further = fieldsOf(headers ?? NO_HEADERS) + fieldsOf(routeHeaders) + fieldsOf(common)
+  if (body !== undefined) raw.writeHeader('Content-Type', (response.contentType ?? JSON_TYPE) + further)
+  else if (further !== '') {
+    const at = further.indexOf(': ')
+    raw.writeHeader(further.slice(LINE_BREAK.length, at), further.slice(at + 2))
+  }
   // What flushes the head; the end is for the stream to say.
   if ((response.stream !== undefined || response.parts !== undefined) && !headOnly) {
     raw.write(body ?? '\n')
@@ -119,6 +136,12 @@ export function sendResponse(
     if (!bodiless && response.parts === undefined) raw.writeHeader('Content-Length', String(byteLength(body)))
     raw.endWithoutBody()
   }
+}
+
+function fieldsOf(headers: readonly HttpHeader[]): string {
+  let fields = ''
+  for (const [name, value] of headers) fields += `${LINE_BREAK}${name}: ${value}`
+  return fields
 }
 
 function byteLength(body: string | Uint8Array | undefined): number {

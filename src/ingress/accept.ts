@@ -135,15 +135,15 @@ export function createAccept(needs: AcceptNeeds): Accept {
     return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
   }
 
-  async function store(requestId: string, appended: Promise<void>): Promise<void> {
-    try {
-      await appended
-      waiting.stored(requestId)
-    } catch {
-      const failure = unavailable('storage', 'The identification could not be stored.')
-      waiting.cancel(requestId, failure)
-      throw failure
-    }
+  function store(requestId: string, appended: Promise<void>): Promise<void> {
+    return appended.then(
+      () => waiting.stored(requestId),
+      () => {
+        const failure = unavailable('storage', 'The identification could not be stored.')
+        waiting.cancel(requestId, failure)
+        throw failure
+      },
+    )
   }
 
   // Not async: while it waited for the disk it would keep the parsed body, which nobody needs any more, from the collector.

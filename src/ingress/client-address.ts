@@ -14,7 +14,8 @@ export interface RequestClient {
 /** `remote` is canonical. A hop that is no address ends the search: whatever is left of it cannot be believed. */
 export function findClient(remote: string, forwardedFor: string, trusted: readonly Cidr[]): RequestClient {
   if (forwardedFor === '') return { address: remote, hopsBefore: 0 }
-  const hops = forwardedFor.split(',').slice(-HOPS_MAX)
+  // One hop is what most proxies tell of.
+  const hops = forwardedFor.includes(',') ? forwardedFor.split(',').slice(-HOPS_MAX) : [forwardedFor]
   let client = remote
   let left = hops.length
   while (left > 0 && inCidrs(client, trusted)) {
@@ -28,6 +29,7 @@ export function findClient(remote: string, forwardedFor: string, trusted: readon
 
 /** Some proxies write the port too, and an IPv6 address in brackets. */
 function withoutPort(hop: string): string {
+  if (!hop.includes(':')) return hop
   const [, ipv4, ipv6] =
     /^(?:([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\](?::[0-9]{1,5})?)$/.exec(hop) ?? []
   return ipv4 ?? ipv6 ?? hop

@@ -6,7 +6,7 @@ import { homePartition } from '../domain/ids.ts'
 import type { HttpHeader } from '../http/message.ts'
 import { TOKEN_CHARS, visitorNamedBy } from '../identity/token.ts'
 
-/** A call of identify that was admitted. Its body is a copy: the one that arrived does not outlive its turn. */
+/** A call of identify that was admitted. Its body is there until whoever gets the call returns. */
 export interface HandedOver {
   /** As the caller sent it: who that is, is looked up where it is answered. */
   readonly key: string
@@ -27,6 +27,8 @@ export interface HandedBack {
   readonly status: number
   readonly headers: readonly HttpHeader[]
   readonly body: string
+  /** As in `HttpResponse`. */
+  readonly commonHeaders?: readonly HttpHeader[]
 }
 
 /** Other shards of the process. */
@@ -46,9 +48,13 @@ export function openAnswering(): Pick<OtherShards, 'answer'> & { serve(call: Han
   const begun = new Promise<Serve>((resolve) => {
     begin = resolve
   })
+  let answerIt: Serve = async (call) => (await begun)(call)
   return {
-    answer: (serve) => begin(serve),
-    serve: async (call) => (await begun)(call),
+    answer(serve) {
+      answerIt = serve
+      begin(serve)
+    },
+    serve: (call) => answerIt(call),
   }
 }
 
@@ -59,7 +65,7 @@ function tokenIn(body: Uint8Array): string | null {
   const at = Buffer.prototype.indexOf.call(body, TOKEN_MEMBER)
   if (at < 0) return null
   const from = at + TOKEN_MEMBER.length
-  return Buffer.prototype.latin1Slice.call(body, from, from + TOKEN_CHARS)
+  return Buffer.prototype.latin1Slice.call(body, from, Math.min(from + TOKEN_CHARS, body.length))
 }
 
 /**

@@ -213,7 +213,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       ...{ key, ...client, isFirstParty, cookieToken },
       trace: trace === null ? null : packTrace(trace),
       evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
-      body: Uint8Array.from(request.body),
+      body: request.body,
     }
     otherShards.handOver(partition, call).then(answer, (error) => answer(present(error, context)))
     return true

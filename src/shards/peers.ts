@@ -5,11 +5,12 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
-import { type HandedBack, type HandedOver, type OtherShards, openAnswering } from '../ingress/hand-over.ts'
+import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { replySubject } from '../records/replies.ts'
+import { type HandingOver, openHandingOver } from './handing-over.ts'
 
 export interface Peer {
   readonly index: number
@@ -39,13 +40,12 @@ export interface Peers {
 }
 
 interface Calls {
-  identify(call: HandedOver): Promise<HandedBack>
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   publish(subject: string, message: unknown): void
 }
 
 export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds): Peers {
-  const lines = new Map<number, { readonly line: Line; readonly port: MessagePort }>()
+  const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   /** What other shards said. */
   const heard = openLocalBus({ onError })
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(ingressIdOf(index)), index]))
@@ -62,10 +62,11 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
       const line = openLine(port, onError, setImmediate)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', heard.publish)
-      serve(line, 'identify', answering.serve)
-      lines.set(index, { line, port })
+      const handingOver = openHandingOver(line, answering.serve)
+      lines.set(index, { line, port, identify: handingOver })
       port.on('close', () => {
         line.end()
+        handingOver.end()
         if (lines.get(index)?.line === line) lines.delete(index)
       })
     },
@@ -92,8 +93,7 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
     others: {
       has: (partition) => lines.has(partition % count),
       handOver(partition, call) {
-        const owner = must(lines.get(partition % count), 'a line to the shard')
-        return owner.line.call('identify' satisfies keyof Calls, call) as Promise<HandedBack>
+        return must(lines.get(partition % count), 'a line to the shard').identify.handOver(call)
       },
       answer: answering.answer,
     },

@@ -1,9 +1,10 @@
 // A whole process with three shards, asked over many connections: whichever thread's socket takes a request, the answer is the same,
 // and what is limited or remembered is so over all of them.
 
-import { Agent, request as ask, type IncomingMessage } from 'node:http'
+import type { Agent } from 'node:http'
 import t from 'tap'
 import { browserBody, eventually } from '../helpers/client.ts'
+import { type Asked, comparable, openConnections } from '../helpers/connections.ts'
 import { sized } from '../helpers/depth.ts'
 import { talkFrom } from '../helpers/http.ts'
 import { until } from '../helpers/processes.ts'
@@ -30,59 +31,8 @@ const server = await startServer({
 await historyOpen(server)
 const { port, keys } = server
 
-interface Answered {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly text: string
-}
-
-interface Asked {
-  readonly key?: string
-  readonly body?: string
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-const agents = Array.from({ length: CONNECTIONS }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
-t.teardown(() => {
-  for (const agent of agents) agent.destroy()
-})
-
-/** Over one of the connections, which stays open. */
-async function over(agent: Agent, method: string, path: string, { key, body, headers }: Asked = {}): Promise<Answered> {
-  const call = ask({
-    agent,
-    port,
-    host: '127.0.0.1',
-    method,
-    path,
-    headers: {
-      Authorization: `Bearer ${key ?? keys.secret}`,
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }),
-      ...headers,
-    },
-  })
-  call.end(body)
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    call.once('response', resolve)
-    call.once('error', reject)
-  })
-  let text = ''
-  for await (const chunk of answer.setEncoding('utf8')) text += chunk
-  return { status: answer.statusCode ?? 0, headers: answer.headers, text }
-}
-
-/** Each connection in turn, so that no limit of requests at once is met. */
-async function overEach(method: string, path: string, asked: Asked = {}): Promise<Answered[]> {
-  const answers: Answered[] = []
-  for (const agent of agents) answers.push(await over(agent, method, path, asked))
-  return answers
-}
-
-/** Without what differs from one call to the next. */
-function comparable({ status, headers, text }: Answered): string {
-  const { date: _, 'x-request-id': id, 'x-ratelimit-remaining': _left, 'x-ratelimit-reset': _reset, ...rest } = headers
-  return JSON.stringify([status, rest, typeof id === 'string' ? text.replaceAll(id, 'ID') : text])
-}
+const { agents, over, overEach, close } = openConnections(port, CONNECTIONS, keys.secret)
+t.teardown(close)
 
 t.test('every connection gets the same answer, whichever thread took it', async (t) => {
   const identified = await over(agents[0] as Agent, 'POST', '/v1/identify', { body: JSON.stringify(browserBody()) })
