@@ -85,6 +85,10 @@ const INSERT_SETTINGS = {
   min_insert_block_size_bytes: '268435456',
 } satisfies ClickHouseSettings
 
+/** Small parts are merged soon, which makes their indexes; until then reading a column of one costs no more than its index would. */
+const SMALL_INSERT_BYTES_MAX = 8 * 1024 * 1024
+const SMALL_INSERT_SETTINGS = { materialize_skip_indexes_on_insert: 0 } satisfies ClickHouseSettings
+
 const BACKGROUND_SETTINGS = {
   // Among themselves; the embedded engine's front knows them by it.
   priority: '1',
@@ -153,7 +157,11 @@ export function openHttpClickHouse(config: HttpClickHouseConfig): ClickHouse {
         const { stream } = await writer.exec({
           query: `INSERT INTO ${table} (${columns.join(', ')}) FORMAT JSONCompactEachRow`,
           values: Readable.from([body], { objectMode: false }),
-          clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
+          clickhouse_settings: {
+            ...insertSettings,
+            ...(body.length <= SMALL_INSERT_BYTES_MAX ? SMALL_INSERT_SETTINGS : {}),
+            insert_deduplication_token: token,
+          },
           abort_signal,
         })
         await finished(stream.resume())

@@ -26,6 +26,9 @@ const LOST_RACE: ReadonlySet<number | null> = new Set([
   253, // REPLICA_ALREADY_EXISTS
   517, // CANNOT_ASSIGN_ALTER
 ])
+/** Saves work and changes nothing else: a server that does not know it does without. */
+const OPTIONAL = /\bMODIFY SETTING merge_selector_base\b/
+const UNKNOWN_SETTING = 115
 const RACES_MAX = 20
 const RACE_WAIT_MS = 250
 /** Replicas forget tokens by age as well, since 25.10 within an hour. */
@@ -68,7 +71,7 @@ async function migrateOnce(clickhouse: ClickHouse, config: MigrateConfig): Promi
   }
   for (const migration of migrations) {
     if (migration.version <= version) continue
-    for (const statement of migration.statements) await clickhouse.command(statement)
+    for (const statement of migration.statements) await run(clickhouse, statement)
   }
   const retentionChanged = version > 0 && retentionFound !== retentionDays
   if (retentionChanged) {
@@ -86,6 +89,14 @@ async function migrateOnce(clickhouse: ClickHouse, config: MigrateConfig): Promi
     })
   }
   return newest
+}
+
+async function run(clickhouse: Pick<ClickHouse, 'command'>, statement: string): Promise<void> {
+  try {
+    await clickhouse.command(statement)
+  } catch (error) {
+    if (!OPTIONAL.test(statement) || engineCode(error) !== UNKNOWN_SETTING) throw error
+  }
 }
 
 /** For whoever has not `migrate` do it. Twice equals once. */

@@ -6,7 +6,7 @@ import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../even
 import { fromRow, type RowCell } from '../events/row.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import type { Log, Seq } from '../log/log.ts'
 import type { Aliasing } from '../records/aliases.ts'
@@ -36,6 +36,8 @@ const BATCH = { recordsMax: 64, bytesMax: 4_000_000 } as const
 /** For records while none come. */
 const IDLE_MS = 5_000
 const RETRY_MS = 500
+/** Records of which nobody was told anything are followed by more of the kind: they gather instead of waking for each. */
+const PAUSE_MS = 25
 /** How far behind the position may be where nobody was told anything: reading those records again does nothing. */
 const POSITION_MS_MAX = 1_000
 
@@ -71,8 +73,9 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
     const records = await log.read('events', partition, position, { ...BATCH, waitMsMax }, signal)
     const told: OutboxEntries = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
+    const tenants: Tenants = new Map()
     for (const record of decoded) {
-      await tellOf(needs, partition, record, told)
+      await tellOf(needs, partition, record, tenants, told)
       if (record.aliasing !== undefined) await tellOfMerge(needs, partition, record.aliasing, told)
     }
     const erasures = decoded.flatMap(({ erasure }) => erasure ?? [])
@@ -92,6 +95,7 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
     position = records.at(-1)?.seq ?? position
     const isDue = records.length === 0 || !isQuiet || clock.monotonic() - storedAt >= POSITION_MS_MAX
     if (isDue && position !== stored) await store()
+    if (isQuiet && records.length > 0 && records.length < BATCH.recordsMax) await nextBeat(clock, PAUSE_MS, signal)
   }
   if (position !== stored) await store()
 }
@@ -110,8 +114,16 @@ async function firstPosition({ kv, log }: FollowNeeds, partition: number): Promi
   return next
 }
 
-async function tellOf(needs: FollowNeeds, partition: number, record: EventsRecord, told: OutboxEntries): Promise<void> {
-  const tenants = new Map<string, Tenant | null>()
+/** As they were looked up for the records of one read. */
+type Tenants = Map<string, Tenant | null>
+
+async function tellOf(
+  needs: FollowNeeds,
+  partition: number,
+  record: EventsRecord,
+  tenants: Tenants,
+  told: OutboxEntries,
+): Promise<void> {
   async function tenantOf(workspace: string, env: Env): Promise<Tenant | null> {
     const name = `${workspace}/${env}`
     const known = tenants.get(name)

@@ -9,7 +9,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Some `everyMs` from now, with all others that beat so in this thread: an idle process is woken once for all its polls. */
+/** Some `everyMs` from now, with all others that beat so in this process: while it is idle it is woken once for all its polls. */
 export function nextBeat(
   clock: Pick<Clock, 'monotonic' | 'sleep'>,
   everyMs: number,
@@ -19,9 +19,12 @@ export function nextBeat(
   return clock.sleep(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs, signal)
 }
 
+/** Threads count from when each began: with this they count from the same moment, and their beats fall together. */
+const ORIGIN_MS = performance.timeOrigin % 3_600_000
+
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => ORIGIN_MS + performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve()
@@ -30,7 +33,8 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', done)
         resolve()
       }
-      const timer = setTimeout(done, ms)
+      // What is left of a millisecond would be cut off: whoever looks at the time then is woken twice.
+      const timer = setTimeout(done, Math.ceil(ms))
       signal?.addEventListener('abort', done)
     }),
 }

@@ -1,12 +1,13 @@
 // How late the timers of a thread are, under the names that stock dashboards know. The library's monitor wakes an idle process a hundred
-// times a second; this one four times, together with what else beats then (src/lib/clock.ts), and tells lateness itself where that one
+// times a second; this one twice, together with what else beats then (src/lib/clock.ts), and tells lateness itself where that one
 // tells the distance of two ticks.
 
 import { createHistogram } from 'node:perf_hooks'
 import { Gauge, type Registry } from 'prom-client'
+import { systemClock } from './clock.ts'
 
 /** Whoever holds the loop for longer is seen for certain, shorter ones in proportion to their length. */
-const EVERY_MS = 250
+const EVERY_MS = 500
 const NS_PER_MS = 1e6
 const NS_PER_S = 1e9
 
@@ -22,16 +23,17 @@ const FIGURES = {
 }
 
 export function measureEventLoopLag(registry: Registry): void {
+  const { monotonic } = systemClock
   const delays = createHistogram()
   let dueAt = 0
   let latestNs = 0
   function wait(): void {
-    const now = performance.now()
+    const now = monotonic()
     dueAt = (Math.floor(now / EVERY_MS) + 1) * EVERY_MS
-    setTimeout(tick, dueAt - now).unref()
+    setTimeout(tick, Math.ceil(dueAt - now)).unref()
   }
   function tick(): void {
-    latestNs = Math.max(1, Math.round((performance.now() - dueAt) * NS_PER_MS))
+    latestNs = Math.max(1, Math.round((monotonic() - dueAt) * NS_PER_MS))
     delays.record(latestNs)
     wait()
   }

@@ -9,9 +9,28 @@ const RESERVE_BYTES_TO_FREE = 24 * 1024 * 1024
 const ROOM_BYTES_MIN = 16 * 1024 * 1024
 const NO_ROOM_CODES: readonly unknown[] = [27, 28, 122, -30792]
 
-/** Whether a transaction of `bytes` may begin; 0 stands for one that frees room. */
-export const leavesReserve = (path: string, bytes: number): boolean =>
-  freeBytes(path) > (bytes === 0 ? RESERVE_BYTES_TO_FREE : RESERVE_BYTES + 2 * bytes)
+/** With this much free space nobody fills the disk between two looks. */
+const PLENTY_BYTES = 2 * 1024 * 1024 * 1024
+const LOOK_EVERY_MS = 100
+
+export interface Reserve {
+  /** Whether a transaction of `bytes` may begin; 0 stands for one that frees room. */
+  isLeftBy(bytes: number): boolean
+}
+
+/** Looks before each transaction, unless there was plenty of free space just now. */
+export function openReserve(path: string): Reserve {
+  let plentyUntilMs = 0
+  return {
+    isLeftBy(bytes) {
+      const nowMs = performance.now()
+      if (nowMs < plentyUntilMs) return true
+      const free = freeBytes(path)
+      if (free > PLENTY_BYTES) plentyUntilMs = nowMs + LOOK_EVERY_MS
+      return free > (bytes === 0 ? RESERVE_BYTES_TO_FREE : RESERVE_BYTES + 2 * bytes)
+    },
+  }
+}
 
 /** Whether a copy of `bytes` may be made beside the file. */
 export const hasRoomForCopy = (path: string, bytes: number): boolean =>

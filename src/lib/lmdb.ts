@@ -8,7 +8,8 @@ import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
 import { type DatabaseConfig, openDatabase, probe, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
-import { hasRoomForCopy, lacksRoom, leavesReserve } from './lmdb-room.ts'
+import { hasRoomForCopy, lacksRoom, openReserve } from './lmdb-room.ts'
+import { openUsage } from './lmdb-usage.ts'
 
 /** `fsync`: a resolved write survives a power cut. `relaxed`: it survives the process only, and a power cut may cost the whole file. */
 export type Durability = DatabaseConfig['durability']
@@ -47,6 +48,8 @@ export interface LmdbEnv {
   readonly db: RootDatabase<Buffer, Buffer>
   /** Within `apply` only. Copies the value. */
   put(key: Buffer, value: Uint8Array): void
+  /** The same without a copy: the value must not change until the write is answered, nor lie in memory that threads share. */
+  putKept(key: Buffer, value: Uint8Array): void
   /** Within `apply` only. */
   remove(key: Buffer): void
   /** Counts transactions; `apply` compares it to learn that a new group began. */
@@ -95,7 +98,8 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   let db = openDatabase(config, config.path)
   const waiting: Waiting[] = []
   let pendingBytes = 0
-  let liveBytes = usedBytes(db)
+  const usage = openUsage(() => usedBytes(db))
+  const reserve = openReserve(config.path)
   let groups = 0
   let scheduled = false
   /** One of those that wait is not patient, or has been long enough. */
@@ -139,7 +143,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     arena.reset()
     const from = performance.now()
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
-    if (!leavesReserve(config.path, bytes)) {
+    if (!reserve.isLeftBy(bytes)) {
       refuse(group, new Full('the disk is almost full'))
       return
     }
@@ -156,6 +160,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     }).then(
       () => {
         config.onGroup?.(group.length, (performance.now() - from) / 1_000)
+        usage.wrote(bytes)
         settle(written)
       },
       (error: unknown) => fail(written, error),
@@ -165,7 +170,6 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   const settle = (group: readonly Waiting[]) => {
     committing = false
     for (const key of writing.splice(0)) noted?.add(key)
-    liveBytes = usedBytes(db)
     for (const { write } of group) {
       pendingBytes -= write.bytes
       write.done?.()
@@ -221,7 +225,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
   }
 
   const compact = async () => {
-    if (!hasRoomForCopy(config.path, liveBytes)) throw new Full('the disk has no room for a copy')
+    if (!hasRoomForCopy(config.path, usage.bytes())) throw new Full('the disk has no room for a copy')
     const former = db
     try {
       await rewrite({
@@ -242,7 +246,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         hold,
         adopt: (next) => {
           db = next
-          liveBytes = usedBytes(db)
+          usage.measure()
         },
         isStopped: () => closed || broken !== null,
       })
@@ -268,6 +272,10 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       if (noted !== null) writing.push(key.toString('latin1'))
       void db.put(key, arena.copyOf(value))
     },
+    putKept(key, value) {
+      if (noted !== null) writing.push(key.toString('latin1'))
+      void db.put(key, value as Buffer)
+    },
     remove(key) {
       if (noted !== null) writing.push(key.toString('latin1'))
       void db.remove(key)
@@ -277,7 +285,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       if (closed) return new Unavailable('the storage is closed')
       if (broken) return new Unavailable('the storage stopped after a failed write: restart', { cause: broken })
       if (pendingBytes + bytes > config.queuedBytesMax) return new Full('too many bytes wait for the disk')
-      if (bytes > 0 && liveBytes + pendingBytes + bytes > config.bytesMax) return new Full('the byte limit is reached')
+      if (bytes > 0 && !usage.fits(pendingBytes + bytes, config.bytesMax)) return new Full('the byte limit is reached')
       return null
     },
     submit: (write) =>
@@ -287,7 +295,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         urgent ||= write.patient !== true
         schedule()
       }),
-    usage: () => ({ bytes: liveBytes, bytesMax: config.bytesMax }),
+    usage: () => ({ bytes: usage.bytes(), bytesMax: config.bytesMax }),
     async compact() {
       if (closed) return
       compacting ??= compact().finally(() => {
@@ -302,6 +310,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
       if (patience !== null) clearTimeout(patience)
       hurry()
       await idle()
+      usage.end()
       await db.close()
     },
   }

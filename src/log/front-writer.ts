@@ -30,12 +30,25 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   let isTakingBack = false
   let ring: Uint8Array = new Uint8Array(0)
   const writing = new Set<Promise<void>>()
+  let durable = 0
+  let told = 0
 
   const places = (): Promise<PartitionHead[]> =>
     Promise.all(own.map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
 
   async function settled(): Promise<void> {
     while (writing.size > 0) await Promise.allSettled(writing)
+  }
+
+  /** Ticks that shared a flush are told of together. */
+  function tellDurable(number: number): void {
+    if (durable === told) queueMicrotask(tell)
+    durable = number
+  }
+
+  function tell(): void {
+    told = durable
+    line.cast(FRONT.durable, durable)
   }
 
   async function takeBack(error: unknown): Promise<void> {
@@ -58,7 +71,7 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
     // It builds on what was taken back, of which its thread is about to be told.
     if (isTakingBack || tick.generation !== generation) return
     const written = appendTogether(appendsOf(tick, ring), { patient: tick.patient }).then(
-      () => line.cast(FRONT.durable, tick.number),
+      () => tellDurable(tick.number),
       (error) => void takeBack(error),
     )
     const done = written.finally(() => writing.delete(done))

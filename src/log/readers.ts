@@ -20,6 +20,10 @@ interface Reader {
 }
 
 const NEVER = Number.POSITIVE_INFINITY
+/** Waits of seconds end together with what else beats while a process is idle (lib/clock.ts), and with those of other partitions. */
+const BEAT_MS = 500
+const LONG_WAIT_MS_MIN = 1_000
+const onBeat = (ms: number): number => Math.ceil(ms / BEAT_MS) * BEAT_MS
 
 export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers {
   const waiting = new Set<Reader>()
@@ -73,7 +77,7 @@ export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers 
       if (signal?.aborted) return Promise.resolve()
       if (signal !== undefined) follow(signal)
       const nowMs = clock.monotonic()
-      const deadlineMs = nowMs + ms
+      const deadlineMs = ms < LONG_WAIT_MS_MIN ? nowMs + ms : onBeat(nowMs + ms)
       if (deadlineMs < lookAtMs) void lookAt(deadlineMs, nowMs)
       return new Promise((wake) => waiting.add({ submitted, deadlineMs, signal, wake }))
     },

@@ -62,6 +62,7 @@ export async function gather(
   /** Whether anything came; of several partitions nobody waits once one of them has something. */
   async function takeAll(waitMsMax: number): Promise<boolean> {
     const its = places.filter(({ partition }) => !lost.has(partition))
+    if (waitMsMax === 0) return (await Promise.all(its.map((place) => take(place, 0, signal)))).includes(true)
     const some = new AbortController()
     const end = () => some.abort()
     signal.addEventListener('abort', end)

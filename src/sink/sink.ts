@@ -7,6 +7,7 @@ import { annotationOf, type DecidedErasure, erasureOf, rowsOf, splitOf } from '.
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Commit, Kv, Version } from '../kv/kv.ts'
 import { Conflict } from '../lib/failures.ts'
+import { must } from '../lib/must.ts'
 import type { LogRecord, Seq } from '../log/log.ts'
 import { annotatedKeys } from '../records/annotations.ts'
 import { executedPuts } from '../records/erasure-progress.ts'
@@ -204,12 +205,14 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
   const { clickhouse, clock, report } = needs
   const token = tokenOf(needs.deployment, parts)
   const tokenWithin = ({ partition }: Part) => (parts.length === 1 ? token : `${token}/${partition}`)
-  const linesOf = parts.map(({ records }) => concat(records.map(({ bytes }) => rowsOf(bytes))))
+  const piecesOf = parts.map(({ records }) => records.map(({ bytes }) => rowsOf(bytes)))
+  const linesOf = () => piecesOf.map(concat)
 
   async function insertAlone(): Promise<number[]> {
     const rows: number[] = []
+    const its = linesOf()
     for (const [at, part] of parts.entries()) {
-      const lines = linesOf[at] as Uint8Array
+      const lines = its[at] as Uint8Array
       rows.push(
         await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, tokenWithin(part), {
           at: clock.now(),
@@ -224,7 +227,9 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
 
   if (parts.length === 1) return insertAlone()
   try {
-    const due = isLookedFor ? await Promise.all(linesOf.map((lines) => missingOf(clickhouse, lines))) : linesOf
+    const due = isLookedFor
+      ? await Promise.all(linesOf().map((lines) => missingOf(clickhouse, lines)))
+      : piecesOf.flat()
     const rows = concat(due)
     if (rows.length > 0) await clickhouse.insert(EVENTS_TABLE, COLUMNS, rows, { token })
   } catch (error) {
@@ -233,12 +238,9 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
     throw error
   }
   if (isLookedFor) {
-    for (const [at, part] of parts.entries()) {
-      const lines = linesOf[at] as Uint8Array
-      await insertMissing(clickhouse, lines, tokenWithin(part))
-    }
+    for (const [at, lines] of linesOf().entries()) await insertMissing(clickhouse, lines, tokenWithin(must(parts[at])))
   }
-  return linesOf.map(countLines)
+  return piecesOf.map((pieces) => pieces.reduce((sum, lines) => sum + countLines(lines), 0))
 }
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {

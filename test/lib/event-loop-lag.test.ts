@@ -9,7 +9,7 @@ import { readMetrics } from '../helpers/scrape.ts'
 
 const STOOD_STILL_MS = 1_000
 /** It may have been due this long after the loop stood still. */
-const TICK_MS = 250
+const TICK_MS = 500
 const BUILD = { version: '1', commit: 'c', node: process.version, driver: 'uws', mode: 'embedded' }
 
 const named = async (registry: Registry, name: string) => readMetrics(await registry.metrics()).sum(name)
