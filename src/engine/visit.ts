@@ -31,12 +31,10 @@ export interface Visit {
   readonly keys: readonly string[]
   /** One of `keys`: what an app calls its installation. */
   readonly nativeKey: string | null
-  /** Begins the ids of all that the partition keeps of the environment: made once, and those of its keys and family with it. */
+  /** Begins the ids of all that the partition keeps of the environment: made once, and that of its family with it. */
   readonly tenant: string
   /** That of the visitor whose token it has. */
   readonly tokenId: string | null
-  /** The ids of `keys`, in their order. */
-  readonly keyIds: readonly string[]
   /**
    * Where the partition keeps what it learned of the visit's system and browser. Clients without a known engine name themselves
    * as they like and are one family.
@@ -89,8 +87,6 @@ export function visitOf(
   if (exact !== null) keys.push(exact)
   for (const key of blocking) keys.push(key)
   if (nativeKey !== null) keys.push(nativeKey)
-  const keyIds: string[] = []
-  for (const key of keys) keyIds.push(tenant + key)
   const { os, browserFamily, ua } = attributes
   return {
     seq,
@@ -107,7 +103,6 @@ export function visitOf(
     nativeKey,
     tenant,
     tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
-    keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
     nonceHash: body.nonce === undefined ? 0 : hash53(tenant + body.nonce),
     bodyHash: facts.bodyHash,
