@@ -77,12 +77,12 @@ export function createLookup(
 
   function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
     if (tokenId === null) return false
-    const statistics = state.learned(familyId)
-    const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
-    if (!isChosen || (statistics && !mayTeach(statistics.sources, sourceOf(ip)))) return false
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
     const visitor = remembered(tokenId)
-    return visitor !== null && worthHiding(visitor, atMs)
+    if (visitor === null || !worthHiding(visitor, atMs)) return false
+    const statistics = state.learned(familyId)
+    const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
+    return isChosen && (!statistics || mayTeach(statistics.sources, sourceOf(ip)))
   }
 
   /** Whether the visit may show that its visitor is one who was known before. Whom people merged stays as they said. */
@@ -222,7 +222,7 @@ export function createLookup(
       const lacking: OpenedRecord[] = []
       for (const one of some) {
         if ('broken' in one) continue
-        const its = isOrder(one) || 'annotation' in one ? orders.wanted(one) : wantedFor(one, unsettled)
+        const its = 'meta' in one ? wantedFor(one, unsettled) : orders.wanted(one)
         if (its.length === 0) continue
         lacking.push(one)
         for (const w of its) wanted.set(`${w.kind} ${w.id}`, w)

@@ -1,6 +1,6 @@
 // The keys a visitor is found by when it brings no token: one for the exact profile, four that each survive other changes.
 
-import { hash32, hash53 } from '../domain/ids.ts'
+import { hash32, hash53, hash53Of } from '../domain/ids.ts'
 import type { Native } from '../domain/native.ts'
 import { partsOf } from './address.ts'
 import type { Attributes } from './attributes.ts'
@@ -113,7 +113,7 @@ export function jointPositions(letter: 'a' | 'b' | 'd' | 'e' | 'f', engine: Engi
 export function matchKeys({ profile, ua }: Looked, ip: string, provider: number): MatchKeys {
   const { values } = profile
   const gecko = ua.engine === 'Gecko'
-  const seed = hash53(`${profile.os}|${profile.family}`)
+  const seed = hash53Of(profile.os, '|', profile.family)
   const { line, subnet } = partsOf(ip)
   const hardware = values[GPU] !== null || values[MODEL] !== null
   const blocking: string[] = []

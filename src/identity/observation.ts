@@ -131,8 +131,8 @@ export function observationOf(
   const { method, visitor, newChance } = recognition
   const { ip, asn } = input
   const source = sourceOf(ip)
-  if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   if (visitor !== null && hasTaught(visitor, input.atMs)) return null
+  if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   const isPrivate = input.incognito
   const { profile } = input.attributes
   const major = profile.major ?? -1

@@ -79,7 +79,8 @@ export function addEvent(
   for (let set = 0; set < seen.length; set++) {
     const hash = seen[set]
     if (hash === null || hash === undefined) continue
-    for (const gone of addDistinct(stretch.sets[set] as Distinct, hash, at)) forgotten.push({ set, hash: gone })
+    const gone = addDistinct(stretch.sets[set] as Distinct, hash, at)
+    for (let i = 0; i < gone.length; i++) forgotten.push({ set, hash: gone[i] as number })
   }
   return stretch
 }

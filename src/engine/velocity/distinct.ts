@@ -108,16 +108,19 @@ export function countDistinct(distinct: Distinct, at: number): number {
   return count
 }
 
+/** Whether its earlier sighting may still count. */
+const isTwice = (distinct: Distinct, place: number, newest: number): boolean =>
+  (distinct[place + EARLIER] as number) > newest - KEPT_MS
+
 /** Small when packed: times as steps back from `newest`, those of an earlier sighting in front. */
 export function putDistinct(distinct: Distinct, newest: number): void {
-  const isTwice = (place: number) => (distinct[place + EARLIER] as number) > newest - KEPT_MS
   let sightings = distinctCount(distinct)
-  for (let place = 0; place < distinct.length; place += WIDTH) if (isTwice(place)) sightings++
+  for (let place = 0; place < distinct.length; place += WIDTH) if (isTwice(distinct, place, newest)) sightings++
   putArray(3 * sightings)
   for (let place = 0; place < distinct.length; place += WIDTH) {
     const hash = distinct[place] as number
     const last = distinct[place + LAST] as number
-    if (isTwice(place)) {
+    if (isTwice(distinct, place, newest)) {
       packNumber(hash)
       packNumber(newest - (distinct[place + EARLIER] as number))
       packNumber(0)
