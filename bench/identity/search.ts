@@ -55,8 +55,8 @@ export function createSearches(partitions: readonly Partition[], parsers: Parser
     begin(home, record) {
       const copy = copies[home] as Copy
       follow(copy, partitions[home] as Partition)
-      const { keys, keyIds, tenant } = opened(record, parsers)
-      const entries = keyIds.map((id) => copy.index.get(id))
+      const { keys, tenant } = opened(record, parsers)
+      const entries = keys.map((key) => copy.index.get(tenant + key))
       const read = new Set(shortlist(keys, entries).ids)
       return {
         placeOf(visitorId) {

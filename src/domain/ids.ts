@@ -118,6 +118,21 @@ export function hash53(text: string, seed = 0): number {
   return mixed53(a, b)
 }
 
+/** The same of three texts behind one another, which need not be joined for it. */
+export function hash53Of(first: string, second: string, third: string): number {
+  let a = 0xdeadbeef
+  let b = 0x41c6ce57
+  for (let part = 0; part < 3; part++) {
+    const text = part === 0 ? first : part === 1 ? second : third
+    for (let i = 0; i < text.length; i++) {
+      const c = text.charCodeAt(i)
+      a = Math.imul(a ^ c, 2654435761)
+      b = Math.imul(b ^ c, 1597334677)
+    }
+  }
+  return mixed53(a, b)
+}
+
 /** The finalizer of cyrb53. */
 function mixed53(low: number, high: number): number {
   const a = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909)

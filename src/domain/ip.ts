@@ -136,8 +136,11 @@ export function subnetOf(canonical: string): string {
 export const lineOf = (canonical: string): string => (isV6(canonical) ? `${groups(canonical, 4)}::/64` : canonical)
 
 /** What stands for the provider of a canonical address where nobody says whose it is: its /16, of IPv6 its /32. */
-export const regionOf = (canonical: string): string =>
-  isV6(canonical) ? `${groups(canonical, 2)}::/32` : `${canonical.split('.', 2).join('.')}.0.0/16`
+export function regionOf(canonical: string): string {
+  if (isV6(canonical)) return `${groups(canonical, 2)}::/32`
+  const end = canonical.indexOf('.', canonical.indexOf('.') + 1)
+  return `${end < 0 ? canonical : canonical.slice(0, end)}.0.0/16`
+}
 
 export interface Cidr {
   readonly v6: boolean

@@ -170,7 +170,7 @@ export function decideEvent(
     atMs,
     nowMs: meta.acceptedAt,
   }
-  const nativeIdElsewhere = candidates.native.some((one) => otherHardware(one, attributes))
+  const nativeIdElsewhere = native.length > 0 && native.some((one) => otherHardware(one, attributes))
   const detected = mockSignals(
     detectSignals({ attributes, evidence: recognition.evidence, network, nativeIdElsewhere }),
     mock,
@@ -190,7 +190,7 @@ export function decideEvent(
     linkedAccounts,
     possibleVisitor: recognition.evidence.includes('possible_visitor'),
     listed:
-      c.address.blocklists.some((name) => !OWN_SIGNAL.has(name)) ||
+      (c.address.blocklists.length > 0 && c.address.blocklists.some((name) => !OWN_SIGNAL.has(name))) ||
       ruleset.isBlocklisted({ visitorId: survivor ?? before.id, ip, email }),
     velocity: tally.velocity,
     impossibleTravel: place !== null && tally.places.some((was) => isImpossible(was, place)),

@@ -70,9 +70,12 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     const counters = new Set<number>()
     for (const one of opened) {
       // Of all of them each time: other partitions of the thread make room among the counters.
-      const left = 'erasure' in one ? keysLeft(state.visitor(scopedId(one.erasure, one.erasure.visitorId))) : []
-      for (const key of 'meta' in one ? counterKeysOf(one.counts) : left) if (board.missing(key)) counters.add(key)
-      if (!('meta' in one)) continue
+      if (!('meta' in one)) {
+        const left = 'erasure' in one ? keysLeft(state.visitor(scopedId(one.erasure, one.erasure.visitorId))) : []
+        for (const key of left) if (board.missing(key)) counters.add(key)
+        continue
+      }
+      for (const key of counterKeysOf(one.counts)) if (board.missing(key)) counters.add(key)
       const { workspace, env } = one.meta
       if (needs.ruleset(workspace, env) !== null) continue
       const id = `${workspace}/${env}`

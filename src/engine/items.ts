@@ -62,7 +62,11 @@ const NO_KEYS: readonly string[] = []
 
 /** Those of `keys` that are not among `others`: mostly none. */
 export function keysBeside(keys: readonly string[], others: readonly string[]): readonly string[] {
-  for (const key of keys) if (!others.includes(key)) return keys.filter((one) => !others.includes(one))
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string
+    // Mostly they are the same in the same order.
+    if (key !== others[i] && !others.includes(key)) return keys.filter((one) => !others.includes(one))
+  }
   return NO_KEYS
 }
 

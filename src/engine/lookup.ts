@@ -10,6 +10,7 @@ import type { VisitorState } from '../identity/visitor.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
 import type { Candidates } from './decide-event.ts'
+import { keysBeside } from './items.ts'
 import type { MergedRecords } from './merged-records.ts'
 import { type HeldIndex, type Loadable, type PartitionState, readIndex, type WantedEntry } from './state.ts'
 import type { Visit } from './visit.ts'
@@ -19,6 +20,10 @@ const NATIVE_CANDIDATES_MAX = 4
 /** One in so many visits with a token that can teach is also looked at without it, to learn how well that goes; until enough were, all. */
 const BLIND_EVERY = 16
 const BLIND_FIRST = 400
+
+const NO_TEXTS: readonly string[] = []
+const NOBODY: readonly VisitorState[] = []
+const NO_TOTALS: Readonly<Record<string, number>> = {}
 
 /** A record that is no identification at all keeps its place in the batch. */
 export type OpenedRecord = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }
@@ -72,12 +77,12 @@ export function createLookup(
 
   function isBlind({ meta, tokenId, familyId, atMs, ip }: Visit): boolean {
     if (tokenId === null) return false
-    const statistics = state.learned(familyId)
-    const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
-    if (!isChosen || (statistics && !mayTeach(statistics.sources, sourceOf(ip)))) return false
     // Nothing is learned of a visitor nobody remembers: its genuine token brings it back.
     const visitor = remembered(tokenId)
-    return visitor !== null && worthHiding(visitor, atMs)
+    if (visitor === null || !worthHiding(visitor, atMs)) return false
+    const statistics = state.learned(familyId)
+    const isChosen = (statistics?.blind ?? 0) < BLIND_FIRST || hash32(meta.requestId) % BLIND_EVERY === 0
+    return isChosen && (!statistics || mayTeach(statistics.sources, sourceOf(ip)))
   }
 
   /** Whether the visit may show that its visitor is one who was known before. Whom people merged stays as they said. */
@@ -93,8 +98,8 @@ export function createLookup(
   function candidatesOf(c: Visit): Listed {
     let listing = listings.get(c)
     if (listing === undefined) {
-      const keys = c.keys.filter((key) => key !== c.nativeKey)
-      listing = { keys, ids: c.keyIds.filter((_, k) => c.keys[k] !== c.nativeKey), entries: [], made: null }
+      const keys = c.nativeKey === null ? c.keys : c.keys.filter((key) => key !== c.nativeKey)
+      listing = { keys, ids: keys.map((key) => c.tenant + key), entries: [], made: null }
       listings.set(c, listing)
     }
     const { keys, ids, entries } = listing
@@ -113,7 +118,7 @@ export function createLookup(
 
   /** Found by the id an app sent, newest first, as the state names visitors. */
   function nativeVisitors({ tenant, nativeKey }: Visit): readonly string[] {
-    if (nativeKey === null) return []
+    if (nativeKey === null) return NO_TEXTS
     const entry = state.index(tenant + nativeKey)
     const ids = entry ? readIndex(entry).ids.toReversed().slice(0, NATIVE_CANDIDATES_MAX) : []
     return ids.map((id) => tenant + id)
@@ -152,15 +157,13 @@ export function createLookup(
     let tokenCounts = false
     want('learned', c.familyId)
     if (token !== null && tokenId !== null) {
-      want('visitor', tokenId)
       const known = state.visitor(tokenId)
+      if (known === undefined) wanted.push({ kind: 'visitor', id: tokenId })
       // Only of a visitor that is gone can there be a tombstone.
       if (known === null) want(ERASED, tombstoneOf(c.meta, token.visitorId))
       // Only keys this visitor was not indexed under will be written, so only those must be known.
       if (known !== undefined) {
-        c.keys.forEach((key, k) => {
-          if (!known?.keys.includes(key)) want('index', c.keyIds[k] as string)
-        })
+        for (const key of keysBeside(c.keys, known?.keys ?? NO_TEXTS)) want('index', c.tenant + key)
         wantLeft(known)
       }
       const named =
@@ -168,10 +171,10 @@ export function createLookup(
       tokenCounts = !named && !tokenErased(c)
     }
     if (wanted.length > 0) return wanted
-    const named = tokenId === null ? [] : [tokenId]
+    const named = tokenId === null ? NO_TEXTS : [tokenId]
     if (tokenCounts && !isBlind(c) && !isHealing(c)) return mergedRecords.wanted(c, named)
     looked.add(c.body)
-    for (const id of c.keyIds) want('index', id)
+    for (const key of c.keys) want('index', c.tenant + key)
     if (wanted.length > 0) return wanted
     const found = [...candidatesOf(c).visitors, ...nativeVisitors(c)]
     for (const id of found) {
@@ -219,7 +222,7 @@ export function createLookup(
       const lacking: OpenedRecord[] = []
       for (const one of some) {
         if ('broken' in one) continue
-        const its = isOrder(one) || 'annotation' in one ? orders.wanted(one) : wantedFor(one, unsettled)
+        const its = 'meta' in one ? wantedFor(one, unsettled) : orders.wanted(one)
         if (its.length === 0) continue
         lacking.push(one)
         for (const w of its) wanted.set(`${w.kind} ${w.id}`, w)
@@ -236,16 +239,29 @@ export function createLookup(
       const healing = looked.has(c.body) && isHealing(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
       if (token !== null && !blind && !healing) {
-        return { tokenVisitor, exact: [], linked: [], native: [], totals: {}, statistics, blind, healing }
+        return {
+          tokenVisitor,
+          exact: NOBODY,
+          linked: NOBODY,
+          native: NOBODY,
+          totals: NO_TOTALS,
+          statistics,
+          blind,
+          healing,
+        }
       }
       const { ids, visitors, exact, totals } = candidatesOf(c)
       const chosen = oneOfEach(c, visitors)
-      const states = (some: readonly string[]) => some.flatMap((id) => chosen.get(id) ?? [])
+      const [alike, linked]: [VisitorState[], VisitorState[]] = [[], []]
+      for (let i = 0; i < visitors.length; i++) {
+        const visitor = chosen.get(visitors[i] as string)
+        if (visitor !== undefined) (exact.has(ids[i] as string) ? alike : linked).push(visitor)
+      }
       return {
         tokenVisitor,
-        exact: states(visitors.filter((_, i) => exact.has(ids[i] as string))),
-        linked: states(visitors.filter((_, i) => !exact.has(ids[i] as string))),
-        native: token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : [],
+        exact: alike,
+        linked,
+        native: token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY,
         totals,
         statistics,
         blind,

@@ -133,13 +133,21 @@ export function createState(visitorsMax: number): PartitionState {
   let arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
   let arenaEnd = 0
 
+  /** The one asked for last, of those unpacked: one visit asks for its visitor many times. */
+  let lastId = ''
+  let last: HeldVisitor | null = null
+
   function visitor(id: string): HeldVisitor | null | undefined {
-    const known = unpacked.get(id)
-    if (known !== undefined) return known
-    const record = visitors.get(id)
-    if (record === undefined || record === null) return record
-    const held = unpackHeldVisitor(typeof record === 'string' ? laidOut(record) : record)
-    unpacked.set(id, held)
+    if (last !== null && id === lastId) return last
+    let held = unpacked.get(id)
+    if (held === undefined) {
+      const record = visitors.get(id)
+      if (record === undefined || record === null) return record
+      held = unpackHeldVisitor(typeof record === 'string' ? laidOut(record) : record)
+      unpacked.set(id, held)
+    }
+    lastId = id
+    last = held
     return held
   }
 
@@ -153,16 +161,21 @@ export function createState(visitorsMax: number): PartitionState {
     return arena.subarray(start, arenaEnd)
   }
 
-  /** In memory that the next call writes over: nothing unpacked from it may be a view. */
+  /**
+   * At the beginning of memory that the next call writes over: nothing unpacked from it may be a view, nor may what is behind the text
+   * be read.
+   */
   function lent(text: string): Uint8Array {
     if (text.length > scratch.length) scratch = Buffer.alloc(2 * text.length)
-    return scratch.subarray(0, scratch.write(text, 'latin1'))
+    scratch.write(text, 'latin1')
+    return scratch
   }
 
   function setVisitor(id: string, record: HeldRecord | null): void {
     visitors.set(id, record)
     unpacked.delete(id)
     peeked.delete(id)
+    last = null
   }
 
   function open(id: string): VisitorState | null | undefined {
@@ -212,6 +225,7 @@ export function createState(visitorsMax: number): PartitionState {
       return visitor
     },
     survivor(id) {
+      if (last !== null && id === lastId) return last.survivor
       const record = visitors.get(id)
       if (record === undefined || record === null) return record
       const first = typeof record === 'string' ? record.charCodeAt(0) : (record[0] as number)
@@ -220,7 +234,7 @@ export function createState(visitorsMax: number): PartitionState {
     mayHaveManyKeys(id) {
       const record = visitors.get(id)
       if (record === undefined || record === null) return false
-      return mayHaveManyKeys(typeof record === 'string' ? lent(record.slice(0, KEYS_CHARS)) : record)
+      return mayHaveManyKeys(typeof record === 'string' ? lent(record).subarray(0, KEYS_CHARS) : record)
     },
     putVisitor: (id, packed) => setVisitor(id, owned(packed)),
     index: indexes.get,
@@ -266,6 +280,7 @@ export function createState(visitorsMax: number): PartitionState {
     rest() {
       unpacked.clear()
       peeked.clear()
+      last = null
       arenaEnd = 0
     },
   }

@@ -1,7 +1,7 @@
 // One identification as it came out of the log: decoded, with everything in it that names entries of the state, made once.
 
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
-import { hash53, requestTime } from '../domain/ids.ts'
+import { hash53Of, requestTime } from '../domain/ids.ts'
 import { type Attributes, readAttributes } from '../identity/attributes.ts'
 import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
@@ -31,12 +31,10 @@ export interface Visit {
   readonly keys: readonly string[]
   /** One of `keys`: what an app calls its installation. */
   readonly nativeKey: string | null
-  /** Begins the ids of all that the partition keeps of the environment: made once, and those of its keys and family with it. */
+  /** Begins the ids of all that the partition keeps of the environment: made once, and that of its family with it. */
   readonly tenant: string
   /** That of the visitor whose token it has. */
   readonly tokenId: string | null
-  /** The ids of `keys`, in their order. */
-  readonly keyIds: readonly string[]
   /**
    * Where the partition keeps what it learned of the visit's system and browser. Clients without a known engine name themselves
    * as they like and are one family.
@@ -63,6 +61,27 @@ function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
 }
 
+interface EnvironmentNames {
+  readonly workspace: string
+  readonly env: string
+  readonly environment: string
+  readonly tenant: string
+}
+
+const namesIn = (workspace: string, env: string): EnvironmentNames => ({
+  workspace,
+  env,
+  environment: `${workspace}/${env}`,
+  tenant: `${workspace}/${env}/`,
+})
+/** Most visits are of the environment of the visit before. */
+let latestNames = namesIn('', '')
+
+function namesOf(workspace: string, env: string): EnvironmentNames {
+  if (latestNames.workspace !== workspace || latestNames.env !== env) latestNames = namesIn(workspace, env)
+  return latestNames
+}
+
 /** Throws when the bytes are no identification at all. */
 export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Visit {
   return visitOf(frame.seq, decodedOf(frame) ?? takeApart(frame.bytes), parsers, locate)
@@ -83,14 +102,11 @@ export function visitOf(
   const { exact, blocking } = matchKeys(attributes, ip, providerOf(ip, address.network?.asn ?? null))
   const nativeKey = nativeKeyOf(body.native)
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
-  const environment = `${meta.workspace}/${meta.env}`
-  const tenant = `${environment}/`
+  const { environment, tenant } = namesOf(meta.workspace, meta.env)
   const keys: string[] = []
   if (exact !== null) keys.push(exact)
   for (const key of blocking) keys.push(key)
   if (nativeKey !== null) keys.push(nativeKey)
-  const keyIds: string[] = []
-  for (const key of keys) keyIds.push(tenant + key)
   const { os, browserFamily, ua } = attributes
   return {
     seq,
@@ -107,9 +123,8 @@ export function visitOf(
     nativeKey,
     tenant,
     tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
-    keyIds,
     familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
-    nonceHash: body.nonce === undefined ? 0 : hash53(tenant + body.nonce),
+    nonceHash: body.nonce === undefined ? 0 : hash53Of(environment, '/', body.nonce),
     bodyHash: facts.bodyHash,
     counts: eventCountsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }

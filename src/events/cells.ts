@@ -19,7 +19,7 @@ function isEmpty(tag: StoredEvent['tag']): boolean {
 export function tagText(tag: StoredEvent['tag']): string {
   if (isEmpty(tag)) return '{}'
   const text = JSON.stringify(tag)
-  if (!LONG_INTEGER.test(text)) return text
+  if (text.length < SMALLEST_UNREADABLE_DIGITS || !LONG_INTEGER.test(text)) return text
   return text.replace(STRING_OR_LONG_INTEGER, (found) => (found[0] === '"' ? found : Number(found).toExponential()))
 }
 

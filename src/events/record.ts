@@ -1,9 +1,10 @@
 // A record of the `events` topic: decisions of one contiguous range of identifications, with all that is needed to apply
 // them to state again (src/README.md, The protocol, 1) and, behind the header, the rows as ClickHouse will read them.
 
-import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
+import { Packr } from 'msgpackr'
 import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import { beginPacking, copyPacked, packedLength, packNumber, putArray, putRaw } from '../lib/packing.ts'
 import type { Aliasing } from '../records/aliases.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
@@ -11,6 +12,7 @@ import type { ErasedNames, RecordedErasure } from '../records/erasures.ts'
 import type { Expiry } from '../records/expiry.ts'
 import type { Splitting } from '../records/splits.ts'
 import type { Unnaming } from '../records/unnaming.ts'
+import { itemOf, type PackedItem, putItem } from './packed-items.ts'
 
 /** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
 export interface DecidedItem {
@@ -118,34 +120,6 @@ const LENGTH_BITS = 0x1fffffff
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
 const utf8 = new TextDecoder()
 
-function packedOf(i: DecidedItem): unknown[] {
-  const packed: unknown[] = [
-    i.seq,
-    i.requestId,
-    i.workspace,
-    i.env,
-    i.visitorId,
-    i.state,
-    i.indexed,
-    i.matches,
-    i.nonceHash,
-    i.bodyHash,
-    i.acceptedAt,
-    i.keyKind,
-    i.replyTo,
-    i.rowBytes,
-  ]
-  // What many items have not, at the end of their lists.
-  const effects = i.effects === undefined || i.effects.length === 0 ? null : i.effects
-  if (effects ?? i.lesson ?? i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(effects)
-  if (i.lesson ?? i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(i.lesson)
-  if (i.counted ?? i.logs ?? i.left ?? i.trace) packed.push(i.counted)
-  if (i.logs ?? i.left ?? i.trace) packed.push(i.logs)
-  if (i.left ?? i.trace) packed.push(i.left)
-  if (i.trace) packed.push(i.trace)
-  return packed
-}
-
 function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: EventsRecord) {
   if (erasure !== undefined) return { format: FORMAT_ERASURE, command: erasure, bit: ERASURE_BIT }
   if (aliasing !== undefined) return { format: FORMAT_ALIASING, command: aliasing, bit: 0 }
@@ -158,40 +132,22 @@ function commandOf({ erasure, aliasing, split, annotation, expiry, unnaming }: E
 
 export function encodeEventsRecord(record: EventsRecord): Uint8Array {
   const { format, command, bit } = commandOf(record)
-  const items: unknown[] = []
-  for (const item of record.items) items.push(packedOf(item))
-  const content = [format, record.from, record.to, items]
-  // It is copied at once: what is packed next may use its place.
-  const header = packr.pack(command === undefined ? content : [...content, command], RESET_BUFFER_MODE)
-  const bytes = new Uint8Array(4 + header.length + record.rows.length)
-  new DataView(bytes.buffer).setUint32(0, header.length + bit)
-  bytes.set(header, 4)
-  bytes.set(record.rows, 4 + header.length)
+  const { items, rows } = record
+  beginPacking()
+  putArray(command === undefined ? 4 : 5)
+  packNumber(format)
+  packNumber(record.from)
+  packNumber(record.to)
+  putArray(items.length)
+  for (const item of items) putItem(item)
+  if (command !== undefined) putRaw(packr.pack(command))
+  const length = packedLength()
+  const bytes = new Uint8Array(4 + length + rows.length)
+  new DataView(bytes.buffer).setUint32(0, length + bit)
+  copyPacked(bytes, 4)
+  bytes.set(rows, 4 + length)
   return bytes
 }
-
-type PackedItem = [
-  number,
-  string,
-  string,
-  Env,
-  string,
-  Uint8Array,
-  string[],
-  [string, number][],
-  number,
-  number,
-  number,
-  KeyKind,
-  string,
-  number,
-  (readonly DecidedEffect[] | null)?,
-  (readonly [string, readonly number[]] | null)?,
-  (readonly (number | null)[] | null)?,
-  (readonly LogLine[] | null)?,
-  (readonly string[] | null)?,
-  (string | null)?,
-]
 
 const lengthOf = (bytes: Uint8Array): number =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0)
@@ -207,35 +163,6 @@ const COMMANDS: ReadonlyMap<number, OfCommand> = new Map<number, OfCommand>([
   [FORMAT_SPLIT, (command) => ({ split: command as DecidedSplit })],
   [FORMAT_ANNOTATION, (command) => ({ annotation: command as DecidedAnnotation })],
 ])
-
-type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
-
-function itemOf(i: PackedItem): DecidedItem {
-  // One object of one shape, filled in two steps: copying members costs more than all else here.
-  const item: Draft = {
-    seq: i[0],
-    requestId: i[1],
-    workspace: i[2],
-    env: i[3],
-    visitorId: i[4],
-    state: i[5],
-    indexed: i[6],
-    matches: i[7],
-    nonceHash: i[8],
-    bodyHash: i[9],
-    acceptedAt: i[10],
-    keyKind: i[11],
-    replyTo: i[12],
-    rowBytes: i[13],
-  }
-  if (i[14] != null) item.effects = i[14]
-  if (i[15] != null) item.lesson = i[15]
-  if (i[16] != null) item.counted = i[16]
-  if (i[17] != null) item.logs = i[17]
-  if (i[18] != null) item.left = i[18]
-  if (i[19] != null) item.trace = i[19]
-  return item
-}
 
 /** Throws on bytes that are no such record. */
 export function decodeEventsRecord(bytes: Uint8Array): EventsRecord {

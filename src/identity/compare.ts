@@ -1,9 +1,8 @@
 // How much speaks for one known visitor against a device nobody has seen: every value, the browser's version, the network,
 // how often this visitor comes without a token, and how many other devices would look like that.
 
-import { hash53 } from '../domain/ids.ts'
-import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { seenAgeOf } from './absences.ts'
+import { partsOf } from './address.ts'
 import {
   CANVAS_RESCALED,
   type Chances,
@@ -167,6 +166,7 @@ export function prepareVisit(visited: Visited): SeenVisit {
   const chances = chancesFor(attributes)
   const mobile = attributes.deviceType === 'mobile' || attributes.deviceType === 'tablet'
   const { visitors } = statistics
+  const { lineHash, subnetHash, masked } = partsOf(ip)
   // One by one: copying the rest of an object costs more than comparing a visitor.
   return {
     attributes,
@@ -178,10 +178,10 @@ export function prepareVisit(visited: Visited): SeenVisit {
     totals,
     partitions,
     returns: returnsOf(statistics, isPrivate),
-    line: hash53(lineOf(ip)),
-    subnet: hash53(subnetOf(ip)),
+    line: lineHash,
+    subnet: subnetHash,
     provider: providerOf(ip, asn),
-    masked: maskIp(ip),
+    masked,
     chances,
     alike: [],
     weights: [],

@@ -4,7 +4,7 @@
 import type { Agreement, Explanation } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
-import { subnetOf } from '../domain/ip.ts'
+import { partsOf } from './address.ts'
 import type { Attributes } from './attributes.ts'
 import type { MatchResult } from './matcher.ts'
 import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
@@ -15,6 +15,11 @@ const EXPLAINED_CANDIDATES_MAX = 3
 const EVIDENCE_MAX = 8
 const SEPARATOR = '|'
 const CODES: Readonly<Record<Agreement, string>> = { agrees: '=', alternates: '~', differs: '!', unknown: '?' }
+const [AGREES, ALTERNATES, DIFFERS, UNKNOWN] = (['agrees', 'alternates', 'differs', 'unknown'] as const).map((one) =>
+  CODES[one].charCodeAt(0),
+) as [number, number, number, number]
+// Of the comparison that is written now: a text put together of characters leaves all of its beginnings behind.
+const written = Buffer.alloc(VALUE_NAMES.length)
 const AGREEMENTS = new Map(Object.entries(CODES).map(([agreement, code]) => [code, agreement as Agreement]))
 const VERSIONS = { same: '=', newer: '>', older: '<', unknown: '?' } as const
 const NETWORKS = { address: 'a', network: 'n', other: 'o' } as const
@@ -31,19 +36,18 @@ function compare(visitor: VisitorState, { profile: seen }: Attributes, ip: strin
   const ratioA = known.values[RATIO]
   const ratioB = seen.values[RATIO]
   const rescaled = a != null && b != null && ratioA != null && ratioB != null && samePanel(a, ratioA, b, ratioB)
-  let text = ''
   for (let i = 0; i < VALUE_NAMES.length; i++) {
     const old = known.values[i]
     const now = seen.values[i]
-    if (old == null || now == null) text += CODES.unknown
-    else if (old === now) text += CODES.agrees
-    else if (rescaled && (i === SCREEN || i === RATIO)) text += CODES.alternates
-    else text += isAlternate(visitor, i, now) ? CODES.alternates : CODES.differs
+    if (old == null || now == null) written[i] = UNKNOWN
+    else if (old === now) written[i] = AGREES
+    else if (rescaled && (i === SCREEN || i === RATIO)) written[i] = ALTERNATES
+    else written[i] = isAlternate(visitor, i, now) ? ALTERNATES : DIFFERS
   }
   const from = known.major
   const to = seen.major
   const version = from === null || to === null ? 'unknown' : to === from ? 'same' : to > from ? 'newer' : 'older'
-  return `${text}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkOf(visitor, ip)]}`
+  return `${written.toString('latin1')}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkOf(visitor, ip)]}`
 }
 
 function isAlternate(visitor: VisitorState, position: number, value: number): boolean {
@@ -54,7 +58,7 @@ function isAlternate(visitor: VisitorState, position: number, value: number): bo
 function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORKS {
   const hash = hash53(ip)
   for (const network of networks) if (network.ip === hash) return 'address'
-  const subnet = hash53(subnetOf(ip))
+  const { subnetHash: subnet } = partsOf(ip)
   for (const network of networks) if (network.subnet === subnet) return 'network'
   return 'other'
 }

@@ -1,8 +1,8 @@
 // The keys a visitor is found by when it brings no token: one for the exact profile, four that each survive other changes.
 
-import { hash32, hash53 } from '../domain/ids.ts'
-import { lineOf, subnetOf } from '../domain/ip.ts'
+import { hash32, hash53, hash53Of } from '../domain/ids.ts'
 import type { Native } from '../domain/native.ts'
+import { partsOf } from './address.ts'
 import type { Attributes } from './attributes.ts'
 import { nativeIdOf } from './native-id.ts'
 import {
@@ -113,14 +113,15 @@ export function jointPositions(letter: 'a' | 'b' | 'd' | 'e' | 'f', engine: Engi
 export function matchKeys({ profile, ua }: Looked, ip: string, provider: number): MatchKeys {
   const { values } = profile
   const gecko = ua.engine === 'Gecko'
-  const seed = hash53(`${profile.os}|${profile.family}`)
+  const seed = hash53Of(profile.os, '|', profile.family)
+  const { line, subnet } = partsOf(ip)
   const hardware = values[GPU] !== null || values[MODEL] !== null
   const blocking: string[] = []
   if (hardware || values[FONTS] !== null) blocking.push(keyOf(A, seed, values, LOOKS))
   if (hardware || values[CORES] !== null) {
-    blocking.push(keyOf(B, hash53(subnetOf(ip), seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
+    blocking.push(keyOf(B, hash53(subnet, seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
   }
-  blocking.push(keyOf(C, hash53(lineOf(ip), seed | 0), values, []))
+  blocking.push(keyOf(C, hash53(line, seed | 0), values, []))
   if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
     blocking.push(keyOf(D, seed, values, gecko ? RENDERED_GECKO : RENDERED))
   }

@@ -153,7 +153,9 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
   const contradiction = contradicts(visitor.profile, input.attributes.profile)
   if (contradiction) evidence.push('token_contradiction')
   if (token.generation < visitor.generation) evidence.push('token_older_storage')
-  const chance = tokenChance(visitor, token, input.atMs, gapMsOf(input.statistics ?? NOTHING_LEARNED))
+  // Most tokens were given out with certainty: how often devices come back says nothing of them.
+  const isSure = visitor.generationChance === 1
+  const chance = isSure ? 1 : tokenChance(visitor, token, input.atMs, gapMsOf(input.statistics ?? NOTHING_LEARNED))
   const confidence = contradiction ? CONTRADICTED_CONFIDENCE : quantise4(Math.min(chance, TOKEN_CONFIDENCE))
   return {
     visitor,

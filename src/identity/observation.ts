@@ -1,9 +1,8 @@
 // What a visit teaches: a token proves two visits to be of one device, and hiding it shows whether its looks alone would
 // have found the same visitor.
 
-import { hash53 } from '../domain/ids.ts'
-import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { hoursOf, seenAgeOf } from './absences.ts'
+import { partsOf } from './address.ts'
 import { ELSEWHERE, SAME_ADDRESS } from './agreement.ts'
 import { auditPlaces } from './calibration.ts'
 import { isAlternate, networkOf } from './compare.ts'
@@ -132,8 +131,8 @@ export function observationOf(
   const { method, visitor, newChance } = recognition
   const { ip, asn } = input
   const source = sourceOf(ip)
-  if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   if (visitor !== null && hasTaught(visitor, input.atMs)) return null
+  if (!mayTeach(input.statistics?.sources ?? [], source)) return null
   const isPrivate = input.incognito
   const { profile } = input.attributes
   const major = profile.major ?? -1
@@ -152,8 +151,8 @@ export function observationOf(
     compared |= 1 << i
     if (a === b || isAlternate(visitor, i, b)) equal |= 1 << i
   }
-  const line = hash53(lineOf(ip))
-  const network = networkOf(visitor, line, hash53(subnetOf(ip)), providerOf(ip, asn ?? null), maskIp(ip))
+  const { lineHash: line, subnetHash, masked } = partsOf(ip)
+  const network = networkOf(visitor, line, subnetHash, providerOf(ip, asn ?? null), masked)
   const [strangerCompared, strangerEqual] = strangerBits(blind === null ? null : strangerOf(input, visitor), profile)
   const found =
     blind === null ? 'none' : blind.visitor === null ? 'new' : blind.visitor.id === visitor.id ? 'found' : 'wrong'

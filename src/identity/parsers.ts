@@ -25,7 +25,9 @@ export function openParsers(entriesMax = 4_096): Parsers {
 function rememberByText<T>(read: (text: string) => T, entriesMax: number, charsMax: number): (text: string) => T {
   let young = new Map<string, T>()
   let old = new Map<string, T>()
-  return (text) => {
+  // Header, page and worker mostly say the same: to compare a text costs less than to look it up.
+  let latest: { readonly text: string; readonly value: T } | null = null
+  function remembered(text: string): T {
     const hit = young.get(text)
     if (hit !== undefined) return hit
     const value = old.get(text) ?? read(text)
@@ -36,5 +38,9 @@ function rememberByText<T>(read: (text: string) => T, entriesMax: number, charsM
     }
     young.set(text, value)
     return value
+  }
+  return (text) => {
+    if (latest === null || latest.text !== text) latest = { text, value: remembered(text) }
+    return latest.value
   }
 }

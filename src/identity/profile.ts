@@ -72,18 +72,7 @@ export function samePanel(a: number, ratioA: number, b: number, ratioB: number):
 // Private windows and noise make up pixels and core counts: better to keep the last honest ones.
 export const MADE_UP = [CANVAS, AUDIO, CORES]
 
-/** As records of visitors keep it. */
-export type PackedProfile = [
-  os: string,
-  family: string,
-  major: number | null,
-  gpuClass: string | null,
-  ...(number | null)[],
-]
+const NOTHING_TOLD: readonly (number | null)[] = VALUE_NAMES.map(() => null)
 
-/** Values added later read as null. */
-export function unpackProfile(p: PackedProfile): Profile {
-  const values = new Array<number | null>(VALUE_NAMES.length)
-  for (let i = 0; i < values.length; i++) values[i] = (p[i + 4] as number | null | undefined) ?? null
-  return { os: p[0], family: p[1], major: p[2], gpuClass: p[3], values }
-}
+/** Of a device that says nothing. Filled in, it keeps its form: a list that begins with numbers is made anew when a null comes. */
+export const noValues = (): (number | null)[] => NOTHING_TOLD.slice()

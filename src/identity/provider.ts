@@ -1,27 +1,17 @@
 // Who connects a visitor: the third level of where a visit comes from, beside its address and the network around that.
 
 import { hash32 } from '../domain/ids.ts'
-import { regionOf } from '../domain/ip.ts'
+import { partsOf } from './address.ts'
 
 /** Providers kept of a visitor: home, work, carrier and one more. Unlike addresses they say little of anybody, and stay. */
 export const PROVIDERS_MAX = 4
-
-let lastIp = ''
-let lastAsn: number | null = null
-let lastProvider = hash32(regionOf(lastIp))
 
 /**
  * 32 bits for the provider of a canonical address: its AS number where address data tells it, else the /16 (IPv4) or /32 (IPv6)
  * around it.
  */
-export function providerOf(ip: string, asn: number | null): number {
-  // One event asks several times.
-  if (ip === lastIp && asn === lastAsn) return lastProvider
-  lastProvider = asn === null ? hash32(regionOf(ip)) : hash32(`AS${asn}`)
-  lastIp = ip
-  lastAsn = asn
-  return lastProvider
-}
+export const providerOf = (ip: string, asn: number | null): number =>
+  asn === null ? partsOf(ip).regionHash : hash32(`AS${asn}`)
 
 /** With one more seen, the latest first. */
 export function withProvider(providers: readonly number[], provider: number): number[] {

@@ -2,7 +2,7 @@
 // network. Networks are known by sixteen bits of a hash: enough to count, not to tell who it was.
 
 import { hash32 } from '../domain/ids.ts'
-import { subnetOf } from '../domain/ip.ts'
+import { partsOf } from './address.ts'
 
 /** Networks counted; the one that taught least makes room for another. */
 const SOURCES_KEPT = 24
@@ -17,7 +17,7 @@ const LESSONS_MIN = 2
 export const newSources = (): number[] => new Array<number>(1 + SOURCES_KEPT * 2).fill(0)
 
 /** Of a canonical address; never 0. */
-export const sourceOf = (ip: string): number => 1 + (hash32(subnetOf(ip)) & 0xffff)
+export const sourceOf = (ip: string): number => 1 + (hash32(partsOf(ip).subnet) & 0xffff)
 
 const placeOf = (sources: readonly number[], source: number): number => {
   for (let i = 1; i < sources.length; i += 2) if (sources[i] === source) return i

@@ -1,6 +1,5 @@
 // A visitor as stored bytes: a positional msgpack array, to which values are only ever added.
 
-import { Packr } from 'msgpackr'
 import type { Verdict } from '../domain/event.ts'
 import { Unreadable } from '../lib/failures.ts'
 import {
@@ -15,17 +14,31 @@ import {
   putTexts,
   takePacked,
 } from '../lib/packing.ts'
-import { type PackedProfile, type Profile, unpackProfile } from './profile.ts'
-import type { SeenNetwork, VisitorState } from './visitor.ts'
+import {
+  beginReading,
+  endReading,
+  readArray,
+  readBoolean,
+  readMaybe,
+  readName,
+  readNumber,
+  readNumbers,
+  readText,
+  readTexts,
+  skipNull,
+} from '../lib/unpacking.ts'
+import { noValues, type Profile } from './profile.ts'
+import type { SeenDevice, SeenNetwork, VisitorState } from './visitor.ts'
 
 const LAYOUT = 1
 /** Chances are kept as whole parts of this. */
 const PARTS = 1_000
-const packr = new Packr({ useRecords: false })
 
 const VERDICTS: readonly Verdict[] = ['allow', 'challenge', 'block']
 /** Items of the array that a visitor is packed as. */
 const FIELDS = 27
+/** Those of the first build. */
+const FIELDS_MIN = 19
 const PROFILE_FIELDS = 4
 
 function putProfile(profile: Profile | null): void {
@@ -98,81 +111,90 @@ export function packVisitor(s: VisitorState): Uint8Array<ArrayBuffer> {
   return takePacked()
 }
 
-type Packed = [
-  layout: number,
-  id: string,
-  firstSeenAt: number,
-  seenMs: number,
-  totalVisits: number,
-  tokenVisits: number,
-  generation: number,
-  confirmedGeneration: number,
-  refutedFrom: number,
-  refutedTo: number,
-  profile: PackedProfile | null,
-  alternates: number[][],
-  networks: number[],
-  devices: [string, string, string | null][],
-  ips: string[],
-  verdicts: [number, number, number],
-  lastVerdict: Verdict | null,
-  hashes: number[],
-  full: boolean,
-  generationMs?: number,
-  olderMs?: number | null,
-  privateVisits?: number,
-  generationParts?: number,
-  taught?: number,
-  providers?: number[],
-  newParts?: number,
-  generationLasts?: boolean,
-]
+function readProfile(): Profile | null {
+  if (skipNull()) return null
+  const length = readArray() - PROFILE_FIELDS
+  const os = readName()
+  const family = readName()
+  const major = readMaybe()
+  const gpuClass = skipNull() ? null : readName()
+  const values = noValues()
+  // Values added later stay null.
+  for (let i = 0; i < length; i++) {
+    const value = readMaybe()
+    if (i < values.length) values[i] = value
+  }
+  return { os, family, major, gpuClass, values }
+}
 
-/** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later read as null. */
-export function unpackVisitor(bytes: Uint8Array): VisitorState {
-  let packed: Packed
-  try {
-    packed = packr.unpack(bytes) as Packed
-  } catch (cause) {
-    throw new Unreadable('a visitor record is corrupt', { cause })
-  }
-  if (!Array.isArray(packed) || packed[0] !== LAYOUT) throw new Unreadable('a visitor record of another layout')
-  const firstSeenAt = packed[2]
-  const [p, flat, olderMs] = [packed[10], packed[12], packed[20] ?? null]
+function readLists(): number[][] {
+  const lists: number[][] = []
+  for (let left = readArray(); left > 0; left--) lists.push(readNumbers())
+  return lists
+}
+
+function readNetworks(firstSeenAt: number): SeenNetwork[] {
   const networks: SeenNetwork[] = []
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    networks.push({
-      ip: flat[i] as number,
-      subnet: flat[i + 1] as number,
-      lastAt: firstSeenAt + (flat[i + 2] as number),
-    })
+  for (let left = readArray(); left >= 3; left -= 3) {
+    networks.push({ ip: readNumber(), subnet: readNumber(), lastAt: firstSeenAt + readNumber() })
   }
-  // By position: taking whole lists apart costs half as much again as reading them, for each candidate of every visit.
-  return {
-    id: packed[1],
+  return networks
+}
+
+function readDevices(): SeenDevice[] {
+  const devices: SeenDevice[] = []
+  for (let left = readArray(); left > 0; left--) {
+    readArray()
+    devices.push({ platform: readName(), browser: readName(), gpu: skipNull() ? null : readName() })
+  }
+  return devices
+}
+
+function readVerdicts(): VisitorState['verdicts'] {
+  readArray()
+  return { allow: readNumber(), challenge: readNumber(), block: readNumber() }
+}
+
+/** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later are as a new visitor has them. */
+export function unpackVisitor(bytes: Uint8Array): VisitorState {
+  beginReading(bytes)
+  const fields = readArray()
+  if (fields < FIELDS_MIN || readNumber() !== LAYOUT) throw new Unreadable('a visitor record of another layout')
+  const id = readText()
+  const firstSeenAt = readNumber()
+  // In the order in which they are written: a literal is filled in from above.
+  const state: VisitorState = {
+    id,
     firstSeenAt,
-    lastSeenAt: firstSeenAt + packed[3],
-    totalVisits: packed[4],
-    tokenVisits: packed[5],
-    generation: packed[6],
-    confirmedGeneration: packed[7],
-    refutedFrom: packed[8],
-    refutedTo: packed[9],
-    generationAt: firstSeenAt + (packed[19] ?? 0),
-    olderAt: olderMs === null ? 0 : firstSeenAt + olderMs,
-    generationChance: (packed[22] ?? PARTS) / PARTS,
-    privateVisits: packed[21] ?? 0,
-    taught: packed[23] ?? 0,
-    providers: packed[24] ?? [],
-    newness: (packed[25] ?? PARTS) / PARTS,
-    generationLasts: packed[26] ?? true,
-    profile: p === null ? null : unpackProfile(p),
-    alternates: packed[11],
-    networks,
-    devices: packed[13].map((d) => ({ platform: d[0], browser: d[1], gpu: d[2] })),
-    ips: packed[14],
-    verdicts: { allow: packed[15][0], challenge: packed[15][1], block: packed[15][2] },
-    lastVerdict: packed[16],
-    accounts: { hashes: packed[17], full: packed[18] },
+    lastSeenAt: firstSeenAt + readNumber(),
+    totalVisits: readNumber(),
+    tokenVisits: readNumber(),
+    generation: readNumber(),
+    confirmedGeneration: readNumber(),
+    refutedFrom: readNumber(),
+    refutedTo: readNumber(),
+    profile: readProfile(),
+    alternates: readLists(),
+    networks: readNetworks(firstSeenAt),
+    devices: readDevices(),
+    ips: readTexts(),
+    verdicts: readVerdicts(),
+    lastVerdict: skipNull() ? null : (readName() as Verdict),
+    accounts: { hashes: readNumbers(), full: readBoolean() },
+    generationAt: firstSeenAt + (fields > 19 ? readNumber() : 0),
+    olderAt: fields > 20 ? readOlderAt(firstSeenAt) : 0,
+    privateVisits: fields > 21 ? readNumber() : 0,
+    generationChance: (fields > 22 ? readNumber() : PARTS) / PARTS,
+    taught: fields > 23 ? readNumber() : 0,
+    providers: fields > 24 ? readNumbers() : [],
+    newness: (fields > 25 ? readNumber() : PARTS) / PARTS,
+    generationLasts: fields > 26 ? readBoolean() : true,
   }
+  endReading()
+  return state
+}
+
+function readOlderAt(firstSeenAt: number): number {
+  const olderMs = readMaybe()
+  return olderMs === null ? 0 : firstSeenAt + olderMs
 }

@@ -3,12 +3,11 @@
 
 import type { Device, IdentityMethod, Verdict } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
-import { hash53 } from '../domain/ids.ts'
-import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
+import { partsOf } from './address.ts'
 import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
 import { addAccount, countAccounts, type LinkedAccounts } from './linked-accounts.ts'
-import { CANVAS, MADE_UP, type Profile, RATIO, SCREEN, TIMEZONE } from './profile.ts'
+import { CANVAS, MADE_UP, noValues, type Profile, RATIO, SCREEN, TIMEZONE } from './profile.ts'
 import { providerOf, withProvider } from './provider.ts'
 
 export const NETWORKS_MAX = 4
@@ -128,11 +127,13 @@ export interface VisitFacts {
 }
 
 function recordNetwork(state: VisitorState, ip: string, atMs: number): void {
-  const hash = hash53(lineOf(ip))
+  const { lineHash: hash, subnetHash } = partsOf(ip)
   const known = state.networks.find((network) => network.ip === hash)
-  if (known === undefined) state.networks.push({ ip: hash, subnet: hash53(subnetOf(ip)), lastAt: atMs })
+  if (known === undefined) state.networks.push({ ip: hash, subnet: subnetHash, lastAt: atMs })
   else known.lastAt = Math.max(known.lastAt, atMs)
   const oldest = state.lastSeenAt - NETWORK_KEPT_MS
+  // Mostly there is the one, which was seen right now.
+  if (state.networks.length === 1 && (state.networks[0] as SeenNetwork).lastAt >= oldest) return
   state.networks = state.networks
     .filter((network) => network.lastAt >= oldest)
     .sort((a, b) => b.lastAt - a.lastAt)
@@ -174,7 +175,8 @@ function recordProfile(state: VisitorState, { profile: next, incognito, privacyN
     state.profile = next
     return
   }
-  const values = next.values.map((value, i) => value ?? last.values[i] ?? null)
+  const values = noValues()
+  for (let i = 0; i < next.values.length; i++) values[i] = next.values[i] ?? last.values[i] ?? null
   if (incognito || privacyNoise) for (const i of MADE_UP) values[i] = last.values[i] ?? values[i] ?? null
   for (let a = 0; a < ALTERNATING.length; a++) {
     const position = ALTERNATING[a] as number
@@ -184,7 +186,8 @@ function recordProfile(state: VisitorState, { profile: next, incognito, privacyN
     const list = (state.alternates[a] as number[]).filter((x) => x !== old && x !== value)
     state.alternates[a] = [old, ...list].slice(0, ALTERNATES_MAX)
   }
-  state.profile = { ...next, gpuClass: next.gpuClass ?? last.gpuClass, values }
+  const { os, family, major, gpuClass } = next
+  state.profile = { os, family, major, gpuClass: gpuClass ?? last.gpuClass, values }
 }
 
 /**
@@ -211,7 +214,7 @@ export function recordVisit(state: VisitorState, visit: VisitFacts): VisitorStat
   const provider = providerOf(visit.ip, visit.asn ?? null)
   if (latest && state.providers[0] !== provider) state.providers = withProvider(state.providers, provider)
   recordDevice(state, visit.device, latest)
-  const masked = maskIp(visit.ip)
+  const { masked } = partsOf(visit.ip)
   if (state.ips[0] !== masked) note(state.ips, masked, (ip) => ip === masked, IPS_MAX, latest)
   if (visit.linkedId !== null) addAccount(state.accounts, visit.linkedId)
   return state

@@ -43,6 +43,8 @@ export interface Addresses {
 
 const RELAY = 'iCloud Private Relay'
 const DECODED_MAX = 8_192
+/** Addresses whose facts are remembered. */
+const KNOWN_MAX = 8_192
 const NONE: readonly string[] = []
 
 /** An address of which nothing is known, because there is no data at all. */
@@ -130,7 +132,19 @@ export function createAddresses(): Addresses {
   let sources: ReturnType<typeof openSources> | null = null
   let relayIsVpn = false
 
+  /** By address: most come again, and each needs a search in every table. */
+  const known = new Map<string, AddressFacts>()
+
   function lookup(ip: string): AddressFacts {
+    const facts = known.get(ip)
+    if (facts !== undefined) return facts
+    const found = search(ip)
+    if (known.size >= KNOWN_MAX) known.clear()
+    known.set(ip, found)
+    return found
+  }
+
+  function search(ip: string): AddressFacts {
     const parts = ipParts(ip)
     if (parts === null) return NO_FACTS
     const address = spanWords(parts)
@@ -168,6 +182,7 @@ export function createAddresses(): Addresses {
     take(data) {
       const tables = data.images.map(openTable)
       relayIsVpn = data.relayIsVpn
+      known.clear()
       sources = tables.length === 0 ? null : openSources(new Map(tables.map((table) => [table.meta.source, table])))
     },
     lookup,

@@ -36,6 +36,12 @@ export function takePacked(): Uint8Array<ArrayBuffer> {
   return taken
 }
 
+/** How many bytes were written. */
+export const packedLength = (): number => at
+
+/** The same to a place in other memory. */
+export const copyPacked = (to: Uint8Array, place: number): void => to.set(bytes.subarray(0, at), place)
+
 export function putNull(): void {
   makeRoom(1)
   bytes[at++] = 0xc0
@@ -181,6 +187,25 @@ export function closeBytes(start: number): void {
     view.setUint32(start + 1, length)
     at = start + BIN_32_BYTES + length
   }
+}
+
+/** Bytes as a value. */
+export function putBytes(value: Uint8Array): void {
+  const { length } = value
+  makeRoom(BIN_32_BYTES)
+  if (length < 0x100) {
+    bytes[at++] = 0xc4
+    bytes[at++] = length
+  } else if (length < 0x10000) {
+    bytes[at] = 0xc5
+    view.setUint16(at + 1, length)
+    at += BIN_16_BYTES
+  } else {
+    bytes[at] = 0xc6
+    view.setUint32(at + 1, length)
+    at += BIN_32_BYTES
+  }
+  putRaw(value)
 }
 
 /** What is packed already, as it is. */

@@ -1,7 +1,6 @@
 // A visitor in its partition's checkpoint: its match keys and counters beside its packed state, so that a change of keys is
 // seen, and the others are counted, without decoding the state.
 
-import { Packr } from 'msgpackr'
 import {
   beginPacking,
   closeBytes,
@@ -15,6 +14,16 @@ import {
   putTexts,
   takePacked,
 } from '../lib/packing.ts'
+import {
+  beginReading,
+  readArray,
+  readBytes,
+  readNumber,
+  readNumbers,
+  readText,
+  readTexts,
+  skipNull,
+} from '../lib/unpacking.ts'
 
 export interface HeldVisitor {
   /** Index keys of the latest visit. */
@@ -55,17 +64,6 @@ export const EARLIER_KEYS_MAX = 20
 const EARLIER = '-'
 /** A visit adds one key of each kind at most, none shorter than this with the space behind it. */
 const MANY_CHARS = (EARLIER_KEYS_MAX - 7) * 10
-
-const packr = new Packr({ useRecords: false })
-type PackedParted = [to: string | null, upTo: number, issued: number[], generations: number[]]
-type Parts = [
-  keys: string[],
-  state: Uint8Array,
-  counters?: Uint8Array,
-  survivor?: string | null,
-  parted?: readonly PackedParted[],
-  former?: readonly string[],
-]
 
 const NONE = new Uint8Array(0)
 
@@ -135,24 +133,53 @@ export function packHeldVisitor(
   return packRecord(keys, state, putRaw, counters.length === 0 ? null : counters, putRaw, more)
 }
 
+function readParted(): readonly Parted[] {
+  const parted: Parted[] = []
+  for (let left = readArray(); left > 0; left--) {
+    readArray()
+    const to = skipNull() ? null : readText()
+    parted.push({ to, upTo: readNumber(), issued: readNumbers(), generations: readNumbers() })
+  }
+  return parted
+}
+
 export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
-  const [keys, state, counters = NONE, survivor = null, some = [], former = []] = packr.unpack(packed) as Parts
-  const parted = some.map(([to, upTo, issued, generations]) => ({ to, upTo, issued, generations }))
-  const earlierKeys = keys.at(-1)?.startsWith(EARLIER) ? (keys.pop() as string).slice(EARLIER.length).split(' ') : []
-  return { keys, earlierKeys, state, counters, survivor, parted, former }
+  beginReading(packed)
+  const parts = readArray()
+  const keys = readTexts()
+  const isEarlier = keys.length > 0 && (keys[keys.length - 1] as string).startsWith(EARLIER)
+  const earlierKeys = isEarlier ? (keys.pop() as string).slice(EARLIER.length).split(' ') : NOBODY
+  return {
+    keys,
+    earlierKeys,
+    state: readBytes(),
+    counters: parts > 2 ? readBytes() : NONE,
+    survivor: parts > 3 && !skipNull() ? readText() : null,
+    parted: parts > 4 ? readParted() : NOTHING_PARTED,
+    former: parts > 5 ? readTexts() : NOBODY,
+  }
 }
 
 /** Every key under which the index has the visitor. */
 export const allIndexKeysOf = ({ keys, earlierKeys }: Pick<HeldVisitor, 'keys' | 'earlierKeys'>): readonly string[] =>
   earlierKeys.length === 0 ? keys : [...keys, ...earlierKeys]
 
+/** Mostly they are the same in the same order. */
+function areAmong(some: readonly string[], keys: readonly string[]): boolean {
+  for (let i = 0; i < some.length; i++) {
+    const key = some[i] as string
+    if (key !== keys[i] && !keys.includes(key)) return false
+  }
+  return true
+}
+
 /** What its earlier keys are once it is seen with `keys`, however many. */
 export function earlierKeysWith(
   before: Pick<HeldVisitor, 'keys' | 'earlierKeys'>,
   keys: readonly string[],
 ): readonly string[] {
-  const isSame = before.earlierKeys.length === 0 && before.keys.every((key) => keys.includes(key))
-  return isSame ? [] : [...before.earlierKeys, ...before.keys].filter((key) => !keys.includes(key))
+  if (before.earlierKeys.length === 0 && areAmong(before.keys, keys)) return NOBODY
+  return [...before.earlierKeys, ...before.keys].filter((key) => !keys.includes(key))
 }
 
 // Forms of MessagePack that a record begins with: an array of parts, in it one of texts, and bytes.
@@ -190,7 +217,7 @@ export function stateIn(packed: Uint8Array): Uint8Array {
 
 /** The oldest earlier keys, which are more than are kept. */
 export const tooEarly = (earlierKeys: readonly string[]): readonly string[] =>
-  earlierKeys.slice(0, Math.max(0, earlierKeys.length - EARLIER_KEYS_MAX))
+  earlierKeys.length <= EARLIER_KEYS_MAX ? NOBODY : earlierKeys.slice(0, earlierKeys.length - EARLIER_KEYS_MAX)
 
 /** Whether a packed record may have about as many earlier keys as are kept: by their length, without unpacking it. */
 export function mayHaveManyKeys(packed: Uint8Array): boolean {

@@ -213,8 +213,10 @@ export interface RulesetCache {
 /** Holds one ruleset per workspace and environment; beyond `rulesetsMax` the least recently used is forgotten. */
 export function createRulesetCache(rulesetsMax: number, { member, ...options }: CacheOptions = {}): RulesetCache {
   const held = new Map<string, CompiledRuleset>()
+  let latest: { readonly snapshot: Snapshot; readonly ruleset: CompiledRuleset } | null = null
   return {
     open(snapshot) {
+      if (latest !== null && latest.snapshot === snapshot) return latest.ruleset
       const key = `${snapshot.env}/${snapshot.workspace}`
       const known = held.get(key)
       const open = () =>
@@ -224,6 +226,7 @@ export function createRulesetCache(rulesetsMax: number, { member, ...options }: 
       held.delete(key)
       held.set(key, ruleset)
       if (held.size > rulesetsMax) held.delete(held.keys().next().value as string)
+      latest = { snapshot, ruleset }
       return ruleset
     },
   }

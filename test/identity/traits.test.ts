@@ -11,11 +11,12 @@ import {
   FONT_PREFERENCES,
   FRAME,
   PREFERENCES,
-  unpackProfile,
   VALUE_NAMES,
   VOICES,
   WEBGL,
 } from '../../src/identity/profile.ts'
+import { newVisitor } from '../../src/identity/visitor.ts'
+import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { attributesOf, iphone, openStore, type Values, windowsPc } from '../helpers/recognition.ts'
 
 const HOME = '203.0.113.7'
@@ -115,6 +116,13 @@ t.test('a docked laptop is the same though its other screen shows other colours 
 
 t.test('a profile that was stored before reads what it did not know as unknown', async (t) => {
   const values = valuesOf({})
-  const stored = unpackProfile(['Windows', 'Chrome', 147, 'nvidia', ...values.slice(0, FIRST_VALUES)])
-  t.same(stored.values, [...values.slice(0, FIRST_VALUES), ...POSITIONS.map(() => null)])
+  const profile = {
+    os: 'Windows',
+    family: 'Chrome',
+    major: 147,
+    gpuClass: 'nvidia',
+    values: values.slice(0, FIRST_VALUES),
+  }
+  const stored = unpackVisitor(packVisitor({ ...newVisitor('pv_00000000000000000000', 0), profile }))
+  t.same(stored.profile?.values, [...values.slice(0, FIRST_VALUES), ...POSITIONS.map(() => null)])
 })

@@ -4,6 +4,7 @@
 import type { Env } from '../../src/domain/event.ts'
 import { hashSeen } from '../../src/engine/velocity/counted.ts'
 import { unpackCounters } from '../../src/engine/velocity/counters.ts'
+import { hashesIn } from '../../src/engine/velocity/distinct.ts'
 import { openEventReads } from '../../src/reads/events.ts'
 import { openVisitorReads } from '../../src/reads/visitors.ts'
 import { ERASED, erasedId, type Tombstone } from '../../src/records/erasures.ts'
@@ -90,7 +91,7 @@ function checkKv({ kv, problem }: Facts, { partition, erasure }: Decided): void 
   for (const name of namesOf(kv, visitorId)) problem('no record names an erased visitor', `${visitorId}: ${name}`)
   for (const key of kv.scopes.get(scope)?.collections.get(VELOCITY)?.keys() ?? []) {
     const { latest, earlier } = unpackCounters((peek(kv, scope, [VELOCITY, key]) as [number, Uint8Array])[1])
-    if ([latest, earlier].some((stretch) => stretch?.sets[0]?.has(hashSeen(visitorId))))
+    if ([latest, earlier].some((stretch) => hashesIn(stretch?.sets[0] ?? []).includes(hashSeen(visitorId))))
       problem('no counter counts an erased visitor', `${visitorId}: ${key}`)
   }
   const tombstone = peek(kv, scope, [ERASED, erasedId(workspace, env, visitorId)]) as Tombstone | undefined

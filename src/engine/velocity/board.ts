@@ -154,6 +154,17 @@ export function createBoard(partitions: number, keysMax: number): Board {
   const storing = new Map<number, Set<number>>()
   let openings = 0
   const openedAt = new Map<number, number>()
+  /** One event asks for a counter several times. */
+  let lastKey = Number.NaN
+  let lastEntry: Entry | undefined
+
+  function entryOf(key: number): Entry | undefined {
+    if (key !== lastKey) {
+      lastEntry = entries.get(key)
+      lastKey = key
+    }
+    return lastEntry
+  }
 
   function follow({ partition, seq, counted }: CounterDelta): void {
     const waiting = pending[partition] as Map<number, Pending[]>
@@ -213,6 +224,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
 
   function evict(): void {
     const kept = [...dirty.values(), ...storing.values()]
+    lastKey = Number.NaN
     evictByClock(entries, keysMax, (key) => kept.some((keys) => keys.has(key)))
   }
 
@@ -235,7 +247,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
       for (const one of news.deltas) follow(one)
       news.storedTo.forEach((seq, partition) => void settle(partition, seq))
     },
-    missing: (key) => entries.get(key)?.isLoaded !== true,
+    missing: (key) => entryOf(key)?.isLoaded !== true,
     openings: () => openings,
     load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? newEntry(partitions)
@@ -250,20 +262,21 @@ export function createBoard(partitions: number, keysMax: number): Board {
       }
       entry.isLoaded = entry.of.every((followed) => followed !== undefined)
       entries.set(key, entry)
+      lastKey = Number.NaN
     },
     of(key) {
-      const entry = entries.get(key)
+      const entry = entryOf(key)
       if (entry?.isLoaded !== true) return NOTHING
       entry.used = true
       return countingOf(entry)
     },
     seen(key, set, at, also) {
-      const entry = entries.get(key)
+      const entry = entryOf(key)
       return entry?.isLoaded !== true ? 1 : countSeen(entry.seen, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
       for (const key of counterKeysOf(counted)) {
-        const entry = must(entries.get(key), 'counters that are loaded')
+        const entry = must(entryOf(key), 'counters that are loaded')
         addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
         must(dirty.get(partition), 'an open partition').add(key)
       }

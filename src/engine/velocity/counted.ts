@@ -1,7 +1,7 @@
 // What one event adds to the counters of its address and its account: in the record of its decision, and as numbers on their
 // way to whoever decides other partitions.
 
-import { hash32, hash53 } from '../../domain/ids.ts'
+import { hash32, hash53Of } from '../../domain/ids.ts'
 import type { DecidedErasure, DecidedItem } from '../../events/record.ts'
 import { type Departure, unpackDeparture } from './departure.ts'
 
@@ -18,8 +18,8 @@ export interface Counted {
   readonly lng: number | null
 }
 
-export const ipKey = (tenant: string, ip: string): number => hash53(`${tenant}/ip/${ip}`)
-export const linkedKey = (tenant: string, linkedId: string): number => hash53(`${tenant}/linkedId/${linkedId}`)
+export const ipKey = (tenant: string, ip: string): number => hash53Of(tenant, '/ip/', ip)
+export const linkedKey = (tenant: string, linkedId: string): number => hash53Of(tenant, '/linkedId/', linkedId)
 export const hashSeen = hash32
 
 export const counterKeysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>

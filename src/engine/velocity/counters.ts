@@ -1,20 +1,11 @@
 // The counters of one key: when its events were and what it was seen with. Events whose time lies more than a day back, as a
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
-import { Packr } from 'msgpackr'
 import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
-import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, unpackDistinct } from './distinct.ts'
-import {
-  addMoment,
-  countMoments,
-  KEPT_MS,
-  type Moments,
-  noMoments,
-  type PackedMoments,
-  putMoments,
-  unpackMoments,
-} from './moments.ts'
-import { type CounterTraces, putTraces, unpackTraces } from './traces.ts'
+import { beginReading, endReading, readArray, readNumber, readNumbers, skipNull } from '../../lib/unpacking.ts'
+import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, readDistinct } from './distinct.ts'
+import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, putMoments, readMoments } from './moments.ts'
+import { type CounterTraces, putTraces } from './traces.ts'
 
 /** About a day of events. */
 export interface Stretch {
@@ -45,7 +36,7 @@ export const noCounters = (): Counters => ({ latest: null, earlier: null, place:
 const newStretch = (at: number, sets: number): Stretch => ({
   newest: at,
   moments: noMoments(),
-  sets: Array.from({ length: sets }, () => new Map()),
+  sets: Array.from({ length: sets }, (): Distinct => []),
 })
 
 const holds = (stretch: Stretch | null, at: number): stretch is Stretch =>
@@ -88,7 +79,8 @@ export function addEvent(
   for (let set = 0; set < seen.length; set++) {
     const hash = seen[set]
     if (hash === null || hash === undefined) continue
-    for (const gone of addDistinct(stretch.sets[set] as Distinct, hash, at)) forgotten.push({ set, hash: gone })
+    const gone = addDistinct(stretch.sets[set] as Distinct, hash, at)
+    for (let i = 0; i < gone.length; i++) forgotten.push({ set, hash: gone[i] as number })
   }
   return stretch
 }
@@ -124,16 +116,6 @@ export function collectSeen({ latest, earlier }: Counters, set: number, at: numb
   }
 }
 
-type PackedStretch = [newest: number, moments: PackedMoments, ...sets: (readonly number[])[]]
-type Packed = [
-  latest: PackedStretch | null,
-  earlier: PackedStretch | null,
-  place: [number, number, number] | null,
-  traces?: readonly number[],
-]
-
-const packr = new Packr({ useRecords: false })
-
 function putStretch(stretch: Stretch | null): void {
   if (stretch === null) {
     putNull()
@@ -146,10 +128,13 @@ function putStretch(stretch: Stretch | null): void {
   for (const set of sets) putDistinct(set, newest)
 }
 
-function unpackStretch(packed: PackedStretch | null): Stretch | null {
-  if (packed === null) return null
-  const [newest, moments, ...sets] = packed
-  return { newest, moments: unpackMoments(moments), sets: sets.map((set) => unpackDistinct(set, newest)) }
+function readStretch(): Stretch | null {
+  if (skipNull()) return null
+  const sets = readArray() - 2
+  const newest = readNumber()
+  const stretch: Stretch = { newest, moments: readMoments(), sets: [] }
+  for (let i = 0; i < sets; i++) stretch.sets.push(readDistinct(newest))
+  return stretch
 }
 
 export function putCounters({ latest, earlier, place, traces }: Counters): void {
@@ -174,11 +159,20 @@ export function packCounters(counters: Counters): Uint8Array {
 }
 
 export function unpackCounters(bytes: Uint8Array): Counters {
-  const [latest, earlier, place, traces] = packr.unpack(bytes) as Packed
-  return {
-    latest: unpackStretch(latest),
-    earlier: unpackStretch(earlier),
-    place: place && { at: place[0], lat: place[1], lng: place[2] },
-    traces: traces === undefined ? null : unpackTraces(traces),
+  beginReading(bytes)
+  const parts = readArray()
+  const counters: Counters = {
+    latest: readStretch(),
+    earlier: readStretch(),
+    place: readPlace(),
+    traces: parts > 3 ? readNumbers() : null,
   }
+  endReading()
+  return counters
+}
+
+function readPlace(): GeoPlace | null {
+  if (skipNull()) return null
+  readArray()
+  return { at: readNumber(), lat: readNumber(), lng: readNumber() }
 }

@@ -2,7 +2,9 @@
 // by the times these have.
 
 import type { Counters } from './counters.ts'
+import { dropHash, hashesIn } from './distinct.ts'
 import { type MomentCell, removeCell, removeMoment } from './moments.ts'
+import { tracesIn } from './traces.ts'
 
 /** What an erased visitor takes with it. */
 export interface Departure {
@@ -20,13 +22,14 @@ export interface Departure {
  */
 export function departureOf(visitor: number, own: Counters, of: (key: number) => Counters | null): Departure | null {
   const { traces } = own
-  if (traces === null || traces.size === 0) return null
-  const addresses = [...traces].filter(([, { ip }]) => ip !== 0)
-  const keys = [...traces].map(([key, { ip, events }]) => {
+  if (traces === null || traces.length === 0) return null
+  const all = tracesIn(traces)
+  const addresses = all.filter(({ ip }) => ip !== 0)
+  const keys = all.map(({ key, ip, events }) => {
     if (ip !== 0) return { key, events, ips: [] }
     const others = visitorsOf(of(key), visitor)
     const isShared = (ipKey: number) => [...visitorsOf(of(ipKey), visitor)].some((other) => others.has(other))
-    return { key, events, ips: addresses.filter(([ipKey]) => !isShared(ipKey)).map(([, { ip: hash }]) => hash) }
+    return { key, events, ips: addresses.filter((one) => !isShared(one.key)).map((one) => one.ip) }
   })
   const moments = [own.latest, own.earlier].flatMap((stretch) => (stretch === null ? [] : [stretch.moments]))
   return {
@@ -38,7 +41,7 @@ export function departureOf(visitor: number, own: Counters, of: (key: number) =>
 }
 
 function visitorsOf(counters: Counters | null, but: number): Set<number> {
-  const all = [counters?.latest, counters?.earlier].flatMap((stretch) => [...(stretch?.sets[0]?.keys() ?? [])])
+  const all = [counters?.latest, counters?.earlier].flatMap((stretch) => hashesIn(stretch?.sets[0] ?? []))
   return new Set(all.filter((one) => one !== but))
 }
 
@@ -48,16 +51,17 @@ export function removeVisitor(counters: Counters, key: number, { visitor, keys, 
   let left = events
   for (const stretch of [counters.latest, counters.earlier]) {
     const [visitors, addresses] = stretch?.sets ?? []
-    if (stretch == null || visitors === undefined || !visitors.delete(visitor)) continue
-    const isEmpty = visitors.size === 0
+    if (stretch == null || visitors === undefined || !dropHash(visitors, visitor)) continue
+    const isEmpty = visitors.length === 0
     if (isEmpty) stretch.moments = { times: [], cells: [] }
     else {
       // Somebody else may have been there at the moment of an event that is counted elsewhere: no more than its own go.
       for (const at of times) if (left > 0) left -= removeMoment(stretch.moments, at)
       for (const cell of cells) left -= removeCell(stretch.moments, { ...cell, count: Math.min(left, cell.count) })
     }
-    if (isEmpty) addresses?.clear()
-    else for (const ip of ips) addresses?.delete(ip)
+    if (addresses === undefined) continue
+    if (isEmpty) addresses.length = 0
+    else for (const ip of ips) dropHash(addresses, ip)
   }
   if (counters.place !== null && times.includes(counters.place.at)) counters.place = null
 }

@@ -2,99 +2,150 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
+import { readArray, readNumber } from '../../lib/unpacking.ts'
 import { KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
 export const DISTINCT_MAX = 256
 
 /**
- * Milliseconds. Between the two no day passed without a sighting, so that the thing was seen in every day that ends between
- * them, whatever the order in which events came.
+ * Hashes of things and when each was seen, seen longest ago first: one flat list, WIDTH numbers to a thing, since most keys see one
+ * thing or two, and are unpacked and packed with each event. The numbers behind a hash are milliseconds. Between FIRST and LAST
+ * no day passed without a sighting, so that the thing was seen in every day that ends between them, whatever the order in which
+ * events came. EARLIER is the latest one more than a day before the first, for events that come a little late; 0: none.
  */
-interface Sightings {
-  first: number
-  last: number
-  /** The latest one more than a day before `first`, for events that come a little late; 0: none. */
-  earlier: number
-}
+export type Distinct = number[]
 
-/** Hash → when it was seen; seen longest ago first. */
-export type Distinct = Map<number, Sightings>
+export const WIDTH = 4
+export const FIRST = 1
+export const LAST = 2
+const EARLIER = 3
 
 const NONE: readonly number[] = []
 
-/** Notes that `hash` was seen. Changes the given map; returns the hashes that left it. */
+export const distinctCount = (distinct: Distinct): number => distinct.length / WIDTH
+
+/** Where a hash is; -1: nowhere. */
+export function placeOfHash(distinct: Distinct, hash: number): number {
+  // What comes again came lately.
+  for (let place = distinct.length - WIDTH; place >= 0; place -= WIDTH) if (distinct[place] === hash) return place
+  return -1
+}
+
+export function hashesIn(distinct: Distinct): number[] {
+  const hashes: number[] = []
+  for (let place = 0; place < distinct.length; place += WIDTH) hashes.push(distinct[place] as number)
+  return hashes
+}
+
+/** Takes a hash out; whether it was there. Changes the given list. */
+export function dropHash(distinct: Distinct, hash: number): boolean {
+  const place = placeOfHash(distinct, hash)
+  if (place >= 0) distinct.splice(place, WIDTH)
+  return place >= 0
+}
+
+/** Makes what is at a place the last. */
+function moveToEnd(distinct: Distinct, place: number): void {
+  const last = distinct.length - WIDTH
+  for (let from = place; from < last; from += WIDTH) {
+    for (let i = from; i < from + WIDTH; i++) {
+      const moved = distinct[i] as number
+      distinct[i] = distinct[i + WIDTH] as number
+      distinct[i + WIDTH] = moved
+    }
+  }
+}
+
+/** Notes that `hash` was seen. Changes the given list; returns the hashes that left it. */
 export function addDistinct(distinct: Distinct, hash: number, at: number): readonly number[] {
-  const seen = distinct.get(hash)
-  if (seen !== undefined && at < seen.last) {
-    if (seen.first - at > DAY_MS) seen.earlier = Math.max(seen.earlier, at)
-    else if (at < seen.first) seen.first = at
-    return NONE
-  }
-  if (seen === undefined) distinct.set(hash, { first: at, last: at, earlier: 0 })
+  const place = placeOfHash(distinct, hash)
+  if (place < 0) distinct.push(hash, at, at, 0)
   else {
-    if (at - seen.last > DAY_MS) {
-      seen.earlier = seen.last
-      seen.first = at
+    const first = distinct[place + FIRST] as number
+    const last = distinct[place + LAST] as number
+    if (at < last) {
+      if (first - at > DAY_MS) distinct[place + EARLIER] = Math.max(distinct[place + EARLIER] as number, at)
+      else if (at < first) distinct[place + FIRST] = at
+      return NONE
     }
-    seen.last = at
-    if (distinct.size > 1) {
-      distinct.delete(hash)
-      distinct.set(hash, seen)
+    if (at - last > DAY_MS) {
+      distinct[place + EARLIER] = last
+      distinct[place + FIRST] = at
     }
+    distinct[place + LAST] = at
+    moveToEnd(distinct, place)
   }
-  let forgotten = NONE
-  for (const [oldest, { last }] of distinct) {
-    if (distinct.size <= DISTINCT_MAX && last > at - KEPT_MS) break
-    distinct.delete(oldest)
-    forgotten = [...forgotten, oldest]
+  let gone = 0
+  while (gone < distinct.length) {
+    const isFull = distinct.length - gone > DISTINCT_MAX * WIDTH
+    if (!isFull && (distinct[gone + LAST] as number) > at - KEPT_MS) break
+    gone += WIDTH
   }
-  return forgotten
+  return gone === 0 ? NONE : hashesIn(distinct.splice(0, gone))
 }
 
-const isSeen = ({ first, last, earlier }: Sightings, at: number): boolean => {
+function isSeen(distinct: Distinct, place: number, at: number): boolean {
   const since = at - DAY_MS
-  return (first <= at && last > since) || (earlier <= at && earlier > since)
+  const earlier = distinct[place + EARLIER] as number
+  return (
+    ((distinct[place + FIRST] as number) <= at && (distinct[place + LAST] as number) > since) ||
+    (earlier <= at && earlier > since)
+  )
 }
 
-/** The hashes seen in the day that ends with `at`, added to `into`: those of several maps are counted once. */
+/** The hashes seen in the day that ends with `at`, added to `into`: those of several lists are counted once. */
 export function collectDistinct(distinct: Distinct, at: number, into: Set<number>): void {
-  for (const [hash, seen] of distinct) if (isSeen(seen, at)) into.add(hash)
+  for (let place = 0; place < distinct.length; place += WIDTH) {
+    if (isSeen(distinct, place, at)) into.add(distinct[place] as number)
+  }
 }
 
 /** How many there are. */
 export function countDistinct(distinct: Distinct, at: number): number {
   let count = 0
-  for (const seen of distinct.values()) if (isSeen(seen, at)) count++
+  for (let place = 0; place < distinct.length; place += WIDTH) if (isSeen(distinct, place, at)) count++
   return count
 }
 
+/** Whether its earlier sighting may still count. */
+const isTwice = (distinct: Distinct, place: number, newest: number): boolean =>
+  (distinct[place + EARLIER] as number) > newest - KEPT_MS
+
 /** Small when packed: times as steps back from `newest`, those of an earlier sighting in front. */
 export function putDistinct(distinct: Distinct, newest: number): void {
-  const isTwice = ({ earlier }: Sightings) => earlier > newest - KEPT_MS
-  let sightings = distinct.size
-  for (const seen of distinct.values()) if (isTwice(seen)) sightings++
+  let sightings = distinctCount(distinct)
+  for (let place = 0; place < distinct.length; place += WIDTH) if (isTwice(distinct, place, newest)) sightings++
   putArray(3 * sightings)
-  for (const [hash, seen] of distinct) {
-    const { first, last, earlier } = seen
-    if (isTwice(seen)) {
+  for (let place = 0; place < distinct.length; place += WIDTH) {
+    const hash = distinct[place] as number
+    const last = distinct[place + LAST] as number
+    if (isTwice(distinct, place, newest)) {
       packNumber(hash)
-      packNumber(newest - earlier)
+      packNumber(newest - (distinct[place + EARLIER] as number))
       packNumber(0)
     }
     packNumber(hash)
     packNumber(newest - last)
-    packNumber(last - first)
+    packNumber(last - (distinct[place + FIRST] as number))
   }
 }
 
-export function unpackDistinct(flat: readonly number[], newest: number): Distinct {
-  const distinct: Distinct = new Map()
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    const hash = flat[i] as number
-    const last = newest - (flat[i + 1] as number)
-    // Of two with the same hash the first is the earlier one.
-    distinct.set(hash, { first: last - (flat[i + 2] as number), last, earlier: distinct.get(hash)?.last ?? 0 })
+/** Reads what putDistinct wrote. */
+export function readDistinct(newest: number): Distinct {
+  const distinct: Distinct = []
+  for (let left = readArray(); left >= 3; left -= 3) {
+    const hash = readNumber()
+    const last = newest - readNumber()
+    const first = last - readNumber()
+    const before = distinct.length - WIDTH
+    if (before < 0 || distinct[before] !== hash) distinct.push(hash, first, last, 0)
+    else {
+      // Of two with the same hash, one behind the other, the first is the earlier one.
+      distinct[before + EARLIER] = distinct[before + LAST] as number
+      distinct[before + FIRST] = first
+      distinct[before + LAST] = last
+    }
   }
   return distinct
 }

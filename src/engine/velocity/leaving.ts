@@ -6,10 +6,11 @@ import type { Board } from './board.ts'
 import { hashSeen } from './counted.ts'
 import { unpackCounters } from './counters.ts'
 import { packDeparture, unpackDeparture } from './departure.ts'
+import { tracesIn } from './traces.ts'
 
 /** Keys of the counters besides its own that a visitor is counted by. */
 export const keysLeft = (held: Pick<HeldVisitor, 'counters'> | null | undefined): Iterable<number> =>
-  !held || held.counters.length === 0 ? [] : (unpackCounters(held.counters).traces?.keys() ?? [])
+  !held || held.counters.length === 0 ? [] : tracesIn(unpackCounters(held.counters).traces ?? []).map(({ key }) => key)
 
 export const openLeaving = (board: Board, partition: number): LeavingCounters => ({
   leaving(visitorId, own) {

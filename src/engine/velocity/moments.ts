@@ -2,6 +2,7 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
+import { readArray, readNumber } from '../../lib/unpacking.ts'
 
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
@@ -146,9 +147,6 @@ export function countMoments({ times, cells }: Moments, at: number, windowMs: nu
   return cells.length === 0 ? exact : exact + countCells(cells, after, at)
 }
 
-/** [newest, steps, cells]. */
-export type PackedMoments = readonly [newest: number, steps: readonly number[], cells: readonly number[]]
-
 /** Small when packed: the newest time, then steps back, then three numbers per cell. */
 export function putMoments({ times, cells }: Moments): void {
   const newest = times.at(-1) ?? 0
@@ -165,11 +163,16 @@ export function putMoments({ times, cells }: Moments): void {
   }
 }
 
-export function unpackMoments([newest, steps, flat]: PackedMoments): Moments {
-  if (newest === 0) return noMoments()
+/** Reads what putMoments wrote. */
+export function readMoments(): Moments {
+  readArray()
+  const newest = readNumber()
+  const times: number[] = []
+  for (let left = readArray(); left > 0; left--) times.push(newest - readNumber())
+  times.push(newest)
   const cells: MomentCell[] = []
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    cells.push({ from: flat[i] as number, width: flat[i + 1] as number, count: flat[i + 2] as number })
+  for (let left = readArray(); left >= 3; left -= 3) {
+    cells.push({ from: readNumber(), width: readNumber(), count: readNumber() })
   }
-  return { times: [...steps.map((step) => newest - step), newest], cells }
+  return newest === 0 ? noMoments() : { times, cells }
 }

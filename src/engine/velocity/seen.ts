@@ -2,7 +2,8 @@
 // events are added: an address with hundreds of visitors is asked for with each of its events.
 
 import { DAY_MS } from '../../lib/durations.ts'
-import { addEvent, type Counters, collectSeen, type Forgotten } from './counters.ts'
+import { addEvent, type Counters, collectSeen, type Forgotten, type Stretch } from './counters.ts'
+import { FIRST, LAST, placeOfHash, WIDTH } from './distinct.ts'
 
 /** What of one set is seen in every day that ends within `[from, until)`: nothing more, and nothing less. */
 interface Gathered {
@@ -20,8 +21,10 @@ function gather(all: readonly Counters[], set: number, at: number): Gathered {
   const gathered: Gathered = { hashes: new Set(), from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY }
   for (const counters of all) {
     for (const stretch of stretchesOf(counters)) {
-      for (const [hash, { first, last }] of stretch?.sets[set] ?? []) {
-        if (last > at - DAY_MS) include(gathered, hash, first, last)
+      const distinct = stretch?.sets[set]
+      for (let place = 0; distinct !== undefined && place < distinct.length; place += WIDTH) {
+        const last = distinct[place + LAST] as number
+        if (last > at - DAY_MS) include(gathered, distinct[place] as number, distinct[place + FIRST] as number, last)
         else gathered.from = Math.max(gathered.from, last + DAY_MS)
       }
     }
@@ -62,14 +65,17 @@ export function addSeen(
   const stretch = addEvent(counters, at, things, forgotten)
   if (counters.latest !== latest || counters.earlier !== earlier) seen.length = 0
   for (const { set, hash } of forgotten) {
-    if (all.some((one) => stretchesOf(one).some((other) => other?.sets[set]?.has(hash)))) seen[set] = null
+    const isIn = (one: Stretch | null) => placeOfHash(one?.sets[set] ?? [], hash) >= 0
+    if (all.some((one) => stretchesOf(one).some(isIn))) seen[set] = null
     else seen[set]?.hashes.delete(hash)
   }
   for (let set = 0; set < things.length; set++) {
     const gathered = seen[set]
     const hash = things[set] as number
-    const sightings = stretch.sets[set]?.get(hash)
-    if (gathered == null || sightings === undefined) continue
-    if (sightings.last + DAY_MS > gathered.from) include(gathered, hash, sightings.first, sightings.last)
+    const distinct = stretch.sets[set]
+    if (gathered == null || distinct === undefined) continue
+    const place = placeOfHash(distinct, hash)
+    const last = place < 0 ? Number.NEGATIVE_INFINITY : (distinct[place + LAST] as number)
+    if (last + DAY_MS > gathered.from) include(gathered, hash, distinct[place + FIRST] as number, last)
   }
 }

@@ -121,7 +121,7 @@ export function tallyEvent(
       if (place !== null) addPlace(own, place)
       const { lat, lng } = place ?? { lat: null, lng: null }
       const counted = { at, ipKey, linkedKey, visitor, ip, lat, lng }
-      own.traces ??= new Map()
+      own.traces ??= []
       addTraces(own.traces, counted, acceptedAt)
       return { counters: own, counted }
     },

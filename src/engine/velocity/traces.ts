@@ -1,6 +1,6 @@
 // Where the events of a visitor are counted besides its own record: the keys of those counters, which its own keep.
 
-import { packNumber, putArray } from '../../lib/packing.ts'
+import { putNumbers } from '../../lib/packing.ts'
 import { VELOCITY_KEPT_MS } from '../../records/partitions.ts'
 
 const HOUR_MS = 3_600_000
@@ -9,17 +9,31 @@ const KEPT_HOURS = VELOCITY_KEPT_MS / HOUR_MS + 1
 /** Beyond it those used longest ago are forgotten, and what they count ages out by itself. As many as a set has members. */
 const TRACES_MAX = 256
 
-/** What a visitor left with one counter. */
+/**
+ * What a visitor left with counters, the one used last behind the others: a flat list, WIDTH numbers to a counter, as it is packed.
+ * Behind the key of the counter the address as accounts see it (0: the counter is an account's), the hour of the latest
+ * event, and how many events there were.
+ */
+export type CounterTraces = number[]
+
+const WIDTH = 4
+const IP = 1
+const HOUR = 2
+const EVENTS = 3
+
 interface Trace {
-  /** The address as accounts see it; 0: the counter is an account's. */
+  readonly key: number
   readonly ip: number
-  /** Of the latest event. */
-  readonly hour: number
   readonly events: number
 }
 
-/** By the key of the counter. */
-export type CounterTraces = Map<number, Trace>
+export function tracesIn(traces: CounterTraces): Trace[] {
+  const all: Trace[] = []
+  for (let i = 0; i < traces.length; i += WIDTH) {
+    all.push({ key: traces[i] as number, ip: traces[i + IP] as number, events: traces[i + EVENTS] as number })
+  }
+  return all
+}
 
 /** Where an event is counted; `linkedKey` 0: at no account. */
 interface Place {
@@ -28,38 +42,33 @@ interface Place {
   readonly ip: number
 }
 
+function note(traces: CounterTraces, key: number, ip: number, hour: number): void {
+  const last = traces.length - WIDTH
+  let place = last
+  while (place >= 0 && traces[place] !== key) place -= WIDTH
+  const events = place < 0 ? 1 : (traces[place + EVENTS] as number) + 1
+  if (place >= 0 && place < last) traces.splice(place, WIDTH)
+  if (place < 0 || place < last) {
+    traces.push(key, ip, hour, events)
+    return
+  }
+  traces[place + IP] = ip
+  traces[place + HOUR] = hour
+  traces[place + EVENTS] = events
+}
+
 /** Notes where an event is counted. Changes the given traces; `acceptedAt` by the clock, whatever the event's time is. */
 export function addTraces(traces: CounterTraces, { ipKey, linkedKey, ip }: Place, acceptedAt: number): void {
   const hour = Math.floor(acceptedAt / HOUR_MS)
-  const note = (key: number, hash: number) => {
-    const events = (traces.get(key)?.events ?? 0) + 1
-    // The one used last is the last of the map.
-    traces.delete(key)
-    traces.set(key, { ip: hash, hour, events })
+  note(traces, ipKey, ip, hour)
+  if (linkedKey !== 0) note(traces, linkedKey, 0, hour)
+  let gone = 0
+  while (gone < traces.length) {
+    const isFull = traces.length - gone > TRACES_MAX * WIDTH
+    if (!isFull && (traces[gone + HOUR] as number) > hour - KEPT_HOURS) break
+    gone += WIDTH
   }
-  note(ipKey, ip)
-  if (linkedKey !== 0) note(linkedKey, 0)
-  for (const [key, one] of traces) {
-    if (traces.size <= TRACES_MAX && one.hour > hour - KEPT_HOURS) return
-    traces.delete(key)
-  }
+  if (gone > 0) traces.splice(0, gone)
 }
 
-export function putTraces(traces: CounterTraces): void {
-  putArray(4 * traces.size)
-  for (const [key, { ip, hour, events }] of traces) {
-    packNumber(key)
-    packNumber(ip)
-    packNumber(hour)
-    packNumber(events)
-  }
-}
-
-export function unpackTraces(flat: readonly number[]): CounterTraces {
-  const traces: CounterTraces = new Map()
-  for (let i = 0; i + 3 < flat.length; i += 4) {
-    const number = (place: number) => flat[i + place] as number
-    traces.set(number(0), { ip: number(1), hour: number(2), events: number(3) })
-  }
-  return traces
-}
+export const putTraces = (traces: CounterTraces): void => putNumbers(traces)

@@ -384,7 +384,7 @@ t.test('whoever follows a partition forgets an erased visitor with it, loaded be
     ({ at, ipKey: IP, linkedKey: ACCOUNT, visitor, ip: 2, lat: null, lng: null }) satisfies Counted
   const mine = noCounters()
   const events = [event(1, AT), event(1, AT + 5), event(2, AT + 9)]
-  mine.traces = new Map()
+  mine.traces = []
   for (const one of events) owner.add(0, one)
   for (const one of events.slice(0, 2)) {
     addEvent(mine, one.at, [one.ip])

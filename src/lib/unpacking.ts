@@ -1,0 +1,162 @@
+// MessagePack read piece by piece, the counterpart of packing.ts: what is looked at for each event needs no lists and objects between
+// the bytes and what is made of them. It reads the forms that are written there and throws Unreadable for all others.
+
+import { Unreadable } from './failures.ts'
+
+/** Names of systems, browsers and graphics that were read before, so that records which have the same share one text. */
+const NAMES_MAX = 1_024
+const NAME_BYTES_MAX = 64
+
+const names: (string | undefined)[] = new Array(NAMES_MAX).fill(undefined)
+const double = new DataView(new ArrayBuffer(8))
+
+let bytes: Uint8Array = new Uint8Array(0)
+let at = 0
+
+/** What is read next; one value is read to its end before the next is begun. */
+export function beginReading(from: Uint8Array): void {
+  bytes = from
+  at = 0
+}
+
+/** Throws where something is left that was not read, or less was there than was read. */
+export function endReading(): void {
+  if (at !== bytes.length) throw new Unreadable('a packed value has another length than it says')
+}
+
+function refuse(form: number | undefined): never {
+  throw new Unreadable(`a packed value has a form that is not expected: ${form}`)
+}
+
+const nextByte = (): number => bytes[at++] ?? refuse(undefined)
+
+function nextInteger(size: number): number {
+  let value = 0
+  for (let i = 0; i < size; i++) value = value * 256 + nextByte()
+  return value
+}
+
+/** Whether a null comes next, which is then read. */
+export function skipNull(): boolean {
+  if (bytes[at] !== 0xc0) return false
+  at++
+  return true
+}
+
+export function readBoolean(): boolean {
+  const form = nextByte()
+  return form === 0xc3 || (form !== 0xc2 && refuse(form))
+}
+
+export function readNumber(): number {
+  const form = nextByte()
+  if (form < 0x80) return form
+  if (form >= 0xe0) return form - 0x100
+  switch (form) {
+    case 0xcb: {
+      if (at + 8 > bytes.length) return refuse(undefined)
+      for (let i = 0; i < 8; i++) double.setUint8(i, bytes[at + i] as number)
+      at += 8
+      return double.getFloat64(0)
+    }
+    case 0xcc:
+      return nextByte()
+    case 0xcd:
+      return nextInteger(2)
+    case 0xce:
+      return nextInteger(4)
+    case 0xd0:
+      return (nextByte() << 24) >> 24
+    case 0xd1:
+      return (nextInteger(2) << 16) >> 16
+    case 0xd2:
+      return nextInteger(4) | 0
+    default:
+      return refuse(form)
+  }
+}
+
+export const readMaybe = (): number | null => (skipNull() ? null : readNumber())
+
+/** How many items follow. */
+export function readArray(): number {
+  const form = nextByte()
+  if (form >= 0x90 && form < 0xa0) return form - 0x90
+  if (form === 0xdc) return nextInteger(2)
+  return form === 0xdd ? nextInteger(4) : refuse(form)
+}
+
+export function readNumbers(): number[] {
+  const values: number[] = []
+  for (let left = readArray(); left > 0; left--) values.push(readNumber())
+  return values
+}
+
+/** Reads the header of a text; its bytes are those from `at` on. */
+function textBytes(): number {
+  const form = nextByte()
+  let length = form - 0xa0
+  if (form === 0xd9) length = nextByte()
+  else if (form === 0xda) length = nextInteger(2)
+  else if (form === 0xdb) length = nextInteger(4)
+  else if (length < 0 || length >= 0x20) return refuse(form)
+  return at + length > bytes.length ? refuse(undefined) : length
+}
+
+function textOf(from: number, to: number): string {
+  let all = 0
+  for (let i = from; i < to; i++) all |= bytes[i] as number
+  if (all < 0x80) return Buffer.prototype.latin1Slice.call(bytes, from, to)
+  return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('utf8')
+}
+
+export function readText(): string {
+  const length = textBytes()
+  at += length
+  return length === 0 ? '' : textOf(at - length, at)
+}
+
+export function readTexts(): string[] {
+  const texts: string[] = []
+  for (let left = readArray(); left > 0; left--) texts.push(readText())
+  return texts
+}
+
+/** A text that many records have. */
+export function readName(): string {
+  const length = textBytes()
+  const from = at
+  at += length
+  if (length > NAME_BYTES_MAX) return textOf(from, at)
+  let hash = length
+  for (let i = from; i < at; i++) hash = Math.imul(hash ^ (bytes[i] as number), 0x01000193)
+  const place = (hash ^ (hash >>> 15)) & (NAMES_MAX - 1)
+  const known = names[place]
+  if (known !== undefined && isHere(known, from, length)) return known
+  const name = textOf(from, at)
+  names[place] = name
+  return name
+}
+
+/** Of a text of ASCII; any other is never found again. */
+function isHere(text: string, from: number, length: number): boolean {
+  if (text.length !== length) return false
+  for (let i = 0; i < length; i++) {
+    const c = text.charCodeAt(i)
+    if (c !== bytes[from + i] || c >= 0x80) return false
+  }
+  return true
+}
+
+const NO_BYTES = new Uint8Array(0)
+
+/** A view of what is read. */
+export function readBytes(): Uint8Array {
+  const form = nextByte()
+  if (form < 0xc4 || form > 0xc6) return refuse(form)
+  const length = nextInteger(1 << (form - 0xc4))
+  if (length === 0) return NO_BYTES
+  at += length
+  if (at > bytes.length) return refuse(undefined)
+  return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset + at - length, length)
+}
