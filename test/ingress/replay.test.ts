@@ -154,7 +154,10 @@ function openIngress() {
       remoteAddress: () => '192.0.2.1',
     } as unknown as HttpRequest
     before?.(request)
-    return new Promise((resolve) => handle?.(request, resolve as Answer))
+    return new Promise((resolve) => {
+      const answered = handle?.(request, resolve as Answer)
+      if (answered !== undefined) resolve(answered)
+    })
   }
 
   return {
