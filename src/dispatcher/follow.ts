@@ -2,7 +2,8 @@
 // the position move on. Whoever reads a record again comes to the same ids and finds them there.
 
 import type { Env, StoredEvent, Verdict } from '../domain/event.ts'
-import { type DecidedItem, decodeEventsRecord, type EventsRecord } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
+import { decodeEventsRecord, type EventsRecord } from '../events/record.ts'
 import { fromRow, type RowCell } from '../events/row.ts'
 import { unpackVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'

@@ -2,7 +2,7 @@
 // nobody; the address is a secret and stays with the payload.
 
 import { createHash } from 'node:crypto'
-import type { DecidedItem } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
 import type { Scope } from '../kv/kv.ts'
 import { deliveryIdOf, derivedUlid, PAYLOAD_KEPT_MS, payloadIdOf } from '../records/deliveries.ts'
 import { newDelivery, type OutboxEntries } from './match.ts'

@@ -1,7 +1,7 @@
 // A decided event as the events log carries it for adoption.
 
 import type { StoredEvent } from '../domain/event.ts'
-import type { DecidedItem } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
 import { type Observation, packObservation } from '../identity/match-statistics.ts'
 import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
 import type { Visit } from './visit.ts'

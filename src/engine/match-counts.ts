@@ -1,7 +1,7 @@
 // How often rules matched since the last checkpoint, and when last: by the time of the events, which a sandbox sets.
 
 import { requestTime } from '../domain/ids.ts'
-import type { DecidedItem } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
 
 export interface MatchCount {
   /** workspace/env/ruleId */

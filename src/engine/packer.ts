@@ -2,7 +2,8 @@
 
 import type { StoredEvent } from '../domain/event.ts'
 import { clearLines, linesBetween, linesEnd } from '../events/lines.ts'
-import { type DecidedItem, type EventsRecord, encodeEventsRecord } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
+import { type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { writeRow } from '../events/write-row.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'

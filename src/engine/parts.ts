@@ -1,7 +1,7 @@
 // What a partition consists of, and the one way decisions change it.
 
 import type { RandomBytes } from '../domain/ids.ts'
-import type { DecidedItem } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
 import { openParsers, type Parsers } from '../identity/parsers.ts'
 import { type AddressFacts, NO_FACTS } from '../ipintel/addresses.ts'
 import { VELOCITY } from '../records/partitions.ts'

@@ -1,7 +1,8 @@
 // State from decisions outside of a tenure: applying records of `events` to a kv that nobody owns, with the owner's own code,
 // and finding again under which keys visitors are looked up.
 
-import { type DecidedItem, decodeEventsRecord } from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
+import { decodeEventsRecord } from '../events/record.ts'
 import { GET_KEYS_MAX } from '../kv/checks.ts'
 import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'

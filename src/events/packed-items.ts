@@ -5,9 +5,43 @@ import type { Env } from '../domain/event.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import { packNumber, packText, putArray, putBytes, putNull, putNumbers, putRaw, putTexts } from '../lib/packing.ts'
 import type { DecidedEffect, LogLine } from '../records/effects.ts'
-import type { DecidedItem } from './record.ts'
 
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true })
+
+/** What applying one decision to state needs. Rows are found by `rowBytes`, in order. */
+export interface DecidedItem {
+  /** Seq of the identification in `identifications/p`. */
+  readonly seq: number
+  readonly requestId: string
+  readonly workspace: string
+  readonly env: Env
+  readonly visitorId: string
+  /** The visitor's whole packed state after this event. */
+  readonly state: Uint8Array
+  /** Match-index keys under which the visitor is to be found from now on. */
+  readonly indexed: readonly string[]
+  /** [ruleId, 1 when live, 0 when monitored] of every rule that matched. */
+  readonly matches: readonly (readonly [string, number])[]
+  /** 53-bit hash of (workspace, env, nonce), 0 without a nonce; 48-bit hash of the body. */
+  readonly nonceHash: number
+  readonly bodyHash: number
+  readonly acceptedAt: number
+  readonly keyKind: KeyKind
+  readonly replyTo: string
+  readonly rowBytes: number
+  /** Side effects of the deciding rule. Webhook and slack are notifications for whoever delivers them. */
+  readonly effects?: readonly DecidedEffect[]
+  /** What the visit taught about its system and browser, whose id among what is learned comes first. */
+  readonly lesson?: readonly [family: string, lesson: readonly number[]]
+  /** What the event adds to counters of its address and account, as numbers; absent when it could not be decided. */
+  readonly counted?: readonly (number | null)[]
+  /** Lines that rules asked for: whoever adopts the event writes them again. */
+  readonly logs?: readonly LogLine[]
+  /** Match-index keys under which the visitor is not to be found any more. */
+  readonly left?: readonly string[]
+  /** Of the caller's trace, for what is told of the event. */
+  readonly trace?: string
+}
 
 /** How many values an item is packed as: what many items have not is at the end. */
 function countParts(i: DecidedItem, hasEffects: boolean): number {

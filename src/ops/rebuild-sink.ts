@@ -4,14 +4,8 @@
 import { createHash } from 'node:crypto'
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { requestTime } from '../domain/ids.ts'
-import {
-  annotationOf,
-  type DecidedItem,
-  decodeEventsRecord,
-  type EventsRecord,
-  erasureOf,
-  splitOf,
-} from '../events/record.ts'
+import type { DecidedItem } from '../events/packed-items.ts'
+import { annotationOf, decodeEventsRecord, type EventsRecord, erasureOf, splitOf } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log, LogRecord, Seq } from '../log/log.ts'

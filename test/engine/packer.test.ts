@@ -2,7 +2,8 @@
 
 import t from 'tap'
 import { createPacker } from '../../src/engine/packer.ts'
-import { type DecidedItem, decodeEventsRecord, rowAt } from '../../src/events/record.ts'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
+import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
 import { fromRow } from '../../src/events/row.ts'
 import { RECORD_BYTES_MAX } from '../../src/log/log.ts'
 import { rng } from '../helpers/rng.ts'

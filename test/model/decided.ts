@@ -1,9 +1,9 @@
 // What the events log has ever held, whether it was trimmed or lost since: the events and erasures of every decision.
 
 import type { Env } from '../../src/domain/event.ts'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
 import {
   type DecidedErasure,
-  type DecidedItem,
   type DecidedSplit,
   decodeEventsRecord,
   type EventsRecord,

@@ -4,7 +4,8 @@
 import { hash32 } from '../../src/domain/ids.ts'
 import type { DecidedBatch } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
-import { type DecidedItem, decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
+import { decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
 import type { EventEffects, HealingEffect } from '../../src/records/effects.ts'
 import type { Tamper } from './process.ts'
 

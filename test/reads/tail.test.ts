@@ -3,7 +3,8 @@
 
 import t from 'tap'
 import type { StoredEvent } from '../../src/domain/event.ts'
-import { type DecidedItem, encodeEventsRecord } from '../../src/events/record.ts'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
+import { encodeEventsRecord } from '../../src/events/record.ts'
 import { toRow } from '../../src/events/row.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'

@@ -3,7 +3,8 @@
 
 import t from 'tap'
 import type { Rule, SideEffect } from '../../src/domain/rule.ts'
-import { type DecidedItem, decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
+import { decodeEventsRecord, encodeEventsRecord } from '../../src/events/record.ts'
 import { maskSideEffect } from '../../src/rules/parse-effects.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
 import { FACTS, makeRule, WORKSPACE } from '../helpers/facts.ts'

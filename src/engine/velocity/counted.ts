@@ -2,7 +2,8 @@
 // way to whoever decides other partitions.
 
 import { hash32, hash53Of } from '../../domain/ids.ts'
-import type { DecidedErasure, DecidedItem } from '../../events/record.ts'
+import type { DecidedItem } from '../../events/packed-items.ts'
+import type { DecidedErasure } from '../../events/record.ts'
 import { type Departure, unpackDeparture } from './departure.ts'
 
 /** Which counters, and what they see. Hashes only: full addresses are kept no longer than retention allows. */
