@@ -6,6 +6,8 @@ export interface LocalBusConfig {
   readonly onError: (error: unknown) => void
   /** Messages that may wait for delivery; more are lost, which a bus of hints allows. */
   readonly queuedMax?: number
+  /** Runs what delivers when the turn is over. Default: `setImmediate`. */
+  readonly atEndOfTurn?: (deliver: () => void) => void
 }
 
 interface Receiver {
@@ -17,7 +19,7 @@ const QUEUED_MAX = 100_000
 
 /** Messages are handed over by reference: neither side may change one after `publish`. */
 export function openLocalBus(config: LocalBusConfig): Bus {
-  const { onError, queuedMax = QUEUED_MAX } = config
+  const { onError, queuedMax = QUEUED_MAX, atEndOfTurn = setImmediate } = config
   // The arrays are replaced, never changed: a queued message keeps the receivers it was published to.
   const subjects = new Map<string, readonly Receiver[]>()
   let queue: { readonly receivers: readonly Receiver[]; readonly message: unknown }[] = []
@@ -52,7 +54,7 @@ export function openLocalBus(config: LocalBusConfig): Bus {
         lost += 1
         return
       }
-      if (queue.length === 0) setImmediate(deliver)
+      if (queue.length === 0) atEndOfTurn(deliver)
       queue.push({ receivers, message })
     },
 

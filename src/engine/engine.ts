@@ -33,7 +33,7 @@ const FEW_EVENTS = 8
 /** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
 const CHECKPOINT_EVENTS = 20_000
 /** Entries of one commit, which the last batch may exceed by what it changes. */
-const CHECKPOINT_ENTRIES = 1_200
+const CHECKPOINT_ENTRIES = 6_000
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
 

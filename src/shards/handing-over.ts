@@ -57,7 +57,7 @@ const gone = () => new Unavailable('the other thread is gone')
 export function openHandingOver(
   line: Pick<Line, 'cast' | 'hear'>,
   serve: (call: HandedOver) => Promise<HandedBack>,
-  later: (send: () => void) => void = setImmediate,
+  later: (send: () => void) => void,
 ): HandingOver {
   const waiting = new Map<number, Waiting>()
   const bodies = Buffer.allocUnsafeSlow(BODIES_BYTES_MAX)

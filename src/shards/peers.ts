@@ -8,6 +8,7 @@ import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
 import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
+import type { Turn } from '../lib/turn.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { replySubject } from '../records/replies.ts'
 import { type HandingOver, openHandingOver } from './handing-over.ts'
@@ -25,6 +26,7 @@ export interface PeersNeeds {
   /** What this shard has of its own, and what goes through the process. */
   readonly log: Log
   readonly bus: Bus
+  readonly turn: Turn
   readonly onError: (error: unknown) => void
 }
 
@@ -44,10 +46,10 @@ interface Calls {
   publish(subject: string, message: unknown): void
 }
 
-export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds): Peers {
+export function openPeers({ ingressIdOf, count, log, bus, turn, onError }: PeersNeeds): Peers {
   const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   /** What other shards said. */
-  const heard = openLocalBus({ onError })
+  const heard = openLocalBus({ onError, atEndOfTurn: turn.take })
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(ingressIdOf(index)), index]))
   const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
 
@@ -59,10 +61,10 @@ export function openPeers({ ingressIdOf, count, log, bus, onError }: PeersNeeds)
   return {
     add({ index, port }) {
       // Whatever a turn of the loop brings for another shard is one message.
-      const line = openLine(port, onError, setImmediate)
+      const line = openLine(port, onError, turn.send)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', heard.publish)
-      const handingOver = openHandingOver(line, answering.serve)
+      const handingOver = openHandingOver(line, answering.serve, turn.send)
       lines.set(index, { line, port, identify: handingOver })
       port.on('close', () => {
         line.end()

@@ -27,6 +27,7 @@ import { must } from '../lib/must.ts'
 import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
 import { openSpans } from '../lib/spans.ts'
+import { openTurn, type Turn } from '../lib/turn.ts'
 import type { Limits } from '../limits/limits.ts'
 import { openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
@@ -73,12 +74,14 @@ function portsOver(
   known: readonly Peer[],
   lifetime: Lifetime,
   logger: Logger,
+  turn: Turn,
 ): ShardPorts {
   const peers = openPeers({
-    log: openFrontLog({ line, clock, generation: start.generation, own: start.own }),
+    log: openFrontLog({ line, clock, generation: start.generation, own: start.own, atEndOfTurn: turn.append }),
     bus: openRemoteBus(line, busError(logger)),
     ingressIdOf: (index) => ingressIdOf(start.processId, index),
     count: start.config.shards,
+    turn,
     onError: busError(logger),
   })
   for (const peer of known) peers.add(peer)
@@ -100,6 +103,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
+  const turn = openTurn()
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
   const spans = await openSpans(config['tracing.sdk'], clock)
   const metrics = openMetrics(null, String(start.index), spans)
@@ -135,8 +139,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
         ...(await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)),
         otherShards: null,
       }
-    : portsOver(line, start, peers, lifetime, logger)
-  const near = openLocalBus({ onError: busError(logger) })
+    : portsOver(line, start, peers, lifetime, logger, turn)
+  const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
   const bus = openLoopbackBus({ far: far.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
@@ -239,7 +243,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       pendingCounts: counts.pending,
       toldOfProxy: cells.toldOfProxy,
       nonceRoutes: openClaims(cells.nonceRoutes, NONCE_WINDOW_MS, nowOfAllThreads),
-      atEndOfTurn: setImmediate,
+      atEndOfTurn: turn.take,
       decisionWaitMs: config['ingress.decisionWaitMs'],
       deadlineMs: config['ingress.decisionWaitMs'] + BODY_MS,
       retentionDays: (workspace) => eventsDaysOf(config, directory.workspace(workspace)?.settings),

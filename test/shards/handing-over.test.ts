@@ -41,10 +41,12 @@ function open(t: Test, serve: (call: HandedOver) => Promise<HandedBack>): Ends {
   const near = openHandingOver(
     openLine(counted as Parameters<typeof openLine>[0], (error) => errors.push(error)),
     serve,
+    setImmediate,
   )
   openHandingOver(
     openLine(port2, (error) => errors.push(error)),
     serve,
+    setImmediate,
   )
   return { near, messages: () => messages, errors }
 }

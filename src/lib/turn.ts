@@ -1,0 +1,39 @@
+// The end of a turn of the event loop, in phases: what sockets and other threads brought is taken together, then what follows from it goes
+// to the log together, then what is for other threads leaves together. Promises settle between two phases.
+
+/** In the order in which they come. */
+export const PHASES = ['take', 'append', 'send'] as const
+export type Phase = (typeof PHASES)[number]
+
+/** Runs `act` when its phase comes: in this turn, or in the next where it is over. */
+export type AtEndOfTurn = (act: () => void) => void
+
+export type Turn = Readonly<Record<Phase, AtEndOfTurn>>
+
+/** `later` runs what it is given in the order it was given, behind whatever runs now, and lets promises settle after each: `setImmediate`. */
+export function openTurn(later: (run: () => void) => void = setImmediate): Turn {
+  const waiting: Record<Phase, (() => void)[]> = { take: [], append: [], send: [] }
+  /** How many of the phases of this turn are still to come; 0: no end of a turn is planned. */
+  let left = 0
+
+  function plan(): void {
+    left = PHASES.length
+    for (const phase of PHASES) later(() => run(phase))
+  }
+
+  function run(phase: Phase): void {
+    left--
+    const acts = waiting[phase]
+    waiting[phase] = []
+    for (const act of acts) act()
+    if (left === 0 && PHASES.some((one) => waiting[one].length > 0)) plan()
+  }
+
+  const at =
+    (phase: Phase): AtEndOfTurn =>
+    (act) => {
+      waiting[phase].push(act)
+      if (left === 0) plan()
+    }
+  return { take: at('take'), append: at('append'), send: at('send') }
+}
