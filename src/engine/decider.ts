@@ -16,10 +16,10 @@ import { type CounterNews, createBoard } from './velocity/board.ts'
 export interface News {
   readonly snapshots: readonly Snapshot[]
   readonly lists: readonly ListNews[]
-  /** New data about addresses, in place of all that was told before. */
-  readonly ipData?: IpData
-  /** What other partitions counted since this place was last told. */
-  readonly counters?: CounterNews
+  /** New data about addresses, in place of all that was told before; null or absent: nothing new. */
+  readonly ipData?: IpData | null
+  /** What other partitions counted since this place was last told; null or absent: nothing. */
+  readonly counters?: CounterNews | null
 }
 
 /** Has the state of partitions. */
@@ -67,8 +67,8 @@ export function createPartitionHost(needs: PartitionHostNeeds): PartitionHost {
     take(news) {
       for (const snapshot of news.snapshots) snapshots.set(`${snapshot.workspace}/${snapshot.env}`, snapshot)
       views.take(news.lists)
-      if (news.ipData !== undefined) addresses.take(news.ipData)
-      if (news.counters !== undefined) board.take(news.counters)
+      if (news.ipData) addresses.take(news.ipData)
+      if (news.counters) board.take(news.counters)
     },
     open(partition, nonces) {
       board.open(partition)

@@ -193,7 +193,8 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         continue
       }
       const ruleset = needs.ruleset(workspace, env)
-      const { event, outcome, ...verdict } = decideVisit(c, ruleset, poisoned.has(c.seq))
+      const verdict = decideVisit(c, ruleset, poisoned.has(c.seq))
+      const { event, outcome } = verdict
       if (verdict.dead !== null) dead.push({ seq: c.seq, reason: verdict.dead })
       effectsSkipped += verdict.effectsSkipped
       const item = itemOf(c, event, pack.addRow(event, partition, c.seq), outcome)
@@ -205,7 +206,22 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       replies.push({ requestId, replyTo, body, acceptedAt, verdict: event.verdict, env })
     }
     state.rest()
-    return { ...pack.finish(), replies, replays, dead, logs, effectsSkipped, healingsDropped, erased, annotated }
+    const { records, placed, effects, counted } = pack.finish()
+    // Named one by one: what a spread makes has no shape that the compiler knows again, and batches may be small.
+    return {
+      records,
+      placed,
+      replies,
+      replays,
+      dead,
+      logs,
+      effects,
+      effectsSkipped,
+      healingsDropped,
+      counted,
+      erased,
+      annotated,
+    }
   }
 
   /** Records in `poisoned` are given up on. */

@@ -61,6 +61,7 @@ export async function appendEffects(
   await flush()
 }
 
+const NO_COMMANDS: readonly CommandDraft[] = []
 const ACTOR = 'rules'
 const HEALER = 'engine'
 
@@ -68,7 +69,9 @@ function commandsOf(
   { deployment, entriesMax, partitions }: EffectsNeeds,
   partition: number,
   { seq, events, erased }: RecordEffects,
-): CommandDraft[] {
+): readonly CommandDraft[] {
+  // Most records ask for nothing.
+  if (events.length === 0 && erased.length === 0) return NO_COMMANDS
   const drafts: CommandDraft[] = []
   // A command for each list, because each is audited by itself.
   const lists = new Map<string, Pick<EventEffects, 'workspace' | 'env'> & { readonly effects: ListEffect[] }>()

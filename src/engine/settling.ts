@@ -50,6 +50,7 @@ const BYTES_MAX = 2_097_152
 
 export function openSettling(needs: SettlingNeeds): Settling {
   const { log, kv, clock, decider, counters, recent, partition, basis, chunks, fresh } = needs
+  const effectsNeeds = { ...needs.effects, log, clock }
   const underWayMax = log.pipelined ? UNDER_WAY_MAX.pipelined : UNDER_WAY_MAX.oneByOne
   /** Where the next record goes, or will go. */
   let head: Seq | Promise<Seq> = needs.seq
@@ -116,12 +117,13 @@ export function openSettling(needs: SettlingNeeds): Settling {
     const flushMs = clock.monotonic() - addedAt
     needs.noteProgress(to)
     needs.reply(decided.replies, decided.replays)
-    needs.report.decided(partition, decided, { ...times, flushMs })
+    const { begunAt, decideMs } = times
+    needs.report.decided(partition, decided, { begunAt, decideMs, flushMs })
     if (decided.logs.length > 0) needs.report.ruleLogs(decided.logs)
     if (decided.effectsSkipped > 0) needs.report.effectsSkipped(decided.effectsSkipped)
     if (decided.healingsDropped > 0) needs.report.healingsDropped(decided.healingsDropped)
     effects.push({ seq: durable, events: [], erased: decided.erased })
-    await appendEffects({ ...needs.effects, log, clock }, partition, effects)
+    await appendEffects(effectsNeeds, partition, effects)
   }
 
   async function commit(checkpoint: Checkpoint, to: Seq): Promise<void> {

@@ -7,7 +7,6 @@ import {
   createDecider,
   createPartitionHost,
   type Decider,
-  type News,
   type PartitionHost,
   type PartitionHostNeeds,
   type Task,
@@ -44,17 +43,17 @@ export function openThread(needs: EngineThreadNeeds): Decider {
     })
   }
 
-  function ipNews(): Pick<News, 'ipData'> {
+  /** null: it is what was told before. */
+  function ipNews(): IpData | null {
     const ipData = needs.ipData()
-    if (ipData === toldIpData) return {}
+    if (ipData === toldIpData) return null
     toldIpData = ipData
-    return { ipData }
+    return ipData
   }
 
   function perform<T>(task: Task, turn: (place: PartitionHost) => T): T {
     const counted = needs.counterNews(counters)
-    const news = { snapshots: snapshots(), lists: needs.listNews(lists), ...ipNews() }
-    place.take(counted === null ? news : { ...news, counters: counted })
+    place.take({ snapshots: snapshots(), lists: needs.listNews(lists), ipData: ipNews(), counters: counted })
     noteTurn(counters, task)
     const result = turn(place)
     needs.onRecord?.(task.partition, 0)

@@ -157,8 +157,9 @@ export function openFrontLog(needs: FrontNeeds): Log {
     p.last += records.length
     p.newest[segmentOf(entry.at)] = p.last
     for (const [index, bytes] of entry.records.entries()) {
-      const record = { seq: after + 1 + index, bytes }
-      p.tail.push(attached[index] === undefined ? record : { ...record, attached: attached[index] })
+      const its = attached[index]
+      const seq = after + 1 + index
+      p.tail.push(its === undefined ? { seq, bytes } : { seq, bytes, attached: its })
     }
     const { last } = p
     const done = new Promise<Seq>((resolve, reject) => {
