@@ -10,10 +10,10 @@ import { createWriteStream } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import autocannon from 'autocannon'
 import { freePort } from '../test/helpers/port.ts'
 import { cleanUp, temporaryFolder } from '../test/helpers/server.ts'
 import { cpuSeconds, rssMegabytes, sumOf } from './measure.ts'
+import { pace } from './pace.ts'
 import { makeDevice, makeRule, TOKENLESS_SHARE } from './population.ts'
 import { openClusterSubject, openEmbeddedSubject, type Subject } from './subject.ts'
 
@@ -211,29 +211,14 @@ async function startBare(): Promise<{ child: ChildProcess; port: number }> {
 }
 
 /** Latencies with the server half busy. */
-async function halfLoad(server: Subject, tokens: readonly (string | null)[], perSecond: number) {
+function halfLoad(server: Subject, tokens: readonly (string | null)[], perSecond: number) {
   let sent = 0
-  const result = await autocannon({
-    url: server.url,
-    connections: 64,
-    duration: Math.min(30, seconds),
-    overallRate: Math.max(100, Math.round(perSecond / 2)),
-    setupClient: (client) => {
-      const next = () => {
-        const i = (sent * 7919) % devices
-        const { head, before, after } = prepare(server, i, tokens[i] ?? null)
-        const device = /X-Forwarded-For: ([^|]*)/.exec(head)?.[1] ?? ''
-        client.setHeadersAndBody(
-          { 'content-type': 'text/plain', 'x-forwarded-for': device, 'user-agent': makeDevice(numberOf(i)).userAgent },
-          `${before}half${String(sent++).padStart(12, '0')}${after}`,
-        )
-      }
-      next()
-      client.on('response', next)
-    },
-    requests: [{ method: 'POST', path: `/v1/identify?key=${server.keys.public}` }],
-  })
-  return result
+  function next(): string {
+    const i = (sent * 7919) % devices
+    const { head, before, after } = prepare(server, i, tokens[i] ?? null)
+    return `${head.replaceAll('|', '\r\n')}\r\n\r\n${before}half${String(sent++).padStart(12, '0')}${after}`
+  }
+  return pace({ port: server.port, perSecond: Math.max(100, perSecond / 2), seconds: Math.min(30, seconds), next })
 }
 
 async function main(): Promise<void> {
@@ -295,7 +280,7 @@ async function main(): Promise<void> {
     if (options.half) {
       const half = await halfLoad(server, tokens, ownRate)
       console.log(
-        `half load     ${Math.round(half.requests.average)} req/s: p50 ${half.latency.p50} ms, p99 ${half.latency.p99} ms, non-2xx ${half.non2xx}`,
+        `half load     ${half.answered} req/s, evenly: p50 ${half.p50Ms} ms, p99 ${half.p99Ms} ms, refused ${half.refused}`,
       )
     }
     const total = sumOf(await sunk(server), 'fingerpost_identifications_decided_total')

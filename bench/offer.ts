@@ -1,9 +1,9 @@
-// Identifications at a steady rate: visitors who were here before, one in five of them without a token, offered by autocannon whether
-// the answers come or not. `offer-process.ts` does it in a process of its own.
+// Identifications at an even rate, or as fast as they are answered: visitors who were here before, one in five of them without a token. `offer-process.ts` does it in a process of its own.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import autocannon from 'autocannon'
+import { pace, requestText } from './pace.ts'
 import { makeDevice, TOKENLESS_SHARE } from './population.ts'
 
 export interface Load {
@@ -54,36 +54,51 @@ export async function enrol({ url, publicKey }: Addressee, devices: number): Pro
 
 let sent = 0
 
-/** `offered`: per second; null: as fast as they are answered. */
-export async function offer(
+const pathOf = (publicKey: string) => `/v1/identify?key=${publicKey}`
+
+/** Who comes next, and what is sent for it. */
+function nextOf(visitors: readonly Visitor[]): Visitor & { readonly body: string } {
+  const visitor = visitors[(sent * 7919) % visitors.length] as Visitor
+  return { ...visitor, body: `{"nonce":"load-${String(sent++).padStart(16, '0')}"${visitor.rest}` }
+}
+
+async function offerAtOnce(
   { url, publicKey }: Addressee,
   visitors: readonly Visitor[],
-  offered: number | null,
   seconds: number,
 ): Promise<Load> {
   const { requests, latency, non2xx, errors } = await autocannon({
     url,
     connections: CONNECTIONS,
     duration: seconds,
-    ...(offered === null ? {} : { overallRate: offered }),
     setupClient(client) {
       const next = () => {
-        const { headers, rest } = visitors[(sent * 7919) % visitors.length] as Visitor
-        client.setHeadersAndBody(headers, `{"nonce":"load-${String(sent++).padStart(16, '0')}"${rest}`)
+        const { headers, body } = nextOf(visitors)
+        client.setHeadersAndBody(headers, body)
       }
       next()
       client.on('response', next)
     },
-    requests: [{ method: 'POST', path: `/v1/identify?key=${publicKey}` }],
+    requests: [{ method: 'POST', path: pathOf(publicKey) }],
   })
   const answered = Math.round((requests.total - non2xx) / seconds)
-  return {
-    offered: offered ?? answered,
-    answered,
-    p50Ms: latency.p50,
-    p99Ms: latency.p99,
-    refused: non2xx + errors,
+  const refused = non2xx + errors
+  return { offered: answered, answered, p50Ms: latency.p50, p99Ms: latency.p99, refused }
+}
+
+/** `offered`: per second, evenly; null: as fast as they are answered over a number of connections. */
+export async function offer(
+  to: Addressee,
+  visitors: readonly Visitor[],
+  offered: number | null,
+  seconds: number,
+): Promise<Load> {
+  if (offered === null) return offerAtOnce(to, visitors, seconds)
+  const next = () => {
+    const { headers, body } = nextOf(visitors)
+    return requestText(pathOf(to.publicKey), headers, body)
   }
+  return { offered, ...(await pace({ port: Number(new URL(to.url).port), perSecond: offered, seconds, next })) }
 }
 
 export interface Offering {
