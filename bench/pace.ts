@@ -86,8 +86,16 @@ export async function pace({ port, perSecond, seconds, next }: Pace): Promise<Pa
     socket.on('close', () => sockets.delete(socket))
   }
 
+  /** The one that has rested longest, so that none rests until the server closes it. */
+  function rested(): Connection | undefined {
+    for (;;) {
+      const connection = idle.shift()
+      if (connection === undefined || sockets.has(connection.socket)) return connection
+    }
+  }
+
   function begin(dueMs: number): void {
-    const connection = idle.pop()
+    const connection = rested()
     if (connection !== undefined) send(connection, dueMs)
     else if (sockets.size < CONNECTIONS_MAX) open(dueMs)
     else waiting.push(dueMs)
