@@ -234,7 +234,7 @@ export async function startRoles(
 
   const serves = roles.has('api') || roles.has('ingress')
   const directory = serves
-    ? await openKeyDirectory({ kv, log, bus, clock, sealer, report: report('loading keys failed') })
+    ? await insist(() => openKeyDirectory({ kv, log, bus, clock, sealer, report: report('loading keys failed') }))
     : null
   if (directory !== null) lifetime.onClose(() => directory.close())
   const auth = directory === null ? null : openAuth(directory, clock)

@@ -31,7 +31,7 @@ import { openTurn, type Turn } from '../lib/turn.ts'
 import type { Limits } from '../limits/limits.ts'
 import { openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
-import { busError } from '../ports.ts'
+import { busError, patiently } from '../ports.ts'
 import { openAuth } from '../records/auth.ts'
 import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
@@ -213,7 +213,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
 
   serve('listen', async (host, wanted, listens) => {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
-    const directory = opened ?? (await openKeyDirectory({ ...needs, report }))
+    const open = () => openKeyDirectory({ ...needs, report })
+    // A server of a cluster that answered a moment ago may fail a call.
+    const directory = opened ?? (await (config.isCluster ? patiently(open, 'a server', logger, lifetime.waiting) : open()))
     if (opened === null) lifetime.onClose(() => directory.close())
     opened = directory
     serve('reloadKeys', directory.reload)
