@@ -215,7 +215,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const open = () => openKeyDirectory({ ...needs, report })
     // A server of a cluster that answered a moment ago may fail a call.
-    const directory = opened ?? (await (config.isCluster ? patiently(open, 'a server', logger, lifetime.waiting) : open()))
+    const directory =
+      opened ?? (await (config.isCluster ? patiently(open, 'a server', logger, lifetime.waiting) : open()))
     if (opened === null) lifetime.onClose(() => directory.close())
     opened = directory
     serve('reloadKeys', directory.reload)
