@@ -1,6 +1,7 @@
 // What is told of events that ClickHouse does not have yet.
 
 import t from 'tap'
+import type { DecidedItem } from '../../src/events/packed-items.ts'
 import { encodeEventsRecord } from '../../src/events/record.ts'
 import { systemClock as clock } from '../../src/lib/clock.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
@@ -12,13 +13,25 @@ const LATE_MS = 90_000
 /** As JetStream numbers records: each append begins at a multiple. */
 const [SUNK, NEXT] = [3_075, 4_097]
 
-const decided = (acceptedAt: number) =>
-  encodeEventsRecord({
-    from: 1,
-    to: 1,
-    items: [{ seq: 1, acceptedAt, rowBytes: 0 } as never],
-    rows: new Uint8Array(0),
-  })
+const decided = (acceptedAt: number) => {
+  const item: DecidedItem = {
+    seq: 1,
+    requestId: 'req_01J00000000000000000000000',
+    workspace: 'ws_1',
+    env: 'live',
+    visitorId: 'pv_00000000000000000000',
+    state: new Uint8Array(0),
+    indexed: [],
+    matches: [],
+    nonceHash: 0,
+    bodyHash: 0,
+    acceptedAt,
+    keyKind: 'public',
+    replyTo: '',
+    rowBytes: 0,
+  }
+  return encodeEventsRecord({ from: 1, to: 1, items: [item], rows: new Uint8Array(0) })
+}
 
 t.test('the oldest is as old as it is, whatever the log’s next record is called, also behind orders', async (t) => {
   const order = encodeEventsRecord({ from: 1, to: 1, items: [], rows: new Uint8Array(0) })
