@@ -1,4 +1,5 @@
-// Identifications at an even rate, or as fast as they are answered: visitors who were here before, one in five of them without a token. `offer-process.ts` does it in a process of its own.
+// Identifications at an even rate, or as fast as they are answered: visitors who were here before, one in five of them without a token.
+// `offer-process.ts` does it in a process of its own.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'

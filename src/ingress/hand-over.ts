@@ -37,7 +37,7 @@ export interface OtherShards {
   has(partition: number): boolean
   /** Rejects with Unavailable when that shard is lost before it has answered. */
   handOver(partition: number, call: HandedOver): Promise<HandedBack>
-  /** Answers what others hand over; from then on they are waited for no longer. */
+  /** `serve` answers what others hand over; what came before waits for it. */
   answer(serve: (call: HandedOver) => Promise<HandedBack>): void
 }
 

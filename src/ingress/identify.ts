@@ -209,8 +209,13 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     if (partition === null || !otherShards.has(partition)) return false
     const context = request.context as Context
     const { key, client, isFirstParty, trace } = context
+    const { address, hopsBefore } = client
     const call: HandedOver = {
-      ...{ key, ...client, isFirstParty, cookieToken },
+      key,
+      address,
+      hopsBefore,
+      isFirstParty,
+      cookieToken,
       trace: trace === null ? null : packTrace(trace),
       evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
       body: request.body,
