@@ -87,6 +87,8 @@ const EVENTS = sized({ quick: 104, usual: 120, long: 120 })
 const COUNTRIES = ['CZ', 'JP', 'US']
 const AGENTS = [CHROME, FIREFOX, IPHONE]
 const EMAILS = ['ann@shop.example', 'bob@shop.example']
+/** Who stands for each visitor: itself, or whom the engine found it to be. */
+const holders = new Map<string, string>()
 /** The last part of the address of each event, by its id. */
 const addresses = new Map<string, number>()
 
@@ -181,11 +183,13 @@ t.test('a list is newest first and shows summaries only', async (t) => {
 })
 
 type Filters = Record<string, string>
-const FILTERS: readonly ((random: Rng) => [Filters, (e: Event) => boolean])[] = [
-  (r) => {
-    const visitorId = r.pick(all).visitorId
-    return [{ visitorId }, (e) => e.visitorId === visitorId]
-  },
+type Filter = (random: Rng) => [Filters, (e: Event) => boolean]
+const ofVisitor = (visitorId: string): ReturnType<Filter> => [
+  { visitorId },
+  (e) => holders.get(e.visitorId) === holders.get(visitorId),
+]
+const FILTERS: readonly Filter[] = [
+  (r) => ofVisitor(r.pick(all).visitorId),
   (r) => {
     const at = r.pick(all).timestamp
     return [{ after: at }, (e) => e.timestamp >= at]
@@ -308,7 +312,12 @@ t.test('whole events are what each of them is by itself, on every page', async (
 })
 
 t.test('every filter, and every combination, keeps exactly what it says', async (t) => {
-  const chosen: (typeof FILTERS)[] = FILTERS.map((filter) => [filter])
+  for (const { visitorId } of all) {
+    if (!holders.has(visitorId)) holders.set(visitorId, (await get(`/v1/visitors/${visitorId}`, key)).body.visitorId)
+  }
+  const healed = [...holders].filter(([id, holder]) => id !== holder).flat()
+  const chosen: (readonly Filter[])[] = FILTERS.map((filter) => [filter])
+  for (const id of healed) chosen.push([() => ofVisitor(id)])
   for (let i = 0; i < sized({ quick: 8, usual: 30, long: 50 }); i++)
     chosen.push(random.shuffle(FILTERS).slice(0, 2 + random.int(3)))
   let kept = 0

@@ -56,8 +56,11 @@ export async function deploy(env: NonNullable<ClusterOptions['env']>): Promise<D
 
 /** Partitions each engine says it holds. */
 export async function held({ cluster }: Deployed): Promise<number[]> {
-  const counts = cluster.membersOf('engine').map(async ({ url }) => {
-    const text = await (await fetch(`${url}/metrics`)).text()
+  const counts = cluster.membersOf('engine').map(async ({ url, server }) => {
+    const response = await fetch(`${url}/metrics`).catch(({ cause }) => {
+      throw new Error(`an engine does not answer: ${cause}\n${server.logs().slice(-4_000)}`)
+    })
+    const text = await response.text()
     return Number(/^fingerpost_engine_partitions_held (\d+)/m.exec(text)?.[1] ?? Number.NaN)
   })
   return (await Promise.all(counts)).sort()
