@@ -30,7 +30,7 @@ const velocity = await openVelocity(deployed)
 
 async function shared(t: Test, what: string, ...counts: number[]): Promise<void> {
   const found = await eventually(
-    () => held(deployed),
+    () => held(deployed, (told) => t.comment(told)),
     (each) => each.join() === counts.join(),
   )
   t.same(found, counts, what)

@@ -54,13 +54,16 @@ export async function deploy(env: NonNullable<ClusterOptions['env']>): Promise<D
   }
 }
 
-/** Partitions each engine says it holds. */
-export async function held({ cluster }: Deployed): Promise<number[]> {
+/** Partitions each engine says it holds; NaN of one that does not answer, which `tell` is told with the end of its log. */
+export async function held({ cluster }: Deployed, tell: (what: string) => void): Promise<number[]> {
   const counts = cluster.membersOf('engine').map(async ({ url, server }) => {
-    const response = await fetch(`${url}/metrics`).catch(({ cause }) => {
-      throw new Error(`an engine does not answer: ${cause}\n${server.logs().slice(-4_000)}`)
-    })
-    const text = await response.text()
+    const text = await fetch(`${url}/metrics`).then(
+      (response) => response.text(),
+      ({ cause }) => {
+        tell(`an engine does not answer: ${cause}\n${server.logs().slice(-4_000)}`)
+        return ''
+      },
+    )
     return Number(/^fingerpost_engine_partitions_held (\d+)/m.exec(text)?.[1] ?? Number.NaN)
   })
   return (await Promise.all(counts)).sort()
