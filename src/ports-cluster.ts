@@ -109,7 +109,10 @@ export async function openCluster(
     kv,
     partitions: deployment.partitions,
     deployment: deployment.id,
-    durability: { log: await jetStream.facts(), kv: await kv.facts() },
+    durability: {
+      log: await patiently(jetStream.facts, 'JetStream', logger, waiting),
+      kv: await patiently(() => kv.facts(), 'Redis', logger, waiting),
+    },
     dataDir: null,
   }
 }

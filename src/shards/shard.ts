@@ -212,6 +212,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
 
   serve('listen', async (host, wanted, listens) => {
+    // One that took the place of another listens by itself, and may be asked to once more.
+    if (http !== null) return
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const open = () => openKeyDirectory({ ...needs, report })
     // A server of a cluster that answered a moment ago may fail a call.

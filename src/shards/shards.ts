@@ -90,6 +90,8 @@ interface Shard {
 
 const CHECK_MS = 500
 const RESTART_MS = 200
+/** A shard that is lost before it first listens is started anew so many times before the process gives up. */
+const LOST_AT_START_MAX = 5
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, proxy: null }
 
 export function openShards(needs: ShardsNeeds): Shards {
@@ -186,6 +188,21 @@ export function openShards(needs: ShardsNeeds): Shards {
     return line
   }
 
+  /** Resolves when the shard listens, also where its thread was lost before it did and another one took its place. */
+  async function listening(shard: Shard): Promise<void> {
+    for (let lost = 0; ; lost++) {
+      const starting = shard.ready
+      try {
+        await (await starting).call('listen', ...(shard.listens ?? []))
+        return
+      } catch (error) {
+        if (shard.thread?.isGone() === false || closed || lost === LOST_AT_START_MAX) throw error
+        // It is replaced as soon as it is known to be gone.
+        while (shard.ready === starting && !closed) await clock.sleep(RESTART_MS)
+      }
+    }
+  }
+
   function begin(shard: Shard, starting: Promise<Line>): void {
     shard.ready = starting
     starting.catch(() => undefined)
@@ -275,7 +292,7 @@ export function openShards(needs: ShardsNeeds): Shards {
       if (!isRefusing) tellRefusal(needs.refusal())
       const { port, isShared } = await findPort(driverOf(config['http.driver']), host, wanted)
       for (const shard of shards) shard.listens = [host, port, isShared || shard.index === 0]
-      await Promise.all(shards.map(async ({ ready, listens }) => (await ready).call('listen', ...(listens ?? []))))
+      await Promise.all(shards.map(listening))
       return port
     },
     stopListening: () => void each('stopListening').catch(() => undefined),

@@ -17,7 +17,7 @@ export function createWatchdog({
   missedMax,
   logger,
 }: WatchdogNeeds): (threads: readonly (Thread | null)[]) => void {
-  const watched = Array.from(beats, () => ({ thread: null as Thread | null, beat: 0, missed: 0 }))
+  const watched = Array.from(beats, () => ({ thread: null as Thread | null, beat: 0, missed: 0, hasBegun: false }))
 
   /** Its partitions would be decided by nobody, and nothing that was accepted is lost with the process. */
   function giveUp(error: unknown): void {
@@ -29,8 +29,12 @@ export function createWatchdog({
     for (const [index, one] of watched.entries()) {
       const thread = threads[index] ?? null
       const beat = Atomics.load(beats, index)
-      const isStill = beat === one.beat && thread === one.thread
-      Object.assign(one, { thread, beat, missed: isStill ? one.missed + 1 : 0 })
+      const isSame = thread === one.thread
+      const hasBeaten = beat !== one.beat
+      // Until its first beat a thread loads its code, which on a busy machine takes as long as it takes.
+      const hasBegun = isSame && (one.hasBegun || hasBeaten)
+      const missed = hasBegun && !hasBeaten ? one.missed + 1 : 0
+      Object.assign(one, { thread, beat, missed, hasBegun })
       if (thread === null || one.missed < missedMax) continue
       one.missed = 0
       logger.error({ shard: index }, 'a shard hangs and is replaced')
