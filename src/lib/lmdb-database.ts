@@ -6,7 +6,13 @@ export interface DatabaseConfig {
   readonly durability: 'fsync' | 'relaxed'
   /** Of a file that is made; an existing one keeps its own. Large pages suit large values: fewer to find, free and write. */
   readonly pageBytes: number
+  /** Whether values from `COMPRESSED_FROM_BYTES` on are compressed as they are written. Those that are not can be read all the same. */
+  readonly compressed?: boolean
 }
+
+const COMPRESSED_FROM_BYTES = 512
+/** The library's own may change with its version, and what was written with another could not be read. */
+const NO_DICTIONARY = Buffer.alloc(0)
 
 /** Throws Unreadable when what is there is none of ours and Unavailable when it cannot be opened. */
 export function openDatabase(config: DatabaseConfig, path: string): RootDatabase<Buffer, Buffer> {
@@ -19,6 +25,7 @@ export function openDatabase(config: DatabaseConfig, path: string): RootDatabase
       overlappingSync: false,
       // With it lmdb keeps a promise to itself, and a failed transaction becomes an unhandled rejection.
       eventTurnBatching: false,
+      compression: config.compressed === true && { threshold: COMPRESSED_FROM_BYTES, dictionary: NO_DICTIONARY },
       noSync: config.durability === 'relaxed',
     })
   } catch (cause) {

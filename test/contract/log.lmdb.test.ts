@@ -1,5 +1,6 @@
 // The log on LMDB: the common guarantees, and what only a local disk can do to it.
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import type { Log, LogRecord } from '../../src/log/log.ts'
 import { type LogConfig, openLog } from '../../src/log/open.ts'
 import { startChild } from '../helpers/child.ts'
 import { sized } from '../helpers/depth.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
 import { logContract } from './log.ts'
 
 const WHOLE = sized({ quick: false, usual: true, long: true })
@@ -56,6 +58,51 @@ if (WHOLE) {
   contractWith('lmdb, reading from disk', { tailBytesMax: 0 })
   contractWith('lmdb, relaxed', { durability: 'relaxed' })
 }
+
+t.test(
+  'entries of any size and any content are read from disk as they were appended, and texts take less room than they have',
+  async (t) => {
+    const seed = testSeed()
+    t.comment(`SEED=${seed}`)
+    const random = rng(seed)
+    const text = (length: number) =>
+      Buffer.from(
+        JSON.stringify({ name: 'canvas', value: random.int(1_000_000) }).repeat(Math.ceil(length / 40)),
+      ).subarray(0, length)
+    const noise = (length: number) => Buffer.from(Array.from({ length }, () => random.int(256)))
+    const dataDir = tempDir(t)
+    const memoryless = configFor(dataDir, { tailBytesMax: 0 })
+    const before = await openLog(memoryless)
+    const appended: Buffer[] = []
+    for (let i = 0; i < sized({ quick: 60, usual: 200, long: 1_000 }); i++) {
+      const length = random.pick([1, 300, 511, 512, 513, 3_000, 16_384, 70_000])
+      const records = Array.from({ length: 1 + random.int(3) }, () =>
+        (random.chance(0.5) ? text : noise)(1 + random.int(length)),
+      )
+      await before.append('identifications', 0, records)
+      appended.push(...records)
+    }
+    await before.append('events', 1, [text(400_000)])
+    const { bytes } = await before.usage()
+    await before.close()
+    const log = await openLog(memoryless)
+    t.teardown(() => log.close())
+    const whole = await log.read('identifications', 0, 0, ALL)
+    t.equal(whole.length, appended.length)
+    const same = ({ seq, bytes }: LogRecord) => Buffer.compare(bytes, must(appended[seq - 1])) === 0
+    // Compared when all were read: none may lie where another was read to later.
+    t.ok(whole.every(same), 'read together')
+    for (let i = 0; i < 50; i++) {
+      const after = random.int(appended.length)
+      const some = await log.read('identifications', 0, after, { ...ALL, recordsMax: 1 + random.int(20) })
+      t.ok(some[0]?.seq === after + 1 && some.every(same), `behind ${after}`)
+      t.ok(same(must(await log.at('identifications', 0, after + 1))), `at ${after + 1}`)
+    }
+    const texts = appended.filter((one) => one.includes('canvas')).reduce((sum, { length }) => sum + length, 400_000)
+    const all = appended.reduce((sum, { length }) => sum + length, 400_000)
+    t.ok(bytes < all - texts / 2, `${bytes} bytes for ${all} of which ${texts} are texts`)
+  },
+)
 
 t.test('a record in flight is not readable', async (t) => {
   const log = await openLog(configFor(tempDir(t)))
@@ -136,13 +183,13 @@ t.test('more than may wait for the disk is refused at once', async (t) => {
 })
 
 /** Of the log's file. */
-const PAGE_BYTES = 16_384
+const PAGE_BYTES = 4_096
 
 t.test('a damaged file is refused instead of crashing', async (t) => {
   const dataDir = tempDir(t)
   const log = await openLog(configFor(dataDir))
   for (let count = 0; count < 50; count += 1) {
-    await log.append('events', 0, [Buffer.alloc(3_000, count), Buffer.alloc(100, count)])
+    await log.append('events', 0, [randomBytes(3_000), randomBytes(100)])
   }
   await log.close()
   const file = join(dataDir, 'log', 'data.mdb')
