@@ -58,7 +58,7 @@ export interface Sender extends Handover {
 }
 
 const TICK_MS = 20
-const QUIET_MS = 500
+const QUIET_MS = 1_000
 const POLL_MS = 1_000
 const RETRY_MS = 500
 /** Outcomes are gathered for so long: of what a burst brings each queue has one commit, and the sending of the rest comes first. */

@@ -77,8 +77,11 @@ async function own(
   let undurable = adopted
   let checkpointAt = clock.monotonic()
   const fresh = needs.freshness.own(partition)
-  const dueAt = () =>
-    checkpointAt + (undurable > FEW_EVENTS && !fresh.isAsked() ? needs.checkpointMsMax : CHECKPOINT_MS)
+  const { checkpointMsMax } = needs
+  const turnMs = (partition / needs.partitions) * checkpointMsMax
+  /** Partitions take turns: together they would hold up whoever writes log and kv for as long as all of them take. */
+  const nextTurn = () => checkpointAt + checkpointMsMax - ((checkpointAt + checkpointMsMax - turnMs) % checkpointMsMax)
+  const dueAt = () => (undurable > FEW_EVENTS && !fresh.isAsked() ? nextTurn() : checkpointAt + CHECKPOINT_MS)
   if (adopted > 0) fresh.changed()
   let asked: AbortSignal | null = null
   let either = signal

@@ -39,7 +39,7 @@ export interface Capacity {
   stop(): void
 }
 
-const EVERY_MS = 1_000
+const EVERY_MS = 2_000
 /** Appends fail at the cap itself: refusing earlier leaves room to decide what is accepted. */
 const SHARE_MAX = 0.9
 /** Of its cap: long before it is reached somebody should know. */

@@ -59,24 +59,27 @@ export function positionKey(scope: Scope, source: string): Buffer {
   return prefix(POSITION_KIND, scope, source)
 }
 
-/** Sorts records by the time they expire. */
-export function expiryKey(expiresAt: number, record: Buffer): Buffer {
+/** Sorts records by the time they are to be removed. */
+export function expiryKey(dueAt: number, record: Buffer): Buffer {
   const key = Buffer.allocUnsafe(1 + TIME_BYTES + record.length)
   key[0] = EXPIRY_KIND
-  key.writeUIntBE(expiresAt, 1, TIME_BYTES)
+  key.writeUIntBE(dueAt, 1, TIME_BYTES)
   key.set(record, 1 + TIME_BYTES)
   return key
 }
 
-/** Bounds of everything that expires up to `now`. */
+/** Bounds of everything that is due up to `now`. */
 export function expiredBounds(now: number) {
-  return { start: Buffer.from([EXPIRY_KIND]), end: expiryKey(now + 1, Buffer.alloc(0)) }
+  const end = Buffer.allocUnsafe(1 + TIME_BYTES)
+  end[0] = EXPIRY_KIND
+  end.writeUIntBE(now + 1, 1, TIME_BYTES)
+  return { start: Buffer.from([EXPIRY_KIND]), end }
 }
 
 export const isExpiryKey = (key: Buffer): boolean => key[0] === EXPIRY_KIND
 
-export function parseExpiryKey(key: Buffer): { readonly expiresAt: number; readonly record: Buffer } {
-  return { expiresAt: key.readUIntBE(1, TIME_BYTES), record: Buffer.from(key.subarray(1 + TIME_BYTES)) }
+export function parseExpiryKey(key: Buffer): { readonly dueAt: number; readonly record: Buffer } {
+  return { dueAt: key.readUIntBE(1, TIME_BYTES), record: Buffer.from(key.subarray(1 + TIME_BYTES)) }
 }
 
 function prefix(kind: number, scope: string, name: string): Buffer {

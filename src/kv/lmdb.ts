@@ -41,7 +41,10 @@ export interface LmdbKvConfig {
 const WALK_PAGE_KEYS = 500
 const SWEEP_RECORDS_MAX = 500
 const SWEEP_EVERY_MS = 10_000
+/** A record is removed up to so many sweeps after its time: one that is renewed every few seconds is noted once in that time. */
+const DUE_SWEEPS = 6
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
+const NOTHING = Buffer.alloc(0)
 const VERSION_KEY = Buffer.from([0x01])
 
 /** New values of counters, by their keys as text. */
@@ -64,6 +67,9 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   })
   const closing = new AbortController()
   const unsorted = new Set(config.unsorted)
+  const sweepEveryMs = config.sweepEveryMs ?? SWEEP_EVERY_MS
+  const dueOf = (expiresAt: number): number =>
+    Math.ceil(expiresAt / (DUE_SWEEPS * sweepEveryMs)) * DUE_SWEEPS * sweepEveryMs
   /** What the current group changed: keys as text, null for what is gone. */
   const changed = new Map<string, RecordHeader | null>()
   let changedGroup = -1
@@ -89,9 +95,9 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   /** When a record that is gone, or was renewed, was to expire. */
   function isStale(key: Buffer): boolean {
     if (!isExpiryKey(key)) return false
-    const { expiresAt, record } = parseExpiryKey(key)
+    const { dueAt, record } = parseExpiryKey(key)
     const bytes = env.db.getBinaryFast(record)
-    return bytes === undefined || decodeHeader(bytes).expiresAt !== expiresAt
+    return bytes === undefined || dueOf(decodeHeader(bytes).expiresAt) !== dueOf(dueAt)
   }
 
   const alive = (header: RecordHeader | null): RecordHeader | null =>
@@ -105,9 +111,14 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const write = (key: Buffer, record: Buffer, expiresAt: number, counter: number | null) => {
     version += 1
     setVersion(record, version)
+    const name = textOf(key)
+    if (expiresAt !== NEVER) {
+      const before = current(key, name)
+      if (before === null || dueOf(before.expiresAt) !== dueOf(expiresAt))
+        env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
+    }
     env.put(key, record)
-    if (expiresAt !== NEVER) env.put(expiryKey(expiresAt, key), Buffer.alloc(0))
-    changed.set(textOf(key), { version, expiresAt, counter })
+    changed.set(name, { version, expiresAt, counter })
   }
 
   const holds = ({ guard, check }: Prepared): boolean =>
@@ -197,13 +208,14 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     if (due.length === 0) return false
     await submit(0, () => {
       for (const index of due) {
-        const { expiresAt, record } = parseExpiryKey(index as Buffer)
+        const { record } = parseExpiryKey(index as Buffer)
         const stored = current(record)
-        if (stored && stored.expiresAt === expiresAt) {
+        env.remove(index)
+        if (stored === null || stored.expiresAt === NEVER) continue
+        if (stored.expiresAt <= now) {
           env.remove(record)
           changed.set(textOf(record), null)
-        }
-        env.remove(index)
+        } else env.put(expiryKey(dueOf(stored.expiresAt), record), NOTHING)
       }
     })
     return due.length === SWEEP_RECORDS_MAX
@@ -216,7 +228,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       } catch (error) {
         config.onError?.(error)
       }
-      await nextBeat(clock, config.sweepEveryMs ?? SWEEP_EVERY_MS, closing.signal)
+      await nextBeat(clock, sweepEveryMs, closing.signal)
     }
   }
   const sweeping = sweep()

@@ -19,6 +19,21 @@ export function nextBeat(
   return clock.sleep(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs, signal)
 }
 
+/** Calls `act` with every beat of `everyMs`, until the returned function is called. */
+export function onEveryBeat({ monotonic }: Pick<Clock, 'monotonic'>, everyMs: number, act: () => void): () => void {
+  let timer: NodeJS.Timeout
+  function plan(): void {
+    const leftMs = everyMs - (monotonic() % everyMs)
+    timer = setTimeout(beat, Math.ceil(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs))
+  }
+  function beat(): void {
+    plan()
+    act()
+  }
+  plan()
+  return () => clearTimeout(timer)
+}
+
 /** Threads count from when each began: with this they count from the same moment, and their beats fall together. */
 const ORIGIN_MS = performance.timeOrigin % 3_600_000
 

@@ -21,7 +21,7 @@ interface Reader {
 
 const NEVER = Number.POSITIVE_INFINITY
 /** Waits of seconds end together with what else beats while a process is idle (lib/clock.ts), and with those of other partitions. */
-const BEAT_MS = 500
+const BEAT_MS = 1_000
 const LONG_WAIT_MS_MIN = 1_000
 const onBeat = (ms: number): number => Math.ceil(ms / BEAT_MS) * BEAT_MS
 

@@ -16,7 +16,7 @@ import { openParsers } from '../identity/parsers.ts'
 import type { OtherShards } from '../ingress/hand-over.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
-import { systemClock as clock } from '../lib/clock.ts'
+import { systemClock as clock, onEveryBeat } from '../lib/clock.ts'
 import { openClaims } from '../lib/first-claims.ts'
 import { createLifetime, type Lifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
@@ -48,7 +48,7 @@ import {
 } from './protocol.ts'
 import { countVisitorReads } from './visitor-reads.ts'
 
-const BEAT_MS = 500
+const BEAT_MS = 1_000
 /** What changes all the time is told so often; what readiness goes by, at once. */
 const STATUS_MS = 1_000
 /** Readers in other processes do not ask for a checkpoint, and are told that what they see is at most a second old. */
@@ -131,8 +131,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
 
   // A thread that ends with a listener open would take the process along.
   process.on('exit', () => http?.close())
-  const beat = setInterval(() => Atomics.add(cells.beat, start.index, 1), BEAT_MS)
-  lifetime.onClose(() => clearInterval(beat))
+  lifetime.onClose(onEveryBeat(clock, BEAT_MS, () => Atomics.add(cells.beat, start.index, 1)))
 
   const far: ShardPorts = config.isCluster
     ? {
@@ -273,8 +272,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     stopped.abort()
   })
 
-  const statusTimer = setInterval(tellStatus, STATUS_MS)
-  lifetime.onClose(() => clearInterval(statusTimer))
+  lifetime.onClose(onEveryBeat(clock, STATUS_MS, tellStatus))
 
   line.cast('ready', null)
   await new Promise<void>((resolve) => stopped.signal.addEventListener('abort', () => setImmediate(resolve)))

@@ -8,7 +8,7 @@ import { findPort } from '../http/find-port.ts'
 import { driverOf } from '../http/server.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, onEveryBeat } from '../lib/clock.ts'
 import { takeOut } from '../lib/counts.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
@@ -88,7 +88,9 @@ interface Shard {
   listens: readonly [host: string, port: number, itself: boolean] | null
 }
 
-const CHECK_MS = 500
+const CHECK_MS = 1_000
+/** A beat and the check that follows it may come in either order. */
+const MISSED_MAX_LEAST = 2
 const RESTART_MS = 200
 /** A shard that is lost before it first listens is started anew so many times before the process gives up. */
 const LOST_AT_START_MAX = 5
@@ -99,7 +101,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const count = config.shards
   const isEmbedded = !config.isCluster
   const held = new Set<number>()
-  const missedMax = config['engine.stepMsMax'] / CHECK_MS
+  const missedMax = Math.max(MISSED_MAX_LEAST, config['engine.stepMsMax'] / CHECK_MS)
   const checkThreads = createWatchdog({ beats: cells.beat, missedMax, logger })
   const suspects = createSuspects(cells.deciding)
   let ipData = needs.ipData()
@@ -231,11 +233,11 @@ export function openShards(needs: ShardsNeeds): Shards {
     for (const { thread } of shards) thread?.line.cast(CASTS.ipData, fresh)
   }
 
-  const checking = setInterval(() => {
+  const endChecking = onEveryBeat(clock, CHECK_MS, () => {
     checkThreads(shards.map(({ thread }) => thread))
     passIpData()
     if (!isRefusing) tellRefusal(needs.refusal())
-  }, CHECK_MS)
+  })
 
   /** Waits for the shard of a partition, and calls it. */
   async function callOwner(partition: number, name: string, ...args: unknown[]): Promise<unknown> {
@@ -338,7 +340,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     },
     async close() {
       closed = true
-      clearInterval(checking)
+      endChecking()
       // One that is lost at this moment must not end the others before they have stopped.
       await Promise.allSettled(shards.map(async ({ ready }) => (await ready).call('stop' satisfies keyof ShardCalls)))
       await Promise.all(shards.map(({ thread }) => thread?.end()))

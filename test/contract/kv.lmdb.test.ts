@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { Full, Unreadable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { startChild } from '../helpers/child.ts'
+import { eventually } from '../helpers/client.ts'
 import { sized } from '../helpers/depth.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
@@ -52,6 +53,31 @@ kvContract(t, 'lmdb', async () => {
   }
 })
 
+t.test(
+  'records that are renewed every moment take no more room for it, and still go when their time is over',
+  async (t) => {
+    let now = 1_000_000
+    const clock: Clock = { ...systemClock, now: () => now }
+    const kv = await openKv(configFor(tempDir(t), { clock }))
+    t.teardown(() => kv.close())
+    const keys = Array.from({ length: 1_000 }, (_, id) => ['counted', String(id)] as const)
+    const renew = () =>
+      kv.commit([{ scope: 'p/0', put: keys.map((key) => ({ key, value: 1, ttlMs: 26 * 3_600_000 })) }])
+    const usage = () => must(kv.usage, 'a store that tells its size')()
+    await renew()
+    const once = await usage()
+    for (let round = 0; round < 10; round++) {
+      now += 5
+      await renew()
+    }
+    const often = await usage()
+    t.ok(often < 2 * once, `${once} to ${often} bytes`)
+    now += 27 * 3_600_000
+    const left = await eventually(usage, (bytes) => bytes < once / 4)
+    t.ok(left < once / 4, `${left} bytes are left`)
+  },
+)
+
 t.test('expired records leave the disk, renewed ones stay', async (t) => {
   let now = 1_000_000
   const clock: Clock = { ...systemClock, now: () => now }
@@ -80,6 +106,8 @@ t.test('expired records leave the disk, renewed ones stay', async (t) => {
   t.ok(refused instanceof Full, 'there is no room for ever more')
   now += 1_001
   t.equal((await kv.get('p/0', [['c', '0.1']]))[0], null)
+  // Removed with a later one of the sweeps.
+  now += 1_000
   const deadline = performance.now() + 60_000
   let done = false
   while (!done && performance.now() < deadline) {
