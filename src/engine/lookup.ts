@@ -2,6 +2,7 @@
 
 import { hash32 } from '../domain/ids.ts'
 import { mayHeal } from '../identity/healing.ts'
+import { isSparse } from '../identity/keys.ts'
 import { newMatchStatistics } from '../identity/match-statistics.ts'
 import { worthHiding } from '../identity/observation.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
@@ -116,6 +117,9 @@ export function createLookup(
     return listing.made
   }
 
+  /** Whether nobody is compared with it by looks, of which it tells too few. */
+  const isAlone = ({ meta, attributes }: Visit): boolean => meta.token === null && isSparse(attributes.profile)
+
   /** Found by the id an app sent, newest first, as the state names visitors. */
   function nativeVisitors({ tenant, nativeKey }: Visit): readonly string[] {
     if (nativeKey === null) return NO_TEXTS
@@ -176,7 +180,7 @@ export function createLookup(
     looked.add(c.body)
     for (const key of c.keys) want('index', c.tenant + key)
     if (wanted.length > 0) return wanted
-    const found = [...candidatesOf(c).visitors, ...nativeVisitors(c)]
+    const found = isAlone(c) ? nativeVisitors(c) : [...candidatesOf(c).visitors, ...nativeVisitors(c)]
     for (const id of found) {
       want('visitor', id)
       if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id))
@@ -238,12 +242,13 @@ export function createLookup(
       const blind = looked.has(c.body) && isBlind(c)
       const healing = looked.has(c.body) && isHealing(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
-      if (token !== null && !blind && !healing) {
+      const native = () => (token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY)
+      if ((token !== null && !blind && !healing) || isAlone(c)) {
         return {
           tokenVisitor,
           exact: NOBODY,
           linked: NOBODY,
-          native: NOBODY,
+          native: native(),
           totals: NO_TOTALS,
           statistics,
           blind,
@@ -261,7 +266,7 @@ export function createLookup(
         tokenVisitor,
         exact: alike,
         linked,
-        native: token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY,
+        native: native(),
         totals,
         statistics,
         blind,

@@ -35,13 +35,13 @@ export interface MatchKeys {
 }
 
 /** Fewer known values than this identify a kind of client, not a device. */
-export const VALUES_MIN = 5
+const VALUES_MIN = 5
 
-/** How many of the values that say what a device is are known. */
-export function knownValues(profile: Profile): number {
+/** Whether so few of the values that say what a device is are known that nobody can be recognised by them. */
+export function isSparse(profile: Profile): boolean {
   let known = 0
   for (let i = 0; i < FIRST_VALUES; i++) if ((profile.values[i] ?? null) !== null) known++
-  return known
+  return known < VALUES_MIN
 }
 
 /** Codes of the digits of base 32. */
@@ -128,8 +128,7 @@ export function matchKeys({ profile, ua }: Looked, ip: string, provider: number)
   if (hardware || values[SCREEN] !== null) {
     blocking.push(keyOf(F, hash53(String(provider), seed | 0), values, jointPositions('f', ua.engine)))
   }
-  const enough = knownValues(profile) >= VALUES_MIN
-  return { exact: enough ? keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING) : null, blocking }
+  return { exact: isSparse(profile) ? null : keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING), blocking }
 }
 
 const NATIVE_LETTERS = { vendor: 'v', installation: 'i' } as const

@@ -11,7 +11,7 @@ import { type Compared, compare, prepareVisit } from './compare.ts'
 import { deviceChance, type Weighed } from './copies.ts'
 import { twinShare } from './estimates.ts'
 import { isRefuted, tokenChance } from './generations.ts'
-import { knownValues, VALUES_MIN } from './keys.ts'
+import { isSparse } from './keys.ts'
 import { type MatchStatistics, newMatchStatistics } from './match-statistics.ts'
 import { newConfidence } from './new-confidence.ts'
 import { CORES, MEMORY, type Profile } from './profile.ts'
@@ -211,7 +211,7 @@ export function recognise(input: RecogniseInput): MatchResult {
     evidence.push('token_refuted')
     return asNew(REFUTED_CONFIDENCE, evidence)
   }
-  if (knownValues(attributes.profile) < VALUES_MIN) {
+  if (isSparse(attributes.profile)) {
     evidence.push('sparse')
     return asNew(SPARSE_CONFIDENCE, evidence)
   }
