@@ -8,23 +8,30 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A token as storages have it. */
 const TOKEN = /st_[0-9A-Za-z_-]{64}/
 const FILE_BYTES_MAX = 8_000_000
-const WAIT_MS_MAX = 20_000
+const WAIT_MS_MAX = 30_000
 
-function hasToken(profileDir: string): boolean {
-  for (const name of readdirSync(profileDir, { recursive: true, encoding: 'utf8' })) {
-    if (!/cookies|storage|webapps|leveldb|\.sqlite/i.test(name)) continue
-    try {
-      const path = join(profileDir, name)
-      const stat = statSync(path)
-      if (stat.isFile() && stat.size <= FILE_BYTES_MAX && TOKEN.test(readFileSync(path, 'latin1'))) return true
-    } catch {
-      // Browsers make and remove files all the time.
-    }
+/** Chromium's files that show what they have; its cookies are encrypted. Each is written in its own time. */
+const CHROMIUM_STORES = [/\bLocal Storage\b/, /\bIndexedDB\b/]
+const FIREFOX_STORES = [/cookies|storage|webapps|\.sqlite/i]
+
+function hasToken(path: string): boolean {
+  try {
+    const stat = statSync(path)
+    return stat.isFile() && stat.size <= FILE_BYTES_MAX && TOKEN.test(readFileSync(path, 'latin1'))
+  } catch {
+    // Browsers make and remove files all the time.
+    return false
   }
-  return false
 }
 
-/** Resolves when a token is there, or after a while: some storages hide what they have. */
+function isStored(profileDir: string): boolean {
+  const names = readdirSync(profileDir, { recursive: true, encoding: 'utf8' })
+  const isChromium = names.some((name) => name.endsWith('Local State'))
+  const stores = isChromium ? CHROMIUM_STORES : FIREFOX_STORES
+  return stores.every((store) => names.some((name) => store.test(name) && hasToken(join(profileDir, name))))
+}
+
+/** Resolves when every store has a token, or after a while: some hide what they have. */
 export async function untilStored(profileDir: string): Promise<void> {
-  for (const until = Date.now() + WAIT_MS_MAX; Date.now() < until && !hasToken(profileDir); ) await sleep(250)
+  for (const until = Date.now() + WAIT_MS_MAX; Date.now() < until && !isStored(profileDir); ) await sleep(250)
 }

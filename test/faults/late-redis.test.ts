@@ -16,6 +16,7 @@ const SILENT_MS = 3_000
 /** Each way: so that the start is far from over when it has begun. */
 const SLOW_MS = 100
 const MS_MAX = 120_000
+const STACK = /\\n {4}at |^ {4}at /m
 
 t.setTimeout(400_000)
 t.teardown(cleanUp)
@@ -55,6 +56,7 @@ t.test('a start outlasts calls that fail', async (t) => {
   await until('it serves', MS_MAX, isUp)
   t.notOk(ended, launched.logs().slice(-2_000))
   t.match(launched.logs(), /waiting for a server/, 'calls had failed')
+  t.notMatch(launched.logs(), STACK, 'which is told without a stack')
   t.equal(await launched.stop(), 0)
 })
 
@@ -110,6 +112,6 @@ t.test('a start that waits for a server ends when it is told to, and says what i
       .split('\n')
       .filter((line) => line.includes('"waiting for '))
     for (const line of waiting) t.match(JSON.parse(line), { tries: Number, why: String }, line)
-    t.notMatch(launched.logs(), /\\n {4}at |^ {4}at /m, `${what}: no stack`)
+    t.notMatch(launched.logs(), STACK, `${what}: no stack`)
   }
 })
