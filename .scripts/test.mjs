@@ -20,8 +20,8 @@ const RESULTS = join(ROOT, 'build/results.tap')
 const RESULTS_UNDER_NEWER = join(ROOT, 'build/results-newer.tap')
 const TIMES = join(ROOT, 'build/test-times.json')
 
-/** Files at once. Most tests wait some of their time, those of the quick run two thirds of it. */
-const JOBS = { quick: availableParallelism() + 4, usual: availableParallelism() + 2, long: availableParallelism() + 2 }
+/** Files at once. Those of the quick run wait two thirds of their time; among the others are clusters and browsers, each a load of its own. */
+const JOBS = { quick: availableParallelism() + 4, usual: availableParallelism() + 1, long: availableParallelism() + 1 }
 /** They start many processes, take much memory or change what a process is: each has a process of its own, and starts early. */
 const OWN_PROCESS = ['faults/', 'cluster/', 'browser/', 'model/']
 /** The few seeds of the quick run take no memory to speak of, so models share processes there. */
