@@ -68,8 +68,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const closing = new AbortController()
   const unsorted = new Set(config.unsorted)
   const sweepEveryMs = config.sweepEveryMs ?? SWEEP_EVERY_MS
-  const dueOf = (expiresAt: number): number =>
-    Math.ceil(expiresAt / (DUE_SWEEPS * sweepEveryMs)) * DUE_SWEEPS * sweepEveryMs
+  const dueStepMs = DUE_SWEEPS * sweepEveryMs
+  const dueOf = (expiresAt: number): number => Math.ceil(expiresAt / dueStepMs) * dueStepMs
   /** What the current group changed: keys as text, null for what is gone. */
   const changed = new Map<string, RecordHeader | null>()
   let changedGroup = -1
@@ -112,10 +112,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     version += 1
     setVersion(record, version)
     const name = textOf(key)
-    if (expiresAt !== NEVER) {
-      const before = current(key, name)
-      if (before === null || dueOf(before.expiresAt) !== dueOf(expiresAt))
-        env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
+    if (expiresAt !== NEVER && dueOf(current(key, name)?.expiresAt ?? NEVER) !== dueOf(expiresAt)) {
+      env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
     }
     env.put(key, record)
     changed.set(name, { version, expiresAt, counter })

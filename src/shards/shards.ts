@@ -20,6 +20,7 @@ import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
 import { openFigures } from './figures.ts'
 import { openFreshKv } from './fresh-kv.ts'
+import { listening } from './listening.ts'
 import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
@@ -89,11 +90,7 @@ interface Shard {
 }
 
 const CHECK_MS = 1_000
-/** A beat and the check that follows it may come in either order. */
-const MISSED_MAX_LEAST = 2
 const RESTART_MS = 200
-/** A shard that is lost before it first listens is started anew so many times before the process gives up. */
-const LOST_AT_START_MAX = 5
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, proxy: null }
 
 export function openShards(needs: ShardsNeeds): Shards {
@@ -101,7 +98,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const count = config.shards
   const isEmbedded = !config.isCluster
   const held = new Set<number>()
-  const missedMax = Math.max(MISSED_MAX_LEAST, config['engine.stepMsMax'] / CHECK_MS)
+  const missedMax = config['engine.stepMsMax'] / CHECK_MS
   const checkThreads = createWatchdog({ beats: cells.beat, missedMax, logger })
   const suspects = createSuspects(cells.deciding)
   let ipData = needs.ipData()
@@ -146,9 +143,7 @@ export function openShards(needs: ShardsNeeds): Shards {
         ...needs,
         stores: isEmbedded ? { log: routed, kv, own } : null,
         heapMbMax: config['engine.heapMbMax'],
-        onStatus(status) {
-          shard.status = status
-        },
+        onStatus: (status) => void Object.assign(shard, { status }),
         onError: (error) => logger.error({ error, shard: index }, 'a message of a shard failed'),
       },
       {
@@ -188,21 +183,6 @@ export function openShards(needs: ShardsNeeds): Shards {
       }
     }
     return line
-  }
-
-  /** Resolves when the shard listens, also where its thread was lost before it did and another one took its place. */
-  async function listening(shard: Shard): Promise<void> {
-    for (let lost = 0; ; lost++) {
-      const starting = shard.ready
-      try {
-        await (await starting).call('listen', ...(shard.listens ?? []))
-        return
-      } catch (error) {
-        if (shard.thread?.isGone() === false || closed || lost === LOST_AT_START_MAX) throw error
-        // It is replaced as soon as it is known to be gone.
-        while (shard.ready === starting && !closed) await clock.sleep(RESTART_MS)
-      }
-    }
   }
 
   function begin(shard: Shard, starting: Promise<Line>): void {
@@ -294,7 +274,7 @@ export function openShards(needs: ShardsNeeds): Shards {
       if (!isRefusing) tellRefusal(needs.refusal())
       const { port, isShared } = await findPort(driverOf(config['http.driver']), host, wanted)
       for (const shard of shards) shard.listens = [host, port, isShared || shard.index === 0]
-      await Promise.all(shards.map(listening))
+      await Promise.all(shards.map((shard) => listening(shard, () => closed, clock)))
       return port
     },
     stopListening: () => void each('stopListening').catch(() => undefined),

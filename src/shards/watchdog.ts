@@ -11,6 +11,9 @@ export interface WatchdogNeeds {
   readonly logger: Logger
 }
 
+/** A beat and the check that follows it may come in either order. */
+const MISSED_MAX_LEAST = 2
+
 /** The returned function checks the threads of all shards, in their order. */
 export function createWatchdog({
   beats,
@@ -35,7 +38,7 @@ export function createWatchdog({
       const hasBegun = isSame && (one.hasBegun || hasBeaten)
       const missed = hasBegun && !hasBeaten ? one.missed + 1 : 0
       Object.assign(one, { thread, beat, missed, hasBegun })
-      if (thread === null || one.missed < missedMax) continue
+      if (thread === null || one.missed < Math.max(MISSED_MAX_LEAST, missedMax)) continue
       one.missed = 0
       logger.error({ shard: index }, 'a shard hangs and is replaced')
       thread.endHanging().catch(giveUp)
