@@ -24,8 +24,11 @@ import { openLog } from './log/open.ts'
 import { openProgress } from './ops/progress.ts'
 import { UNSORTED_COLLECTIONS } from './records/partitions.ts'
 
-/** The newest layout of the data folder this build reads, and the one it writes. */
-const DATA_FORMAT = 1
+/**
+ * The newest layout of the data folder this build reads, and the one it writes. Since 2 entries of the log may be compressed, which builds before
+ * would take for damaged ones (D205).
+ */
+const DATA_FORMAT = 2
 const RETRY_MS = 2_000
 
 export interface Ports {

@@ -49,8 +49,8 @@ const IGNORED: readonly string[] = [FORMAT_DRAFT, IP_DATA, KEY_FILE, COMMAND_SOC
 const PARTITIONS_MAX = 1_024
 
 /**
- * Makes the folder when it is missing, private (0700, files 0600) in any case, and writes its format when it is empty. Throws FolderInUse while another
- * process has it, and Unreadable when it holds a newer format, a damaged format file, or files that are not ours.
+ * Makes the folder when it is missing, private (0700, files 0600) in any case, and writes its format when it is empty or of an older build: from
+ * then on that one refuses it. Throws FolderInUse while another process has it, and Unreadable when it holds a newer format, a damaged format file, or files that are not ours.
  * Needs a local disk: the claim is not seen from another machine.
  */
 export async function claimDataFolder(dir: string, config: DataFolderConfig): Promise<DataFolder> {
@@ -60,7 +60,10 @@ export async function claimDataFolder(dir: string, config: DataFolderConfig): Pr
   const lock = await lockFolder(dir, config)
   try {
     makePrivate(dir, [HISTORY])
-    return withRelease(readFormat(dir, config.format) ?? writeFormat(dir, config), lock)
+    const made = { createdAt: new Date(config.clock.now()).toISOString(), partitions: config.partitions }
+    const found = readFormat(dir, config.format)
+    const isCurrent = found?.format === config.format
+    return withRelease(isCurrent ? found : writeFormat(dir, { ...(found ?? made), format: config.format }), lock)
   } catch (error) {
     await lock.release()
     throw error
@@ -110,11 +113,11 @@ function isCount(value: unknown, max: number): value is number {
   return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max
 }
 
-function writeFormat(dir: string, { format, partitions, clock }: DataFolderConfig): Format {
+function writeFormat(dir: string, { format, createdAt, partitions }: Format): Format {
   if (!isCount(partitions, PARTITIONS_MAX)) {
     throw new RangeError(`a data folder has 1 to ${PARTITIONS_MAX} partitions, not ${partitions}`)
   }
-  const made = { format, createdAt: new Date(clock.now()).toISOString(), partitions }
+  const made = { format, createdAt, partitions }
   const draft = join(dir, FORMAT_DRAFT)
   writeFileSync(draft, `${JSON.stringify(made)}\n`, { mode: 0o600, flush: true })
   renameSync(draft, join(dir, FORMAT_FILE))

@@ -31,9 +31,10 @@ t.test('an empty or missing folder is made ready, and keeps its number of partit
   t.same(readdirSync(dir), ['format.json'])
   const again = await claimDataFolder(dir, { ...config, partitions: 16, format: 2 })
   t.equal(again.partitions, 4)
-  t.equal(again.format, 1)
+  t.equal(again.format, 2, 'a newer build makes it its own')
   t.equal(again.createdAt, made.createdAt)
   await again.release()
+  await t.rejects(claimDataFolder(dir, config), Unreadable, 'and an older one refuses it')
 })
 
 t.test('a folder that is not ours or not readable is refused and left alone', async (t) => {

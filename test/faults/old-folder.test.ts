@@ -135,10 +135,11 @@ t.test('an older build refuses the folder by name, and the newer one has lost no
 
   const format = join(dataDir, 'format.json')
   const text = readFileSync(format, 'utf8')
-  writeFileSync(format, JSON.stringify({ ...JSON.parse(text), format: 2 }))
+  t.equal(JSON.parse(text).format, 2, 'which builds refuse that do not know of it')
+  writeFileSync(format, JSON.stringify({ ...JSON.parse(text), format: 3 }))
   const refused = await launchServer({ dataDir, env: ENV })
   t.equal(await refused.exited, 1)
-  t.match(refused.logs(), /has format 2, this build reads up to 1: use a newer build/)
+  t.match(refused.logs(), /has format 3, this build reads up to 2: use a newer build/)
   writeFileSync(format, text)
 
   const server = await startServer({ dataDir, env: ENV })
