@@ -4,8 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openEmbeddedClickHouse } from '../src/clickhouse/embedded.ts'
 import { systemClock } from '../src/lib/clock.ts'
+import { must } from '../src/lib/must.ts'
 import { cleanUp, makeKeys, startServer, temporaryFolder } from '../test/helpers/server.ts'
 import { fillHistory } from './backtest-data.ts'
+import { atShare } from './measure.ts'
 
 const WORKSPACES = 4
 const PER_SECOND = 200
@@ -82,8 +84,7 @@ export async function benchIngest(events: number): Promise<void> {
       }
       return (await Promise.all(running)).sort((a, b) => a - b)
     }
-    const at = (times: readonly number[], share: number) =>
-      (times[Math.floor(times.length * share)] as number).toFixed(1)
+    const at = (times: readonly number[], share: number) => must(atShare(times, share), 'a call').toFixed(1)
     await phase()
     const alone = await phase()
     let stopping = false

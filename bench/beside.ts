@@ -4,6 +4,7 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { browserBody } from '../test/helpers/client.ts'
 import type { Server } from '../test/helpers/server.ts'
+import { atShare } from './measure.ts'
 
 const READERS = 4
 const RULES = 20
@@ -65,7 +66,7 @@ async function identified(server: Server, forMs: number): Promise<number[]> {
   return took.sort((a, b) => a - b)
 }
 
-const at = (sorted: readonly number[], q: number) => sorted[Math.floor(q * sorted.length)] ?? Number.NaN
+const at = (sorted: readonly number[], q: number) => atShare(sorted, q) ?? Number.NaN
 
 /** Sets the exit code when a question costs those who identify more than three times their time. */
 export async function besides(server: Server, forMs: number): Promise<void> {

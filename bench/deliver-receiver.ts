@@ -2,6 +2,7 @@
 // asked, how many requests came since it was asked last and how long after their event.
 
 import { listenNative } from '../src/http/uws.ts'
+import { atShare } from './measure.ts'
 
 const [keyFile = '', certFile = ''] = process.argv.slice(2)
 let hits = 0
@@ -29,7 +30,7 @@ const { port } = await listenNative(
 
 process.on('message', () => {
   agesMs.sort((a, b) => a - b)
-  const at = (share: number) => agesMs[Math.min(agesMs.length - 1, Math.floor(agesMs.length * share))] ?? 0
+  const at = (share: number) => atShare(agesMs, share) ?? 0
   process.send?.({ hits, p50: at(0.5), p95: at(0.95), p99: at(0.99), last: agesMs.at(-1) ?? 0 })
   hits = 0
   agesMs = []

@@ -16,6 +16,7 @@ import { rng } from '../test/helpers/rng.ts'
 import { decideOne } from './identity/drive-direct.ts'
 import { openPopulation, type Visit } from './identity/population.ts'
 import { openBareRuleset, recordOf } from './identity/record.ts'
+import { atShare } from './measure.ts'
 
 const { values: options } = parseArgs({
   allowPositionals: true,
@@ -123,7 +124,7 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
     micros.push(best)
   }
   micros.sort((a, b) => a - b)
-  const at = (share: number) => must(micros[Math.floor(micros.length * share)], 'a visit').toFixed(0)
+  const at = (share: number) => must(atShare(micros, share), 'a visit').toFixed(0)
   const each = (n: number) => (n / records.length).toFixed(2)
   return `p50 ${at(0.5)}, p90 ${at(0.9)}, p99 ${at(0.99)} us; ${each(compared)} candidates, ${each(linked)} linked`
 }

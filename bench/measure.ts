@@ -16,6 +16,10 @@ export function cpuSeconds(pid: number): number | null {
   }
 }
 
+/** Of figures in ascending order the one that `share` of them, 0 to 1, are below; undefined where there are none. */
+export const atShare = (sorted: readonly number[], share: number): number | undefined =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+
 export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((task) =>

@@ -2,6 +2,7 @@
 // moment, also where it had to wait for a connection. (autocannon, given a rate, sends what a second allows at once and then pauses.)
 
 import { connect, type Socket } from 'node:net'
+import { atShare } from './measure.ts'
 
 export interface Pace {
   readonly port: number
@@ -42,7 +43,7 @@ function statusOf(text: string): number | null {
 }
 
 const at = (sorted: readonly number[], share: number): number =>
-  Math.round((sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN) * 10) / 10
+  Math.round((atShare(sorted, share) ?? Number.NaN) * 10) / 10
 
 export async function pace({ port, perSecond, seconds, next }: Pace): Promise<Paced> {
   const idle: Connection[] = []

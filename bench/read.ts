@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util'
 import { rng } from '../test/helpers/rng.ts'
 import { cleanUp, type Keys, makeKeys, type Server, startServer, temporaryFolder } from '../test/helpers/server.ts'
 import { besides } from './beside.ts'
-import { childrenOf, cpuSeconds } from './measure.ts'
+import { atShare, childrenOf, cpuSeconds } from './measure.ts'
 
 const { values } = parseArgs({
   args: process.argv.slice(2).filter((arg) => arg !== 'read'),
@@ -111,8 +111,7 @@ async function timed(server: Server, ask: (n: number) => Promise<unknown>, times
   return { took: took.sort((a, b) => a - b), cpuMs: ((cpu() - before) * 1_000) / times }
 }
 
-const quantile = (sorted: readonly number[], q: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN
+const quantile = (sorted: readonly number[], q: number): number => atShare(sorted, q) ?? Number.NaN
 
 function report(name: string, { took, cpuMs }: Timed, q: number, budgetMs: number): void {
   const value = quantile(took, q)
