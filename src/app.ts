@@ -29,7 +29,7 @@ import type { Metrics } from './lib/metrics.ts'
 import { must } from './lib/must.ts'
 import { openRandom } from './lib/random.ts'
 import { runGroup } from './lib/run-group.ts'
-import { type Ports, patiently, serveCommandsOf } from './ports.ts'
+import { insisting, type Ports, serveCommandsOf } from './ports.ts'
 import { processHealth, tellStarted } from './process-health.ts'
 import { openEventReads } from './reads/events.ts'
 import { watchHistory } from './reads/history-watch.ts'
@@ -105,12 +105,8 @@ export async function startRoles(
   logger.info({ driver }, driverText(config['http.driver']))
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')
   const sources = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
+  const insist = insisting(isCluster, logger, lifetime.waiting)
   await insist(() => prepareDeployment({ log: ports.log, kv, partitions, sources }))
-
-  /** A server that answered a moment ago may fail a call, and is waited for like one that does not answer yet. */
-  function insist<T>(call: () => Promise<T>): Promise<T> {
-    return isCluster ? patiently(call, 'a server', logger, lifetime.waiting) : call()
-  }
 
   /** Works on each name: all of them when alone, else this process's share among those of its group. */
   function own(group: string, names: readonly string[], hold: (name: string, signal: AbortSignal) => Promise<void>) {

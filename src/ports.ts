@@ -160,6 +160,18 @@ export function openHistoryPort(
 /** Of tries that failed, those that are told: fewer and fewer, then one a minute. */
 const isTold = (tries: number): boolean => Number.isInteger(Math.log2(tries)) || tries % 30 === 0
 
+/**
+ * For calls to servers that have answered already: in a cluster one may fail a call all the same, and is waited for like one that does not answer
+ * yet. One machine has none to wait for.
+ */
+export function insisting(
+  isCluster: boolean,
+  logger: Logger,
+  signal: AbortSignal,
+): <T>(call: () => Promise<T>) => Promise<T> {
+  return (call) => (isCluster ? patiently(call, 'a server', logger, signal) : call())
+}
+
 /** Repeats what fails only because a server does not answer yet: every order of starting works. */
 export async function patiently<T>(
   open: () => Promise<T>,

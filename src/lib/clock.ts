@@ -15,16 +15,19 @@ export function nextBeat(
   everyMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const leftMs = everyMs - (clock.monotonic() % everyMs)
-  return clock.sleep(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs, signal)
+  return clock.sleep(toBeatMs(clock, everyMs), signal)
+}
+
+function toBeatMs({ monotonic }: Pick<Clock, 'monotonic'>, everyMs: number): number {
+  const leftMs = everyMs - (monotonic() % everyMs)
+  return leftMs < everyMs / 2 ? leftMs + everyMs : leftMs
 }
 
 /** Calls `act` with every beat of `everyMs`, until the returned function is called. */
-export function onEveryBeat({ monotonic }: Pick<Clock, 'monotonic'>, everyMs: number, act: () => void): () => void {
+export function onEveryBeat(clock: Pick<Clock, 'monotonic'>, everyMs: number, act: () => void): () => void {
   let timer: NodeJS.Timeout
   function plan(): void {
-    const leftMs = everyMs - (monotonic() % everyMs)
-    timer = setTimeout(beat, Math.ceil(leftMs < everyMs / 2 ? leftMs + everyMs : leftMs))
+    timer = setTimeout(beat, Math.ceil(toBeatMs(clock, everyMs)))
   }
   function beat(): void {
     plan()

@@ -113,11 +113,11 @@ function isCount(value: unknown, max: number): value is number {
   return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= max
 }
 
-function writeFormat(dir: string, { format, createdAt, partitions }: Format): Format {
+function writeFormat(dir: string, made: Format): Format {
+  const { partitions } = made
   if (!isCount(partitions, PARTITIONS_MAX)) {
     throw new RangeError(`a data folder has 1 to ${PARTITIONS_MAX} partitions, not ${partitions}`)
   }
-  const made = { format, createdAt, partitions }
   const draft = join(dir, FORMAT_DRAFT)
   writeFileSync(draft, `${JSON.stringify(made)}\n`, { mode: 0o600, flush: true })
   renameSync(draft, join(dir, FORMAT_FILE))

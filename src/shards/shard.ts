@@ -31,7 +31,7 @@ import { openTurn, type Turn } from '../lib/turn.ts'
 import type { Limits } from '../limits/limits.ts'
 import { openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
-import { busError, patiently } from '../ports.ts'
+import { busError, insisting } from '../ports.ts'
 import { openAuth } from '../records/auth.ts'
 import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
@@ -214,10 +214,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     // One that took the place of another listens by itself, and may be asked to once more.
     if (http !== null) return
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
-    const open = () => openKeyDirectory({ ...needs, report })
-    // A server of a cluster that answered a moment ago may fail a call.
-    const directory =
-      opened ?? (await (config.isCluster ? patiently(open, 'a server', logger, lifetime.waiting) : open()))
+    const insist = insisting(config.isCluster, logger, lifetime.waiting)
+    const directory = opened ?? (await insist(() => openKeyDirectory({ ...needs, report })))
     if (opened === null) lifetime.onClose(() => directory.close())
     opened = directory
     serve('reloadKeys', directory.reload)
