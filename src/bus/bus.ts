@@ -20,7 +20,7 @@ export interface Bus {
   close(): Promise<void>
 }
 
-const LOSSLESS_FACTOR = 4
+const LOSSLESS_FACTOR = 10
 
 /** How often receivers look for what a lost message would have told them: `lossyMs`, or less often where none is lost. Milliseconds. */
 export const pollEveryMs = ({ isLossy }: Pick<Bus, 'isLossy'>, lossyMs: number): number =>

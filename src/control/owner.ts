@@ -14,7 +14,7 @@ import { readWorkspace } from '../records/workspaces.ts'
 import { type Applied, apply } from './apply.ts'
 
 // Small, because pollers see the reader's position move once per batch.
-const BATCH = { recordsMax: 32, bytesMax: 4_000_000, waitMsMax: 1_000 } as const
+const BATCH = { recordsMax: 32, bytesMax: 4_000_000, waitMsMax: 5_000 } as const
 const RETRY_MS = 200
 const COMMIT_ATTEMPTS_MAX = 50
 

@@ -22,7 +22,7 @@ export interface FollowAlertsNeeds extends PassOnNeeds {
   readonly report: (error: unknown) => void
 }
 
-const LOOK_MS = 4_000
+const LOOK_MS = 5_000
 const LOOK_MS_PER_TENANT = 2
 const NOTICES_PER_PAGE = 50
 

@@ -124,6 +124,7 @@ export function openSender(needs: SenderNeeds): Sender {
     if (status === 'gone') queue.ending.cancel()
     if (status === 'active') closeCircuit(queue.pace)
     queues.set(id, queue)
+    quiet.abort()
     void load(queue)
   })
 
@@ -252,7 +253,7 @@ export function openSender(needs: SenderNeeds): Sender {
         if (!unseen.has(shard) && (polledAt.get(shard) ?? 0) > clock.monotonic() - pollMs) continue
         polledAt.set(shard, clock.monotonic())
         unseen.delete(shard)
-        look(shard).catch(report.failed)
+        look(shard).then(() => quiet.abort(), report.failed)
       }
       if (now >= extendAt) {
         extendAt = now + EXTEND_EVERY_MS
@@ -270,7 +271,8 @@ export function openSender(needs: SenderNeeds): Sender {
       pump()
       quiet = new AbortController()
       const isBusy = waitingQueues.size + inFlight + unsaved.size + unseen.size > 0
-      await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, QUIET_MS, quiet.signal))
+      // Where there are queues, one of them may be due any moment.
+      await (isBusy ? clock.sleep(TICK_MS) : nextBeat(clock, queues.size > 0 ? QUIET_MS : pollMs, quiet.signal))
     }
   }
 

@@ -39,6 +39,8 @@ export interface Rulesets {
 
 const POLL_MS = 1_000
 const HEARTBEAT_MS = 3_000
+/** Whoever polls less often is still an evaluator when it does. */
+const POLL_MS_MAX = 5_000
 
 /** Resolves when every ruleset is loaded and this evaluator is registered. */
 export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
@@ -50,6 +52,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const confirmed = new Map<string, number>()
   let current: readonly Snapshot[] = []
   let registeredAt = Number.NEGATIVE_INFINITY
+  const pollMs = Math.min(pollEveryMs(bus, POLL_MS), POLL_MS_MAX)
   const stopped = new AbortController()
   const isOver = () => stopped.signal.aborted
 
@@ -103,7 +106,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   })
   async function poll(): Promise<void> {
     while (!isOver()) {
-      await nextBeat(clock, pollEveryMs(bus, POLL_MS), stopped.signal)
+      await nextBeat(clock, pollMs, stopped.signal)
       await refreshAll().catch(report.failed)
     }
   }

@@ -5,7 +5,7 @@ import { type Alert, passes } from '../domain/alert.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { MeasureAlert } from '../reads/alert-metrics.ts'
 import { fire, readAlerts, readFired } from '../records/alerts.ts'
@@ -27,7 +27,7 @@ export async function runAlerts(needs: AlertJobNeeds, signal: AbortSignal): Prom
     if (!(error instanceof Unavailable)) needs.onError(error)
   }
   while (!signal.aborted) {
-    await clock.sleep(everyMs, signal)
+    await nextBeat(clock, everyMs, signal)
     try {
       for (const { id: workspace } of await listWorkspaces(kv)) {
         for (const env of ENVS) {

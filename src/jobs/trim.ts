@@ -2,7 +2,7 @@
 // events when checkpoint, sink and dispatcher are past them, and never within `keepMs` of having been written.
 
 import type { Kv } from '../kv/kv.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, nextBeat } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Log } from '../log/log.ts'
 import { readNewestErasure } from '../records/erasure-progress.ts'
@@ -34,7 +34,7 @@ export async function runTrim(needs: TrimNeeds, signal: AbortSignal): Promise<vo
   const { clock } = needs
   const samples: Sample[][] = Array.from({ length: needs.partitions }, () => [])
   while (!signal.aborted) {
-    await clock.sleep(needs.everyMs, signal)
+    await nextBeat(clock, needs.everyMs, signal)
     for (const [partition, taken] of samples.entries()) {
       if (signal.aborted) return
       try {

@@ -1,4 +1,4 @@
-// Every key of the deployment in memory, found by digest. It reloads when told that keys changed, asks twice a second in
+// Every key of the deployment in memory, found by digest. It reloads when told that keys changed, asks now and then in
 // case the hint was lost, and knows how old its knowledge is.
 
 import { type Bus, pollEveryMs } from '../bus/bus.ts'
