@@ -38,9 +38,8 @@ export interface Rulesets {
 }
 
 const POLL_MS = 1_000
-const HEARTBEAT_MS = 3_000
-/** Whoever polls less often is still an evaluator when it does. */
-const POLL_MS_MAX = 5_000
+/** Well within the time for which an evaluator counts (records/evaluators.ts), and more so where a store may be slow. */
+const HEARTBEAT_MS = { lossy: 3_000, lossless: 5_000 }
 
 /** Resolves when every ruleset is loaded and this evaluator is registered. */
 export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
@@ -51,8 +50,6 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const encode = createEncoder()
   const confirmed = new Map<string, number>()
   let current: readonly Snapshot[] = []
-  let registeredAt = Number.NEGATIVE_INFINITY
-  const pollMs = Math.min(pollEveryMs(bus, POLL_MS), POLL_MS_MAX)
   const stopped = new AbortController()
   const isOver = () => stopped.signal.aborted
 
@@ -84,13 +81,11 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   }
 
   async function heartbeat(): Promise<void> {
-    registeredAt = clock.monotonic()
     await registerEvaluator(kv, evaluator, confirmed)
   }
 
   async function refreshAll(): Promise<void> {
     for (const { id } of await listWorkspaces(kv)) await Promise.all(ENVS.map((env) => refresh(id, env)))
-    if (clock.monotonic() - registeredAt >= HEARTBEAT_MS) await heartbeat()
   }
 
   // Registered before anything is loaded: a change made in between waits for us, and an earlier one is what we load.
@@ -104,13 +99,16 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
   const unsubscribe = onHint(bus, 'ruleset.revision', ({ workspace, env }) => {
     refresh(workspace, env).catch(report.failed)
   })
-  async function poll(): Promise<void> {
+  async function repeat(everyMs: number, act: () => Promise<void>): Promise<void> {
     while (!isOver()) {
-      await nextBeat(clock, pollMs, stopped.signal)
-      await refreshAll().catch(report.failed)
+      await nextBeat(clock, everyMs, stopped.signal)
+      if (!isOver()) await act().catch(report.failed)
     }
   }
-  const polling = poll()
+  const repeating = Promise.all([
+    repeat(pollEveryMs(bus, POLL_MS), refreshAll),
+    repeat(bus.isLossy ? HEARTBEAT_MS.lossy : HEARTBEAT_MS.lossless, heartbeat),
+  ])
 
   return {
     current: () => current,
@@ -121,7 +119,7 @@ export async function openRulesets(needs: RulesetsNeeds): Promise<Rulesets> {
     async stop() {
       unsubscribe()
       stopped.abort()
-      await polling
+      await repeating
       await unregister(kv, evaluator).catch(report.failed)
     },
   }

@@ -39,7 +39,8 @@ export interface Capacity {
   stop(): void
 }
 
-const EVERY_MS = 2_000
+/** `still`: while nothing was appended, only others can fill the disk, of which `data.freeBytesMin` keeps enough. */
+const EVERY_MS = { busy: 2_000, still: 5_000 }
 /** Appends fail at the cap itself: refusing earlier leaves room to decide what is accepted. */
 const SHARE_MAX = 0.9
 /** Of its cap: long before it is reached somebody should know. */
@@ -95,10 +96,13 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
 
   await look()
   const stopped = new AbortController()
+  let isStill = false
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
-      await nextBeat(clock, EVERY_MS, stopped.signal)
+      await nextBeat(clock, isStill ? EVERY_MS.still : EVERY_MS.busy, stopped.signal)
+      const before = logBytes
       await look()
+      isStill = logBytes === before
     }
   }
   void watch()

@@ -9,7 +9,7 @@ export interface HistoryWatch {
   stop(): void
 }
 
-const EVERY_MS = 5_000
+const EVERY_MS = 10_000
 
 /** `told`: each time it was asked. */
 export function watchHistory(
