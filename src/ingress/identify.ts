@@ -34,8 +34,7 @@ export interface IdentifyNeeds {
   readonly deadlineMs: number
   readonly present: Present
   readonly partitions: number
-  /** null: this process has no other shards, or all of them share a log. */
-  readonly otherShards: OtherShards | null
+  readonly otherShards: OtherShards
 }
 
 const PATH = '/v1/identify'
@@ -204,7 +203,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
     const { otherShards } = needs
     // What is wrong with the call besides its body is refused behind it, here.
-    if (otherShards === null || !isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
+    if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
     const partition = partitionNamedBy(request.body, cookieToken, needs.partitions)
     if (partition === null || !otherShards.has(partition)) return false
     const context = request.context as Context
@@ -259,7 +258,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       }
     })
   }
-  needs.otherShards?.answer(serveHandedOver)
+  needs.otherShards.answer(serveHandedOver)
 
   /** Ends the cookie, which no script of the page can; the visitor itself stays known. */
   function forget(request: HttpRequest): HttpResponse {

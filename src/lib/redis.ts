@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { Cluster, Redis, ReplyError } from 'ioredis'
 import type { Clock } from './clock.ts'
 import { Full, Told, Unavailable } from './failures.ts'
+import { layOutStrings } from './fast-strings.ts'
 
 export interface RedisConfig {
   /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS; ignored when `clusterNodes` names any. */
@@ -45,6 +46,7 @@ const REFUSALS: readonly (string | null)[] = ['WRONGPASS', 'NOAUTH', 'NOPERM']
  * credentials. Ends with `disconnect()`.
  */
 export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
+  layOutStrings()
   const { clock, onError } = config
   const client = config.clusterNodes?.length ? makeCluster(config, config.clusterNodes) : makeSingle(config)
   let isConnected = false

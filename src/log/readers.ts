@@ -21,15 +21,11 @@ interface Reader {
 
 const NEVER = Number.POSITIVE_INFINITY
 /** Waits of seconds end together with what else beats while a process is idle (lib/clock.ts), and with those of other partitions. */
-const BEATS_MS = [5_000, 1_000]
+const BEAT_MS = 1_000
+const LONG_WAIT_MS_MIN = 1_000
 /** Aborting with a reason spares making an error of none. */
 const OVER = 'over'
-
-/** When a wait of `ms` that begins now is over. */
-function endOf(ms: number, nowMs: number): number {
-  const beatMs = BEATS_MS.find((one) => one <= ms)
-  return beatMs === undefined ? nowMs + ms : Math.ceil((nowMs + ms) / beatMs) * beatMs
-}
+const onBeat = (ms: number): number => Math.ceil(ms / BEAT_MS) * BEAT_MS
 
 export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers {
   const waiting = new Set<Reader>()
@@ -83,7 +79,7 @@ export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers 
       if (signal?.aborted) return Promise.resolve()
       if (signal !== undefined) follow(signal)
       const nowMs = clock.monotonic()
-      const deadlineMs = endOf(ms, nowMs)
+      const deadlineMs = ms < LONG_WAIT_MS_MIN ? nowMs + ms : onBeat(nowMs + ms)
       if (deadlineMs < lookAtMs) void lookAt(deadlineMs, nowMs)
       return new Promise((wake) => waiting.add({ submitted, deadlineMs, signal, wake }))
     },

@@ -13,6 +13,7 @@ export function makeCells(count: number, partitions: number): Cells {
   return {
     beat: new Int32Array(new SharedArrayBuffer(4 * count)),
     deciding: new Float64Array(new SharedArrayBuffer(8 * partitions)),
+    held: new Int32Array(new SharedArrayBuffer(4 * partitions)),
     nonceRoutes: newClaims(NONCES_MAX),
     toldOfProxy: new Int32Array(new SharedArrayBuffer(4)),
   }

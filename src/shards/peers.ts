@@ -23,6 +23,10 @@ export interface PeersNeeds {
   readonly ingressIdOf: (index: number) => string
   /** How many shards the process has. */
   readonly count: number
+  /** No other process decides: what is counted concerns only shards of this one. */
+  readonly isAlone: boolean
+  /** As `Cells` has it. */
+  readonly held: Int32Array
   /** What this shard has of its own, and what goes through the process. */
   readonly log: Log
   readonly bus: Bus
@@ -46,17 +50,20 @@ interface Calls {
   publish(subject: string, message: unknown): void
 }
 
-export function openPeers({ ingressIdOf, count, log, bus, turn, onError }: PeersNeeds): Peers {
+export function openPeers(needs: PeersNeeds): Peers {
+  const { count, isAlone, log, bus, turn, onError } = needs
   const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   /** What other shards said. */
   const heard = openLocalBus({ onError, atEndOfTurn: turn.take })
-  const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(ingressIdOf(index)), index]))
-  const isBetweenShards = (subject: string) => subject === COUNTED_SUBJECT || shardOf.has(subject)
+  const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(needs.ingressIdOf(index)), index]))
+  const isForAllShards = (subject: string) => isAlone && subject === COUNTED_SUBJECT
+  /** The line to the shard that decides a partition, where another one of this process does. */
+  const ownerOf = (partition: number) => (needs.held[partition] === 1 ? lines.get(partition % count) : undefined)
 
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
   const answering = openAnswering()
-  const tell = (line: Line | undefined, subject: string, message: unknown) =>
-    line?.tell('publish' satisfies keyof Calls, subject, message)
+  const tell = (line: Line, subject: string, message: unknown) =>
+    line.tell('publish' satisfies keyof Calls, subject, message)
 
   return {
     add({ index, port }) {
@@ -75,25 +82,35 @@ export function openPeers({ ingressIdOf, count, log, bus, turn, onError }: Peers
     log: {
       ...log,
       append(topic, partition, records, opts) {
-        const owner = topic === 'identifications' ? lines.get(partition % count) : undefined
-        // Of one that is started anew just now the process knows when it is there.
+        const owner = topic === 'identifications' ? ownerOf(partition) : undefined
+        // Of one that is started anew just now the process knows when it is there, and the servers of a cluster always.
         if (owner === undefined) return log.append(topic, partition, records, opts)
         return owner.line.call('append' satisfies keyof Calls, partition, records) as Promise<Seq>
       },
     },
     bus: {
       publish(subject, message) {
-        if (!isBetweenShards(subject)) return bus.publish(subject, message)
         const to = shardOf.get(subject)
-        if (to !== undefined) return tell(lines.get(to)?.line, subject, message)
-        for (const { line } of lines.values()) tell(line, subject, message)
+        const addressed = to === undefined ? undefined : lines.get(to)
+        if (addressed !== undefined) tell(addressed.line, subject, message)
+        else if (!isForAllShards(subject)) bus.publish(subject, message)
+        else for (const { line } of lines.values()) tell(line, subject, message)
       },
-      subscribe: (subject, receive) => (isBetweenShards(subject) ? heard : bus).subscribe(subject, receive),
+      subscribe(subject, receive) {
+        if (isForAllShards(subject)) return heard.subscribe(subject, receive)
+        const fromOthers = bus.subscribe(subject, receive)
+        if (!shardOf.has(subject)) return fromOthers
+        const fromShards = heard.subscribe(subject, receive)
+        return () => {
+          fromOthers()
+          fromShards()
+        }
+      },
       isLossy: bus.isLossy,
       close: () => bus.close(),
     },
     others: {
-      has: (partition) => lines.has(partition % count),
+      has: (partition) => ownerOf(partition) !== undefined,
       handOver(partition, call) {
         return must(lines.get(partition % count), 'a line to the shard').identify.handOver(call)
       },

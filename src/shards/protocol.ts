@@ -46,6 +46,8 @@ export interface Cells {
   readonly beat: Int32Array
   /** By partition: the record being decided, 0 for none. */
   readonly deciding: Float64Array
+  /** By partition: 1 while this process decides it. */
+  readonly held: Int32Array
   /** The partition of the first with a nonce, as `lib/first-claims.ts` keeps it. */
   readonly nonceRoutes: Int32Array
   /** 1 when one of them has told the log of a proxy that is not trusted. */

@@ -13,12 +13,11 @@ import type { Dispatch } from '../http/dispatch.ts'
 import { openForward } from '../http/forward.ts'
 import type { OwnHttp } from '../http/server.ts'
 import { openParsers } from '../identity/parsers.ts'
-import type { OtherShards } from '../ingress/hand-over.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
 import { systemClock as clock, onEveryBeat } from '../lib/clock.ts'
 import { openClaims } from '../lib/first-claims.ts'
-import { createLifetime, type Lifetime } from '../lib/lifetime.ts'
+import { createLifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
 import { measured } from '../lib/measured.ts'
@@ -59,42 +58,20 @@ const BODY_MS = 12_000
 /** Each thread counts from its own start. */
 const nowOfAllThreads = (): number => performance.timeOrigin + performance.now()
 
-interface ShardPorts {
+interface StoragePorts {
   readonly log: Log
   readonly kv: ThreadKv
   readonly bus: Bus
   readonly limits: Pick<Limits, 'take'>
-  readonly otherShards: OtherShards | null
 }
 
-/** The ports of a shard whose process has embedded storage. */
-function portsOver(
-  line: Line,
-  start: ShardStart,
-  known: readonly Peer[],
-  lifetime: Lifetime,
-  logger: Logger,
-  turn: Turn,
-): ShardPorts {
-  const peers = openPeers({
-    log: openFrontLog({ line, clock, generation: start.generation, own: start.own, atEndOfTurn: turn.append }),
-    bus: openRemoteBus(line, busError(logger)),
-    ingressIdOf: (index) => ingressIdOf(start.processId, index),
-    count: start.config.shards,
-    turn,
-    onError: busError(logger),
-  })
-  for (const peer of known) peers.add(peer)
-  line.hear(CASTS.peer, peers.add)
-  lifetime.onClose(() => peers.close())
-  return {
-    log: peers.log,
-    kv: openRemoteKv(line),
-    bus: peers.bus,
-    limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
-    otherShards: peers.others,
-  }
-}
+/** What the process has of its own, where it has embedded storage. */
+const portsOver = (line: Line, start: ShardStart, logger: Logger, turn: Turn): StoragePorts => ({
+  log: openFrontLog({ line, clock, generation: start.generation, own: start.own, atEndOfTurn: turn.append }),
+  kv: openRemoteKv(line),
+  bus: openRemoteBus(line, busError(logger)),
+  limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
+})
 
 /** Resolves when the shard has been stopped. */
 export async function runShard({ start, port, peers }: ShardTask): Promise<void> {
@@ -124,6 +101,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   line.hear(CASTS.ipData, (fresh: ShardStart['ipData']) => {
     ipData = fresh
   })
+  const known = [...peers]
+  line.hear(CASTS.peer, (peer: Peer) => void known.push(peer))
 
   const serve = <Name extends keyof ShardCalls>(name: Name, answer: ShardCalls[Name]) => line.serve(name, answer)
   const call = <Name extends keyof ProcessCalls>(name: Name, ...args: Parameters<ProcessCalls[Name]>) =>
@@ -133,18 +112,25 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   process.on('exit', () => http?.close())
   lifetime.onClose(onEveryBeat(clock, BEAT_MS, () => Atomics.add(cells.beat, start.index, 1)))
 
-  const far: ShardPorts = config.isCluster
-    ? {
-        ...(await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)),
-        otherShards: null,
-      }
-    : portsOver(line, start, peers, lifetime, logger, turn)
+  const stores: StoragePorts = config.isCluster
+    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
+    : portsOver(line, start, logger, turn)
+  const beside = openPeers({
+    ...{ log: stores.log, bus: stores.bus, turn, onError: busError(logger) },
+    ingressIdOf: (one) => ingressIdOf(start.processId, one),
+    count: config.shards,
+    isAlone: !config.isCluster,
+    held: cells.held,
+  })
+  for (const peer of known) beside.add(peer)
+  line.hear(CASTS.peer, beside.add)
+  lifetime.onClose(() => beside.close())
   const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
-  const bus = openLoopbackBus({ far: far.bus, near, own: replySubject(ingressId) })
+  const bus = openLoopbackBus({ far: beside.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)
-  const { kv, limits, otherShards } = far
-  const log = measured(far.log, ['append'], clock, {
+  const { kv, limits } = stores
+  const log = measured(beside.log, ['append'], clock, {
     called(seconds) {
       metrics.logAppend.observe(seconds)
       spans?.ended('fingerpost.append', seconds * 1_000, {})
@@ -236,7 +222,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       ...needs,
       http,
       present,
-      otherShards,
+      otherShards: beside.others,
       auth: openAuth(directory, clock),
       parsers: openParsers(),
       config,

@@ -97,7 +97,6 @@ export function openShards(needs: ShardsNeeds): Shards {
   const { config, partitions, log, kv, clock, logger, cells, counts } = needs
   const count = config.shards
   const isEmbedded = !config.isCluster
-  const held = new Set<number>()
   const missedMax = config['engine.stepMsMax'] / CHECK_MS
   const checkThreads = createWatchdog({ beats: cells.beat, missedMax, logger })
   const suspects = createSuspects(cells.deciding)
@@ -159,7 +158,7 @@ export function openShards(needs: ShardsNeeds): Shards {
         sealsSecrets: needs.sealsSecrets,
         givenUp: suspects.givenUp(),
       },
-      isEmbedded ? meetOthers(index) : [],
+      meetOthers(index),
     )
     Object.assign(shard, { thread, status: NO_STATUS })
     void thread.lost.then((error) => {
@@ -282,11 +281,11 @@ export function openShards(needs: ShardsNeeds): Shards {
       await each('drain', deadlineMs).catch(() => undefined)
     },
     async run(partition, signal) {
-      held.add(partition)
+      cells.held[partition] = 1
       try {
         await hold(partition, signal)
       } finally {
-        held.delete(partition)
+        cells.held[partition] = 0
       }
     },
     sunk: (partition, seq) => shardOf(partition).thread?.line.cast(CASTS.sunk, [partition, seq]),
@@ -312,7 +311,8 @@ export function openShards(needs: ShardsNeeds): Shards {
       if (found !== undefined) return found
       // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
       const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
-      return isEmbedded && [...held].some((one) => !caughtUp.has(one)) ? 'partitions are being taken over' : null
+      const isTakingOver = cells.held.some((isHeld, partition) => isHeld === 1 && !caughtUp.has(partition))
+      return isEmbedded && isTakingOver ? 'partitions are being taken over' : null
     },
     refuse(reason) {
       isRefusing = true

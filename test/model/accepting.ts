@@ -8,6 +8,7 @@ import { openParsers } from '../../src/identity/parsers.ts'
 import type { OtherShards } from '../../src/ingress/hand-over.ts'
 import { type Ingress, startIngress } from '../../src/ingress/ingress.ts'
 import { newCounts } from '../../src/lib/counts.ts'
+import { Unavailable } from '../../src/lib/failures.ts'
 import { openClaims } from '../../src/lib/first-claims.ts'
 import { openLogger } from '../../src/lib/logger.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
@@ -15,6 +16,12 @@ import type { Caller } from '../../src/records/auth.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
 import type { Identify, Ports, ProcessNeeds } from './process.ts'
+
+export const NO_OTHERS: OtherShards = {
+  has: () => false,
+  handOver: () => Promise.reject(new Unavailable('there is no other shard')),
+  answer: () => undefined,
+}
 
 export interface AcceptingNeeds extends Pick<ProcessNeeds, 'partitions' | 'workspace' | 'onFailure'> {
   readonly host: SimHost
@@ -26,7 +33,7 @@ export interface AcceptingNeeds extends Pick<ProcessNeeds, 'partitions' | 'works
   readonly claims: Int32Array
   readonly findEvent: Parameters<typeof startIngress>[0]['findEvent']
   readonly fateOf: Parameters<typeof startIngress>[0]['fateOf']
-  readonly otherShards: OtherShards | null
+  readonly otherShards: OtherShards
 }
 
 export interface Accepting extends Pick<Ingress, 'isPending' | 'originalOf' | 'stop'> {

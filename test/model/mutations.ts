@@ -201,8 +201,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who marked a range does not ask whether somebody else inserted it',
-    seed: 502,
-    from: 450,
+    seed: 1382,
+    from: 1300,
     options: { crashing: true },
     tamper: onKv(
       'sink',
@@ -235,7 +235,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is finished one partition after the other',
-    seed: 32,
+    seed: 496,
+    from: 400,
     tamper: onKv(
       'sink',
       apart(

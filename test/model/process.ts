@@ -27,6 +27,7 @@ import { combineAnswers } from '../../src/records/event-locator.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import { openSink } from '../../src/sink/sink.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
+import { NO_OTHERS } from './accepting.ts'
 import { startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
 import { type Shard, startShard } from './shard.ts'
@@ -249,7 +250,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     const checkpointMsMax = 500
     const deciding = startDeciding({
       ...decidingNeeds,
-      otherShards: null,
+      otherShards: NO_OTHERS,
       portsOf,
       stopping,
       checkpointMsMax,

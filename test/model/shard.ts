@@ -11,7 +11,7 @@ import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { rng } from '../helpers/rng.ts'
-import { startAccepting } from './accepting.ts'
+import { NO_OTHERS, startAccepting } from './accepting.ts'
 import { type Deciding, type DecidingNeeds, foreseen, startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
 import { joinHosts } from './joint.ts'
@@ -38,10 +38,6 @@ export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
   host(): SimHost | null
 }
 
-const NO_OTHERS = {
-  has: () => false,
-  handOver: () => Promise.reject(new Unavailable('there is no other shard')),
-} as const
 const RESTART_MS = 200
 /** Of embedded storage. */
 const CHECKPOINT_MS = 5_000
