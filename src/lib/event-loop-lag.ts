@@ -1,5 +1,5 @@
 // How late the timers of a thread are, under the names that stock dashboards know. The library's monitor wakes an idle process a hundred
-// times a second; this one once, together with what else beats then (src/lib/clock.ts), and tells lateness itself where that one
+// times a second; this one twice, together with what else beats then (src/lib/clock.ts), and tells lateness itself where that one
 // tells the distance of two ticks.
 
 import { createHistogram } from 'node:perf_hooks'
@@ -7,7 +7,7 @@ import { Gauge, type Registry } from 'prom-client'
 import { systemClock } from './clock.ts'
 
 /** Whoever holds the loop for longer is seen for certain, shorter ones in proportion to their length. */
-const EVERY_MS = 1_000
+const EVERY_MS = 500
 const NS_PER_MS = 1e6
 const NS_PER_S = 1e9
 
