@@ -6,7 +6,7 @@ import { ENVS, type Env } from '../domain/event.ts'
 import { homePartition } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Kv } from '../kv/kv.ts'
-import { type Clock, nextBeat } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { onHint } from '../records/hints.ts'
 import { LIST_DELTA, LISTS_TOLD, type ListDelta, readDeltas, readListsMeta } from '../records/list-deltas.ts'
@@ -66,7 +66,7 @@ export async function followLists(needs: FollowListsNeeds, signal: AbortSignal):
       lookAt = clock.monotonic() + LOOK_MS
     }
     const waitMs = Math.max(0, lookAt - clock.monotonic())
-    if (hinted.size === 0) await nextBeat(clock, waitMs, wake.signal)
+    if (hinted.size === 0) await clock.sleep(waitMs, wake.signal)
   }
   signal.removeEventListener('abort', rouse)
   unsubscribe()

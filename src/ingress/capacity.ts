@@ -39,7 +39,7 @@ export interface Capacity {
   stop(): void
 }
 
-/** `still`: while nothing was appended, only others can fill the disk, of which `data.freeBytesMin` keeps enough. */
+/** `still`: while nothing is wrong and nothing was appended, only others can fill the disk, of which `data.freeBytesMin` keeps enough. */
 const EVERY_MS = { busy: 2_000, still: 5_000 }
 /** Appends fail at the cap itself: refusing earlier leaves room to decide what is accepted. */
 const SHARE_MAX = 0.9
@@ -56,6 +56,7 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
   let isWarned = false
   const refusals: { log: string | null; kv: string | null } = { log: null, kv: null }
 
+  const refusal = () => refusals.log ?? refusals.kv
   const usage = (): Usage => ({ logBytes, logBytesMax, kvBytes, freeBytes })
 
   async function lookAtLog(): Promise<string | null> {
@@ -96,19 +97,20 @@ export async function watchCapacity(needs: CapacityNeeds): Promise<Capacity> {
 
   await look()
   const stopped = new AbortController()
-  let isStill = false
   async function watch(): Promise<void> {
+    let everyMs = EVERY_MS.busy
     while (!stopped.signal.aborted) {
-      await nextBeat(clock, isStill ? EVERY_MS.still : EVERY_MS.busy, stopped.signal)
+      await nextBeat(clock, everyMs, stopped.signal)
       const before = logBytes
       await look()
-      isStill = logBytes === before
+      const isWell = refusal() === null && kvAnswers !== false
+      everyMs = isWell && logBytes === before ? EVERY_MS.still : EVERY_MS.busy
     }
   }
   void watch()
   return {
     usage,
-    refusal: () => refusals.log ?? refusals.kv,
+    refusal,
     log: () => refusals.log,
     kv: () => refusals.kv,
     kvAnswers: () => kvAnswers,

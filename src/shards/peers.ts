@@ -3,7 +3,6 @@
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
-import { openLocalBus } from '../bus/local.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
 import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
@@ -30,6 +29,8 @@ export interface PeersNeeds {
   /** What this shard has of its own, and what goes through the process. */
   readonly log: Log
   readonly bus: Bus
+  /** The bus inside this thread: what other shards say is published there. */
+  readonly near: Bus
   readonly turn: Turn
   readonly onError: (error: unknown) => void
 }
@@ -39,7 +40,7 @@ export interface Peers {
   add(peer: Peer): void
   /** The log whose identifications for partitions of other shards go to them. */
   readonly log: Log
-  /** The bus on which what only shards say reaches them directly. */
+  /** The bus on which what only shards say reaches them directly; answers for this one arrive on `near` as well. */
   readonly bus: Bus
   readonly others: OtherShards
   close(): void
@@ -51,10 +52,8 @@ interface Calls {
 }
 
 export function openPeers(needs: PeersNeeds): Peers {
-  const { count, isAlone, log, bus, turn, onError } = needs
+  const { count, isAlone, log, bus, near, turn, onError } = needs
   const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
-  /** What other shards said. */
-  const heard = openLocalBus({ onError, atEndOfTurn: turn.take })
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(needs.ingressIdOf(index)), index]))
   const isForAllShards = (subject: string) => isAlone && subject === COUNTED_SUBJECT
   /** The line to the shard that decides a partition, where another one of this process does. */
@@ -70,7 +69,7 @@ export function openPeers(needs: PeersNeeds): Peers {
       // Whatever a turn of the loop brings for another shard is one message.
       const line = openLine(port, onError, turn.send)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
-      serve(line, 'publish', heard.publish)
+      serve(line, 'publish', near.publish)
       const handingOver = openHandingOver(line, answering.serve, turn.send)
       lines.set(index, { line, port, identify: handingOver })
       port.on('close', () => {
@@ -96,16 +95,7 @@ export function openPeers(needs: PeersNeeds): Peers {
         else if (!isForAllShards(subject)) bus.publish(subject, message)
         else for (const { line } of lines.values()) tell(line, subject, message)
       },
-      subscribe(subject, receive) {
-        if (isForAllShards(subject)) return heard.subscribe(subject, receive)
-        const fromOthers = bus.subscribe(subject, receive)
-        if (!shardOf.has(subject)) return fromOthers
-        const fromShards = heard.subscribe(subject, receive)
-        return () => {
-          fromOthers()
-          fromShards()
-        }
-      },
+      subscribe: (subject, receive) => (isForAllShards(subject) ? near : bus).subscribe(subject, receive),
       isLossy: bus.isLossy,
       close: () => bus.close(),
     },

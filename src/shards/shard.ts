@@ -115,8 +115,13 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const stores: StoragePorts = config.isCluster
     ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
     : portsOver(line, start, logger, turn)
+  const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
   const beside = openPeers({
-    ...{ log: stores.log, bus: stores.bus, turn, onError: busError(logger) },
+    log: stores.log,
+    bus: stores.bus,
+    near,
+    turn,
+    onError: busError(logger),
     ingressIdOf: (one) => ingressIdOf(start.processId, one),
     count: config.shards,
     isAlone: !config.isCluster,
@@ -125,7 +130,6 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   for (const peer of known) beside.add(peer)
   line.hear(CASTS.peer, beside.add)
   lifetime.onClose(() => beside.close())
-  const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
   const bus = openLoopbackBus({ far: beside.bus, near, own: replySubject(ingressId) })
   const key = start.sealsSecrets ? readMasterKey(masterKeyFile(config)) : null
   const sealer = key === null ? null : openSealer(key, random)

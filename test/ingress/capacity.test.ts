@@ -47,3 +47,54 @@ t.test('the state has a cap of its own, and warns well before it', async (t) => 
   t.match(await look(1_000), [/^log: /, full, /^log: /])
   capacity.stop()
 })
+
+t.test(
+  'while nothing is appended it looks less often, but not while something is full or does not answer',
+  async (t) => {
+    let logBytes: number | Error = 0
+    let kvBytes: number | Error = 0
+    const answer = async (now: number | Error) => {
+      if (now instanceof Error) throw now
+      return now
+    }
+    const pauses: number[] = []
+    let wake: (() => void) | null = null
+    const capacity = await watchCapacity({
+      log: { usage: async () => ({ bytes: await answer(logBytes), bytesMax: 1_000 }) },
+      kv: { usage: () => answer(kvBytes) },
+      clock: {
+        monotonic: () => 0,
+        sleep(ms: number) {
+          pauses.push(ms)
+          return new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        },
+      } as never,
+      dir: null,
+      freeBytesMin: 0,
+      kvBytesMax: 1_000,
+      onUsage: () => undefined,
+      onNearlyFull: () => undefined,
+    })
+    async function pauseBehind(log: number | Error, kv: number | Error = 0) {
+      ;[logBytes, kvBytes] = [log, kv]
+      const before = pauses.length
+      wake?.()
+      while (pauses.length === before) await new Promise((resolve) => setImmediate(resolve))
+      return pauses.at(-1)
+    }
+    const [busy, still] = [2_000, 5_000]
+    t.same(pauses, [busy], 'from the beginning')
+    t.equal(await pauseBehind(0), still, 'nothing was appended')
+    t.equal(await pauseBehind(100), busy, 'something was')
+    t.equal(await pauseBehind(100), still)
+    t.equal(await pauseBehind(new Unavailable('away')), busy, 'the log does not answer')
+    t.equal(await pauseBehind(100, new Unavailable('away')), busy, 'the state does not answer')
+    t.equal(await pauseBehind(100, 1_000), busy, 'the state is full')
+    t.equal(await pauseBehind(100), still)
+    t.equal(await pauseBehind(950), busy)
+    t.equal(await pauseBehind(950), busy, 'the log is full')
+    capacity.stop()
+  },
+)
