@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ENTRIES = ['main', 'shards/shard.worker', 'ipintel/load.worker', 'clickhouse/chdb.child']
 const ASSETS = ['clickhouse/schema.sql', 'kv/commit.lua', 'kv/walk.lua', 'limits/take.lua']
 /** They bring binaries, or start files of their own as threads; ioredis only clusters need, and each bundle would hold it again. */
-export const EXTERNAL = /^(chdb|ioredis|lmdb|msgpackr|pino|piscina|uWebSockets\.js)(\/|$)/
+export const EXTERNAL = /^(chdb|ioredis|lmdb|lz4-napi|msgpackr|pino|piscina|uWebSockets\.js)(\/|$)/
 
 /** Resolves to the files of the folder `dir`, which it does not write. */
 export async function bundleServer(dir) {

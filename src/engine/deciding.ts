@@ -90,6 +90,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     /** Visitors that the batch erases or splits. */
     const unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
     const asked = new Set<string>()
+    lookup.begin()
     mergedRecords.begin(new Map(opened.flatMap(joinedBy)))
     let lacking = opened
     for (;;) {

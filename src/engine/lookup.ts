@@ -46,6 +46,8 @@ interface Listed extends Shortlist {
 }
 
 export interface Lookup {
+  /** Forgets which visits of the batch before were compared with whom. */
+  begin(): void
   /**
    * What is not in memory yet of what these need, and who of them needs it: as long as nothing leaves the state, the others need
    * nothing more. `unsettled`: visitors that their batch erases or splits.
@@ -68,7 +70,7 @@ export function createLookup(
   heals: boolean,
 ): Lookup {
   /** Visits with a token whose candidates were asked for: without them a visit is compared with nobody. */
-  const looked = new WeakSet<Visit['body']>()
+  let looked = new Set<Visit['body']>()
 
   /** Without handing it out. */
   function remembered(id: string): VisitorState | null {
@@ -93,7 +95,7 @@ export function createLookup(
     return visitor !== null && mayHeal(visitor)
   }
 
-  const listings = new WeakMap<Visit, Listing>()
+  let listings = new Map<Visit, Listing>()
 
   /** Asked for more than once per visit: made again only when an entry has changed meanwhile. */
   function candidatesOf(c: Visit): Listed {
@@ -221,6 +223,10 @@ export function createLookup(
   }
 
   return {
+    begin() {
+      looked = new Set()
+      listings = new Map()
+    },
     wanted(some, unsettled) {
       const wanted = new Map<string, WantedEntry>()
       const lacking: OpenedRecord[] = []

@@ -53,7 +53,7 @@ export function createMergedRecords(
   state: MergedRecordsState,
   { partition, partitions }: { readonly partition: number; readonly partitions: number },
 ): MergedRecords {
-  const groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
+  let groups = new Map<string, { readonly ids: readonly string[]; readonly elsewhere: Map<string, HeldVisitor> }>()
   let coming: ReadonlyMap<string, string> = new Map()
 
   function groupIdOf({ tenant }: At, id: string): string | null {
@@ -64,7 +64,7 @@ export function createMergedRecords(
 
   return {
     begin(joining) {
-      groups.clear()
+      groups = new Map()
       coming = joining
     },
     wanted(at, ids) {

@@ -124,10 +124,11 @@ export function createState(visitorsMax: number): PartitionState {
   const tombstones = createTable<Tombstone>(visitorsMax)
   const learned = createTable<MatchStatistics>(visitorsMax)
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
+  // Both are made anew with each rest (D209): cleared, a map that lives keeps what was in it from the scavenger.
   /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
-  const unpacked = new Map<string, HeldVisitor>()
+  let unpacked = new Map<string, HeldVisitor>()
   /** Peeked at and not handed out yet. */
-  const peeked = new Map<string, VisitorState>()
+  let peeked = new Map<string, VisitorState>()
   let scratch = Buffer.alloc(4_096)
   /** What is unpacked from it is good until the next rest. */
   let arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
@@ -278,8 +279,8 @@ export function createState(visitorsMax: number): PartitionState {
       return dirty
     },
     rest() {
-      unpacked.clear()
-      peeked.clear()
+      unpacked = new Map()
+      peeked = new Map()
       last = null
       arenaEnd = 0
     },

@@ -4,6 +4,7 @@
 import type { ApiError } from '../domain/errors.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import { addCount, type SharedCounts } from '../lib/counts.ts'
+import { openInFlight } from '../lib/in-flight.ts'
 import type { Original } from '../records/event-locator.ts'
 
 export interface Waiting {
@@ -74,6 +75,8 @@ interface Pending {
   /** A client was given the requestId to come back with. */
   givenOut: boolean
   waiters: Waiter[]
+  /** When the first of them is to be told that it takes too long. */
+  dueAt: number
 }
 
 /** The one cell of these counts. */
@@ -87,46 +90,39 @@ export function createWaiting(
   counts: SharedCounts,
   onFirst: () => void = () => undefined,
 ): Waiting {
-  const pending = new Map<string, Pending>()
+  // In order of arrival, hence of their first waiter's deadline.
+  const pending = openInFlight<string, Pending>()
   const nonces = new Map<string, string>()
   const originals = new Map<string, string>()
-  // In order of arrival, hence of deadline.
-  const queue: { requestId: string; deadline: number }[] = []
-  let head = 0
 
-  function waiter(
-    requestId: string,
-    decided: OnDecided,
-    expired: Expired,
-    replayed: boolean,
-    now = monotonic(),
-  ): Waiter {
+  function waiter(decided: OnDecided, expired: Expired, replayed: boolean, now: number): Waiter {
     const deadline = expired === null ? Number.POSITIVE_INFINITY : now + waitMs
-    if (expired !== null) queue.push({ requestId, deadline })
     return { decided, expired, replayed, deadline }
   }
 
   function remove(requestId: string): Pending | undefined {
-    const entry = pending.get(requestId)
+    const entry = pending.take(requestId)
     if (entry === undefined) return undefined
-    pending.delete(requestId)
     addCount(counts, PENDING_CELL, -1)
     if (entry.nonce !== null) nonces.delete(entry.nonce)
     return entry
   }
 
   function expire(entry: Pending, now: number): void {
+    if (entry.dueAt > now) return
     const late = entry.waiters.filter((w) => w.deadline <= now)
     entry.waiters = entry.waiters.filter((w) => w.deadline > now)
-    if (late.length > 0) entry.givenOut = true
+    entry.dueAt = Math.min(...entry.waiters.map((w) => w.deadline))
+    entry.givenOut = true
     for (const { expired } of late) expired?.()
   }
 
   return {
     open(requestId, nonce, first, decided, expired) {
       const openedAt = monotonic()
-      const waiters = [waiter(requestId, decided, expired, false, openedAt)]
-      pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters })
+      const own = waiter(decided, expired, false, openedAt)
+      const { deadline: dueAt } = own
+      pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters: [own], dueAt })
       addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
       if (pending.size === 1) onFirst()
@@ -147,7 +143,11 @@ export function createWaiting(
       return requestId === undefined || entry === undefined ? null : { requestId, ...entry.first }
     },
     join(requestId, decided, expired) {
-      pending.get(requestId)?.waiters.push(waiter(requestId, decided, expired, true))
+      const entry = pending.get(requestId)
+      if (entry === undefined) return
+      const joining = waiter(decided, expired, true, monotonic())
+      entry.waiters.push(joining)
+      entry.dueAt = Math.min(entry.dueAt, joining.deadline)
     },
     settle(requestId, outcome) {
       const entry = remove(requestId)
@@ -166,7 +166,7 @@ export function createWaiting(
     overdue(ageMs, max) {
       const now = monotonic()
       const found: Overdue[] = []
-      for (const [requestId, entry] of pending) {
+      for (const [requestId, entry] of pending.entries()) {
         if (found.length === max) break
         if (!entry.stored || now - entry.askedAt < ageMs) continue
         entry.askedAt = now
@@ -176,21 +176,14 @@ export function createWaiting(
     },
     size: () => pending.size,
     oldestMs() {
-      for (const { openedAt } of pending.values()) return monotonic() - openedAt
+      for (const [, { openedAt }] of pending.entries()) return monotonic() - openedAt
       return 0
     },
     sweep() {
       const now = monotonic()
-      for (; head < queue.length; head++) {
-        const next = queue[head] as { requestId: string; deadline: number }
-        const entry = pending.get(next.requestId)
-        if (entry === undefined) continue
-        if (next.deadline > now) break
+      for (const [, entry] of pending.entries()) {
+        if (entry.openedAt + waitMs > now) break
         if (entry.stored) expire(entry, now)
-      }
-      if (head > 10_000 && head * 2 > queue.length) {
-        queue.splice(0, head)
-        head = 0
       }
     },
   }

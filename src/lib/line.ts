@@ -4,6 +4,7 @@
 import type { Transferable } from 'node:worker_threads'
 import { Packr, RESET_BUFFER_MODE } from 'msgpackr'
 import { Conflict, Full, Unavailable, Unreadable } from './failures.ts'
+import { openInFlight } from './in-flight.ts'
 
 /** What a line needs of a MessagePort. */
 export interface LinePort {
@@ -81,7 +82,7 @@ export function openLine(
   const packr = new Packr({ useRecords: false })
   const served = new Map<string, (...args: never[]) => unknown>()
   const heard = new Map<string, (message: never) => void>()
-  const waiting = new Map<number, Waiting>()
+  const waiting = openInFlight<number, Waiting>()
   let calls: Call[] = []
   let answers: Answer[] = []
   let ids = 0
@@ -136,8 +137,7 @@ export function openLine(
   }
 
   function settle({ id, result, failure }: Answer): void {
-    const one = waiting.get(id)
-    waiting.delete(id)
+    const one = waiting.take(id)
     if (failure === undefined) one?.resolve(result)
     else one?.reject(failureOf(failure))
   }
@@ -179,8 +179,7 @@ export function openLine(
     hear: (name, take) => void heard.set(name, take),
     end() {
       ended = true
-      for (const { reject } of waiting.values()) reject(new Unavailable('the other thread is gone'))
-      waiting.clear()
+      for (const { reject } of waiting.takeAll()) reject(new Unavailable('the other thread is gone'))
     },
   }
 }

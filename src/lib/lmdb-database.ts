@@ -1,6 +1,7 @@
 // One LMDB database as the library gives it: how it is opened, how much of it is used, and whether it still works.
 import { open, type RootDatabase } from 'lmdb'
 import { Unavailable, Unreadable } from './failures.ts'
+import { PACKED_FROM_BYTE, packed } from './lz4.ts'
 
 export interface DatabaseConfig {
   readonly durability: 'fsync' | 'relaxed'
@@ -33,6 +34,24 @@ export function openDatabase(config: DatabaseConfig, path: string): RootDatabase
     if (typeof code === 'number' && code <= -30_000) throw new Unreadable(`cannot read ${path}`, { cause })
     throw new Unavailable(`cannot open ${path}`, { cause })
   }
+}
+
+/** The value as the database stores it; null when that is for the library to make. */
+export function packedFor({ compressed }: Pick<DatabaseConfig, 'compressed'>, value: Uint8Array): Buffer | null {
+  if (compressed !== true) return null
+  const isLong = value.length >= COMPRESSED_FROM_BYTES || (value[0] ?? 0) >= PACKED_FROM_BYTE
+  return isLong ? packed(value) : null
+}
+
+const writers = new WeakMap<RootDatabase<Buffer, Buffer>, RootDatabase<Buffer, Buffer>>()
+
+/** The same database, which stores what is put through it as it is. */
+export function uncompressed(db: RootDatabase<Buffer, Buffer>): RootDatabase<Buffer, Buffer> {
+  const known = writers.get(db)
+  if (known !== undefined) return known
+  const writer = Object.create(db, { compression: { value: undefined } }) as RootDatabase<Buffer, Buffer>
+  writers.set(db, writer)
+  return writer
 }
 
 interface TreeStats {

@@ -6,7 +6,7 @@ import { openArena } from './arena.ts'
 import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
-import { type DatabaseConfig, openDatabase, probe, usedBytes } from './lmdb-database.ts'
+import { type DatabaseConfig, openDatabase, packedFor, probe, uncompressed, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
 import { hasRoomForCopy, lacksRoom, openReserve } from './lmdb-room.ts'
 import { openUsage } from './lmdb-usage.ts'
@@ -48,8 +48,6 @@ export interface LmdbEnv {
   readonly db: RootDatabase<Buffer, Buffer>
   /** Within `apply` only. Copies the value. */
   put(key: Buffer, value: Uint8Array): void
-  /** The same without a copy: the value must not change until the write is answered, nor lie in memory that threads share. */
-  putKept(key: Buffer, value: Uint8Array): void
   /** Within `apply` only. */
   remove(key: Buffer): void
   /** Counts transactions; `apply` compares it to learn that a new group began. */
@@ -270,11 +268,9 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     },
     put(key, value) {
       if (noted !== null) writing.push(key.toString('latin1'))
-      void db.put(key, arena.copyOf(value))
-    },
-    putKept(key, value) {
-      if (noted !== null) writing.push(key.toString('latin1'))
-      void db.put(key, value as Buffer)
+      const packed = packedFor(config, value)
+      if (packed === null) void db.put(key, arena.copyOf(value))
+      else void uncompressed(db).put(key, arena.copyOf(packed))
     },
     remove(key) {
       if (noted !== null) writing.push(key.toString('latin1'))

@@ -198,19 +198,18 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       p.last += countOf(entry)
       if (!p.keepsTail) {
         p.tail.skip(p.last)
-        return { p, last: p.last, entry, put: env.put }
+        return { p, last: p.last, entry }
       }
-      // The copy goes to the disk as well.
       const { bytes: copied, records } = p.slab.copy(entry)
       for (const [index, copy] of records.entries()) p.tail.push({ seq: first + index, bytes: copy })
-      return { p, last: p.last, entry: copied, put: env.putKept }
+      return { p, last: p.last, entry: copied }
     })
     const durable = env.submit({
       bytes,
       patient,
       apply() {
-        for (const { p, last, entry, put } of placed) {
-          put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry)
+        for (const { p, last, entry } of placed) {
+          env.put(writeKey(scratch, RECORD_KIND, p.code, p.number, last), entry)
         }
       },
       done() {

@@ -28,17 +28,17 @@ const OVER = 'over'
 const onBeat = (ms: number): number => Math.ceil(ms / BEAT_MS) * BEAT_MS
 
 export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers {
-  const waiting = new Set<Reader>()
+  // Few, and another array with each change: a set that lives as long would keep them from the scavenger (D209).
+  let waiting: readonly Reader[] = []
   const followed = new WeakSet<AbortSignal>()
   let look: AbortController | null = null
   let lookAtMs = NEVER
 
   function wakeThose(are: (reader: Reader) => boolean): void {
-    for (const reader of waiting) {
-      if (!are(reader)) continue
-      waiting.delete(reader)
-      reader.wake()
-    }
+    const woken = waiting.filter(are)
+    if (woken.length === 0) return
+    waiting = waiting.filter((reader) => !woken.includes(reader))
+    for (const { wake } of woken) wake()
   }
 
   function endLook(): void {
@@ -81,7 +81,9 @@ export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers 
       const nowMs = clock.monotonic()
       const deadlineMs = ms < LONG_WAIT_MS_MIN ? nowMs + ms : onBeat(nowMs + ms)
       if (deadlineMs < lookAtMs) void lookAt(deadlineMs, nowMs)
-      return new Promise((wake) => waiting.add({ submitted, deadlineMs, signal, wake }))
+      return new Promise((wake) => {
+        waiting = [...waiting, { submitted, deadlineMs, signal, wake }]
+      })
     },
   }
 }

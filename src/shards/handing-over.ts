@@ -4,6 +4,7 @@
 import { IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { HandedBack, HandedOver } from '../ingress/hand-over.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { openInFlight } from '../lib/in-flight.ts'
 import type { Line } from '../lib/line.ts'
 
 export interface HandingOver {
@@ -59,7 +60,7 @@ export function openHandingOver(
   serve: (call: HandedOver) => Promise<HandedBack>,
   later: (send: () => void) => void,
 ): HandingOver {
-  const waiting = new Map<number, Waiting>()
+  const waiting = openInFlight<number, Waiting>()
   const bodies = Buffer.allocUnsafeSlow(BODIES_BYTES_MAX)
   let used = 0
   let calls: Sent[] = []
@@ -99,8 +100,7 @@ export function openHandingOver(
 
   line.hear(ANSWERS, (message: readonly Returned[]) => {
     for (const [id, status, body, headers, commonHeaders] of message) {
-      const one = waiting.get(id)
-      waiting.delete(id)
+      const one = waiting.take(id)
       if (status === FAILED) one?.reject(new Error(body))
       else
         one?.resolve(commonHeaders === undefined ? { status, headers, body } : { status, headers, body, commonHeaders })
@@ -123,8 +123,7 @@ export function openHandingOver(
     },
     end() {
       ended = true
-      for (const { reject } of waiting.values()) reject(gone())
-      waiting.clear()
+      for (const { reject } of waiting.takeAll()) reject(gone())
     },
   }
 }

@@ -74,7 +74,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   /** By partition: the newest record known. */
   const heads: Seq[] = everyPartition.map(() => 0)
   const storedTo: Seq[] = everyPartition.map(() => 0)
-  const holds = new Set<readonly Seq[]>()
+  let holds: readonly (readonly Seq[])[] = []
   const reading = new Map<number, Promise<void>>()
   let buffer: CounterDelta[] = []
   /** The number of the first in the buffer: they are numbered in the order in which they came. */
@@ -181,8 +181,10 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     stored: noteStored,
     hold() {
       const held = [...storedTo]
-      holds.add(held)
-      return () => void holds.delete(held)
+      holds = [...holds, held]
+      return () => {
+        holds = holds.filter((one) => one !== held)
+      }
     },
     news(told) {
       const floors = everyPartition.map(floorOf)
