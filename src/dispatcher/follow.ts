@@ -134,11 +134,18 @@ async function tellOf(
     return tenant
   }
   let at = 0
+  let latest: DecidedItem | null = null
+  let tenant: Tenant | null = null
   for (const item of record.items) {
-    const row = record.rows.subarray(at, at + item.rowBytes)
+    const rowAt = at
     at += item.rowBytes
-    const tenant = await tenantOf(item.workspace, item.env)
+    // Most are of the environment of the one before.
+    if (item.workspace !== latest?.workspace || item.env !== latest.env) {
+      tenant = await tenantOf(item.workspace, item.env)
+      latest = item
+    }
     if (tenant === null) continue
+    const row = record.rows.subarray(rowAt, at)
     const from = told.payloads.length
     try {
       tellOfItem(needs, partition, item, row, tenant, told)

@@ -1,7 +1,9 @@
 // The hardware key: where a visit without a token is decided. It runs for every such request on the accepting thread,
 // so it reads only what it needs; and it must outlive anything a user can change short of buying another device.
 
+import type { Env } from '../domain/event.ts'
 import type { IdentifyBody } from '../domain/identify.ts'
+import { hash32 } from '../domain/ids.ts'
 import { isPadAsMac } from './attributes.ts'
 import { GPU_CHARS_MAX } from './gpu.ts'
 import { nativeIdOf } from './native-id.ts'
@@ -49,3 +51,7 @@ export function hardwareKey(
   const key = `${os}|${family}|${gpuName(body, parsers)}|${model}`
   return apple ? key + appleExtra(body) : key
 }
+
+/** Where a visit without a token of this hardware is decided. */
+export const hardwarePartition = (workspace: string, env: Env, hardware: string, partitions: number): number =>
+  hash32(`${workspace}/${env}/${hardware}`) % partitions

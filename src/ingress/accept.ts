@@ -3,9 +3,9 @@
 
 import { ApiError } from '../domain/errors.ts'
 import { EVIDENCE_HEADERS, type IdentifyBody, type IdentifyMeta } from '../domain/identify.ts'
-import { hash32, hash53, homePartition, makeRequestId, type RandomBytes } from '../domain/ids.ts'
+import { hash53, homePartition, makeRequestId, type RandomBytes } from '../domain/ids.ts'
 import type { Parsers } from '../identity/parsers.ts'
-import { hardwareKey } from '../identity/routing.ts'
+import { hardwareKey, hardwarePartition } from '../identity/routing.ts'
 import { verifyToken } from '../identity/token.ts'
 import { type Batcher, createBatcher } from '../lib/batch.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -132,7 +132,7 @@ export function createAccept(needs: AcceptNeeds): Accept {
     if (meta.token !== null) return homePartition(meta.token.visitorId, partitions)
     const userAgent = body.userAgent ?? meta.headers['user-agent'] ?? ''
     const hardware = hardwareKey(body, meta.headers, userAgent, needs.parsers)
-    return hash32(`${meta.workspace}/${meta.env}/${hardware}`) % partitions
+    return hardwarePartition(meta.workspace, meta.env, hardware, partitions)
   }
 
   function store(requestId: string, appended: Promise<void>): Promise<void> {

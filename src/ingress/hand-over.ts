@@ -1,5 +1,5 @@
-// Identifications that another shard of the process decides: told by their token before anything is parsed, handed over as they came,
-// and answered there. What has no token is parsed first, where it arrived.
+// Identifications that another shard of the process decides: told by their token, or else by their hardware (hardware-in-body.ts), before
+// anything is parsed, handed over as they came, and answered there.
 
 import { EVIDENCE_HEADERS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
@@ -33,6 +33,8 @@ export interface HandedBack {
 
 /** Other shards of the process. */
 export interface OtherShards {
+  /** How many there are. */
+  count(): number
   /** Whether the partition is decided by a shard that can be reached. */
   has(partition: number): boolean
   /** Rejects with Unavailable when that shard is lost before it has answered. */

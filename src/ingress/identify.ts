@@ -6,6 +6,7 @@ import type { Cidr } from '../domain/ip.ts'
 import { packTrace, readTrace, readTraceparent, TRACEPARENT, type Trace } from '../domain/trace.ts'
 import type { Answer, HttpHeader, HttpRequest, HttpResponse, Present } from '../http/message.ts'
 import type { Http } from '../http/server.ts'
+import type { Parsers } from '../identity/parsers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
 import { factsOf } from '../records/identification.ts'
@@ -13,6 +14,7 @@ import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
 import { evidenceOf, type HandedBack, type HandedOver, type OtherShards, partitionNamedBy } from './hand-over.ts'
+import { partitionSeemingIn } from './hardware-in-body.ts'
 import type { ProxyWatch } from './proxy-watch.ts'
 import type { TakeIngress } from './rates.ts'
 import type { AcceptOutcome, Answering } from './repeats.ts'
@@ -34,6 +36,7 @@ export interface IdentifyNeeds {
   readonly deadlineMs: number
   readonly present: Present
   readonly partitions: number
+  readonly parsers: Parsers
   readonly otherShards: OtherShards
 }
 
@@ -199,14 +202,23 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     needs.accepted(clock.monotonic() - from, packed)
   }
 
+  /** As far as its bytes say it. A server may speak for other hardware than its headers show. */
+  function partitionSaidBy(request: HttpRequest, caller: Caller, cookieToken: string | null): number | null {
+    const { otherShards, partitions, parsers } = needs
+    if (otherShards.count() === 0) return null
+    const named = partitionNamedBy(request.body, cookieToken, partitions)
+    if (named !== null || caller.key.kind === 'secret') return named
+    return partitionSeemingIn(request.body, caller, (name) => request.header(name), parsers, partitions)
+  }
+
   /** Gives the call to the shard that decides it; false where that is this one, or only the parsed body can tell. */
   function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
     const { otherShards } = needs
     // What is wrong with the call besides its body is refused behind it, here.
     if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
-    const partition = partitionNamedBy(request.body, cookieToken, needs.partitions)
-    if (partition === null || !otherShards.has(partition)) return false
     const context = request.context as Context
+    const partition = partitionSaidBy(request, context.caller, cookieToken)
+    if (partition === null || !otherShards.has(partition)) return false
     const { key, client, isFirstParty, trace } = context
     const { address, hopsBefore } = client
     const call: HandedOver = {

@@ -122,7 +122,16 @@ export function createWaiting(
       const openedAt = monotonic()
       const own = waiter(decided, expired, false, openedAt)
       const { deadline: dueAt } = own
-      pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters: [own], dueAt })
+      pending.set(requestId, {
+        nonce,
+        first,
+        openedAt,
+        stored: false,
+        askedAt: 0,
+        givenOut: false,
+        waiters: [own],
+        dueAt,
+      })
       addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
       if (pending.size === 1) onFirst()

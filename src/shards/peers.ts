@@ -100,6 +100,7 @@ export function openPeers(needs: PeersNeeds): Peers {
       close: () => bus.close(),
     },
     others: {
+      count: () => lines.size,
       has: (partition) => ownerOf(partition) !== undefined,
       handOver(partition, call) {
         return must(lines.get(partition % count), 'a line to the shard').identify.handOver(call)

@@ -1,9 +1,15 @@
 // Which partition an identification is handed over to before it is parsed: a guess that may be wrong and is never needed.
 
 import t from 'tap'
+import { makeDevice } from '../../bench/population.ts'
+import type { IdentifyBody } from '../../src/domain/identify.ts'
 import { homePartition } from '../../src/domain/ids.ts'
+import { openParsers } from '../../src/identity/parsers.ts'
+import { hardwareKey, hardwarePartition } from '../../src/identity/routing.ts'
 import { signToken } from '../../src/identity/token.ts'
 import { partitionNamedBy } from '../../src/ingress/hand-over.ts'
+import { partitionSeemingIn } from '../../src/ingress/hardware-in-body.ts'
+import type { Caller } from '../../src/records/auth.ts'
 
 const PARTITIONS = 4_096
 const tokenOf = (visitorId: string, secret = 'a secret of this workspace') =>
@@ -50,3 +56,70 @@ t.test('the partition is that of the first token a body spells as the SDK does, 
     t.equal(partitionNamedBy(Buffer.from(body), cookie, PARTITIONS), partition, name)
   t.not(own, other)
 })
+
+const parsers = openParsers()
+const caller = { workspace: { id: 'ws_1' }, env: 'live' } as unknown as Caller
+
+/** What the bytes of a body show, and what is true of the parsed one. */
+function seen(body: IdentifyBody, headers: Readonly<Record<string, string>>, text = JSON.stringify(body)) {
+  const header = (name: string) => headers[name] ?? ''
+  const hardware = hardwareKey(body, headers, header('user-agent'), parsers)
+  return {
+    seeming: partitionSeemingIn(Buffer.from(text), caller, header, parsers, PARTITIONS),
+    real: hardwarePartition('ws_1', 'live', hardware, PARTITIONS),
+  }
+}
+
+t.test('the partition of hardware that the bytes show is that of the parsed body as the SDK writes it', async (t) => {
+  const partitions = new Set<number>()
+  for (let n = 1; n <= 400; n++) {
+    const { body, userAgent } = makeDevice(n)
+    const { seeming, real } = seen(body as IdentifyBody, { 'user-agent': userAgent })
+    t.equal(seeming, real, `device ${n}`)
+    partitions.add(real)
+  }
+  t.ok(partitions.size > 50, `${partitions.size} partitions`)
+})
+
+t.test('phones whose key has screen and language are seen, and hints of the model in headers', async (t) => {
+  const iphone =
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari/604.1'
+  const components = {
+    screenResolution: { value: [1179, 2556], ms: 3 },
+    languages: { value: [['de-DE'], ['en']], ms: 1 },
+    webGlBasics: { value: { renderer: 'Apple GPU' }, ms: 9 },
+  }
+  for (const userAgent of [iphone, '']) {
+    const all = { ...components, userAgent: { value: iphone, ms: 0 } }
+    const { seeming, real } = seen({ components: all }, { 'user-agent': userAgent })
+    t.equal(seeming, real, userAgent)
+  }
+  const android = 'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/147.0.0.0 Mobile Safari/537.36'
+  const hinted = seen({ components }, { 'user-agent': android, 'sec-ch-ua-model': '"Pixel 9"' })
+  t.equal(hinted.seeming, hinted.real)
+  t.not(hinted.real, seen({ components }, { 'user-agent': android }).real)
+})
+
+t.test(
+  'of a body in another spelling, of an app or cut off, the bytes show nothing or something else, and no more',
+  async (t) => {
+    const { body, userAgent } = makeDevice(7)
+    const text = JSON.stringify(body)
+    const headers = { 'user-agent': userAgent }
+    const spellings = [
+      text.slice(0, text.indexOf('"webGlBasics"') + 60),
+      JSON.stringify(body, null, 1),
+      text.replace('Direct3D11', 'Direct3D}11'),
+      '',
+      '{}',
+      '"webGlBasics":{"value":',
+      '"webGlBasics":{"value":{}',
+      `{"native":{"platform":"ios"},${text.slice(1)}`,
+    ]
+    for (const spelling of spellings) {
+      const { seeming } = seen(body as IdentifyBody, headers, spelling)
+      t.ok(seeming === null || (seeming >= 0 && seeming < PARTITIONS), spelling.slice(0, 40))
+    }
+    t.equal(seen(body as IdentifyBody, headers, spellings.at(-1)).seeming, null, 'an app')
+  },
+)

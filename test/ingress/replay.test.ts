@@ -72,7 +72,12 @@ function openIngress() {
     metrics: openMetrics(null),
     logger: openLogger('silent'),
     toldOfProxy: new Int32Array(1),
-    otherShards: { has: () => false, handOver: () => Promise.reject(new Error('nobody')), answer: () => undefined },
+    otherShards: {
+      count: () => 0,
+      has: () => false,
+      handOver: () => Promise.reject(new Error('nobody')),
+      answer: () => undefined,
+    },
     log: {
       pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {

@@ -18,6 +18,7 @@ import type { SimHost } from './host.ts'
 import type { Identify, Ports, ProcessNeeds } from './process.ts'
 
 export const NO_OTHERS: OtherShards = {
+  count: () => 0,
   has: () => false,
   handOver: () => Promise.reject(new Unavailable('there is no other shard')),
   answer: () => undefined,

@@ -178,7 +178,7 @@ export function startShard(needs: ShardNeeds): Shard {
         ...needs,
         ports: { ...ports, log: { ...ports.log, append } },
         ingressId: needs.ingressId(),
-        otherShards: { has: () => true, handOver, answer: () => undefined },
+        otherShards: { count: () => 1, has: () => true, handOver, answer: () => undefined },
       })
     : null
 

@@ -127,6 +127,22 @@ export async function testHandOver(t: Test, { port, keys, operatorToken }: Asked
     }
   })
 
+  await t.test('without a token a device has one visitor over every connection, and a repeat one answer', async (t) => {
+    for (let n = 0; n < 2 * SHARDS; n++) {
+      const said = device(`GPU of a device without tokens ${n}`)
+      const { visitorId } = JSON.parse((await identify(said)).text) as Visitor
+      const answers = await overEach('POST', '/v1/identify', { body: JSON.stringify(said) })
+      const found = new Set(answers.map(({ status, text }) => `${status} ${JSON.parse(text).visitorId}`))
+      t.same([...found], [`200 ${visitorId}`], `device ${n}`)
+      const once = { ...said, nonce: `nonce-without-token-${n}` }
+      const original = await identify(once)
+      const repeated = await sameOverEach(t, `a repeat, device ${n}`, 200, JSON.stringify(once))
+      t.equal(repeated.text, original.text)
+      const other = { ...device(`Another GPU ${n}`), nonce: once.nonce }
+      await sameOverEach(t, `another body, device ${n}`, 409, JSON.stringify(other))
+    }
+  })
+
   await t.test('a forged token is nobody’s, over every connection', async (t) => {
     for (const { storageToken, visitorId } of visitors) {
       const last = storageToken.endsWith('A') ? 'B' : 'A'
