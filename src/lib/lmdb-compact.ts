@@ -6,6 +6,7 @@ import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RangeOptions, RootDatabase } from 'lmdb'
+import type { Stored } from './lmdb-database.ts'
 
 type Db = RootDatabase<Buffer, Buffer>
 
@@ -16,6 +17,8 @@ export interface LmdbRewrite {
   readonly db: Db
   /** `relaxed`: what is written is durable when it is said so, and not before. */
   readonly openDb: (path: string, relaxed: boolean) => Db
+  /** How a value is put into the new one. */
+  readonly stored: (to: Db, value: Buffer) => Stored
   /** Entries that nobody needs any more. */
   readonly isStale: (key: Buffer) => boolean
   /** Begins to note the keys of committed writes, once none is in flight. */
@@ -48,7 +51,7 @@ export function dropLeftovers(path: string): void {
 
 /** `db` is left open. What it throws before `adopt` was called changed nothing. */
 export async function rewrite(job: LmdbRewrite): Promise<void> {
-  const { path, db, openDb, isStopped } = job
+  const { path, openDb, isStopped } = job
   const folder = join(path, NEXT)
   dropLeftovers(path)
   mkdirSync(folder, { mode: 0o700 })
@@ -59,7 +62,7 @@ export async function rewrite(job: LmdbRewrite): Promise<void> {
     await copy(job, next)
     let noted = job.takeNoted()
     for (let round = 1; round < ROUNDS_MAX && noted.length > KEYS_HELD_MAX; round++) {
-      await follow(db, next, noted)
+      await follow(job, next, noted)
       if (isStopped()) return
       noted = job.takeNoted()
     }
@@ -68,7 +71,7 @@ export async function rewrite(job: LmdbRewrite): Promise<void> {
     await next.close()
     next = openDb(folder, false)
     await job.hold()
-    await follow(db, next, [...noted, ...job.takeNoted()])
+    await follow(job, next, [...noted, ...job.takeNoted()])
     if (isStopped()) return
     await sync(join(folder, 'data.mdb'))
     renameSync(join(folder, 'data.mdb'), join(path, 'data.mdb'))
@@ -81,7 +84,7 @@ export async function rewrite(job: LmdbRewrite): Promise<void> {
   }
 }
 
-async function copy({ db, isStale, isStopped }: LmdbRewrite, to: Db): Promise<void> {
+async function copy({ db, stored, isStale, isStopped }: LmdbRewrite, to: Db): Promise<void> {
   let after: Buffer | null = null
   while (!isStopped()) {
     db.resetReadTxn()
@@ -89,27 +92,38 @@ async function copy({ db, isStale, isStopped }: LmdbRewrite, to: Db): Promise<vo
       limit: ENTRIES_AT_ONCE,
       ...(after === null ? {} : { start: Buffer.concat([after, JUST_ABOVE]) }),
     }
-    const entries: { readonly key: Buffer; readonly value: Buffer }[] = [...db.getRange(range)].map(
-      ({ key, value }) => ({ key: Buffer.from(key as Buffer), value }),
-    )
+    const entries = [...db.getRange(range)].map(({ key, value }) => ({
+      key: Buffer.from(key as Buffer),
+      ...stored(to, value),
+    }))
     await to.batch(() => {
-      for (const { key, value } of entries) if (!isStale(key)) void to.put(key, value, AT_THE_END)
+      for (const { key, bytes, to: through } of entries)
+        if (!isStale(key)) void through.put(key, bytes as Buffer, AT_THE_END)
     })
+    // Only now may the bytes go.
     after = entries.at(-1)?.key ?? null
     if (after === null) return
   }
 }
 
-async function follow(from: Db, to: Db, keys: readonly Buffer[]): Promise<void> {
+async function follow({ db, stored }: LmdbRewrite, to: Db, keys: readonly Buffer[]): Promise<void> {
   for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
-    from.resetReadTxn()
+    db.resetReadTxn()
+    const kept: Uint8Array[] = []
     await to.batch(() => {
       for (const key of keys.slice(at, at + KEYS_AT_ONCE)) {
-        const value = from.getBinary(key)
-        if (value === undefined) void to.remove(key)
-        else void to.put(key, value)
+        const value = db.getBinary(key)
+        if (value === undefined) {
+          void to.remove(key)
+          continue
+        }
+        const { to: through, bytes } = stored(to, value)
+        kept.push(bytes)
+        void through.put(key, bytes as Buffer)
       }
     })
+    // Only now may they go.
+    kept.length = 0
   }
 }
 

@@ -36,23 +36,35 @@ export function openDatabase(config: DatabaseConfig, path: string): RootDatabase
   }
 }
 
-/** The value as the database stores it; null when that is for the library to make. */
-export function packedFor({ compressed }: Pick<DatabaseConfig, 'compressed'>, value: Uint8Array): Buffer | null {
-  if (compressed !== true) return null
-  const isLong = value.length >= COMPRESSED_FROM_BYTES || (value[0] ?? 0) >= PACKED_FROM_BYTE
-  return isLong ? packed(value) : null
-}
-
 const writers = new WeakMap<RootDatabase<Buffer, Buffer>, RootDatabase<Buffer, Buffer>>()
 
 /** The same database, which stores what is put through it as it is. */
-export function uncompressed(db: RootDatabase<Buffer, Buffer>): RootDatabase<Buffer, Buffer> {
+function uncompressed(db: RootDatabase<Buffer, Buffer>): RootDatabase<Buffer, Buffer> {
   const known = writers.get(db)
   if (known !== undefined) return known
   const writer = Object.create(db, { compression: { value: undefined } }) as RootDatabase<Buffer, Buffer>
   writers.set(db, writer)
   return writer
 }
+
+/** What is to be put for a value, and through what. The bytes must stay as they are until the transaction is over. */
+export interface Stored {
+  readonly to: RootDatabase<Buffer, Buffer>
+  readonly bytes: Uint8Array
+}
+
+/** Compressed here rather than by the library, where its binary loads (D210). */
+export function storedIn(
+  db: RootDatabase<Buffer, Buffer>,
+  { compressed }: Pick<DatabaseConfig, 'compressed'>,
+  value: Uint8Array,
+): Stored {
+  const isCompressed = compressed === true && (value.length >= COMPRESSED_FROM_BYTES || isSigned(value))
+  const bytes = isCompressed ? packed(value) : null
+  return bytes === null ? { to: db, bytes: value } : { to: uncompressed(db), bytes }
+}
+
+const isSigned = (value: Uint8Array): boolean => (value[0] ?? 0) >= PACKED_FROM_BYTE
 
 interface TreeStats {
   readonly pageSize: number

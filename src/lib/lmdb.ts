@@ -6,7 +6,7 @@ import { openArena } from './arena.ts'
 import { Full, Unavailable } from './failures.ts'
 import { checkLmdbFile } from './lmdb-check.ts'
 import { dropLeftovers, rewrite } from './lmdb-compact.ts'
-import { type DatabaseConfig, openDatabase, packedFor, probe, uncompressed, usedBytes } from './lmdb-database.ts'
+import { type DatabaseConfig, openDatabase, probe, storedIn, usedBytes } from './lmdb-database.ts'
 import { commitCause } from './lmdb-failures.ts'
 import { hasRoomForCopy, lacksRoom, openReserve } from './lmdb-room.ts'
 import { openUsage } from './lmdb-usage.ts'
@@ -237,6 +237,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         path: config.path,
         db,
         openDb: (path, relaxed) => openDatabase(relaxed ? { ...config, durability: 'relaxed' } : config, path),
+        stored: (to, value) => storedIn(to, config, value),
         isStale: config.isStale ?? (() => false),
         startNoting: async () => {
           await hold()
@@ -275,9 +276,8 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
     },
     put(key, value) {
       if (noted !== null) writing.push(key.toString('latin1'))
-      const packed = packedFor(config, value)
-      if (packed === null) void db.put(key, arena.copyOf(value))
-      else void uncompressed(db).put(key, arena.copyOf(packed))
+      const { to, bytes } = storedIn(db, config, value)
+      void to.put(key, arena.copyOf(bytes))
     },
     remove(key) {
       if (noted !== null) writing.push(key.toString('latin1'))
