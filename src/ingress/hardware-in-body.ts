@@ -1,7 +1,6 @@
 // The partition that the hardware of a visit without a token names, read from the bytes of its body before it is parsed: a guess that
 // may be wrong, and is never needed. Only the components the hardware key is made of are parsed, in the spelling of the SDK.
 
-import type { IdentifyBody } from '../domain/identify.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { hardwareKey, hardwarePartition } from '../identity/routing.ts'
 import type { Caller } from '../records/auth.ts'
@@ -12,15 +11,6 @@ const OPEN = '{'.charCodeAt(0)
 const CLOSE = '}'.charCodeAt(0)
 /** A longer one is no browser's. */
 const COMPONENT_BYTES_MAX = 4_096
-const leadOf = (name: string): Buffer => Buffer.from(`"${name}":${VALUE}`)
-const [GPU, TOUCH, HINTS, SCREEN, LANGUAGES, USER_AGENT] = [
-  'webGlBasics',
-  'touchSupport',
-  'userAgentData',
-  'screenResolution',
-  'languages',
-  'userAgent',
-].map(leadOf) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer]
 /** What an app says of its device is not spelled by the SDK of browsers. */
 const NATIVE = Buffer.from('"native":')
 
@@ -42,6 +32,25 @@ function componentIn(body: Uint8Array, lead: Buffer): { readonly value?: unknown
   return JSON.parse(Buffer.prototype.utf8Slice.call(body, from, to))
 }
 
+/** What the hardware key reads of a browser; each is parsed when it is asked for, as most keys need two or three. */
+const NAMES = ['webGlBasics', 'touchSupport', 'userAgentData', 'screenResolution', 'languages', 'userAgent']
+const READING = Object.defineProperties(
+  {},
+  Object.fromEntries(
+    NAMES.map((name) => {
+      const lead = Buffer.from(`"${name}":${VALUE}`)
+      return [
+        name,
+        {
+          get(this: { readonly body: Uint8Array }) {
+            return componentIn(this.body, lead)
+          },
+        },
+      ]
+    }),
+  ),
+)
+
 /** null: the bytes do not show it. `header` reads a header by its name in lower case. */
 export function partitionSeemingIn(
   body: Uint8Array,
@@ -51,35 +60,10 @@ export function partitionSeemingIn(
   partitions: number,
 ): number | null {
   if (indexIn(body, NATIVE) >= 0) return null
-  // Each is looked for when it is asked for: most keys need two or three.
-  const components = {
-    get webGlBasics() {
-      return componentIn(body, GPU)
-    },
-    get touchSupport() {
-      return componentIn(body, TOUCH)
-    },
-    get userAgentData() {
-      return componentIn(body, HINTS)
-    },
-    get screenResolution() {
-      return componentIn(body, SCREEN)
-    },
-    get languages() {
-      return componentIn(body, LANGUAGES)
-    },
-    get userAgent() {
-      return componentIn(body, USER_AGENT)
-    },
-  } as unknown as IdentifyBody['components'] & object
-  const model = header(MODEL_HEADER)
+  const components = Object.assign(Object.create(READING), { body })
+  const headers = { [MODEL_HEADER]: header(MODEL_HEADER) }
   try {
-    const hardware = hardwareKey(
-      { components },
-      model === '' ? {} : { [MODEL_HEADER]: model },
-      header('user-agent'),
-      parsers,
-    )
+    const hardware = hardwareKey({ components }, headers, header('user-agent'), parsers)
     return hardwarePartition(workspace.id, env, hardware, partitions)
   } catch {
     return null

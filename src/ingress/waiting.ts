@@ -75,8 +75,6 @@ interface Pending {
   /** A client was given the requestId to come back with. */
   givenOut: boolean
   waiters: Waiter[]
-  /** When the first of them is to be told that it takes too long. */
-  dueAt: number
 }
 
 /** The one cell of these counts. */
@@ -109,10 +107,9 @@ export function createWaiting(
   }
 
   function expire(entry: Pending, now: number): void {
-    if (entry.dueAt > now) return
     const late = entry.waiters.filter((w) => w.deadline <= now)
+    if (late.length === 0) return
     entry.waiters = entry.waiters.filter((w) => w.deadline > now)
-    entry.dueAt = Math.min(...entry.waiters.map((w) => w.deadline))
     entry.givenOut = true
     for (const { expired } of late) expired?.()
   }
@@ -120,18 +117,8 @@ export function createWaiting(
   return {
     open(requestId, nonce, first, decided, expired) {
       const openedAt = monotonic()
-      const own = waiter(decided, expired, false, openedAt)
-      const { deadline: dueAt } = own
-      pending.set(requestId, {
-        nonce,
-        first,
-        openedAt,
-        stored: false,
-        askedAt: 0,
-        givenOut: false,
-        waiters: [own],
-        dueAt,
-      })
+      const waiters = [waiter(decided, expired, false, openedAt)]
+      pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters })
       addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
       if (pending.size === 1) onFirst()
@@ -152,11 +139,7 @@ export function createWaiting(
       return requestId === undefined || entry === undefined ? null : { requestId, ...entry.first }
     },
     join(requestId, decided, expired) {
-      const entry = pending.get(requestId)
-      if (entry === undefined) return
-      const joining = waiter(decided, expired, true, monotonic())
-      entry.waiters.push(joining)
-      entry.dueAt = Math.min(entry.dueAt, joining.deadline)
+      pending.get(requestId)?.waiters.push(waiter(decided, expired, true, monotonic()))
     },
     settle(requestId, outcome) {
       const entry = remove(requestId)

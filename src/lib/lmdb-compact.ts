@@ -92,16 +92,14 @@ async function copy({ db, stored, isStale, isStopped }: LmdbRewrite, to: Db): Pr
       limit: ENTRIES_AT_ONCE,
       ...(after === null ? {} : { start: Buffer.concat([after, JUST_ABOVE]) }),
     }
-    const entries = [...db.getRange(range)].map(({ key, value }) => ({
-      key: Buffer.from(key as Buffer),
-      ...stored(to, value),
-    }))
-    await to.batch(() => {
-      for (const { key, bytes, to: through } of entries)
-        if (!isStale(key)) void through.put(key, bytes as Buffer, AT_THE_END)
-    })
-    // Only now may the bytes go.
-    after = entries.at(-1)?.key ?? null
+    const found = [...db.getRange(range)].map(({ key, value }) => ({ key: Buffer.from(key as Buffer), value }))
+    const live = found.filter(({ key }) => !isStale(key))
+    await write(
+      to,
+      live.map(({ key, value }) => ({ key, stored: stored(to, value) })),
+      AT_THE_END,
+    )
+    after = found.at(-1)?.key ?? null
     if (after === null) return
   }
 }
@@ -109,22 +107,29 @@ async function copy({ db, stored, isStale, isStopped }: LmdbRewrite, to: Db): Pr
 async function follow({ db, stored }: LmdbRewrite, to: Db, keys: readonly Buffer[]): Promise<void> {
   for (let at = 0; at < keys.length; at += KEYS_AT_ONCE) {
     db.resetReadTxn()
-    const kept: Uint8Array[] = []
-    await to.batch(() => {
-      for (const key of keys.slice(at, at + KEYS_AT_ONCE)) {
-        const value = db.getBinary(key)
-        if (value === undefined) {
-          void to.remove(key)
-          continue
-        }
-        const { to: through, bytes } = stored(to, value)
-        kept.push(bytes)
-        void through.put(key, bytes as Buffer)
-      }
+    const changes = keys.slice(at, at + KEYS_AT_ONCE).map((key) => {
+      const value = db.getBinary(key)
+      return { key, stored: value === undefined ? null : stored(to, value) }
     })
-    // Only now may they go.
-    kept.length = 0
+    await write(to, changes)
   }
+}
+
+/** null: the entry is gone. */
+interface Change {
+  readonly key: Buffer
+  readonly stored: Stored | null
+}
+
+/** Empties `changes`, and not before the transaction is over: until then the library reads the bytes where they lie. */
+async function write(to: Db, changes: Change[], place?: number): Promise<void> {
+  await to.batch(() => {
+    for (const { key, stored } of changes) {
+      if (stored === null) void to.remove(key)
+      else void stored.to.put(key, stored.bytes as Buffer, place as number)
+    }
+  })
+  changes.length = 0
 }
 
 async function sync(path: string): Promise<void> {

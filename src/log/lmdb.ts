@@ -196,13 +196,10 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       const p = find(topic, partition)
       const first = p.last + 1
       p.last += countOf(entry)
-      if (!p.keepsTail) {
-        p.tail.skip(p.last)
-        return { p, last: p.last, entry }
-      }
-      const { bytes: copied, records } = p.slab.copy(entry)
-      for (const [index, copy] of records.entries()) p.tail.push({ seq: first + index, bytes: copy })
-      return { p, last: p.last, entry: copied }
+      if (p.keepsTail)
+        for (const [index, bytes] of p.slab.copy(entry).entries()) p.tail.push({ seq: first + index, bytes })
+      else p.tail.skip(p.last)
+      return { p, last: p.last, entry }
     })
     const durable = env.submit({
       bytes,

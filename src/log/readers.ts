@@ -37,7 +37,7 @@ export function openReaders(clock: Pick<Clock, 'monotonic' | 'sleep'>): Readers 
   function wakeThose(are: (reader: Reader) => boolean): void {
     const woken = waiting.filter(are)
     if (woken.length === 0) return
-    waiting = waiting.filter((reader) => !woken.includes(reader))
+    waiting = waiting.filter((reader) => !are(reader))
     for (const { wake } of woken) wake()
   }
 

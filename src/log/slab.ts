@@ -1,5 +1,5 @@
-// Owns copies of appended records, in few allocations: a caller may reuse its buffer, and lmdb reads ours from another
-// thread. What is appended together lies together as one entry, laid out as it goes to disk.
+// Owns copies of appended records, in few allocations: a caller may reuse its buffer, and readers are given
+// views of ours. What is appended together lies together as one entry, laid out as it goes to disk.
 import { markAsUntransferable } from 'node:worker_threads'
 
 /** Records that were appended together. */
@@ -12,7 +12,8 @@ export interface SlabEntry {
 
 export interface Slab {
   pack(records: readonly Uint8Array[]): SlabEntry
-  copy(entry: Uint8Array): SlabEntry
+  /** The records of a copy of the entry. */
+  copy(entry: Uint8Array): Uint8Array[]
 }
 
 const SLAB_BYTES = 64 * 1024
@@ -75,7 +76,7 @@ export function openSlab(): Slab {
     copy(entry) {
       const bytes = take(entry.length)
       bytes.set(entry)
-      return { bytes, records: slabRecordsOf(bytes) }
+      return slabRecordsOf(bytes)
     },
   }
 }

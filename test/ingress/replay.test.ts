@@ -16,6 +16,7 @@ import { openLogger } from '../../src/lib/logger.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
 import { decodeIdentification } from '../../src/records/identification.ts'
 import { replySubject } from '../../src/records/replies.ts'
+import { NO_OTHERS } from '../helpers/no-others.ts'
 import { rng } from '../helpers/rng.ts'
 
 const MINUTE_MS = 60_000
@@ -72,12 +73,7 @@ function openIngress() {
     metrics: openMetrics(null),
     logger: openLogger('silent'),
     toldOfProxy: new Int32Array(1),
-    otherShards: {
-      count: () => 0,
-      has: () => false,
-      handOver: () => Promise.reject(new Error('nobody')),
-      answer: () => undefined,
-    },
+    otherShards: NO_OTHERS,
     log: {
       pipelined: true,
       async append(_topic: string, _partition: number, records: readonly Uint8Array[]) {

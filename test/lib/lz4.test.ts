@@ -30,7 +30,7 @@ t.test(
     for (const [n, value] of values.entries()) {
       const { to, bytes } = storedIn(db, CONFIG, value)
       if (to !== db) here++
-      // Every second one as before, by lmdb, which keeps what it compresses from the collector only within a batch.
+      // Every second one as before, by lmdb, which crashes when it compresses what is put outside a batch.
       await db.batch(() => void (n % 2 === 0 ? db.put(keyOf(n), value) : to.put(keyOf(n), bytes as Buffer)))
     }
     t.ok(here > 200, `${here} compressed here`)

@@ -8,7 +8,6 @@ import { openParsers } from '../../src/identity/parsers.ts'
 import type { OtherShards } from '../../src/ingress/hand-over.ts'
 import { type Ingress, startIngress } from '../../src/ingress/ingress.ts'
 import { newCounts } from '../../src/lib/counts.ts'
-import { Unavailable } from '../../src/lib/failures.ts'
 import { openClaims } from '../../src/lib/first-claims.ts'
 import { openLogger } from '../../src/lib/logger.ts'
 import { openMetrics } from '../../src/lib/metrics.ts'
@@ -16,13 +15,6 @@ import type { Caller } from '../../src/records/auth.ts'
 import type { Rng } from '../helpers/rng.ts'
 import type { SimHost } from './host.ts'
 import type { Identify, Ports, ProcessNeeds } from './process.ts'
-
-export const NO_OTHERS: OtherShards = {
-  count: () => 0,
-  has: () => false,
-  handOver: () => Promise.reject(new Unavailable('there is no other shard')),
-  answer: () => undefined,
-}
 
 export interface AcceptingNeeds extends Pick<ProcessNeeds, 'partitions' | 'workspace' | 'onFailure'> {
   readonly host: SimHost
