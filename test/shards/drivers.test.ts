@@ -12,10 +12,17 @@ t.teardown(cleanUp)
 
 /** The system spreads connections over those threads that listen: of so many some come to each. */
 const CONNECTIONS = 16
+/** A body that comes behind the signal is accepted for so long; without it, only if it arrives before the signal has reached its thread. */
+const LINGER_MS = 2_000
 
 for (const driver of DRIVERS) {
   t.test(`a process starts, identifies, is asked, drains and ends: ${driver}`, async (t) => {
-    const env = { FINGERPOST_HTTP_DRIVER: driver, FINGERPOST_ENGINE_THREADS: '2', FINGERPOST_LOG_DURABILITY: 'relaxed' }
+    const env = {
+      FINGERPOST_HTTP_DRIVER: driver,
+      FINGERPOST_HTTP_LINGER_MS: String(LINGER_MS),
+      FINGERPOST_ENGINE_THREADS: '2',
+      FINGERPOST_LOG_DURABILITY: 'relaxed',
+    }
     const server = await startServer({ env })
     await historyOpen(server)
     const { keys, port, url } = server
