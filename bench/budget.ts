@@ -6,12 +6,13 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { getHeapStatistics } from 'node:v8'
-import { JSON_DEPTH_MAX } from '../src/domain/identify.ts'
+import { type IdentifyBody, JSON_DEPTH_MAX } from '../src/domain/identify.ts'
 import { hash32, makeRequestId } from '../src/domain/ids.ts'
 import { makeKey } from '../src/domain/keys.ts'
 import type { ApiKey, Workspace } from '../src/domain/workspace.ts'
 import { countDecisions } from '../src/engine/count-decisions.ts'
 import type { FreshReply } from '../src/engine/decided.ts'
+import type { Frame } from '../src/engine/frames.ts'
 import { openFrame } from '../src/engine/open-frame.ts'
 import { createPartition } from '../src/engine/partition.ts'
 import { clearLines } from '../src/events/lines.ts'
@@ -30,7 +31,7 @@ import { systemClock } from '../src/lib/clock.ts'
 import { openMetrics } from '../src/lib/metrics.ts'
 import { must } from '../src/lib/must.ts'
 import { openAuth } from '../src/records/auth.ts'
-import { encodeIdentification } from '../src/records/identification.ts'
+import { type Decoded, encodeIdentification, factsOf } from '../src/records/identification.ts'
 import { openKeyDirectory } from '../src/records/key-directory.ts'
 import { KEY, keyDigest } from '../src/records/keys.ts'
 import { WORKSPACE as WORKSPACES } from '../src/records/workspaces.ts'
@@ -132,14 +133,17 @@ const caller = auth.authenticate(must(texts[0], 'a key'), '203.0.113.1')
 const request = openRequests()
 const locate = () => NO_FACTS
 
-function stamp({ meta, bytes }: BudgetVisit, body: Parameters<typeof hardwareKey>[0]): Uint8Array {
+/** The record, and beside it what it was made of, by which the same thread decides it. */
+function stamp({ meta, bytes, seq }: BudgetVisit, body: IdentifyBody): Frame {
   const requestId = makeRequestId(meta.acceptedAt, visits.random)
   if (meta.token === null) hash32(hardwareKey(body, meta.headers, meta.headers['user-agent'] ?? '', parsers))
-  return encodeIdentification({ ...meta, requestId }, bytes)
+  const stamped = { ...meta, requestId }
+  const attached = { meta: stamped, body, facts: factsOf(bytes, body) } satisfies Decoded
+  return { seq, bytes: encodeIdentification(stamped, bytes), attached }
 }
 
 // Nobody else has an entry: what the partition asks for is absent.
-const decide = (frames: readonly { readonly seq: number; readonly bytes: Uint8Array }[]) =>
+const decide = (frames: readonly Frame[]) =>
   answered(partition.decide(frames, new Set()), absent)
 
 const metrics = openMetrics(null)
@@ -199,9 +203,8 @@ function round(batch: readonly BudgetVisit[]): Record<string, Spent> {
   const [, verify] = step(({ token }) =>
     token === null ? null : verifyToken(WORKSPACE.tokenSecret, WORKSPACE.id, ENV, token),
   )
-  const [stamped, stamping] = step((visit, i) => stamp(visit, must(read[i], 'a body').body))
-  const frames = batch.map(({ seq }, i) => ({ seq, bytes: must(stamped[i], 'a record') }))
-  const [, open] = step((_, i) => openFrame(frames[i] as (typeof frames)[number], parsers, locate))
+  const [frames, stamping] = step((visit, i) => stamp(visit, must(read[i], 'a body').body))
+  const [, open] = step((_, i) => openFrame(must(frames[i], 'a record'), parsers, locate))
   const [decided, whole] = measure(() => decide(frames), length)
   if (decided.dead.length > 0) throw new Error(`not decided: ${decided.dead[0]?.reason}`)
   const events = decided.records.flatMap((bytes) => {

@@ -1,7 +1,7 @@
 // Which entries of the state a batch needs, and which known visitors each identification is compared with.
 
 import { hash32 } from '../domain/ids.ts'
-import { mayHeal } from '../identity/healing.ts'
+import { mayBeOneLife, mayHeal } from '../identity/healing.ts'
 import { isSparse } from '../identity/keys.ts'
 import { newMatchStatistics } from '../identity/match-statistics.ts'
 import { worthHiding } from '../identity/observation.ts'
@@ -97,14 +97,18 @@ export function createLookup(
 
   let listings = new Map<Visit, Listing>()
 
+  function listingOf(c: Visit): Listing {
+    const known = listings.get(c)
+    if (known !== undefined) return known
+    const keys = c.nativeKey === null ? c.keys : c.keys.filter((key) => key !== c.nativeKey)
+    const listing = { keys, ids: keys.map((key) => c.tenant + key), entries: [], made: null }
+    listings.set(c, listing)
+    return listing
+  }
+
   /** Asked for more than once per visit: made again only when an entry has changed meanwhile. */
   function candidatesOf(c: Visit): Listed {
-    let listing = listings.get(c)
-    if (listing === undefined) {
-      const keys = c.nativeKey === null ? c.keys : c.keys.filter((key) => key !== c.nativeKey)
-      listing = { keys, ids: keys.map((key) => c.tenant + key), entries: [], made: null }
-      listings.set(c, listing)
-    }
+    const listing = listingOf(c)
     const { keys, ids, entries } = listing
     for (let i = 0; i < ids.length; i++) {
       const entry = state.index(ids[i] as string)
@@ -178,16 +182,32 @@ export function createLookup(
     }
     if (wanted.length > 0) return wanted
     const named = tokenId === null ? NO_TEXTS : [tokenId]
-    if (tokenCounts && !isBlind(c) && !isHealing(c)) return mergedRecords.wanted(c, named)
-    looked.add(c.body)
-    for (const key of c.keys) want('index', c.tenant + key)
+    const blind = !tokenCounts || isBlind(c)
+    if (!blind && !isHealing(c)) return mergedRecords.wanted(c, named)
+    for (const id of listingOf(c).ids) want('index', id)
+    if (c.nativeKey !== null) want('index', c.tenant + c.nativeKey)
     if (wanted.length > 0) return wanted
+    if (!blind && !hasOtherLife(c, want)) return wanted.length > 0 ? wanted : mergedRecords.wanted(c, named)
+    looked.add(c.body)
     const found = isAlone(c) ? nativeVisitors(c) : [...candidatesOf(c).visitors, ...nativeVisitors(c)]
     for (const id of found) {
       want('visitor', id)
       if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id))
     }
     return wanted.length > 0 ? wanted : mergedRecords.wanted(c, [...named, ...found])
+  }
+
+  /** Whether one of those that a visit which may heal would be compared with may be its visitor by when it was here: mostly none. */
+  function hasOtherLife(c: Visit, want: (kind: Loadable, scoped: string) => void): boolean {
+    const own = c.tokenId === null ? null : remembered(c.tokenId)
+    if (own === null) return false
+    for (const id of candidatesOf(c).visitors) {
+      if (id === c.tokenId) continue
+      const other = state.life(id)
+      if (other === undefined) want('visitor', id)
+      else if (other !== null && mayBeOneLife(own, other)) return true
+    }
+    return false
   }
 
   function tokenErased(c: Visit): boolean {

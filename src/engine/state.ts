@@ -11,8 +11,8 @@ import {
   unpackMatchStatistics,
   unpackObservation,
 } from '../identity/match-statistics.ts'
-import type { VisitorState } from '../identity/visitor.ts'
-import { unpackVisitor } from '../identity/visitor-record.ts'
+import type { Life, VisitorState } from '../identity/visitor.ts'
+import { readLife, unpackVisitor } from '../identity/visitor-record.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
 import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
@@ -58,6 +58,8 @@ export interface PartitionState {
   known(id: string): VisitorState | null | undefined
   /** The same to read only, and only until the next call that names the visitor. */
   peek(id: string): VisitorState | null | undefined
+  /** When it was here. */
+  life(id: string): Life | null | undefined
   /** `HeldVisitor.survivor`. */
   survivor(id: string): string | null | undefined
   /** `mayHaveManyKeys` of its record. */
@@ -99,9 +101,6 @@ export function readIndex(held: HeldIndex): IndexEntry {
 }
 
 const EMPTY: IndexEntry = { ids: [], total: 0 }
-
-/** Of a packed record so much has its keys, unless there are many. */
-const KEYS_CHARS = 128
 
 /** Holds the records that a batch looks at, of which most are small. */
 const ARENA_BYTES = 65_536
@@ -225,6 +224,13 @@ export function createState(visitorsMax: number): PartitionState {
       if (visitor) peeked.set(id, visitor)
       return visitor
     },
+    life(id) {
+      const ready = peeked.get(id)
+      if (ready !== undefined) return ready
+      const record = visitors.get(id)
+      if (record === undefined || record === null) return record
+      return readLife(stateIn(typeof record === 'string' ? lent(record) : record))
+    },
     survivor(id) {
       if (last !== null && id === lastId) return last.survivor
       const record = visitors.get(id)
@@ -235,7 +241,7 @@ export function createState(visitorsMax: number): PartitionState {
     mayHaveManyKeys(id) {
       const record = visitors.get(id)
       if (record === undefined || record === null) return false
-      return mayHaveManyKeys(typeof record === 'string' ? lent(record).subarray(0, KEYS_CHARS) : record)
+      return mayHaveManyKeys(record)
     },
     putVisitor: (id, packed) => setVisitor(id, owned(packed)),
     index: indexes.get,

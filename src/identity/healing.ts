@@ -4,7 +4,7 @@
 import type { TokenClaims } from '../domain/identify.ts'
 import { isPrivateOnly } from './copies.ts'
 import { type RecogniseInput, recognise } from './matcher.ts'
-import type { VisitorState } from './visitor.ts'
+import type { Life, VisitorState } from './visitor.ts'
 
 /** The younger of two visitors is the older one. */
 export interface Healing {
@@ -21,7 +21,7 @@ const TOKEN_MIN = 0.99
 /** Storages of tabs that race live at one time. */
 const APART_MS = 10 * 60_000
 
-const isDoubted = ({ refutedFrom, olderAt }: VisitorState): boolean => refutedFrom > 0 || olderAt > 0
+const isDoubted = ({ refutedFrom, olderAt }: Life): boolean => refutedFrom > 0 || olderAt > 0
 
 /**
  * Whether a visit of its token may show who it was before: its first return, its second, fourth, eighth and so on, since looking
@@ -32,8 +32,15 @@ export function mayHeal(visitor: VisitorState): boolean {
   return (returns & (returns - 1)) === 0 && !isDoubted(visitor)
 }
 
-/** Whether one was there before the other began, or has only ever been in private windows, which have storages of their own. */
-function isOneLife(older: VisitorState, younger: VisitorState): boolean {
+const isOlder = (other: Life, own: Life): boolean => other.firstSeenAt < own.firstSeenAt
+
+/**
+ * Whether two visitors may be one device by when they were here: one was there before the other began, or has only ever been in private
+ * windows, which have storages of their own. Whoever is doubted is nobody else.
+ */
+export function mayBeOneLife(own: Life, other: Life): boolean {
+  if (isDoubted(own) || isDoubted(other)) return false
+  const [older, younger] = isOlder(other, own) ? [other, own] : [own, other]
   return older.lastSeenAt + APART_MS < younger.firstSeenAt || isPrivateOnly(younger)
 }
 
@@ -71,8 +78,7 @@ export function healingOf(
   const [best] = recognise(withoutOwn(input, own.id, keys)).scores
   if (best === undefined || best.posterior < HEAL_MIN) return null
   const other = [...input.exact, ...input.linked].find(({ id }) => id === best.visitorId)
-  if (other === undefined || isDoubted(other)) return null
-  const [older, younger] = other.firstSeenAt < own.firstSeenAt ? [other, own] : [own, other]
-  if (!isOneLife(older, younger)) return null
+  if (other === undefined || !mayBeOneLife(own, other)) return null
+  const [older, younger] = isOlder(other, own) ? [other, own] : [own, other]
   return { visitorId: younger.id, survivor: older.id, confidence: best.posterior }
 }

@@ -26,9 +26,10 @@ import {
   readText,
   readTexts,
   skipNull,
+  skipValues,
 } from '../lib/unpacking.ts'
 import { noValues, type Profile } from './profile.ts'
-import type { SeenDevice, SeenNetwork, VisitorState } from './visitor.ts'
+import type { Life, SeenDevice, SeenNetwork, VisitorState } from './visitor.ts'
 
 const LAYOUT = 1
 /** Chances are kept as whole parts of this. */
@@ -192,6 +193,27 @@ export function unpackVisitor(bytes: Uint8Array): VisitorState {
   }
   endReading()
   return state
+}
+
+/** Values that a look at its life leaves out: behind the visits, and behind the first refuted generation. */
+const AFTER_VISITS = 3
+const AFTER_REFUTED = 10
+
+/** Reads when the visitor was here, and leaves the rest: it takes a third of the time. Throws as `unpackVisitor` does. */
+export function readLife(bytes: Uint8Array): Life {
+  beginReading(bytes)
+  const fields = readArray()
+  if (fields < FIELDS_MIN || readNumber() !== LAYOUT) throw new Unreadable('a visitor record of another layout')
+  skipValues(1)
+  const firstSeenAt = readNumber()
+  const lastSeenAt = firstSeenAt + readNumber()
+  const totalVisits = readNumber()
+  skipValues(AFTER_VISITS)
+  const refutedFrom = readNumber()
+  skipValues(AFTER_REFUTED)
+  if (fields > 19) skipValues(1)
+  const olderAt = fields > 20 ? readOlderAt(firstSeenAt) : 0
+  return { firstSeenAt, lastSeenAt, totalVisits, refutedFrom, olderAt, privateVisits: fields > 21 ? readNumber() : 0 }
 }
 
 function readOlderAt(firstSeenAt: number): number {

@@ -75,6 +75,12 @@ export interface VisitorState {
   accounts: LinkedAccounts
 }
 
+/** What of a visitor says when its device was here, and whether that is doubted. */
+export type Life = Pick<
+  VisitorState,
+  'firstSeenAt' | 'lastSeenAt' | 'totalVisits' | 'privateVisits' | 'refutedFrom' | 'olderAt'
+>
+
 /** A visitor nobody has seen yet: `recordVisit` adds the first visit. */
 export function newVisitor(id: string, atMs: number): VisitorState {
   return {

@@ -122,6 +122,48 @@ export function readTexts(): string[] {
   return texts
 }
 
+/** Leaves out so many values of whatever form. */
+export function skipValues(count: number): void {
+  for (let left = count; left > 0; left--) {
+    const form = nextByte()
+    if (form < 0x80 || form >= 0xe0 || form === 0xc0 || form === 0xc2 || form === 0xc3) continue
+    if (form >= 0x90 && form < 0xa0) left += form - 0x90
+    else if (form >= 0xa0 && form < 0xc0) at += form - 0xa0
+    else if (form === 0xdc) left += nextInteger(2)
+    else if (form === 0xdd) left += nextInteger(4)
+    else at += bytesBehind(form)
+  }
+  if (at > bytes.length) refuse(undefined)
+}
+
+/** How many bytes of the value follow its form, where that is no list. */
+function bytesBehind(form: number): number {
+  switch (form) {
+    case 0xcc:
+    case 0xd0:
+      return 1
+    case 0xcd:
+    case 0xd1:
+      return 2
+    case 0xce:
+    case 0xd2:
+      return 4
+    case 0xcb:
+      return 8
+    case 0xc4:
+    case 0xd9:
+      return nextByte()
+    case 0xc5:
+    case 0xda:
+      return nextInteger(2)
+    case 0xc6:
+    case 0xdb:
+      return nextInteger(4)
+    default:
+      return refuse(form)
+  }
+}
+
 /** A text that many records have. */
 export function readName(): string {
   const length = textBytes()

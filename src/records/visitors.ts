@@ -219,9 +219,9 @@ export function stateIn(packed: Uint8Array): Uint8Array {
 export const tooEarly = (earlierKeys: readonly string[]): readonly string[] =>
   earlierKeys.length <= EARLIER_KEYS_MAX ? NOBODY : earlierKeys.slice(0, earlierKeys.length - EARLIER_KEYS_MAX)
 
-/** Whether a packed record may have about as many earlier keys as are kept: by their length, without unpacking it. */
-export function mayHaveManyKeys(packed: Uint8Array): boolean {
-  const byteAt = (at: number) => packed[at] ?? 0
+/** Whether a packed record, or its text of a character to a byte, may have about as many earlier keys as are kept: by their length. */
+export function mayHaveManyKeys(packed: Uint8Array | string): boolean {
+  const byteAt = (at: number) => (typeof packed === 'string' ? packed.charCodeAt(at) : packed[at]) || 0
   const keys = byteAt(1)
   if (keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return true
   let at = 2
