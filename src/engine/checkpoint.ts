@@ -17,7 +17,7 @@ import {
   partitionScope,
   ruleStatKeys,
   VELOCITY,
-  VELOCITY_KEPT_MS,
+  velocityTtlMs,
   visitorKey,
 } from '../records/partitions.ts'
 import { persist } from './append.ts'
@@ -86,13 +86,14 @@ async function readMergedRecords(
   return Promise.all(ids.map(read))
 }
 
-/** What a checkpoint says of state and counts, as the kv is to write it; `seq`: the events record it is as of. */
-export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches'>, seq: Seq) {
+/** What a checkpoint says of state and counts, as the kv is to write it `nowMs`; `seq`: the events record it is as of. */
+export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches'>, seq: Seq, nowMs: number) {
   const put: Put[] = []
   const drop: KvKey[] = []
+  const ttlMs = velocityTtlMs(nowMs)
   for (const { kind, id, value } of dirty) {
     if (value === null) drop.push([kind, id])
-    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs: VELOCITY_KEPT_MS })
+    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs })
     else put.push({ key: [kind, id], value })
   }
   const add: (readonly [KvKey, number])[] = []
@@ -208,7 +209,7 @@ export async function commitCheckpoint(
   const scope = partitionScope(partition)
   // Nobody else writes them while the guarded position is ours.
   const matches = await persist(clock, () => withStoredMatches(kv, scope, checkpoint.matches))
-  const { put, drop, add } = writesOf({ dirty: checkpoint.dirty, matches }, seq)
+  const { put, drop, add } = writesOf({ dirty: checkpoint.dirty, matches }, seq, clock.now())
   drop.push(...chunks.takeOld())
   if (checkpoint.nonces !== null) {
     put.push({ key: nonceKey(seq), value: checkpoint.nonces })

@@ -19,7 +19,7 @@ const VISITORS_MAX = 10_000
 
 export interface ReplayNeeds {
   readonly kv: Pick<Kv, 'get' | 'commit'>
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly partition: number
   readonly partitions: number
   /** A fresh key for nonces, oldest first. */
@@ -51,7 +51,7 @@ export function openStateReplay({ kv, clock, partition, partitions, nextNonceKey
     const checkpoint = state.checkpoint()
     const { nonces, dirty } = checkpoint
     const matches = await withStoredMatches(kv, scope, checkpoint.matches)
-    const { put, drop, add } = writesOf({ dirty, matches }, 0)
+    const { put, drop, add } = writesOf({ dirty, matches }, 0, clock.now())
     if (nonces !== null) put.push({ key: nextNonceKey(), value: nonces })
     await putAll(kv, scope, put)
     for (const keys of parts(drop, COMMIT_KEYS)) await kv.commit([{ scope, drop: keys }])

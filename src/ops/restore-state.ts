@@ -16,7 +16,7 @@ import { type Erased, type Inserts, isErased } from './restore-rows.ts'
 
 export interface RestoreStateNeeds {
   readonly kv: Pick<Kv, 'get' | 'commit'>
-  readonly clock: Pick<Clock, 'monotonic'>
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly partitions: number
   readonly inserts: Inserts
   readonly erased: Erased

@@ -33,6 +33,12 @@ export const ruleStatKeys = (id: string): { readonly live: KvKey; readonly monit
 export const VELOCITY = 'velocity' as const
 /** A counter nobody added to for so long has nothing in any window. */
 export const VELOCITY_KEPT_MS = 26 * 3_600_000
+const HOUR_MS = 3_600_000
+/**
+ * How long one is kept that is written now: at most that, and at least an hour less. It goes on the hour, so that of one that is written
+ * every minute the time is noted once an hour.
+ */
+export const velocityTtlMs = (nowMs: number): number => VELOCITY_KEPT_MS - (nowMs % HOUR_MS)
 
 /** Nonces decided up to an events seq; ids sort by it. */
 export const NONCE = 'nonce'
