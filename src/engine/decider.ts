@@ -101,7 +101,11 @@ export interface Decider {
     poisoned: readonly number[],
     load: Load,
   ): Promise<{ readonly decided: DecidedBatch; readonly dirtyCount: number }>
-  adopt(partition: number, records: readonly Uint8Array[], load: Load): Promise<readonly DecisionReply[]>
+  adopt(
+    partition: number,
+    records: readonly Uint8Array[],
+    load: Load,
+  ): Promise<{ readonly replies: readonly DecisionReply[]; readonly dirtyCount: number }>
   /** Starts afresh with a partition; everything else about it needs this first. */
   open(partition: number, nonces: readonly Uint8Array[]): Promise<void>
   checkpoint(partition: number): Promise<Checkpoint>
@@ -112,6 +116,11 @@ export interface Decider {
 function* decideAndCount(p: Partition, batch: readonly LogRecord[], poisoned: readonly number[]) {
   const decided = yield* p.decide(batch, new Set(poisoned))
   return { decided, dirtyCount: p.dirtyCount() }
+}
+
+function* adoptAndCount(p: Partition, records: readonly Uint8Array[]) {
+  const replies = yield* p.adopt(records)
+  return { replies, dirtyCount: p.dirtyCount() }
 }
 
 export function createDecider(perform: Perform): Decider {
@@ -136,7 +145,7 @@ export function createDecider(perform: Perform): Decider {
   return {
     decide: (partition, batch, poisoned, load) =>
       inTurns({ partition, do: 'decide' }, (p) => decideAndCount(p, batch, poisoned), load),
-    adopt: (partition, records, load) => inTurns({ partition, do: 'adopt' }, (p) => p.adopt(records), load),
+    adopt: (partition, records, load) => inTurns({ partition, do: 'adopt' }, (p) => adoptAndCount(p, records), load),
     open: (partition, nonces) => perform({ partition, do: 'open' }, (place) => place.open(partition, nonces)),
     checkpoint: (partition) => perform({ partition, do: 'checkpoint' }, (place) => place.of(partition).checkpoint()),
     forget: (partition) => perform({ partition, do: 'forget' }, (place) => place.forget(partition)),

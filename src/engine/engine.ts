@@ -10,7 +10,7 @@ import { annotatingPuts } from '../records/annotations.ts'
 import type { RuleLog } from '../records/effects.ts'
 import { announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
-import { loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
+import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import { appendEffects, effectsOf, type RecordEffects } from './effects.ts'
 import type { EngineNeeds } from './engine-needs.ts'
 import { ruleLogsOf } from './items.ts'
@@ -26,13 +26,14 @@ export class MissingPosition extends Error {
 
 const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
-const ADOPT = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
+/** Of some hundred events, so that what they change fits a commit of the kv along with what was adopted before. */
+const ADOPT = { recordsMax: 64, bytesMax: 524_288, waitMsMax: 0 }
 const CHECKPOINT_MS = 200
 /** More than a few events wait for `checkpointMsMax`: what is seen often is then written once. */
 const FEW_EVENTS = 8
 /** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
 const CHECKPOINT_EVENTS = 20_000
-/** Entries of one commit, which the last batch may exceed by what it changes. */
+/** Entries of one commit, which the last batch may exceed by what it changes: the kv takes three times as many. */
 const CHECKPOINT_ENTRIES = 6_000
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
@@ -143,6 +144,8 @@ async function own(
         const isErasing = decided.erased.length > 0
         if (isErasing) await settling.rest()
         else await settling.room()
+        // Where the kv is slow, decisions that went on would change more than one commit of it takes, and no checkpoint came any more.
+        if (dirtyCount >= CHECKPOINT_ENTRIES) await settling.stored()
         decidedTo = next.to
         undurable += next.count
         fresh.changed()
@@ -181,16 +184,17 @@ async function holding<T>({ hold }: Pick<CounterFeed, 'hold'>, action: () => Pro
 
 /** R1: decisions that are in the log are adopted, never remade. */
 async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChunks) {
-  const { log, kv, decider, recent } = needs
+  const { log, kv, decider, recent, clock } = needs
   const scope = partitionScope(partition)
-  const checkpointed = await kv.position(scope, ENGINE_POSITION)
+  const stored = await kv.position(scope, ENGINE_POSITION)
   const sunk = await kv.position(scope, SINK_POSITION)
   const [decided] = await kv.get<number>(scope, [DECIDED_TO])
   // A new deployment writes its first positions as 0 and nothing else; any later checkpoint also says what was decided.
-  let decidedTo = decided?.value ?? (checkpointed === 0 ? 0 : null)
-  if (checkpointed === null || sunk === null || decidedTo === null) {
+  let decidedTo = decided?.value ?? (stored === 0 ? 0 : null)
+  if (stored === null || sunk === null || decidedTo === null) {
     throw new MissingPosition(`partition ${partition} has no position in the kv: run rebuild`)
   }
+  let checkpointed = stored
   await decider.open(partition, await chunks.read())
   const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => checkpointed)
   recent.drop(partition)
@@ -198,7 +202,13 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
   let seq = Math.min(checkpointed, sunk)
   let adopted = 0
   let lostUpTo = 0
-  const news: Put[] = []
+  let news: Put[] = []
+  async function tellNews(): Promise<void> {
+    if (news.length > 0 && !(await announceAgain(kv, partition, news, sunk as Seq))) {
+      throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)
+    }
+    news = []
+  }
   for (;;) {
     const records = await log.read('events', partition, seq, ADOPT)
     if (records.length === 0) {
@@ -213,29 +223,25 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     }
     const effects: RecordEffects[] = []
     const lines: RuleLog[] = []
-    const unapplied = records.filter((r) => r.seq > checkpointed)
+    const applied = checkpointed
+    const unapplied = records.filter((r) => r.seq > applied)
     adopted += unapplied.length
+    let dirtyCount = 0
     if (unapplied.length > 0) {
-      needs.reply(
-        await holding(needs.counters, () =>
-          decider.adopt(
-            partition,
-            unapplied.map((r) => r.bytes),
-            load,
-          ),
-        ),
-        [],
-      )
+      const all = unapplied.map((r) => r.bytes)
+      const done = await holding(needs.counters, () => decider.adopt(partition, all, load))
+      needs.reply(done.replies, [])
+      dirtyCount = done.dirtyCount
     }
     for (const record of records) {
       const decoded = decodeEventsRecord(record.bytes)
       const { items, to, erasure, annotation } = decoded
-      if (record.seq > checkpointed) {
+      if (record.seq > applied) {
         effects.push(effectsOf(record.seq, decoded))
         lines.push(...items.flatMap(ruleLogsOf))
         needs.counters.decided(partition, seq, record.seq, flattenRecord(decoded))
       }
-      if (record.seq > sunk && record.seq > checkpointed) {
+      if (record.seq > sunk && record.seq > applied) {
         if (erasure !== undefined) news.push(...erasingPuts([erasure]))
         if (annotation !== undefined) news.push(...annotatingPuts([annotation]))
       }
@@ -245,19 +251,24 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
           record.seq,
           items.map((item) => item.requestId),
         )
-      if (record.seq > checkpointed) decidedTo = to
+      if (record.seq > applied) decidedTo = to
       seq = record.seq
     }
     // Whether the last owner came to write and append them is not known.
     if (lines.length > 0) needs.report.ruleLogs(lines)
-    await appendEffects({ ...needs.effects, log, clock: needs.clock }, partition, effects)
+    await appendEffects({ ...needs.effects, log, clock }, partition, effects)
+    if (dirtyCount < CHECKPOINT_ENTRIES) continue
+    // What the owner before had not stored yet may be more than one commit takes.
+    await tellNews()
+    const part = await decider.checkpoint(partition)
+    checkpointed = await commitCheckpoint(kv, clock, partition, part, chunks, checkpointed, seq, decidedTo)
+    needs.counters.stored(partition, checkpointed)
+    adopted = 0
   }
   // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.
   if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
     throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
   }
-  if (news.length > 0 && !(await announceAgain(kv, partition, news, sunk))) {
-    throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)
-  }
+  await tellNews()
   return { checkpointed, seq, decidedTo, adopted }
 }

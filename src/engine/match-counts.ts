@@ -19,6 +19,8 @@ const BACKDATED_MS = 60_000
 
 export interface MatchCounts {
   add(item: Pick<DecidedItem, 'requestId' | 'workspace' | 'env' | 'matches' | 'acceptedAt'>): void
+  /** How many rules matched since they were last taken. */
+  size(): number
   /** What was added since the last call. */
   take(): readonly MatchCount[]
 }
@@ -44,6 +46,7 @@ export function createMatchCounts(): MatchCounts {
         count.backdated = backdated
       }
     },
+    size: () => counts.size,
     take() {
       const taken = [...counts.values()]
       counts = new Map()

@@ -10,6 +10,9 @@ import type { Frame } from './frames.ts'
 import { createPartitionParts, type PartitionNeeds } from './parts.ts'
 import type { Dirty } from './state.ts'
 
+/** Matches, matches of monitored ones, and the time of the last. */
+const ENTRIES_PER_RULE = 3
+
 export interface Partition {
   /** Decides a batch; records in `poisoned` are given up on. */
   decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<DecidedBatch>
@@ -31,7 +34,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     decide: createDeciding(parts, () => shrinks),
     adopt: (records) => adoptRecords(parts, records),
     restoreNonces: nonces.restore,
-    dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition),
+    dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition) + ENTRIES_PER_RULE * matches.size(),
     checkpoint() {
       shrinks++
       const counters = board.takeDirty(partition).map(dirtyCounter)

@@ -39,6 +39,8 @@ export interface Settling {
   checkpoint(to: Seq): Promise<void>
   /** What was taken for the last checkpoint is in the kv; before that none can be taken. */
   isStored(): boolean
+  /** Resolves when it is. Throws what failed. */
+  stored(): Promise<void>
   checkpointed(): Seq
   /** Nothing is under way, and nothing has failed. */
   isIdle(): boolean
@@ -66,20 +68,22 @@ export function openSettling(needs: SettlingNeeds): Settling {
   let isTaken = false
   let storing: Promise<void> = Promise.resolve()
 
-  function appendAt(record: Uint8Array, after: Seq): Promise<Seq> {
-    let place: Seq | null = null
-    const onPlaced = (seq: Seq) => {
-      place = seq
-    }
-    const appended = appendFenced(log, clock, partition, record, { expectLast: after, basis, onPlaced })
-    head = place ?? appended
-    return appended
-  }
+  const appendAt = (record: Uint8Array, after: Seq, onPlaced: (seq: Seq) => void): Promise<Seq> =>
+    appendFenced(log, clock, partition, record, { expectLast: after, basis, onPlaced })
 
   function append(record: Uint8Array): Promise<Seq> {
-    if (typeof head === 'number') return appendAt(record, head)
-    head = head.then((after) => appendAt(record, after))
-    return head
+    if (typeof head !== 'number') {
+      // Where the log does not say at once what place it gives, each waits for the one before.
+      const appended = head.then((after) => appendAt(record, after, () => undefined))
+      head = appended
+      return appended
+    }
+    let place: Seq | null = null
+    const appended = appendAt(record, head, (seq) => {
+      place = seq
+    })
+    head = place ?? appended
+    return appended
   }
 
   function submit({ records }: DecidedBatch): readonly Promise<Seq>[] {
@@ -201,6 +205,10 @@ export function openSettling(needs: SettlingNeeds): Settling {
       check()
     },
     isStored: () => !isTaken,
+    async stored() {
+      while (isTaken && failure === null) await (underWay.at(-1) ?? storing)
+      check()
+    },
     isIdle: () => underWay.length === 0 && !isTaken && failure === null,
     checkpointed: () => checkpointed,
   }

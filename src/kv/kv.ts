@@ -53,7 +53,7 @@ export interface Commit {
 }
 
 export const VALUE_BYTES_MAX = 1_000_000
-export const COMMIT_KEYS_MAX = 10_000
+export const COMMIT_KEYS_MAX = 20_000
 
 export interface Kv {
   /** One round trip; null for what does not exist or has expired. */
