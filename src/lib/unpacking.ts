@@ -131,7 +131,11 @@ export function skipValues(count: number): void {
     else if (form >= 0xa0 && form < 0xc0) at += form - 0xa0
     else if (form === 0xdc) left += nextInteger(2)
     else if (form === 0xdd) left += nextInteger(4)
-    else at += bytesBehind(form)
+    else {
+      // Reading a length moves on as well.
+      const length = bytesBehind(form)
+      at += length
+    }
   }
   if (at > bytes.length) refuse(undefined)
 }

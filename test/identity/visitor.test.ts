@@ -1,5 +1,6 @@
 // Visitor state: bounded in every part, small when stored, and the same after storing.
 
+import { pack, unpack } from 'msgpackr'
 import t from 'tap'
 import { deviceOf } from '../../src/identity/attributes.ts'
 import { addAccount, countAccounts, knowsAccount, type LinkedAccounts } from '../../src/identity/linked-accounts.ts'
@@ -11,7 +12,7 @@ import {
   type VisitFacts,
   type VisitorState,
 } from '../../src/identity/visitor.ts'
-import { packVisitor, unpackVisitor } from '../../src/identity/visitor-record.ts'
+import { packVisitor, readLife, unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { Unreadable } from '../../src/lib/failures.ts'
 import { sized } from '../helpers/depth.ts'
 import { attributesOf, bareLinux, firefox, iphone, windowsPc } from '../helpers/recognition.ts'
@@ -55,6 +56,8 @@ function randomVisitor(random: Rng): VisitorState {
   return state
 }
 
+/** Of the first build. */
+const FIELDS_FIRST = 19
 const VISITORS = sized({ quick: 50, usual: 100, long: 400 })
 
 t.test('what is stored is what is read, for any visitor', async (t) => {
@@ -66,6 +69,23 @@ t.test('what is stored is what is read, for any visitor', async (t) => {
     t.same(unpackVisitor(packVisitor(state)), state)
   }
   t.same(unpackVisitor(packVisitor(newVisitor(ID, T0))), newVisitor(ID, T0))
+})
+
+t.test('when a visitor was here is read alone as with the rest, of records of earlier builds too', async (t) => {
+  const seed = testSeed()
+  t.comment(`seed ${seed}`)
+  const random = rng(seed)
+  for (let i = 0; i < VISITORS; i++) {
+    const state = randomVisitor(random)
+    // Texts of each form: their length stands in front of them in none, one or two bytes.
+    const gpu = random.pick([null, 'ANGLE', 'ANGLE'.padEnd(40, '.'), 'ANGLE'.padEnd(400, '.')])
+    state.devices.unshift({ platform: 'Windows', browser: 'Chrome 141', gpu })
+    const all = unpack(packVisitor(state)) as unknown[]
+    const bytes = pack(all.slice(0, FIELDS_FIRST + random.int(all.length - FIELDS_FIRST + 1)))
+    const { firstSeenAt, lastSeenAt, totalVisits, privateVisits, refutedFrom, olderAt } = unpackVisitor(bytes)
+    t.same(readLife(bytes), { firstSeenAt, lastSeenAt, totalVisits, privateVisits, refutedFrom, olderAt })
+  }
+  t.throws(() => readLife(pack([2, ID, T0])), Unreadable)
 })
 
 t.test('a usual visitor with three networks takes less than 600 bytes', async (t) => {
