@@ -143,8 +143,7 @@ function stamp({ meta, bytes, seq }: BudgetVisit, body: IdentifyBody): Frame {
 }
 
 // Nobody else has an entry: what the partition asks for is absent.
-const decide = (frames: readonly Frame[]) =>
-  answered(partition.decide(frames, new Set()), absent)
+const decide = (frames: readonly Frame[]) => answered(partition.decide(frames, new Set()), absent)
 
 const metrics = openMetrics(null)
 

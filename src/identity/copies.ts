@@ -3,7 +3,8 @@
 import type { Life, VisitorState } from './visitor.ts'
 
 /** Never seen but in private windows, which keep nothing: its visits say of no storage that it was alive. */
-export const isPrivateOnly = ({ privateVisits, totalVisits }: Pick<Life, 'privateVisits' | 'totalVisits'>): boolean => privateVisits >= totalVisits
+export const isPrivateOnly = ({ privateVisits, totalVisits }: Pick<Life, 'privateVisits' | 'totalVisits'>): boolean =>
+  privateVisits >= totalVisits
 
 /** Whether one device could have left both: one was gone before the other came, or has no storage to be alive. */
 function mayBeOne(a: VisitorState, b: VisitorState): boolean {
