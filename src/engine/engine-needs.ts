@@ -29,9 +29,18 @@ export interface EngineNeeds {
   readonly freshness: Pick<Freshness, 'own'>
   /** How long decisions may wait for their checkpoint while nobody asks for it, milliseconds. */
   readonly checkpointMsMax: number
+  /** Other than the usual ones: where there is little to decide, the model needs them small. */
+  readonly bounds?: CheckpointBounds
   /** Records of a partition that ended the thread which decided them: they are given up on. */
   readonly givenUp?: (partition: number) => readonly Seq[]
   readonly report: EngineReport
+}
+
+export interface CheckpointBounds {
+  /** Changed entries at which a checkpoint is due, which the last batch may exceed by what it changes. */
+  readonly entriesMax: number
+  /** Records of decisions that a take-over reads at once. */
+  readonly adoptRecordsMax: number
 }
 
 export interface EngineReport {

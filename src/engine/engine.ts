@@ -12,7 +12,7 @@ import { announceAgain, erasingPuts } from '../records/erasures.ts'
 import { DECIDED_TO, ENGINE_POSITION, partitionScope, SINK_POSITION } from '../records/partitions.ts'
 import { commitCheckpoint, loadFrom, type NonceChunks, openNonceChunks } from './checkpoint.ts'
 import { appendEffects, effectsOf, type RecordEffects } from './effects.ts'
-import type { EngineNeeds } from './engine-needs.ts'
+import type { CheckpointBounds, EngineNeeds } from './engine-needs.ts'
 import { ruleLogsOf } from './items.ts'
 import { createPoisonRetry } from './poison-retry.ts'
 import { openSettling } from './settling.ts'
@@ -27,14 +27,14 @@ export class MissingPosition extends Error {
 const BATCH_RECORDS_MAX = 256
 const BATCH_BYTES_MAX = 4_194_304
 /** Of some hundred events, so that what they change fits a commit of the kv along with what was adopted before. */
-const ADOPT = { recordsMax: 64, bytesMax: 524_288, waitMsMax: 0 }
+const ADOPT_BYTES_MAX = 524_288
 const CHECKPOINT_MS = 200
 /** More than a few events wait for `checkpointMsMax`: what is seen often is then written once. */
 const FEW_EVENTS = 8
 /** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
 const CHECKPOINT_EVENTS = 20_000
-/** Entries of one commit, which the last batch may exceed by what it changes: the kv takes three times as many. */
-const CHECKPOINT_ENTRIES = 6_000
+/** The kv takes three times as many entries in a commit. */
+const BOUNDS: CheckpointBounds = { entriesMax: 6_000, adoptRecordsMax: 64 }
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
 
@@ -78,7 +78,7 @@ async function own(
   let undurable = adopted
   let checkpointAt = clock.monotonic()
   const fresh = needs.freshness.own(partition)
-  const { checkpointMsMax } = needs
+  const { checkpointMsMax, bounds: { entriesMax } = BOUNDS } = needs
   const turnMs = (partition / needs.partitions) * checkpointMsMax
   /** Partitions take turns: together they would hold up whoever writes log and kv for as long as all of them take. */
   const nextTurn = () => checkpointAt + checkpointMsMax - ((checkpointAt + checkpointMsMax - turnMs) % checkpointMsMax)
@@ -145,11 +145,11 @@ async function own(
         if (isErasing) await settling.rest()
         else await settling.room()
         // Where the kv is slow, decisions that went on would change more than one commit of it takes, and no checkpoint came any more.
-        if (dirtyCount >= CHECKPOINT_ENTRIES) await settling.stored()
+        if (dirtyCount >= entriesMax) await settling.stored()
         decidedTo = next.to
         undurable += next.count
         fresh.changed()
-        const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= CHECKPOINT_ENTRIES || clock.monotonic() >= dueAt()
+        const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= entriesMax || clock.monotonic() >= dueAt()
         const withCheckpoint = isErasing || (isDue && settling.isStored())
         settling.add(decided, decidedTo, times, withCheckpoint)
         if (withCheckpoint) taken()
@@ -184,7 +184,7 @@ async function holding<T>({ hold }: Pick<CounterFeed, 'hold'>, action: () => Pro
 
 /** R1: decisions that are in the log are adopted, never remade. */
 async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChunks) {
-  const { log, kv, decider, recent, clock } = needs
+  const { log, kv, decider, recent, clock, bounds: { adoptRecordsMax, entriesMax } = BOUNDS } = needs
   const scope = partitionScope(partition)
   const stored = await kv.position(scope, ENGINE_POSITION)
   const sunk = await kv.position(scope, SINK_POSITION)
@@ -209,8 +209,18 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     }
     news = []
   }
+  /**
+   * Had somebody else made a checkpoint meanwhile, records behind it may be trimmed and some be missing here, and entries that were read
+   * since would already hold what is applied to them.
+   */
+  async function checkPosition(): Promise<void> {
+    if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
+      throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
+    }
+  }
   for (;;) {
-    const records = await log.read('events', partition, seq, ADOPT)
+    const limits = { recordsMax: adoptRecordsMax, bytesMax: ADOPT_BYTES_MAX, waitMsMax: 0 }
+    const records = await log.read('events', partition, seq, limits)
     if (records.length === 0) {
       seq = Math.max(seq, checkpointed, lostUpTo)
       const last = await log.last('events', partition)
@@ -257,18 +267,16 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     // Whether the last owner came to write and append them is not known.
     if (lines.length > 0) needs.report.ruleLogs(lines)
     await appendEffects({ ...needs.effects, log, clock }, partition, effects)
-    if (dirtyCount < CHECKPOINT_ENTRIES) continue
+    if (dirtyCount < entriesMax) continue
     // What the owner before had not stored yet may be more than one commit takes.
+    await checkPosition()
     await tellNews()
     const part = await decider.checkpoint(partition)
     checkpointed = await commitCheckpoint(kv, clock, partition, part, chunks, checkpointed, seq, decidedTo)
     needs.counters.stored(partition, checkpointed)
     adopted = 0
   }
-  // Records behind a checkpoint may be trimmed: had somebody else made one meanwhile, some could be missing above.
-  if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
-    throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
-  }
+  await checkPosition()
   await tellNews()
   return { checkpointed, seq, decidedTo, adopted }
 }

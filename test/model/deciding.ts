@@ -17,7 +17,7 @@ import type { Identify, Ports, ProcessNeeds, ReplyFn, Role } from './process.ts'
 import { createThreads } from './threads.ts'
 
 export interface DecidingNeeds
-  extends Pick<ProcessNeeds, 'tamper' | 'threads' | 'onReply' | 'onRuleLogs'>,
+  extends Pick<ProcessNeeds, 'tamper' | 'threads' | 'bounds' | 'onReply' | 'onRuleLogs'>,
     Omit<AcceptingNeeds, 'ports' | 'ingressId'> {
   readonly portsOf: (role: Role) => Ports
   readonly stopping: AbortController
@@ -109,6 +109,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
         partitions,
         freshness,
         checkpointMsMax: needs.checkpointMsMax,
+        ...(needs.bounds ? { bounds: needs.bounds } : {}),
       }
       const owning = runPartition(engine, partition, stopping.signal).catch((error) => {
         if (!(error instanceof MissingPosition)) onFailure('engine', error)

@@ -11,6 +11,7 @@ import type { KeyKind, Workspace } from '../../src/domain/workspace.ts'
 import type { DecisionReply, Replay } from '../../src/engine/decided.ts'
 import type { Decider } from '../../src/engine/decider.ts'
 import { MissingPosition } from '../../src/engine/engine.ts'
+import type { CheckpointBounds } from '../../src/engine/engine-needs.ts'
 import type { HttpResponse } from '../../src/http/message.ts'
 import { type Erase, openErase } from '../../src/ingress/erase.ts'
 import { runTrim } from '../../src/jobs/trim.ts'
@@ -62,6 +63,8 @@ export interface ProcessNeeds {
   readonly seed: number
   readonly partitions: number
   readonly threads: number
+  /** As `EngineNeeds` has it. */
+  readonly bounds?: CheckpointBounds
   readonly keepMs: number
   readonly flushMs: number
   readonly workspace: Workspace

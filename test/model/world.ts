@@ -81,6 +81,8 @@ export interface WorldOptions {
   readonly sharded?: boolean
   /** And what arrives at the process is handed over to that thread. */
   readonly handing?: boolean
+  /** Owners store what they adopt in parts, and wait for checkpoints: a commit is full with the changes of few visits. */
+  readonly portions?: boolean
   /** After as many steps without peace nobody waits for it any more. */
   readonly stepsMax?: number
   /** How many of the newest lines of what happened are kept. */
@@ -90,7 +92,7 @@ export interface WorldOptions {
 /** `given` breaks the protocol on purpose. */
 export async function runWorld(seed: number, given: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
-  const { crashing = false, sharded = false, handing = false, healing = false } = options
+  const { crashing = false, sharded = false, handing = false, healing = false, portions = false } = options
   const tamper = healing ? withHealing(given) : given
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
@@ -153,6 +155,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
       seed: random.int(2 ** 31),
       partitions: PARTITIONS,
       threads,
+      ...(portions ? { bounds: { entriesMax: 12, adoptRecordsMax: 2 } } : {}),
       keepMs,
       flushMs,
       workspace,
