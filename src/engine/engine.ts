@@ -203,23 +203,20 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
   let adopted = 0
   let lostUpTo = 0
   let news: Put[] = []
-  async function tellNews(): Promise<void> {
-    if (news.length > 0 && !(await announceAgain(kv, partition, news, sunk as Seq))) {
+  /** What is adopted may be stored, and what it announces is. */
+  const confirm = async (): Promise<void> => {
+    // Had somebody else made a checkpoint meanwhile, records behind it may be trimmed and some be missing here, and entries that were
+    // read since would already hold what is applied to them.
+    if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
+      throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
+    }
+    if (news.length > 0 && !(await announceAgain(kv, partition, news, sunk))) {
       throw new Conflict(`the sink of partition ${partition} moved while it was taken over`)
     }
     news = []
   }
-  /**
-   * Had somebody else made a checkpoint meanwhile, records behind it may be trimmed and some be missing here, and entries that were read
-   * since would already hold what is applied to them.
-   */
-  async function checkPosition(): Promise<void> {
-    if ((await kv.position(scope, ENGINE_POSITION)) !== checkpointed) {
-      throw new Conflict(`partition ${partition} was checkpointed while it was taken over`)
-    }
-  }
+  const limits = { recordsMax: adoptRecordsMax, bytesMax: ADOPT_BYTES_MAX, waitMsMax: 0 }
   for (;;) {
-    const limits = { recordsMax: adoptRecordsMax, bytesMax: ADOPT_BYTES_MAX, waitMsMax: 0 }
     const records = await log.read('events', partition, seq, limits)
     if (records.length === 0) {
       seq = Math.max(seq, checkpointed, lostUpTo)
@@ -233,8 +230,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     }
     const effects: RecordEffects[] = []
     const lines: RuleLog[] = []
-    const applied = checkpointed
-    const unapplied = records.filter((r) => r.seq > applied)
+    const unapplied = records.filter((r) => r.seq > checkpointed)
     adopted += unapplied.length
     let dirtyCount = 0
     if (unapplied.length > 0) {
@@ -246,12 +242,12 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     for (const record of records) {
       const decoded = decodeEventsRecord(record.bytes)
       const { items, to, erasure, annotation } = decoded
-      if (record.seq > applied) {
+      if (record.seq > checkpointed) {
         effects.push(effectsOf(record.seq, decoded))
         lines.push(...items.flatMap(ruleLogsOf))
         needs.counters.decided(partition, seq, record.seq, flattenRecord(decoded))
       }
-      if (record.seq > sunk && record.seq > applied) {
+      if (record.seq > sunk && record.seq > checkpointed) {
         if (erasure !== undefined) news.push(...erasingPuts([erasure]))
         if (annotation !== undefined) news.push(...annotatingPuts([annotation]))
       }
@@ -261,7 +257,7 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
           record.seq,
           items.map((item) => item.requestId),
         )
-      if (record.seq > applied) decidedTo = to
+      if (record.seq > checkpointed) decidedTo = to
       seq = record.seq
     }
     // Whether the last owner came to write and append them is not known.
@@ -269,14 +265,12 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     await appendEffects({ ...needs.effects, log, clock }, partition, effects)
     if (dirtyCount < entriesMax) continue
     // What the owner before had not stored yet may be more than one commit takes.
-    await checkPosition()
-    await tellNews()
+    await confirm()
     const part = await decider.checkpoint(partition)
     checkpointed = await commitCheckpoint(kv, clock, partition, part, chunks, checkpointed, seq, decidedTo)
     needs.counters.stored(partition, checkpointed)
     adopted = 0
   }
-  await checkPosition()
-  await tellNews()
+  await confirm()
   return { checkpointed, seq, decidedTo, adopted }
 }

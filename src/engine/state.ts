@@ -171,6 +171,9 @@ export function createState(visitorsMax: number): PartitionState {
     return scratch
   }
 
+  /** To be read before the next call. */
+  const stateOf = (record: HeldRecord): Uint8Array => stateIn(typeof record === 'string' ? lent(record) : record)
+
   function setVisitor(id: string, record: HeldRecord | null): void {
     visitors.set(id, record)
     unpacked.delete(id)
@@ -183,7 +186,7 @@ export function createState(visitorsMax: number): PartitionState {
     if (held !== undefined) return unpackVisitor(held.state)
     const record = visitors.get(id)
     if (record === undefined || record === null) return record
-    return unpackVisitor(stateIn(typeof record === 'string' ? lent(record) : record))
+    return unpackVisitor(stateOf(record))
   }
 
   function addToIndex(id: string, visitorId: string): void {
@@ -229,7 +232,7 @@ export function createState(visitorsMax: number): PartitionState {
       if (ready !== undefined) return ready
       const record = visitors.get(id)
       if (record === undefined || record === null) return record
-      return readLife(stateIn(typeof record === 'string' ? lent(record) : record))
+      return readLife(stateOf(record))
     },
     survivor(id) {
       if (last !== null && id === lastId) return last.survivor

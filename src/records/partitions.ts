@@ -3,6 +3,7 @@
 
 import type { Env } from '../domain/event.ts'
 import type { KvKey, Scope } from '../kv/kv.ts'
+import { HOUR_MS } from '../lib/durations.ts'
 import { seqId } from './scopes.ts'
 
 export const partitionScope = (partition: number): Scope => `p/${partition}`
@@ -32,8 +33,7 @@ export const ruleStatKeys = (id: string): { readonly live: KvKey; readonly monit
 /** What the partition counted of an address or an account, by a hash of it. */
 export const VELOCITY = 'velocity' as const
 /** A counter nobody added to for so long has nothing in any window. */
-export const VELOCITY_KEPT_MS = 26 * 3_600_000
-const HOUR_MS = 3_600_000
+export const VELOCITY_KEPT_MS = 26 * HOUR_MS
 /**
  * How long one is kept that is written now: at most that, and at least an hour less. It goes on the hour, so that of one that is written
  * every minute the time is noted once an hour.

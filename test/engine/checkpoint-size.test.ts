@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
 import { prepareDeployment } from '../../src/control/bootstrap.ts'
-import { makeRequestId } from '../../src/domain/ids.ts'
+import { makeObjectId, makeRequestId } from '../../src/domain/ids.ts'
 import { createDecider, createPartitionHost } from '../../src/engine/decider.ts'
 import { runPartition } from '../../src/engine/engine.ts'
 import { createFreshness } from '../../src/engine/freshness.ts'
@@ -29,6 +29,8 @@ const PARTITION = 0
 const DEVICES = 6_000
 const RECORDS = 256
 const LATE_MS = 60_000
+const STILL_MS = 3_000
+const LOOK_MS = 50
 const SOURCES = [ENGINE_POSITION, SINK_POSITION, DISPATCHER_POSITION]
 
 interface Stores {
@@ -76,14 +78,14 @@ async function accept(log: Log): Promise<void> {
 /** Owns the partition until the test ends, or `stop`. */
 async function startOwner(t: Test, { log, kv }: Stores) {
   const stopping = new AbortController()
-  const place = createPartitionHost({
-    ...{ partitions: 1, random, monotonic: clock.monotonic, now: Date.now, visitorsMax: 100_000 },
-  })
+  const { monotonic, now } = clock
+  const place = createPartitionHost({ partitions: 1, random, monotonic, now, visitorsMax: 100_000 })
   const snapshot = encodeSnapshot({ workspace: WORKSPACE, env: 'live', revision: 1, rules: [] })
   place.take({ snapshots: [snapshot], lists: [] })
   const bus = openLocalBus({ onError: (error) => t.fail(String(error)) })
   const onError = (error: unknown) => t.fail(String(error))
-  const counters = await openCounterFeed({ log, kv, bus, clock, id: `eng_${Math.random()}`, partitions: 1, onError })
+  const id = makeObjectId('eng', random)
+  const counters = await openCounterFeed({ log, kv, bus, clock, id, partitions: 1, onError })
   const told = { replies: 0, lost: [] as unknown[] }
   const nothing = () => undefined
   const owning = runPartition(
@@ -129,14 +131,16 @@ function held(kv: Kv) {
   return { kv: { ...kv, commit }, go: () => go() }
 }
 
-/** Resolves when `done` says so, or nothing has changed for a while. */
-async function settled(value: () => number, done: (value: number) => boolean): Promise<void> {
+/** Resolves with the value when it is `done`, or has not changed for a while. */
+async function settled<T>(value: () => T | Promise<T>, done: T): Promise<T> {
   const lateAt = Date.now() + LATE_MS
-  let [last, sinceAt] = [value(), Date.now()]
-  while (!done(last) && Date.now() < lateAt && Date.now() - sinceAt < 3_000) {
-    await clock.sleep(50)
-    if (value() !== last) [last, sinceAt] = [value(), Date.now()]
+  let [last, sinceAt] = [await value(), Date.now()]
+  while (last !== done && Date.now() < lateAt && Date.now() - sinceAt < STILL_MS) {
+    await clock.sleep(LOOK_MS)
+    const now = await value()
+    if (now !== last) [last, sinceAt] = [now, Date.now()]
   }
+  return last
 }
 
 t.test('while a checkpoint is not stored no more is decided than the next one can take', async (t) => {
@@ -144,16 +148,10 @@ t.test('while a checkpoint is not stored no more is decided than the next one ca
   const slow = held(stores.kv)
   await accept(stores.log)
   const owner = await startOwner(t, { ...stores, kv: slow.kv })
-  await settled(
-    () => owner.told.replies,
-    (replies) => replies === DEVICES,
-  )
+  await settled(() => owner.told.replies, DEVICES)
   t.ok(owner.told.replies < DEVICES, `it waits behind ${owner.told.replies}`)
   slow.go()
-  await settled(
-    () => owner.told.replies,
-    (replies) => replies === DEVICES,
-  )
+  await settled(() => owner.told.replies, DEVICES)
   t.equal(owner.told.replies, DEVICES, 'all are decided')
   await owner.stop()
   t.same(owner.told.lost, [], 'no tenure was lost')
@@ -168,25 +166,13 @@ t.test('whoever takes over more than one checkpoint can take stores it in parts'
   await prepareDeployment({ log: stores.log, kv: other, partitions: 1, sources: SOURCES })
   await accept(stores.log)
   const before = await startOwner(t, { ...stores, kv: other })
-  await settled(
-    () => before.told.replies,
-    (replies) => replies === DEVICES,
-  )
+  await settled(() => before.told.replies, DEVICES)
   t.equal(before.told.replies, DEVICES, 'the owner before decides all')
   await before.stop()
   await other.close()
   const owner = await startOwner(t, stores)
   const last = await stores.log.last('events', PARTITION)
-  let stored = 0
-  await settled(
-    () => {
-      void stores.kv.position(partitionScope(PARTITION), ENGINE_POSITION).then((position) => {
-        stored = position ?? 0
-      })
-      return stored
-    },
-    (position) => position === last,
-  )
+  const stored = await settled(() => stores.kv.position(partitionScope(PARTITION), ENGINE_POSITION), last)
   await owner.stop()
   t.equal(owner.told.replies, DEVICES, 'everybody is answered again')
   t.same(owner.told.lost, [], 'no tenure was lost')

@@ -1,9 +1,9 @@
 // Where the events of a visitor are counted besides its own record: the keys of those counters, which its own keep.
 
+import { HOUR_MS } from '../../lib/durations.ts'
 import { putNumbers } from '../../lib/packing.ts'
 import { VELOCITY_KEPT_MS } from '../../records/partitions.ts'
 
-const HOUR_MS = 3_600_000
 /** Longer than any counter keeps what nobody adds to. */
 const KEPT_HOURS = VELOCITY_KEPT_MS / HOUR_MS + 1
 /** Beyond it those used longest ago are forgotten, and what they count ages out by itself. As many as a set has members. */
