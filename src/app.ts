@@ -100,7 +100,7 @@ export async function startRoles(
   const driver = driverOf(config['http.driver'])
   const shared = { kv, bus, limits, clock, random, logger, metrics }
   const report = (what: string) => (error: unknown) => logger.error({ error }, what)
-  const cells = makeCells(config.shards, partitions)
+  const cells = makeCells(config.shards, config.shardsMin, partitions)
   const counts = makeCounts()
   logger.info({ driver }, driverText(config['http.driver']))
   logger.info({ roles: [...roles], partitions, ...ports.durability }, 'what an acknowledgement means here')

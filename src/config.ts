@@ -122,14 +122,18 @@ export interface Config extends Values {
   readonly allowPrivate: readonly Cidr[]
   readonly roles: ReadonlySet<ProcessRole>
   readonly isCluster: boolean
-  /** Threads that accept and decide. */
+  /** Threads that can accept and decide. */
   readonly shards: number
+  /** Those of them that do from the start. */
+  readonly shardsMin: number
   /** Of a new deployment. */
   readonly partitions: number
   /** Variables that were not read as settings, because Kubernetes had put them there. */
   readonly ignored: readonly string[]
 }
 
+/** A process with many cores should not meet a flood with one of them. */
+const SHARDS_TO_ONE_AT_START = 4
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 
 /** Reads, checks and freezes; throws BadSetting. `roleList` is what the command line says, comma-separated. */
@@ -152,7 +156,9 @@ export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const roles = readRoles(roleList === undefined ? config['process.roles'] : roleList.split(','), isCluster)
   const shards = config['engine.threads'] || availableParallelism()
   const partitions = config['data.partitions'] || (isCluster ? 16 : Math.max(4, shards))
-  return Object.freeze({ ...config, trustedProxies, allowPrivate, roles, isCluster, shards, partitions, ignored })
+  const shardsMin = Math.min(shards, config['engine.threadsMin'] || Math.ceil(shards / SHARDS_TO_ONE_AT_START))
+  const made = { trustedProxies, allowPrivate, roles, isCluster, shards, shardsMin, partitions, ignored }
+  return Object.freeze({ ...config, ...made })
 }
 
 function readRoles(names: readonly string[], isCluster: boolean): ReadonlySet<ProcessRole> {

@@ -4,7 +4,8 @@ import type { RandomBytes } from '../domain/ids.ts'
 import { makeCallId } from '../domain/ids.ts'
 import { type Dispatch, openDispatch } from '../http/dispatch.ts'
 import type { Present } from '../http/message.ts'
-import { type Http, type HttpConfig, type OwnHttp, openHttp } from '../http/server.ts'
+import type { Listener } from '../http/port.ts'
+import { bind, driverOf, type Http, type HttpConfig, type OwnHttp, openHttp } from '../http/server.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -39,10 +40,11 @@ export interface ListenersNeeds
 
 export interface Listeners {
   readonly present: Present
-  /** `isShared`: other threads of the process listen on the port as well. */
-  listen(host: string, port: number, isShared?: boolean): Promise<OwnHttp>
+  listen(host: string, port: number): Promise<OwnHttp>
   /** Answers what arrives elsewhere. */
   dispatch(): Dispatch
+  /** Has what arrives on the port, on which other threads of the process may listen as well, answered there. */
+  bind(host: string, port: number, dispatch: Dispatch): Promise<Listener>
 }
 
 export function openListeners({ clock, random, logger, metrics, ...settings }: ListenersNeeds): Listeners {
@@ -61,7 +63,11 @@ export function openListeners({ clock, random, logger, metrics, ...settings }: L
   })
   return {
     present,
-    listen: (host, port, isShared = false) => openHttp({ host, port, isShared, ...answering() }),
+    listen: (host, port) => openHttp({ host, port, ...answering() }),
     dispatch: () => openDispatch(answering()),
+    bind(host, port, dispatch) {
+      const { driver = driverOf('auto'), tls } = settings
+      return bind(driver)({ host, port, isShared: true, ...(tls === undefined ? {} : { tls }) }, dispatch)
+    },
   }
 }

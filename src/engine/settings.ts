@@ -10,6 +10,15 @@ export const ENGINE_SETTINGS = [
     sentence: 'Shards: threads that listen, accept and decide, over which partitions are spread; 0: one for each core.',
   },
   {
+    name: 'engine.threadsMin',
+    kind: 'integer',
+    standard: 0,
+    min: 0,
+    max: 64,
+    sentence:
+      'Shards that do so from the start; others join when those are full and a core is idle. 0: a quarter of all of them.',
+  },
+  {
     name: 'engine.visitorsMax',
     kind: 'integer',
     standard: 75_000,

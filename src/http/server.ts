@@ -2,7 +2,7 @@
 import { Told } from '../lib/failures.ts'
 import { type DispatchConfig, openDispatch, type Routes, type Serve } from './dispatch.ts'
 import { listenNode } from './node.ts'
-import type { Listener, Place } from './port.ts'
+import type { Listen, Listener, Place } from './port.ts'
 import { isNativePresent, listenNative } from './uws.ts'
 
 /** uws: native, where its binary loads. node: what Node.js brings. */
@@ -43,11 +43,14 @@ export function driverText(wanted: string): string {
   return wanted === 'node' ? 'HTTP is served by Node.js' : `HTTP is served by Node.js: ${noBinary()}`
 }
 
-/** Binds the port for this process alone, unless it is shared. Fails with PortBusy when that is impossible. */
+/** Binds the port for this process alone, unless it is shared, and has `receiver` serve what comes. Fails with PortBusy. */
+export const bind = (driver: Driver): Listen => (driver === 'uws' ? listenNative : listenNode)
+
+/** Listens for this process alone, unless the port is shared. Fails with PortBusy when that is impossible. */
 export async function openHttp(config: HttpConfig): Promise<OwnHttp> {
   const dispatch = openDispatch(config)
   const driver = config.driver ?? driverOf('auto')
-  const listening = await (driver === 'uws' ? listenNative : listenNode)(config, dispatch)
+  const listening = await bind(driver)(config, dispatch)
   return {
     ...dispatch,
     ...listening,

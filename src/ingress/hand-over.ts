@@ -31,26 +31,26 @@ export interface HandedBack {
   readonly commonHeaders?: readonly HttpHeader[]
 }
 
+/** Rejects with Unavailable when the shard is lost before it has answered. */
+export type HandOver = (call: HandedOver) => Promise<HandedBack>
+
 /** Other shards of the process. */
 export interface OtherShards {
-  /** How many there are. */
-  count(): number
-  /** Whether the partition is decided by a shard that can be reached. */
-  has(partition: number): boolean
-  /** Rejects with Unavailable when that shard is lost before it has answered. */
-  handOver(partition: number, call: HandedOver): Promise<HandedBack>
+  /** Whether any of them decides anything: if not, nobody need look whose a call is. */
+  decide(): boolean
+  /** The way to the shard that decides the partition; null where that is this one, or cannot be reached. */
+  wayTo(partition: number): HandOver | null
   /** `serve` answers what others hand over; what came before waits for it. */
-  answer(serve: (call: HandedOver) => Promise<HandedBack>): void
+  answer(serve: HandOver): void
 }
 
 /** What comes before this shard can answer waits until it can. */
-export function openAnswering(): Pick<OtherShards, 'answer'> & { serve(call: HandedOver): Promise<HandedBack> } {
-  type Serve = (call: HandedOver) => Promise<HandedBack>
-  let begin: (serve: Serve) => void = () => undefined
-  const begun = new Promise<Serve>((resolve) => {
+export function openAnswering(): Pick<OtherShards, 'answer'> & { readonly serve: HandOver } {
+  let begin: (serve: HandOver) => void = () => undefined
+  const begun = new Promise<HandOver>((resolve) => {
     begin = resolve
   })
-  let answerIt: Serve = async (call) => (await begun)(call)
+  let answerIt: HandOver = async (call) => (await begun)(call)
   return {
     answer(serve) {
       answerIt = serve

@@ -205,7 +205,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   /** As far as its bytes say it. A server may speak for other hardware than its headers show. */
   function partitionSaidBy(request: HttpRequest, caller: Caller, cookieToken: string | null): number | null {
     const { otherShards, partitions, parsers } = needs
-    if (otherShards.count() === 0) return null
+    if (!otherShards.decide()) return null
     const named = partitionNamedBy(request.body, cookieToken, partitions)
     if (named !== null || caller.key.kind === 'secret') return named
     return partitionSeemingIn(request.body, caller, (name) => request.header(name), parsers, partitions)
@@ -213,12 +213,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   /** Gives the call to the shard that decides it; false where that is this one, or only the parsed body can tell. */
   function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
-    const { otherShards } = needs
     // What is wrong with the call besides its body is refused behind it, here.
     if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
     const context = request.context as Context
     const partition = partitionSaidBy(request, context.caller, cookieToken)
-    if (partition === null || !otherShards.has(partition)) return false
+    const handOver = partition === null ? null : needs.otherShards.wayTo(partition)
+    if (handOver === null) return false
     const { key, client, isFirstParty, trace } = context
     const { address, hopsBefore } = client
     const call: HandedOver = {
@@ -231,7 +231,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
       body: request.body,
     }
-    otherShards.handOver(partition, call).then(answer, (error) => answer(present(error, context)))
+    handOver(call).then(answer, (error) => answer(present(error, context)))
     return true
   }
 

@@ -225,6 +225,7 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
       'max',
     ),
     webhooksDisabledNow: gauge('webhooks_disabled', 'Webhooks of this process’s shards that are disabled now.'),
+    shardPartitions: gauge('shard_partitions', 'Partitions a shard decides.', ['shard']),
     shardRestarts: counter('shard_restarts_total', 'Times a thread was lost or hung, and was started anew.', ['shard']),
     /** Opened by whoever calls it: what is not used has no figures. */
     dependency(dependency: Dependency): CallFigures {

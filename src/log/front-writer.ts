@@ -10,8 +10,8 @@ import { type Log, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type To
 export interface FrontWriterNeeds {
   readonly line: Line
   readonly log: Log
-  /** The partitions that only the thread at the other end appends to. */
-  readonly own: readonly Pick<PartitionHead, 'topic' | 'partition'>[]
+  /** The partitions that only the thread at the other end appends to, as it is now. */
+  readonly own: () => readonly Pick<PartitionHead, 'topic' | 'partition'>[]
 }
 
 export interface FrontWriter {
@@ -34,7 +34,7 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   let told = 0
 
   const places = (): Promise<PartitionHead[]> =>
-    Promise.all(own.map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
+    Promise.all(own().map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
 
   async function settled(): Promise<void> {
     while (writing.size > 0) await Promise.allSettled(writing)

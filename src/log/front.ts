@@ -55,10 +55,17 @@ export interface FrontNeeds {
   readonly line: Line
   readonly clock: Clock
   readonly generation: number
-  /** The partitions this thread alone appends to. */
+  /** The partitions this thread alone appends to, to begin with. */
   readonly own: readonly PartitionHead[]
   /** Acts when nothing more is appended in this turn. */
   readonly atEndOfTurn?: (act: () => void) => void
+}
+
+export interface FrontLog extends Log {
+  /** From now on this thread alone appends to these partitions. Those it has already stay as they are. */
+  take(places: readonly PartitionHead[]): void
+  /** From now on appends to the partition go over as they do to any other's; resolves when those made before are settled. */
+  giveUp(partition: number): Promise<void>
 }
 
 interface Own {
@@ -89,27 +96,35 @@ const kept = ({ seq, bytes }: LogRecord): LogRecord => ({ seq, bytes: Buffer.fro
 const TAIL_BYTES_MAX: Partial<Record<Topic, number>> = { identifications: 2 * 1024 * 1024 }
 const tailBytesMax = (topic: Topic): number => TAIL_BYTES_MAX[topic] ?? 0
 
-export function openFrontLog(needs: FrontNeeds): Log {
+export function openFrontLog(needs: FrontNeeds): FrontLog {
   const { line, clock, atEndOfTurn = setImmediate } = needs
   const owned = new Map<string, Own>()
-  for (const { topic, partition, last } of needs.own) {
-    owned.set(`${topic}/${partition}`, {
-      name: `${topic}/${partition}`,
-      topic,
-      partition,
-      last,
-      durable: last,
-      tail: openTail(last, tailBytesMax(topic)),
-      newest: [],
-      readers: openReaders(clock),
-    })
+
+  function take(places: readonly PartitionHead[]): void {
+    for (const { topic, partition, last } of places) {
+      const name = `${topic}/${partition}`
+      if (owned.has(name)) continue
+      owned.set(name, {
+        name,
+        topic,
+        partition,
+        last,
+        durable: last,
+        tail: openTail(last, tailBytesMax(topic)),
+        newest: [],
+        readers: openReaders(clock),
+      })
+    }
   }
+
+  take(needs.own)
   let { generation } = needs
   let number = 0
   let gathered: Append[] = []
   let submitted: { readonly number: number; readonly appends: readonly Append[] }[] = []
   const closing = new AbortController()
-  const settled: (() => void)[] = []
+  /** Who waits for appends to be settled. */
+  let settling: { readonly isOver: () => boolean; readonly resolve: () => void }[] = []
   /** Appends to partitions of others. */
   const underWay = new Set<Promise<Seq>>()
   const isClosed = () => closing.signal.aborted
@@ -172,8 +187,20 @@ export function openFrontLog(needs: FrontNeeds): Log {
   }
 
   function tellSettled(): void {
-    if (submitted.length === 0) for (const resolve of settled.splice(0)) resolve()
+    const over = settling.filter(({ isOver }) => isOver())
+    if (over.length === 0) return
+    settling = settling.filter((one) => !over.includes(one))
+    for (const { resolve } of over) resolve()
   }
+
+  async function settled(isOver: () => boolean): Promise<void> {
+    if (!isOver()) await new Promise<void>((resolve) => settling.push({ isOver, resolve }))
+  }
+
+  const isOf =
+    (partition: number) =>
+    ({ p }: Append): boolean =>
+      p.partition === partition
 
   line.hear(FRONT.durable, (upTo: number) => {
     while (submitted[0] !== undefined && submitted[0].number <= upTo) {
@@ -270,6 +297,12 @@ export function openFrontLog(needs: FrontNeeds): Log {
   }
 
   return {
+    take,
+    async giveUp(partition) {
+      for (const [name, p] of owned) if (p.partition === partition) owned.delete(name)
+      const isIts = isOf(partition)
+      await settled(() => !gathered.some(isIts) && !submitted.some(({ appends }) => appends.some(isIts)))
+    },
     pipelined: true,
     basis: () => generation,
     async append(topic, partition, records, opts = {}) {
@@ -292,7 +325,7 @@ export function openFrontLog(needs: FrontNeeds): Log {
       closing.abort()
       for (const p of owned.values()) p.readers.wakeAll()
       post()
-      if (submitted.length > 0) await new Promise<void>((resolve) => settled.push(resolve))
+      await settled(() => submitted.length === 0)
       await Promise.allSettled(underWay)
     },
   }

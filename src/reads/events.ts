@@ -82,6 +82,8 @@ export interface EventReads {
   whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
 
+const takenOver = () => new Unavailable('events are being taken over; this one may be among them')
+
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log } = needs
   const rows = openEventRows(needs)
@@ -145,7 +147,13 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     const shown = ({ event, partition }: PlacedRow) => unlessErased({ event: annotated(event, said), partition })
     const early = await fresh(place, workspace, env, requestId)
     if (early !== null && !early.isSunk) return shown(early)
-    if (early === null && pending) return 'pending'
+    if (early === null && pending) {
+      // Who accepted it may not have heard of the decision, which another client may have been told.
+      const known = await stored(workspace, env, requestId, ts)
+      if (known !== null) return shown(known)
+      if (!complete) throw takenOver()
+      return 'pending'
+    }
     if (early === null && original !== null) {
       return original.conflict ? null : find(workspace, env, original.requestId)
     }
@@ -158,7 +166,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     const again = await needs.sight(scope, requestId)
     const late = await fresh(again.place, workspace, env, requestId)
     if (late !== null) return shown(late)
-    if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
+    if (!complete) throw takenOver()
     return null
   }
 

@@ -6,7 +6,6 @@ import type { Bus } from '../bus/bus.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
 import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Line, openLine } from '../lib/line.ts'
-import { must } from '../lib/must.ts'
 import type { Turn } from '../lib/turn.ts'
 import type { Log, Seq } from '../log/log.ts'
 import { replySubject } from '../records/replies.ts'
@@ -18,14 +17,17 @@ export interface Peer {
 }
 
 export interface PeersNeeds {
+  /** Of this shard. */
+  readonly index: number
   /** Names the shard `index` to engines that reply to it. */
   readonly ingressIdOf: (index: number) => string
   /** How many shards the process has. */
   readonly count: number
   /** No other process decides: what is counted concerns only shards of this one. */
   readonly isAlone: boolean
-  /** As `Cells` has it. */
+  /** As `Cells` has them. */
   readonly held: Int32Array
+  readonly owner: Int32Array
   /** What this shard has of its own, and what goes through the process. */
   readonly log: Log
   readonly bus: Bus
@@ -52,12 +54,13 @@ interface Calls {
 }
 
 export function openPeers(needs: PeersNeeds): Peers {
-  const { count, isAlone, log, bus, near, turn, onError } = needs
+  const { count, isAlone, log, bus, near, turn, owner, onError } = needs
   const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(needs.ingressIdOf(index)), index]))
   const isForAllShards = (subject: string) => isAlone && subject === COUNTED_SUBJECT
   /** The line to the shard that decides a partition, where another one of this process does. */
-  const ownerOf = (partition: number) => (needs.held[partition] === 1 ? lines.get(partition % count) : undefined)
+  const ownerOf = (partition: number) =>
+    needs.held[partition] === 1 ? lines.get(owner[partition] as number) : undefined
 
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
   const answering = openAnswering()
@@ -81,10 +84,10 @@ export function openPeers(needs: PeersNeeds): Peers {
     log: {
       ...log,
       append(topic, partition, records, opts) {
-        const owner = topic === 'identifications' ? ownerOf(partition) : undefined
+        const peer = topic === 'identifications' ? ownerOf(partition) : undefined
         // Of one that is started anew just now the process knows when it is there, and the servers of a cluster always.
-        if (owner === undefined) return log.append(topic, partition, records, opts)
-        return owner.line.call('append' satisfies keyof Calls, partition, records) as Promise<Seq>
+        if (peer === undefined) return log.append(topic, partition, records, opts)
+        return peer.line.call('append' satisfies keyof Calls, partition, records) as Promise<Seq>
       },
     },
     bus: {
@@ -100,11 +103,8 @@ export function openPeers(needs: PeersNeeds): Peers {
       close: () => bus.close(),
     },
     others: {
-      count: () => lines.size,
-      has: (partition) => ownerOf(partition) !== undefined,
-      handOver(partition, call) {
-        return must(lines.get(partition % count), 'a line to the shard').identify.handOver(call)
-      },
+      decide: () => owner.some((index) => index !== needs.index),
+      wayTo: (partition) => ownerOf(partition)?.identify.handOver ?? null,
       answer: answering.answer,
     },
     close() {

@@ -48,11 +48,16 @@ export interface Cells {
   readonly deciding: Float64Array
   /** By partition: 1 while this process decides it. */
   readonly held: Int32Array
+  /** By partition: the index of the shard that decides it where this process does, or MOVING. */
+  readonly owner: Int32Array
   /** The partition of the first with a nonce, as `lib/first-claims.ts` keeps it. */
   readonly nonceRoutes: Int32Array
   /** 1 when one of them has told the log of a proxy that is not trusted. */
   readonly toldOfProxy: Int32Array
 }
+
+/** In place of a shard while a partition goes from one to another: what comes for it waits in the process. */
+export const MOVING = -1
 
 /** What is limited for all threads together. */
 export interface Shared {
@@ -73,7 +78,7 @@ export interface ShardStatus {
 
 /** Calls to a shard. */
 export interface ShardCalls {
-  /** `listens`: false where another shard listens for all. */
+  /** Serves what others hand over, and with `listens` what arrives on the port. May be called again to listen later than to serve. */
   listen(host: string, port: number, listens: boolean): Promise<void>
   stopListening(): void
   drain(deadlineMs: number): Promise<void>
@@ -85,6 +90,10 @@ export interface ShardCalls {
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
   /** Owns a partition until `release`. */
   hold(partition: number): Promise<void>
+  /** Of embedded storage: another shard is about to append to the partition. Resolves when nothing of this one's is under way. */
+  giveUp(partition: number): Promise<void>
+  /** Of embedded storage: from here on this shard appends to the partition, which stands there. */
+  take(heads: readonly PartitionHead[]): void
   glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
   samples(): Promise<Samples>
   /** Ends everything; the thread ends behind its answer. */

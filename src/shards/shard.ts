@@ -1,7 +1,7 @@
 // What runs in a shard: a listener of its own on the port that all share, accepting, and the engine of its partitions. What it has no
 // route for goes to the process, and what it stores goes through the process or, in a cluster, to the servers themselves.
 
-import { openListeners } from '../api/listeners.ts'
+import { type Listeners, openListeners } from '../api/listeners.ts'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
 import { openLoopbackBus } from '../bus/loopback.ts'
@@ -11,7 +11,7 @@ import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { type EngineRole, startEngine } from '../engine/role.ts'
 import type { Dispatch } from '../http/dispatch.ts'
 import { openForward } from '../http/forward.ts'
-import type { OwnHttp } from '../http/server.ts'
+import type { Listener } from '../http/port.ts'
 import { openParsers } from '../identity/parsers.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
@@ -26,13 +26,13 @@ import { must } from '../lib/must.ts'
 import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
 import { openSpans } from '../lib/spans.ts'
-import { openTurn, type Turn } from '../lib/turn.ts'
+import { openTurn } from '../lib/turn.ts'
 import type { Limits } from '../limits/limits.ts'
-import { openFrontLog } from '../log/front.ts'
+import { type FrontLog, openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
 import { busError, insisting } from '../ports.ts'
 import { openAuth } from '../records/auth.ts'
-import { type KeyDirectory, openKeyDirectory } from '../records/key-directory.ts'
+import { openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
 import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../role-settings.ts'
 import { openPeers, type Peer } from './peers.ts'
@@ -66,12 +66,18 @@ interface StoragePorts {
 }
 
 /** What the process has of its own, where it has embedded storage. */
-const portsOver = (line: Line, start: ShardStart, logger: Logger, turn: Turn): StoragePorts => ({
-  log: openFrontLog({ line, clock, generation: start.generation, own: start.own, atEndOfTurn: turn.append }),
+const portsOver = (line: Line, log: FrontLog, logger: Logger): StoragePorts => ({
+  log,
   kv: openRemoteKv(line),
   bus: openRemoteBus(line, busError(logger)),
   limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
 })
+
+/** What answers, and how it comes to listen. */
+interface Opened {
+  readonly http: Dispatch
+  readonly bind: Listeners['bind']
+}
 
 /** Resolves when the shard has been stopped. */
 export async function runShard({ start, port, peers }: ShardTask): Promise<void> {
@@ -90,8 +96,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   let { ipData } = start
   let engine: EngineRole | null = null
   let ingress: Ingress | null = null
-  let http: Dispatch | OwnHttp | null = null
-  let opened: KeyDirectory | null = null
+  let opening: Promise<Opened> | null = null
+  let listener: Listener | null = null
+  let isListening = false
   const holds = new Map<number, AbortController>()
 
   // From the beginning on: what is cast while nobody hears it is lost.
@@ -109,12 +116,15 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     line.call(name, ...args) as ReturnType<ProcessCalls[Name]>
 
   // A thread that ends with a listener open would take the process along.
-  process.on('exit', () => http?.close())
+  process.on('exit', () => listener?.close())
   lifetime.onClose(onEveryBeat(clock, BEAT_MS, () => Atomics.add(cells.beat, start.index, 1)))
 
-  const stores: StoragePorts = config.isCluster
-    ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
-    : portsOver(line, start, logger, turn)
+  const { generation, own } = start
+  const front = config.isCluster ? null : openFrontLog({ line, clock, generation, own, atEndOfTurn: turn.append })
+  const stores: StoragePorts =
+    front === null
+      ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
+      : portsOver(line, front, logger)
   const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
   const beside = openPeers({
     log: stores.log,
@@ -122,10 +132,12 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     near,
     turn,
     onError: busError(logger),
+    index: start.index,
     ingressIdOf: (one) => ingressIdOf(start.processId, one),
     count: config.shards,
     isAlone: !config.isCluster,
     held: cells.held,
+    owner: cells.owner,
   })
   for (const peer of known) beside.add(peer)
   line.hear(CASTS.peer, beside.add)
@@ -185,6 +197,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       holds.delete(partition)
     }
   })
+  serve('giveUp', async (partition) => front?.giveUp(partition))
+  serve('take', (heads) => front?.take(heads))
   line.hear(CASTS.release, (partition: number) => holds.get(partition)?.abort())
   line.hear(CASTS.sunk, ([partition, seq]: [number, number]) => engine?.recent.forgetUpTo(partition, seq))
   serve('glimpse', (scope, requestId) => ({
@@ -195,22 +209,20 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   }))
   serve('samples', () => {
     metrics.oldestPending.set((ingress?.oldestMs() ?? 0) / 1_000)
+    metrics.shardPartitions.set({ shard: String(start.index) }, holds.size)
     // Who decides nothing has no rules that could differ from those of others.
     if (engine !== null) metrics.rulesRevision.set({ shard: String(start.index) }, engine.rulesRevision())
     return metrics.samples()
   })
 
-  serve('listen', async (host, wanted, listens) => {
-    // One that took the place of another listens by itself, and may be asked to once more.
-    if (http !== null) return
+  async function openIngress(): Promise<Opened> {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const insist = insisting(config.isCluster, logger, lifetime.waiting)
-    const directory = opened ?? (await insist(() => openKeyDirectory({ ...needs, report })))
-    if (opened === null) lifetime.onClose(() => directory.close())
-    opened = directory
+    const directory = await insist(() => openKeyDirectory({ ...needs, report }))
+    lifetime.onClose(() => directory.close())
     serve('reloadKeys', directory.reload)
     const { perHost, ...settings } = httpSettings(config)
-    const { listen, dispatch, present } = openListeners({
+    const { bind, dispatch, present } = openListeners({
       ...settings,
       clock,
       random,
@@ -219,9 +231,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       inFlightCounts: counts.inFlight,
       perHost: { ...perHost, counts: counts.hosts },
     })
-    http = listens ? await listen(host, wanted, true) : dispatch()
-    lifetime.onClose(() => http?.close())
-    // From here on in one turn of the event loop: no request may meet a listener without its routes.
+    const http = dispatch()
+    lifetime.onClose(() => http.close())
     ingress = startIngress({
       ...needs,
       http,
@@ -247,12 +258,30 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       workspace: directory.workspace,
     })
     http.passOn(openForward(line))
+    return { http, bind }
+  }
+
+  serve('listen', async (host, wanted, listens) => {
+    opening ??= openIngress()
+    const { http, bind } = await opening.catch((error) => {
+      opening = null
+      throw error
+    })
+    // One that took the place of another listens by itself, and may be asked to once more.
+    if (!listens || isListening) return
+    isListening = true
+    try {
+      const bound = await bind(host, wanted, http)
+      listener = bound
+      lifetime.onClose(() => bound.close())
+    } catch (error) {
+      isListening = false
+      throw error
+    }
   })
-  serve('stopListening', () => {
-    if (http !== null && 'stopListening' in http) http.stopListening()
-  })
+  serve('stopListening', () => listener?.stopListening())
   serve('drain', async (deadlineMs) => {
-    await http?.drain(deadlineMs)
+    await (await opening)?.http.drain(deadlineMs)
   })
   serve('stop', async () => {
     ingress?.stop()

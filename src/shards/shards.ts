@@ -16,14 +16,17 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
+import type { PartitionHead } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
 import type { LocatorAnswer } from '../records/event-locator.ts'
+import { createAssignment } from './assignment.ts'
 import { openFigures } from './figures.ts'
 import { openFreshKv } from './fresh-kv.ts'
 import { listening } from './listening.ts'
 import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
+import { createSpreading, openIdleCores } from './spreading.ts'
 import { createSuspects } from './suspects.ts'
 import { startThread, type Thread } from './thread.ts'
 import { createWatchdog } from './watchdog.ts'
@@ -79,7 +82,6 @@ export interface Shards {
 
 interface Shard {
   readonly index: number
-  readonly partitions: readonly number[]
   /** This thread's share of what all count. */
   readonly counts: Shared
   /** Resolves when the thread serves; another promise after it was lost. */
@@ -89,6 +91,8 @@ interface Shard {
   listens: readonly [host: string, port: number, itself: boolean] | null
 }
 
+/** What a shard appends to its partitions. */
+const SHARD_TOPICS = ['identifications', 'events'] as const
 const CHECK_MS = 1_000
 const RESTART_MS = 200
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, proxy: null }
@@ -103,21 +107,31 @@ export function openShards(needs: ShardsNeeds): Shards {
   let ipData = needs.ipData()
   let refusal = needs.refusal()
   let isRefusing = false
-  let closed = false
+  /** Whether several threads can listen on the port. */
+  let isShared = false
+  const closing = new AbortController()
 
-  const shards = Array.from({ length: count }, (_, index): Shard => {
-    const own = Array.from({ length: Math.ceil((partitions - index) / count) }, (_, at) => index + at * count)
-    return {
+  const shards = Array.from(
+    { length: count },
+    (_, index): Shard => ({
       index,
-      partitions: own,
       counts: joinAllCounts(counts),
       ready: Promise.reject(new Unavailable('not started')),
       thread: null,
       status: NO_STATUS,
       listens: null,
-    }
+    }),
+  )
+  const headsOf = (partition: number): Promise<PartitionHead[]> =>
+    Promise.all(SHARD_TOPICS.map(async (topic) => ({ topic, partition, last: await log.last(topic, partition) })))
+  const lineOf = (index: number): Promise<Line> => (shards[index] as Shard).ready
+  const assignment = createAssignment({
+    owner: cells.owner,
+    lineOf,
+    headsOf: isEmbedded ? headsOf : null,
+    clock,
+    closing: closing.signal,
   })
-  const shardOf = (partition: number): Shard => shards[partition % count] as Shard
 
   /** A line of the new shard to each other one that there is; those that come later make theirs. */
   function meetOthers(index: number): Peer[] {
@@ -133,10 +147,8 @@ export function openShards(needs: ShardsNeeds): Shards {
     const { index } = shard
     // The next one begins where the log stands when nothing of the former is being written any more.
     await shard.thread?.settled()
-    const own = shard.partitions.flatMap((partition) => [
-      { topic: 'identifications', partition } as const,
-      { topic: 'events', partition } as const,
-    ])
+    const own = () =>
+      assignment.ownedBy(index).flatMap((partition) => SHARD_TOPICS.map((topic) => ({ topic, partition })))
     const thread = startThread(
       {
         ...needs,
@@ -162,7 +174,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     )
     Object.assign(shard, { thread, status: NO_STATUS })
     void thread.lost.then((error) => {
-      if (!closed) lose(shard, thread, error)
+      if (!closing.signal.aborted) lose(shard, thread, error)
     })
     return thread.ready
   }
@@ -190,7 +202,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   }
 
   function lose(shard: Shard, thread: Thread, error: unknown): void {
-    suspects.lost(shard.partitions)
+    suspects.lost(assignment.ownedBy(shard.index))
     figures.lost(shard.index)
     for (const one of Object.values(shard.counts)) takeOut(one)
     logger.error({ error, shard: shard.index }, 'a shard was lost and is started again')
@@ -212,15 +224,32 @@ export function openShards(needs: ShardsNeeds): Shards {
     for (const { thread } of shards) thread?.line.cast(CASTS.ipData, fresh)
   }
 
+  const spread = createSpreading({
+    owner: cells.owner,
+    shards: count,
+    waitingIn: (index) => (shards[index] as Shard).status.pending,
+    idleCores: openIdleCores(clock),
+    async join(index) {
+      const shard = shards[index] as Shard
+      if (shard.listens === null || shard.listens[2]) return
+      const [host, port] = shard.listens
+      shard.listens = [host, port, isShared]
+      await listening(shard, () => closing.signal.aborted, clock)
+    },
+    move: assignment.move,
+    onSpread: (shards) => logger.info({ shards }, 'more shards decide now'),
+  })
+
   const endChecking = onEveryBeat(clock, CHECK_MS, () => {
     checkThreads(shards.map(({ thread }) => thread))
     passIpData()
+    spread().catch((error) => logger.error({ error }, 'a partition did not move'))
     if (!isRefusing) tellRefusal(needs.refusal())
   })
 
   /** Waits for the shard of a partition, and calls it. */
   async function callOwner(partition: number, name: string, ...args: unknown[]): Promise<unknown> {
-    return (await shardOf(partition).ready).call(name, ...args)
+    return (await lineOf(await assignment.of(partition))).call(name, ...args)
   }
 
   const routed: Log = {
@@ -229,28 +258,6 @@ export function openShards(needs: ShardsNeeds): Shards {
       if (!isEmbedded || topic !== 'identifications') return log.append(topic, partition, records, opts)
       return callOwner(partition, 'append', partition, records) as Promise<number>
     },
-  }
-
-  /** Again after its thread was lost. */
-  async function hold(partition: number, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const line = await shardOf(partition).ready.catch(() => null)
-      if (signal.aborted) return
-      if (line === null) {
-        await clock.sleep(RESTART_MS, signal)
-        continue
-      }
-      const release = () => line.cast(CASTS.release, partition)
-      signal.addEventListener('abort', release)
-      try {
-        await line.call('hold' satisfies keyof ShardCalls, partition)
-      } catch (error) {
-        if (!(error instanceof Unavailable)) throw error
-        await clock.sleep(RESTART_MS, signal)
-      } finally {
-        signal.removeEventListener('abort', release)
-      }
-    }
   }
 
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
@@ -271,9 +278,13 @@ export function openShards(needs: ShardsNeeds): Shards {
     async listen(host, wanted) {
       // What was not known when they were started they know before they accept anything.
       if (!isRefusing) tellRefusal(needs.refusal())
-      const { port, isShared } = await findPort(driverOf(config['http.driver']), host, wanted)
-      for (const shard of shards) shard.listens = [host, port, isShared || shard.index === 0]
-      await Promise.all(shards.map((shard) => listening(shard, () => closed, clock)))
+      const found = await findPort(driverOf(config['http.driver']), host, wanted)
+      const { port } = found
+      isShared = found.isShared
+      for (const shard of shards) {
+        shard.listens = [host, port, isShared ? shard.index < config.shardsMin : shard.index === 0]
+      }
+      await Promise.all(shards.map((shard) => listening(shard, () => closing.signal.aborted, clock)))
       return port
     },
     stopListening: () => void each('stopListening').catch(() => undefined),
@@ -283,13 +294,15 @@ export function openShards(needs: ShardsNeeds): Shards {
     async run(partition, signal) {
       cells.held[partition] = 1
       try {
-        await hold(partition, signal)
+        await assignment.hold(partition, signal)
       } finally {
         cells.held[partition] = 0
       }
     },
-    sunk: (partition, seq) => shardOf(partition).thread?.line.cast(CASTS.sunk, [partition, seq]),
+    sunk: (partition, seq) => shards[cells.owner[partition] as number]?.thread?.line.cast(CASTS.sunk, [partition, seq]),
     async glimpse(scope, requestId) {
+      // Whoever decided it has forgotten it, and who decides now may not have found it in the log yet.
+      await assignment.arrived((partition, index) => shards[index]?.status.caughtUp.includes(partition) === true)
       const all = (await each<Omit<LocatorAnswer, 'from'>>('glimpse', scope, requestId)) as Omit<
         LocatorAnswer,
         'from'
@@ -311,7 +324,9 @@ export function openShards(needs: ShardsNeeds): Shards {
       if (found !== undefined) return found
       // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
       const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
-      const isTakingOver = cells.held.some((isHeld, partition) => isHeld === 1 && !caughtUp.has(partition))
+      const isTakingOver = cells.held.some(
+        (isHeld, partition) => isHeld === 1 && !caughtUp.has(partition) && !assignment.hasJustMoved(partition),
+      )
       return isEmbedded && isTakingOver ? 'partitions are being taken over' : null
     },
     refuse(reason) {
@@ -319,7 +334,7 @@ export function openShards(needs: ShardsNeeds): Shards {
       tellRefusal(reason)
     },
     async close() {
-      closed = true
+      closing.abort()
       endChecking()
       // One that is lost at this moment must not end the others before they have stopped.
       await Promise.allSettled(shards.map(async ({ ready }) => (await ready).call('stop' satisfies keyof ShardCalls)))

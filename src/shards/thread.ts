@@ -23,7 +23,8 @@ export interface ShardThreadNeeds {
   readonly stores: {
     readonly log: Log
     readonly kv: Kv
-    readonly own: readonly Pick<PartitionHead, 'topic' | 'partition'>[]
+    /** As `FrontWriterNeeds` has it. */
+    readonly own: () => readonly Pick<PartitionHead, 'topic' | 'partition'>[]
   } | null
   readonly bus: Bus
   readonly limits: Pick<Limits, 'take'>

@@ -72,7 +72,7 @@ async function openFronted(
   const errors: unknown[] = []
   const { port1, port2 } = new MessageChannel()
   const [near, far] = [port1, port2].map((port) => openLine(port, (error) => errors.push(error)))
-  const writer = serveFrontLog({ line: must(far, 'a line'), log: between(behind), own })
+  const writer = serveFrontLog({ line: must(far, 'a line'), log: between(behind), own: () => own })
   const { generation } = writer
   const front = openFrontLog({ line: must(near, 'a line'), clock: systemClock, generation, own: await writer.places() })
   return {

@@ -19,7 +19,7 @@ const LOST = 'a shard was lost and is started again'
 t.test('a shard that throws under load costs nothing that was accepted, and the others go on', async (t) => {
   const file = join(temporaryFolder(), 'throw')
   const server = await startServer({
-    env: { FINGERPOST_ENGINE_THREADS: '3', THROW_FILE: file },
+    env: { FINGERPOST_ENGINE_THREADS: '3', FINGERPOST_ENGINE_THREADS_MIN: '3', THROW_FILE: file },
     nodeArgs: ['--import', new URL('../helpers/throw-hook.js', import.meta.url).href],
   })
   await historyOpen(server)

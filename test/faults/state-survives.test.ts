@@ -23,7 +23,7 @@ const BRIEF_SECONDS = sized({ usual: 3, long: 35 })
 const LANES = 6
 
 const dataDir = temporaryFolder()
-const env = { FINGERPOST_ENGINE_THREADS: '3' }
+const env = { FINGERPOST_ENGINE_THREADS: '3', FINGERPOST_ENGINE_THREADS_MIN: '3' }
 let server = await startServer({ dataDir, env })
 let client = clientOf(server)
 const { keys, port } = server

@@ -95,7 +95,9 @@ async function until(holds: () => Promise<boolean>): Promise<boolean> {
 }
 
 t.test('log, metric and /readyz tell of a proxy that is not trusted, with the setting that mends it', async (t) => {
-  const server = await startServer({ env: { FINGERPOST_LOG_LEVEL: 'warn', FINGERPOST_ENGINE_THREADS: '2' } })
+  const server = await startServer({
+    env: { FINGERPOST_LOG_LEVEL: 'warn', FINGERPOST_ENGINE_THREADS: '2', FINGERPOST_ENGINE_THREADS_MIN: '2' },
+  })
   const has = async (code: string) => (await adviceOf(server.url)).some((one) => one.code === code)
   t.equal(await metricOf(server.url), '0')
   t.notOk(await has('untrusted_proxy'))

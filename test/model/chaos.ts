@@ -113,9 +113,10 @@ export function createChaos(needs: ChaosNeeds): Chaos {
   }
 
   function disturbThread(dice: Rng): void {
-    for (const { shard } of alive()) {
-      const host = shard()
-      if (host === null) continue
+    for (const { shards } of alive()) {
+      const those = shards()
+      const host = those.length > 1 ? dice.pick(those) : those[0]
+      if (host === undefined) continue
       if (dice.chance(0.3)) {
         const ms = dice.float() * 3_000
         scheduler.note(host.name, `hangs for ${Math.round(ms)} ms`)

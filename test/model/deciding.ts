@@ -10,6 +10,7 @@ import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
 import type { HttpResponse } from '../../src/http/message.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
+import { promised } from '../../src/lib/promised.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
 import { type Accepting, type AcceptingNeeds, startAccepting } from './accepting.ts'
@@ -26,6 +27,8 @@ export interface DecidingNeeds
   readonly ingressId: () => string
   readonly readsOfDecided: Parameters<ProcessNeeds['onReply']>[1]
   readonly missing: (partition: number) => void
+  /** Partitions are held when and as long as they are told to be. Default: all of them, from the beginning. */
+  readonly heldByCall?: boolean
   /** Starts what the same thread does for a partition besides. */
   readonly beside?: (partition: number) => void
   /** And for all of them. */
@@ -37,6 +40,8 @@ export interface Deciding {
   identify(request: Identify, answer: (response: HttpResponse) => void): void
   glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
   readonly recent: Recent
+  /** Decides the partition until `signal` aborts. Rejects with MissingPosition. */
+  hold(partition: number, signal: AbortSignal): Promise<void>
   stop(): Promise<void>
 }
 
@@ -64,6 +69,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   const recent = createRecent(partitions, 10_000)
   let accepting: Accepting | null = null
   let ready = false
+  const begun = promised<(partition: number, signal: AbortSignal) => Promise<void>>()
 
   const reply: ReplyFn = (replies, replays) => {
     needs.onReply(replies, needs.readsOfDecided)
@@ -84,7 +90,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
     const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
     const decider = tamper.decider?.(threads, reply) ?? threads
     const freshness = createFreshness()
-    for (let partition = 0; partition < partitions; partition++) {
+    function own(partition: number, signal: AbortSignal): Promise<void> {
       const report = {
         decided: () => undefined,
         lost: (p: number, error: unknown) => {
@@ -111,12 +117,16 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
         checkpointMsMax: needs.checkpointMsMax,
         ...(needs.bounds ? { bounds: needs.bounds } : {}),
       }
-      const owning = runPartition(engine, partition, stopping.signal).catch((error) => {
+      return runPartition(engine, partition, signal)
+    }
+    for (let partition = 0; partition < partitions && needs.heldByCall !== true; partition++) {
+      const owning = own(partition, stopping.signal).catch((error) => {
         if (!(error instanceof MissingPosition)) onFailure('engine', error)
       })
       running.push(owning)
       needs.beside?.(partition)
     }
+    begun.resolve(own)
     needs.besides?.()
     accepting = startAccepting({ ...needs, ports: portsOf('ingress'), ingressId: needs.ingressId() })
     stops.push(accepting.stop)
@@ -153,6 +163,16 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   return {
     ready: () => ready,
     recent,
+    async hold(partition, signal) {
+      const own = await begun.promise
+      const owning = own(partition, AbortSignal.any([signal, stopping.signal]))
+      running.push(owning.catch(() => undefined))
+      try {
+        await owning
+      } finally {
+        recent.drop(partition)
+      }
+    },
     identify: (request, answer) => accepting?.identify(request, answer),
     glimpse: (scope, requestId) => ({
       place: recent.find(requestId),

@@ -1,7 +1,7 @@
 // The protocol under simulation in deployments of other kinds: that lose a partition, whose processes accept and decide in threads of
 // their own, whose rules put visitors on lists, whose
 // visitors are merged, split and erased, whose devices move. The long form: npm run model -- --seeds 10000 with --loses-stream,
-// --sharded, --handing, --portions, --lists, --merging, --healing, --splitting, --moving and --erasing.
+// --sharded, --handing, --spreading, --portions, --lists, --merging, --healing, --splitting, --moving and --erasing.
 
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
@@ -20,6 +20,11 @@ t.test('what a lost thread handed over is adopted where it was written, and was 
 t.test('what is handed over to a thread that dies before it has answered is decided once or not accepted', (t) =>
   holds(t, 1, sized({ quick: 4, usual: 40, long: 200 }), { sharded: true, handing: true }),
 )
+
+t.test('a partition that moves to another thread is decided there, whoever dies on the way', async (t) => {
+  await holds(t, 1, sized({ quick: 4, usual: 60, long: 300 }), { sharded: true, spreading: true })
+  await holds(t, 1, sized({ quick: 3, usual: 40, long: 200 }), { sharded: true, spreading: true, handing: true })
+})
 
 t.test(
   'what is more than a commit takes is stored in parts, and counted once whoever takes over meanwhile',

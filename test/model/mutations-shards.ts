@@ -1,5 +1,6 @@
 // What must go wrong where a thread of its own decides, when its process takes ticks, tells of them or replaces it carelessly.
 
+import type { Line } from '../../src/lib/line.ts'
 import { FRONT, type TakenBack, type Tick } from '../../src/log/front.ts'
 import { FIRST_GENERATION } from '../../src/log/front-writer.ts'
 import type { Log, PlacedAppend } from '../../src/log/log.ts'
@@ -9,6 +10,7 @@ import type { Tamper } from './process.ts'
 
 const options = { sharded: true } as const
 const handing = { sharded: true, handing: true } as const
+const spreading = { sharded: true, spreading: true } as const
 type Together = NonNullable<Log['appendTogether']>
 
 /** Ticks as `change` takes them. */
@@ -53,6 +55,17 @@ async function behindLast(log: Log, appends: readonly PlacedAppend[]): Promise<P
   }
   return moved
 }
+
+/** Calls of shards' lines as `change` makes them. */
+const onCalls = (change: (line: Line) => Line['call']): Tamper => ({
+  assignment: (needs) => ({
+    ...needs,
+    async lineOf(index) {
+      const line = await needs.lineOf(index)
+      return { ...line, call: change(line) }
+    },
+  }),
+})
 
 /** Decisions are called durable when they are handed over to the process. */
 const durableAtOnce = onLog('engine', (log) => ({
@@ -136,5 +149,49 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
         return written
       }
     }),
+  },
+  {
+    rule: 'R2',
+    what: 'a partition is taken while its appends to another shard are under way',
+    seed: 1,
+    options: spreading,
+    tamper: onCalls((line) => async (name, ...args) => {
+      const done = line.call(name, ...args)
+      if (name !== 'giveUp') return done
+      done.catch(() => undefined)
+      return undefined
+    }),
+  },
+  {
+    rule: 'R2',
+    what: 'a partition is taken where it stood when it was first moved',
+    seed: 1,
+    options: spreading,
+    tamper: {
+      assignment(needs) {
+        const { headsOf } = needs
+        const before = new Map<number, ReturnType<NonNullable<typeof headsOf>>>()
+        if (headsOf === null) return needs
+        return {
+          ...needs,
+          headsOf(partition) {
+            const heads = before.get(partition) ?? headsOf(partition)
+            before.set(partition, heads)
+            return heads
+          },
+        }
+      },
+    },
+  },
+  {
+    rule: 'R2',
+    what: 'a partition is given to a shard that does not take it',
+    seed: 1,
+    options: spreading,
+    tamper: onCalls(
+      (line) =>
+        async (name, ...args) =>
+          name === 'take' ? undefined : line.call(name, ...args),
+    ),
   },
 ]

@@ -26,12 +26,14 @@ import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts
 import type { RuleLog } from '../../src/records/effects.ts'
 import { combineAnswers } from '../../src/records/event-locator.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
+import type { AssignmentNeeds } from '../../src/shards/assignment.ts'
 import { openSink } from '../../src/sink/sink.ts'
 import { NO_OTHERS } from '../helpers/no-others.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
 import { startDeciding } from './deciding.ts'
 import type { SimHost } from './host.ts'
 import { type Shard, startShard } from './shard.ts'
+import { startSpreadShards } from './spread-shards.ts'
 
 export interface Ports {
   readonly log: Log
@@ -48,6 +50,8 @@ export interface Tamper {
   readonly decider?: (decider: Decider, reply: ReplyFn) => Decider
   /** What the process's side of a thread works with. */
   readonly writer?: (needs: Pick<FrontWriterNeeds, 'line' | 'log'>) => Pick<FrontWriterNeeds, 'line' | 'log'>
+  /** What partitions are moved with. */
+  readonly assignment?: (needs: AssignmentNeeds) => AssignmentNeeds
 }
 
 export interface ProcessNeeds {
@@ -57,6 +61,8 @@ export interface ProcessNeeds {
   readonly thread: ((name: string) => { readonly host: SimHost; readonly bus: Bus }) | null
   /** Half of the calls arrive beside that thread and are handed over to it. */
   readonly handing: boolean
+  /** There are two such threads, and partitions move between them. */
+  readonly spreading: boolean
   /** The same stores, asked without the scheduler: for checks that must see one moment. */
   readonly raw: Ports
   readonly tamper: Tamper
@@ -86,7 +92,7 @@ export interface Identify {
 export interface ModelProcess {
   readonly host: SimHost
   /** The thread that accepts and decides now, where it is one of its own. */
-  readonly shard: () => SimHost | null
+  readonly shards: () => readonly SimHost[]
   readonly ready: () => boolean
   readonly missingPositions: Set<number>
   identify(request: Identify, answer: (response: HttpResponse) => void): void
@@ -238,10 +244,15 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     ingressId: () => makeObjectId('ing', bytes),
     missing: (partition: number) => missingPositions.add(partition),
   }
-  const accepting = needs.thread === null ? startAlone() : startShard({ ...decidingNeeds, thread: needs.thread })
+  const accepting = needs.thread === null ? startAlone() : startApart(needs.thread)
   if (needs.thread !== null) {
     for (let partition = 0; partition < partitions; partition++) runSink(partition)
     runTrims()
+  }
+
+  function startApart(thread: NonNullable<ProcessNeeds['thread']>): Shard {
+    if (!needs.spreading) return startShard({ ...decidingNeeds, thread, assigned: null, name: host.name })
+    return startSpreadShards({ ...decidingNeeds, thread, isMissing: (partition) => missingPositions.has(partition) })
   }
 
   function routed(log: Log): Log {
@@ -266,13 +277,13 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       glimpse: async (...args) => deciding.glimpse(...args),
       glimpseNow: deciding.glimpse,
       sunk: deciding.recent.forgetUpTo,
-      host: () => null,
+      hosts: () => [],
     }
   }
 
   return {
     host,
-    shard: () => accepting.host(),
+    shards: () => accepting.hosts(),
     ready: () => accepting.ready() && !stopping.signal.aborted && host.alive(),
     missingPositions,
     identify: accepting.identify,

@@ -6,10 +6,12 @@ import type { Kv } from '../../src/kv/kv.ts'
 import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { type Line, openLine } from '../../src/lib/line.ts'
+import { promised } from '../../src/lib/promised.ts'
 import { openFrontLog, type PartitionHead } from '../../src/log/front.ts'
 import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
 import type { LocatorAnswer } from '../../src/records/event-locator.ts'
+import { CASTS } from '../../src/shards/protocol.ts'
 import { NO_OTHERS } from '../helpers/no-others.ts'
 import { rng } from '../helpers/rng.ts'
 import { startAccepting } from './accepting.ts'
@@ -25,6 +27,16 @@ export interface ShardNeeds extends Omit<DecidingNeeds, 'portsOf' | 'stopping' |
   readonly thread: NonNullable<ProcessNeeds['thread']>
   /** Half of the calls arrive at the process, which has no partitions and hands over what a token tells it. */
   readonly handing: boolean
+  /** Which partitions the thread has, and who has the others; null: it has all of them. */
+  readonly assigned: Assigned | null
+  /** Of its threads, each with a number behind it. */
+  readonly name: string
+}
+
+export interface Assigned {
+  readonly owned: () => readonly number[]
+  /** Goes to whichever thread has the partition. */
+  readonly append: Log['append']
 }
 
 export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
@@ -35,8 +47,13 @@ export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
   sunk(partition: number, seq: Seq): void
   /** Appends of the process to partitions of the thread. */
   readonly append: Log['append']
-  /** The thread that lives now, or null. */
-  host(): SimHost | null
+  /** The threads that live now. */
+  hosts(): readonly SimHost[]
+}
+
+export interface SingleShard extends Shard {
+  /** To the thread that lives now, or to the next one. */
+  line(): Promise<Line>
 }
 
 const RESTART_MS = 200
@@ -50,28 +67,18 @@ interface Thread {
   /** The process's end. */
   readonly line: Line
   readonly deciding: Deciding
-  readonly log: Log
 }
 
-function promised<T>() {
-  let resolve: (value: T) => void = () => undefined
-  let reject: (error: Error) => void = () => undefined
-  const promise = new Promise<T>((done, failed) => {
-    resolve = done
-    reject = failed
-  })
-  promise.catch(() => undefined)
-  return { promise, resolve, reject }
-}
-
-export function startShard(needs: ShardNeeds): Shard {
-  const { host: processHost, ports, raw, tamper, partitions, random, onFailure } = needs
+export function startShard(needs: ShardNeeds): SingleShard {
+  const { host: processHost, ports, raw, tamper, partitions, random, onFailure, assigned } = needs
   const { clock } = processHost
   const stopping = new AbortController()
-  const own = Array.from({ length: partitions }, (_, partition) => [
-    { topic: 'identifications', partition } as const,
-    { topic: 'events', partition } as const,
-  ]).flat()
+  const all = Array.from({ length: partitions }, (_, partition) => partition)
+  const own = () =>
+    (assigned?.owned() ?? all).flatMap((partition) => [
+      { topic: 'identifications', partition } as const,
+      { topic: 'events', partition } as const,
+    ])
   const ingressId = needs.ingressId()
   let writer: Pick<FrontWriter, 'settled'> = FIRST_WRITER
   let thread: Thread | null = null
@@ -81,7 +88,7 @@ export function startShard(needs: ShardNeeds): Shard {
   /** Resolves when the thread is lost. */
   async function run(): Promise<void> {
     await writer.settled()
-    const { host, bus } = needs.thread(`${processHost.name}.${threads++}`)
+    const { host, bus } = needs.thread(`${needs.name}.${threads++}`)
     const lost = new Promise<void>((resolve) => host.onKill(() => processHost.step(processHost.latency(), resolve)))
     const ends = joinHosts(processHost, host)
     const line = openLine(ends.here, (error) => onFailure('line', error))
@@ -140,9 +147,19 @@ export function startShard(needs: ShardNeeds): Shard {
       ingressId: () => ingressId,
       stopping: new AbortController(),
       checkpointMsMax: CHECKPOINT_MS,
+      heldByCall: assigned !== null,
       findEvent: (...args) => far.call('findEvent', ...args) as never,
       fateOf: (...args) => far.call('fateOf', ...args) as never,
     })
+    const holds = new Map<number, AbortController>()
+    far.serve('hold', (partition: number) => {
+      const ending = new AbortController()
+      holds.set(partition, ending)
+      return deciding.hold(partition, ending.signal)
+    })
+    far.hear(CASTS.release, (partition: number) => holds.get(partition)?.abort())
+    far.serve('giveUp', log.giveUp)
+    far.serve('take', log.take)
     far.serve('glimpse', deciding.glimpse)
     far.serve('append', (partition: number, records: readonly Uint8Array[]) =>
       portsOf('ingress').log.append('identifications', partition, records),
@@ -152,7 +169,7 @@ export function startShard(needs: ShardNeeds): Shard {
       await deciding.stop()
       await log.close()
     })
-    return { host, line, deciding, log }
+    return { host, line, deciding }
   }
 
   async function keepRunning(): Promise<void> {
@@ -165,51 +182,70 @@ export function startShard(needs: ShardNeeds): Shard {
     started.reject(new Unavailable('no thread is started any more'))
   }
 
-  const append: Log['append'] = async (topic, partition, records, opts) => {
-    if (topic !== 'identifications') return ports.log.append(topic, partition, records, opts)
-    return (await started.promise).line.call('append', partition, records) as Promise<Seq>
-  }
+  const append: Log['append'] =
+    assigned?.append ??
+    (async (topic, partition, records, opts) => {
+      if (topic !== 'identifications') return ports.log.append(topic, partition, records, opts)
+      return (await started.promise).line.call('append', partition, records) as Promise<Seq>
+    })
 
   void keepRunning()
 
-  const handOver = async (_partition: number, call: HandedOver) =>
-    (await started.promise).line.call('identify', call) as Promise<HandedBack>
-  const handing = needs.handing
-    ? startAccepting({
-        ...needs,
-        ports: { ...ports, log: { ...ports.log, append } },
-        ingressId: needs.ingressId(),
-        otherShards: { count: () => 1, has: () => true, handOver, answer: () => undefined },
-      })
-    : null
-
-  /** What the thread knows, and what the process itself accepted. */
-  const withOwn = (of: Omit<LocatorAnswer, 'from'>, scope: string, requestId: string) => ({
-    ...of,
-    pending: of.pending || handing?.isPending(scope, requestId) === true,
-    original: of.original ?? handing?.originalOf(scope, requestId) ?? null,
-  })
-
-  return {
+  return withHanding(needs, async () => (await started.promise).line, {
     append,
+    line: async () => (await started.promise).line,
     ready: () => thread?.host.alive() === true && thread.deciding.ready(),
-    host: () => thread?.host ?? null,
+    hosts: () => (thread === null ? [] : [thread.host]),
     identify: (request, answer) => {
-      if (handing !== null && random.chance(0.5)) handing.identify(request, answer)
-      else if (thread?.host.alive()) thread.deciding.identify(request, answer)
+      if (thread?.host.alive()) thread.deciding.identify(request, answer)
     },
     async glimpse(scope, requestId) {
-      const seen = (await started.promise).line.call('glimpse', scope, requestId)
-      return withOwn((await seen) as Omit<LocatorAnswer, 'from'>, scope, requestId)
+      return (await (await started.promise).line.call('glimpse', scope, requestId)) as Omit<LocatorAnswer, 'from'>
     },
-    glimpseNow: (scope, requestId) =>
-      withOwn(thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN, scope, requestId),
+    glimpseNow: (scope, requestId) => thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN,
     sunk: (partition, seq) => thread?.line.cast('sunk', [partition, seq]),
     async stop() {
       stopping.abort()
-      handing?.stop()
       if (thread?.host.alive()) await thread.line.call('stop').catch(() => undefined)
       await writer.settled()
+    },
+  })
+}
+
+/** With `handing`, half of the calls arrive at the process, which accepts what it cannot hand over to the line of the partition. */
+export function withHanding<S extends Shard>(
+  needs: Omit<ShardNeeds, 'assigned' | 'name'>,
+  lineTo: (partition: number) => Promise<Line>,
+  shard: S,
+): S {
+  if (!needs.handing) return shard
+  const { ports, random } = needs
+  const wayTo = (partition: number) => async (call: HandedOver) =>
+    (await lineTo(partition)).call('identify', call) as Promise<HandedBack>
+  const handing = startAccepting({
+    ...needs,
+    ports: { ...ports, log: { ...ports.log, append: shard.append } },
+    ingressId: needs.ingressId(),
+    otherShards: { decide: () => true, wayTo, answer: () => undefined },
+  })
+
+  /** What the threads know, and what the process itself accepted. */
+  const withOwn = (of: Omit<LocatorAnswer, 'from'>, scope: string, requestId: string) => ({
+    ...of,
+    pending: of.pending || handing.isPending(scope, requestId),
+    original: of.original ?? handing.originalOf(scope, requestId),
+  })
+  return {
+    ...shard,
+    identify(request, answer) {
+      if (random.chance(0.5)) handing.identify(request, answer)
+      else shard.identify(request, answer)
+    },
+    glimpse: async (scope, requestId) => withOwn(await shard.glimpse(scope, requestId), scope, requestId),
+    glimpseNow: (scope, requestId) => withOwn(shard.glimpseNow(scope, requestId), scope, requestId),
+    async stop() {
+      handing.stop()
+      await shard.stop()
     },
   }
 }

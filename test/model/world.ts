@@ -81,6 +81,8 @@ export interface WorldOptions {
   readonly sharded?: boolean
   /** And what arrives at the process is handed over to that thread. */
   readonly handing?: boolean
+  /** There are two such threads, and partitions move from one to the other. */
+  readonly spreading?: boolean
   /** Owners store what they adopt in parts, and wait for checkpoints: a commit is full with the changes of few visits. */
   readonly portions?: boolean
   /** After as many steps without peace nobody waits for it any more. */
@@ -93,6 +95,7 @@ export interface WorldOptions {
 export async function runWorld(seed: number, given: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
   const { crashing = false, sharded = false, handing = false, healing = false, portions = false } = options
+  const { spreading = false } = options
   const tamper = healing ? withHealing(given) : given
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
@@ -150,6 +153,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
       ports,
       thread: sharded ? thread : null,
       handing,
+      spreading,
       raw,
       tamper,
       seed: random.int(2 ** 31),
@@ -267,7 +271,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
   /** What came behind its back a thread knows when it starts or is refused. */
   async function startThreadsAnew(): Promise<void> {
     await scheduler.run(() => ready().length > 0 && ready().length === alive().length, stepsMax)
-    for (const process of alive()) process.shard()?.kill(true)
+    for (const process of alive()) for (const shard of process.shards()) shard.kill(true)
   }
 
   async function live(): Promise<void> {

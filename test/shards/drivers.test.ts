@@ -21,6 +21,7 @@ for (const driver of DRIVERS) {
       FINGERPOST_HTTP_DRIVER: driver,
       FINGERPOST_HTTP_LINGER_MS: String(LINGER_MS),
       FINGERPOST_ENGINE_THREADS: '2',
+      FINGERPOST_ENGINE_THREADS_MIN: '2',
       FINGERPOST_LOG_DURABILITY: 'relaxed',
     }
     const server = await startServer({ env })

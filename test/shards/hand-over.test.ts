@@ -8,7 +8,7 @@ import { PARTITIONS, SHARDS, testHandOver } from './hand-over.ts'
 
 t.teardown(cleanUp)
 
-const env = { FINGERPOST_ENGINE_THREADS: String(SHARDS) }
+const env = { FINGERPOST_ENGINE_THREADS: String(SHARDS), FINGERPOST_ENGINE_THREADS_MIN: String(SHARDS) }
 
 t.test('embedded', async (t) => {
   const own = { FINGERPOST_DATA_PARTITIONS: String(PARTITIONS), FINGERPOST_LOG_DURABILITY: 'relaxed' }

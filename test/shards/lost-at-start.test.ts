@@ -11,7 +11,11 @@ t.teardown(cleanUp)
 t.test('a server whose shard dies before it listens starts with another one in its place, and answers', async (t) => {
   const server = await startServer({
     nodeArgs: ['--import', fileURLToPath(new URL('./dies-once.js', import.meta.url))],
-    env: { FINGERPOST_ENGINE_THREADS: '2', DIES_ONCE_FLAG: join(temporaryFolder(), 'died') },
+    env: {
+      FINGERPOST_ENGINE_THREADS: '2',
+      FINGERPOST_ENGINE_THREADS_MIN: '2',
+      DIES_ONCE_FLAG: join(temporaryFolder(), 'died'),
+    },
   })
   t.match(server.logs(), /a shard was lost and is started again/)
   const { identify } = clientOf(server)

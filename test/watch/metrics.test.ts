@@ -15,7 +15,11 @@ const SHARDS = 3
 const VISITS = sized({ quick: 20, usual: 60, long: 1_000 })
 
 const server = await startServer({
-  env: { FINGERPOST_ENGINE_THREADS: String(SHARDS), FINGERPOST_LOG_DURABILITY: 'relaxed' },
+  env: {
+    FINGERPOST_ENGINE_THREADS: String(SHARDS),
+    FINGERPOST_ENGINE_THREADS_MIN: String(SHARDS),
+    FINGERPOST_LOG_DURABILITY: 'relaxed',
+  },
 })
 const first = await scrape(server.url)
 
