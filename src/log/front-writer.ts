@@ -4,7 +4,7 @@
 import { Full } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
-import { FRONT, LAYOUT_FIELDS, type PartitionHead, type TakenBack, type Tick } from './front.ts'
+import { FRONT, LAYOUT_FIELDS, type PartitionHead, type TakenBack, type Tick } from './front-protocol.ts'
 import { type Log, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 
 export interface FrontWriterNeeds {

@@ -6,50 +6,11 @@ import { Conflict, Full, Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { checkLimits, checkRecords } from './checks.ts'
+import { FRONT, type PartitionHead, type TakenBack, type Tick } from './front-protocol.ts'
 import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { openReaders, type Readers } from './readers.ts'
 import { openRing, type RingEntry, segmentOf } from './ring.ts'
 import { openTail, type Tail } from './tail.ts'
-
-/** Where a partition stands. */
-export interface PartitionHead {
-  readonly topic: Topic
-  readonly partition: number
-  readonly last: Seq
-}
-
-/** Everything one turn appended. The writer takes all of it or none. */
-export interface Tick {
-  /** Ticks of another generation than the writer's build on what was taken back. */
-  readonly generation: number
-  readonly number: number
-  /** Another tick is about to follow that may share its flush. */
-  readonly patient: boolean
-  /** Of each entry: topic, partition, the seq it follows, where it begins in the ring, bytes. */
-  readonly layout: readonly number[]
-}
-export const LAYOUT_FIELDS = 5
-
-/** What was submitted and not yet told to be durable is taken back; the partitions stand at `places`, or where they were known to be. */
-export interface TakenBack {
-  readonly generation: number
-  readonly places: readonly PartitionHead[]
-  readonly failure: { readonly full: boolean; readonly message: string }
-}
-
-/** Names of calls and casts. */
-export const FRONT = {
-  ring: 'log.ring',
-  tick: 'log.tick',
-  durable: 'log.durable',
-  takenBack: 'log.takenBack',
-  append: 'log.append',
-  read: 'log.read',
-  at: 'log.at',
-  last: 'log.last',
-  trim: 'log.trim',
-  usage: 'log.usage',
-} as const
 
 export interface FrontNeeds {
   readonly line: Line

@@ -39,6 +39,19 @@ export interface LocatorAnswer extends Omit<LocatedEvent, 'complete'> {
   readonly covers: readonly number[]
 }
 
+/** What one thread knows. */
+export type Glimpse = Omit<LocatorAnswer, 'from'>
+
+/** What the threads of a process know. */
+export function together(glimpses: readonly Glimpse[]): Glimpse {
+  return {
+    place: glimpses.find(({ place }) => place !== null)?.place ?? null,
+    pending: glimpses.some(({ pending }) => pending),
+    original: glimpses.find(({ original }) => original !== null)?.original ?? null,
+    covers: glimpses.flatMap(({ covers }) => covers),
+  }
+}
+
 const SUBJECT = 'event.sight'
 const TIMEOUT_MS = 300
 /** Processes that accept register in this group: an event they accepted is known to them alone until it is decided. */

@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Line } from '../lib/line.ts'
 import { promised } from '../lib/promised.ts'
-import type { PartitionHead } from '../log/front.ts'
+import type { PartitionHead } from '../log/front-protocol.ts'
 import { CASTS, MOVING, type ShardCalls } from './protocol.ts'
 
 export interface AssignmentNeeds {

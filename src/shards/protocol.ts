@@ -7,9 +7,9 @@ import type { ProxySuspicion } from '../ingress/proxy-watch.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { SharedCounts } from '../lib/counts.ts'
 import type { Samples } from '../lib/prometheus.ts'
-import type { PartitionHead } from '../log/front.ts'
+import type { PartitionHead } from '../log/front-protocol.ts'
 import type { Seq } from '../log/log.ts'
-import type { LocatorAnswer, Original } from '../records/event-locator.ts'
+import type { Glimpse, Original } from '../records/event-locator.ts'
 import type { Peer } from './peers.ts'
 
 /** What a shard is started with. */
@@ -94,7 +94,7 @@ export interface ShardCalls {
   giveUp(partition: number): Promise<void>
   /** Of embedded storage: from here on this shard appends to the partition, which stands there. */
   take(heads: readonly PartitionHead[]): void
-  glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
+  glimpse(scope: string, requestId: string): Glimpse
   samples(): Promise<Samples>
   /** Ends everything; the thread ends behind its answer. */
   stop(): Promise<void>

@@ -16,9 +16,9 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { PartitionHead } from '../log/front.ts'
+import type { PartitionHead } from '../log/front-protocol.ts'
 import type { Log } from '../log/log.ts'
-import type { LocatorAnswer } from '../records/event-locator.ts'
+import { type Glimpse, together } from '../records/event-locator.ts'
 import { createAssignment } from './assignment.ts'
 import { openFigures } from './figures.ts'
 import { openFreshKv } from './fresh-kv.ts'
@@ -27,6 +27,7 @@ import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
 import { createSpreading, openIdleCores } from './spreading.ts'
+import { standingOf } from './standing.ts'
 import { createSuspects } from './suspects.ts'
 import { startThread, type Thread } from './thread.ts'
 import { createWatchdog } from './watchdog.ts'
@@ -68,7 +69,7 @@ export interface Shards {
   /** Owns a partition until `signal` aborts, whatever becomes of threads. */
   run(partition: number, signal: AbortSignal): Promise<void>
   sunk(partition: number, seq: number): void
-  glimpse(scope: string, requestId: string): Promise<Omit<LocatorAnswer, 'from'>>
+  glimpse(scope: string, requestId: string): Promise<Glimpse>
   samples(): Promise<Samples[]>
   /** Resolves when every shard has read all keys again. */
   reloadKeys(): Promise<void>
@@ -263,6 +264,8 @@ export function openShards(needs: ShardsNeeds): Shards {
   const each = <T>(name: keyof ShardCalls, ...args: unknown[]): Promise<T[]> =>
     Promise.all(shards.map(async ({ ready }) => (await ready).call(name, ...args) as Promise<T>))
 
+  const status = () => shards.map((shard) => shard.status)
+  const standing = standingOf({ status, held: cells.held, assignment, isAlone: isEmbedded })
   const figures = openFigures({
     ...{ count, clock, restarts: needs.metrics.shardRestarts },
     ask: async (index) => (await (shards[index] as Shard).ready).call('samples') as Promise<Samples>,
@@ -301,34 +304,15 @@ export function openShards(needs: ShardsNeeds): Shards {
     },
     sunk: (partition, seq) => shards[cells.owner[partition] as number]?.thread?.line.cast(CASTS.sunk, [partition, seq]),
     async glimpse(scope, requestId) {
-      // Whoever decided it has forgotten it, and who decides now may not have found it in the log yet.
-      await assignment.arrived((partition, index) => shards[index]?.status.caughtUp.includes(partition) === true)
-      const all = (await each<Omit<LocatorAnswer, 'from'>>('glimpse', scope, requestId)) as Omit<
-        LocatorAnswer,
-        'from'
-      >[]
-      return {
-        place: all.find(({ place }) => place !== null)?.place ?? null,
-        pending: all.some(({ pending }) => pending),
-        original: all.find(({ original }) => original !== null)?.original ?? null,
-        covers: all.flatMap(({ covers }) => covers),
-      }
+      await standing.settled()
+      return together(await each<Glimpse>('glimpse', scope, requestId))
     },
     samples: figures.samples,
     async reloadKeys() {
       await each('reloadKeys')
     },
-    status: () => shards.map(({ status }) => status),
-    problem() {
-      const found = shards.find(({ status }) => status.problem !== null)?.status.problem
-      if (found !== undefined) return found
-      // Alone, what is not taken over yet is decided by nobody; in a cluster partitions come and go while others decide.
-      const caughtUp = new Set(shards.flatMap(({ status }) => status.caughtUp))
-      const isTakingOver = cells.held.some(
-        (isHeld, partition) => isHeld === 1 && !caughtUp.has(partition) && !assignment.hasJustMoved(partition),
-      )
-      return isEmbedded && isTakingOver ? 'partitions are being taken over' : null
-    },
+    status,
+    problem: standing.problem,
     refuse(reason) {
       isRefusing = true
       tellRefusal(reason)

@@ -11,7 +11,7 @@ import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/fee
 import type { HttpResponse } from '../../src/http/message.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { promised } from '../../src/lib/promised.ts'
-import type { LocatorAnswer } from '../../src/records/event-locator.ts'
+import type { Glimpse } from '../../src/records/event-locator.ts'
 import { type ReplayNotice, replySubject } from '../../src/records/replies.ts'
 import { type Accepting, type AcceptingNeeds, startAccepting } from './accepting.ts'
 import type { Identify, Ports, ProcessNeeds, ReplyFn, Role } from './process.ts'
@@ -38,7 +38,7 @@ export interface DecidingNeeds
 export interface Deciding {
   ready(): boolean
   identify(request: Identify, answer: (response: HttpResponse) => void): void
-  glimpse(scope: string, requestId: string): Omit<LocatorAnswer, 'from'>
+  glimpse(scope: string, requestId: string): Glimpse
   readonly recent: Recent
   /** Decides the partition until `signal` aborts. Rejects with MissingPosition. */
   hold(partition: number, signal: AbortSignal): Promise<void>

@@ -1,7 +1,7 @@
 // What must go wrong where a thread of its own decides, when its process takes ticks, tells of them or replaces it carelessly.
 
 import type { Line } from '../../src/lib/line.ts'
-import { FRONT, type TakenBack, type Tick } from '../../src/log/front.ts'
+import { FRONT, type TakenBack, type Tick } from '../../src/log/front-protocol.ts'
 import { FIRST_GENERATION } from '../../src/log/front-writer.ts'
 import type { Log, PlacedAppend } from '../../src/log/log.ts'
 import { countOf } from '../../src/log/slab.ts'
@@ -153,8 +153,9 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a partition is taken while its appends to another shard are under way',
-    seed: 1,
-    options: spreading,
+    seed: 258,
+    from: 200,
+    options: { ...spreading, handing: true },
     tamper: onCalls((line) => async (name, ...args) => {
       const done = line.call(name, ...args)
       if (name !== 'giveUp') return done
@@ -186,7 +187,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a partition is given to a shard that does not take it',
-    seed: 1,
+    seed: 16,
     options: spreading,
     tamper: onCalls(
       (line) =>

@@ -7,10 +7,11 @@ import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { type Line, openLine } from '../../src/lib/line.ts'
 import { promised } from '../../src/lib/promised.ts'
-import { openFrontLog, type PartitionHead } from '../../src/log/front.ts'
+import { openFrontLog } from '../../src/log/front.ts'
+import type { PartitionHead } from '../../src/log/front-protocol.ts'
 import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
-import type { LocatorAnswer } from '../../src/records/event-locator.ts'
+import type { Glimpse } from '../../src/records/event-locator.ts'
 import { CASTS } from '../../src/shards/protocol.ts'
 import { NO_OTHERS } from '../helpers/no-others.ts'
 import { rng } from '../helpers/rng.ts'
@@ -41,7 +42,7 @@ export interface Assigned {
 
 export interface Shard extends Pick<Deciding, 'ready' | 'identify' | 'stop'> {
   /** Asks the thread; rejects with Unavailable when it is lost meanwhile. */
-  glimpse(scope: string, requestId: string): Promise<Omit<LocatorAnswer, 'from'>>
+  glimpse(scope: string, requestId: string): Promise<Glimpse>
   /** What the thread knows at this very moment. */
   glimpseNow: Deciding['glimpse']
   sunk(partition: number, seq: Seq): void
@@ -200,7 +201,7 @@ export function startShard(needs: ShardNeeds): SingleShard {
       if (thread?.host.alive()) thread.deciding.identify(request, answer)
     },
     async glimpse(scope, requestId) {
-      return (await (await started.promise).line.call('glimpse', scope, requestId)) as Omit<LocatorAnswer, 'from'>
+      return (await (await started.promise).line.call('glimpse', scope, requestId)) as Glimpse
     },
     glimpseNow: (scope, requestId) => thread?.deciding.glimpse(scope, requestId) ?? NOTHING_SEEN,
     sunk: (partition, seq) => thread?.line.cast('sunk', [partition, seq]),
@@ -230,7 +231,7 @@ export function withHanding<S extends Shard>(
   })
 
   /** What the threads know, and what the process itself accepted. */
-  const withOwn = (of: Omit<LocatorAnswer, 'from'>, scope: string, requestId: string) => ({
+  const withOwn = (of: Glimpse, scope: string, requestId: string) => ({
     ...of,
     pending: of.pending || handing.isPending(scope, requestId),
     original: of.original ?? handing.originalOf(scope, requestId),

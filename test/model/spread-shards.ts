@@ -3,7 +3,7 @@
 
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
-import type { LocatorAnswer } from '../../src/records/event-locator.ts'
+import { together } from '../../src/records/event-locator.ts'
 import { type AssignmentNeeds, createAssignment } from '../../src/shards/assignment.ts'
 import { type Shard, type ShardNeeds, type SingleShard, startShard, withHanding } from './shard.ts'
 
@@ -11,16 +11,6 @@ const SHARDS = 2
 const MOVES_MAX = 8
 const MOVES_MS = 4_000
 const TOPICS = ['identifications', 'events'] as const
-type Seen = Omit<LocatorAnswer, 'from'>
-
-function together(seen: readonly Seen[]): Seen {
-  return {
-    place: seen.find(({ place }) => place !== null)?.place ?? null,
-    pending: seen.some(({ pending }) => pending),
-    original: seen.find(({ original }) => original !== null)?.original ?? null,
-    covers: seen.flatMap(({ covers }) => covers),
-  }
-}
 
 export interface SpreadShardsNeeds extends Omit<ShardNeeds, 'assigned' | 'name'> {
   /** The partition has no position. */
