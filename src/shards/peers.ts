@@ -96,7 +96,8 @@ export function openPeers(needs: PeersNeeds): Peers {
         const addressed = to === undefined ? undefined : lines.get(to)
         if (addressed !== undefined) tell(addressed.line, subject, message)
         else if (!isForAllShards(subject)) bus.publish(subject, message)
-        else for (const { line } of lines.values()) tell(line, subject, message)
+        // Who decides nothing yet reads what was counted when it begins to.
+        else for (const [index, { line }] of lines) if (owner.includes(index)) tell(line, subject, message)
       },
       subscribe: (subject, receive) => (isForAllShards(subject) ? near : bus).subscribe(subject, receive),
       isLossy: bus.isLossy,

@@ -88,6 +88,8 @@ export interface ShardCalls {
   reloadKeys(): Promise<void>
   /** Appends identifications to a partition of this shard. */
   append(partition: number, records: readonly Uint8Array[]): Promise<Seq>
+  /** Resolves when the shard can decide without having to load anything first. */
+  prepare(): Promise<void>
   /** Owns a partition until `release`. */
   hold(partition: number): Promise<void>
   /** Of embedded storage: another shard is about to append to the partition. Resolves when nothing of this one's is under way. */

@@ -22,7 +22,6 @@ import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
 import { measured } from '../lib/measured.ts'
 import { openMetrics } from '../lib/metrics.ts'
-import { must } from '../lib/must.ts'
 import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
 import { openSpans } from '../lib/spans.ts'
@@ -94,6 +93,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const stopped = new AbortController()
   let refusal = start.refusal
   let { ipData } = start
+  let preparing: Promise<EngineRole> | null = null
   let engine: EngineRole | null = null
   let ingress: Ingress | null = null
   let opening: Promise<Opened> | null = null
@@ -169,9 +169,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     line.cast(CASTS.status, status)
   }
 
-  if (config.roles.has('engine')) {
-    const givenUp = new Map(start.givenUp)
-    engine = await startEngine({
+  const givenUp = new Map(start.givenUp)
+  const openEngine = () =>
+    startEngine({
       ...needs,
       kv: countVisitorReads(kv, metrics.visitorReads),
       ...engineSettings(config),
@@ -184,15 +184,29 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       givenUp: (partition) => givenUp.get(partition) ?? [],
       onStanding: tellStatus,
     })
+
+  /** Rules, lists and what others count cost whoever follows them, so they are loaded where something is decided. */
+  async function prepare(): Promise<EngineRole> {
+    preparing ??= openEngine()
+    try {
+      engine = await preparing
+      return engine
+    } catch (error) {
+      preparing = null
+      throw error
+    }
   }
+
+  if (config.roles.has('engine') && cells.owner.includes(start.index)) await prepare()
 
   serve('freshen', async (partition) => engine?.ask(partition))
   serve('append', (partition, records) => log.append('identifications', partition, records))
+  serve('prepare', async () => void (await prepare()))
   serve('hold', async (partition) => {
     const ending = new AbortController()
     holds.set(partition, ending)
     try {
-      await must(engine, 'an engine').run(partition, ending.signal)
+      await (await prepare()).run(partition, ending.signal)
     } finally {
       holds.delete(partition)
     }

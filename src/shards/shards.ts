@@ -232,6 +232,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     idleCores: openIdleCores(clock),
     async join(index) {
       const shard = shards[index] as Shard
+      if (config.roles.has('engine')) await (await shard.ready).call('prepare' satisfies keyof ShardCalls)
       if (shard.listens === null || shard.listens[2]) return
       const [host, port] = shard.listens
       shard.listens = [host, port, isShared]

@@ -12,7 +12,7 @@ export interface SpreadingNeeds {
   readonly waitingIn: (index: number) => number
   /** Cores that nobody used since it was last called. */
   readonly idleCores: () => number
-  /** Has the shard listen. */
+  /** Has the shard listen, and load what deciding takes. */
   readonly join: (index: number) => Promise<void>
   readonly move: (partition: number, to: number) => Promise<void>
   /** Told when `shards` are about to decide where fewer did. */
