@@ -82,8 +82,6 @@ export interface EventReads {
   whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
 
-const takenOver = () => new Unavailable('events are being taken over; this one may be among them')
-
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log } = needs
   const rows = openEventRows(needs)
@@ -150,9 +148,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     if (early === null && pending) {
       // Who accepted it may not have heard of the decision, which another client may have been told.
       const known = await stored(workspace, env, requestId, ts)
-      if (known !== null) return shown(known)
-      if (!complete) throw takenOver()
-      return 'pending'
+      return known === null ? 'pending' : shown(known)
     }
     if (early === null && original !== null) {
       return original.conflict ? null : find(workspace, env, original.requestId)
@@ -166,7 +162,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     const again = await needs.sight(scope, requestId)
     const late = await fresh(again.place, workspace, env, requestId)
     if (late !== null) return shown(late)
-    if (!complete) throw takenOver()
+    if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
     return null
   }
 

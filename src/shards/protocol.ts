@@ -73,6 +73,8 @@ export interface ShardStatus {
   readonly caughtUp: readonly number[]
   readonly recent: number
   readonly pending: number
+  /** Share of the last second in which the thread did something, in tenths. */
+  readonly busy: number
   readonly proxy: ProxySuspicion | null
 }
 

@@ -154,6 +154,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
 
+  let loop = performance.eventLoopUtilization()
+  let busy = 0
   let told = ''
   function tellStatus(): void {
     const status: ShardStatus = {
@@ -161,6 +163,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       caughtUp: engine?.caughtUp() ?? [],
       recent: engine?.recent.size() ?? 0,
       pending: ingress?.pendingCount() ?? 0,
+      busy,
       proxy: ingress?.proxySuspicion() ?? null,
     }
     const text = JSON.stringify(status)
@@ -303,7 +306,14 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     stopped.abort()
   })
 
-  lifetime.onClose(onEveryBeat(clock, STATUS_MS, tellStatus))
+  const endTelling = onEveryBeat(clock, STATUS_MS, () => {
+    const now = performance.eventLoopUtilization()
+    // To the last digit it would differ at rest as well, and be told every second.
+    busy = Math.round(10 * performance.eventLoopUtilization(now, loop).utilization) / 10
+    loop = now
+    tellStatus()
+  })
+  lifetime.onClose(endTelling)
 
   line.cast('ready', null)
   await new Promise<void>((resolve) => stopped.signal.addEventListener('abort', () => setImmediate(resolve)))

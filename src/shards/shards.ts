@@ -96,7 +96,7 @@ interface Shard {
 const SHARD_TOPICS = ['identifications', 'events'] as const
 const CHECK_MS = 1_000
 const RESTART_MS = 200
-const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, proxy: null }
+const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, busy: 0, proxy: null }
 
 export function openShards(needs: ShardsNeeds): Shards {
   const { config, partitions, log, kv, clock, logger, cells, counts } = needs
@@ -228,7 +228,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const spread = createSpreading({
     owner: cells.owner,
     shards: count,
-    waitingIn: (index) => (shards[index] as Shard).status.pending,
+    loadOf: (index) => (shards[index] as Shard).status,
     idleCores: openIdleCores(clock),
     async join(index) {
       const shard = shards[index] as Shard
@@ -245,7 +245,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const endChecking = onEveryBeat(clock, CHECK_MS, () => {
     checkThreads(shards.map(({ thread }) => thread))
     passIpData()
-    spread().catch((error) => logger.error({ error }, 'a partition did not move'))
+    spread().catch((error) => logger.error({ error }, 'work did not spread'))
     if (!isRefusing) tellRefusal(needs.refusal())
   })
 

@@ -3,13 +3,13 @@
 
 import { cpus } from 'node:os'
 import type { Clock } from '../lib/clock.ts'
+import type { ShardStatus } from './protocol.ts'
 
 export interface SpreadingNeeds {
   /** As `Cells` has it. */
   readonly owner: Int32Array
   readonly shards: number
-  /** Identifications that wait in the shard for their decision. */
-  readonly waitingIn: (index: number) => number
+  readonly loadOf: (index: number) => Pick<ShardStatus, 'pending' | 'busy'>
   /** Cores that nobody used since it was last called. */
   readonly idleCores: () => number
   /** Has the shard listen, and load what deciding takes. */
@@ -19,8 +19,8 @@ export interface SpreadingNeeds {
   readonly onSpread: (shards: number) => void
 }
 
-/** So many wait where batches have become as large as makes them cheap. */
-export const FULL_AT = 200
+/** A shard is full when it is as busy as this while so many wait in it: with fewer it is callers that are slow, or the disk. */
+export const FULL = { busy: 0.9, pending: 32 }
 /** A shard that gets less beside what else the machine does makes each event dearer and hardly more of them possible. */
 export const IDLE_CORES_MIN = 0.75
 /** Looks in a row that find it so. */
@@ -33,6 +33,11 @@ export function createSpreading(needs: SpreadingNeeds): () => Promise<void> {
   let isSpreading = false
 
   const deciding = (): number[] => [...new Set(owner)].filter((index) => index >= 0)
+
+  function isFull(index: number): boolean {
+    const { pending, busy } = needs.loadOf(index)
+    return pending >= FULL.pending && busy >= FULL.busy
+  }
 
   async function spread(count: number): Promise<void> {
     needs.onSpread(count)
@@ -48,7 +53,7 @@ export function createSpreading(needs: SpreadingNeeds): () => Promise<void> {
     if (isSpreading) return
     const those = deciding()
     const count = Math.min(2 * those.length, shards, owner.length)
-    if (count <= those.length || !those.some((index) => needs.waitingIn(index) >= FULL_AT)) {
+    if (count <= those.length || !those.some(isFull)) {
       found = 0
       return
     }

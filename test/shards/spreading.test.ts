@@ -3,7 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { must } from '../../src/lib/must.ts'
-import { createSpreading, FULL_AT, IDLE_CORES_MIN, LOOKS } from '../../src/shards/spreading.ts'
+import { createSpreading, FULL, IDLE_CORES_MIN, LOOKS } from '../../src/shards/spreading.ts'
 import { clientOf } from '../helpers/client.ts'
 import { startCluster } from '../helpers/cluster.ts'
 import { inParallel } from '../helpers/http.ts'
@@ -15,7 +15,7 @@ t.teardown(cleanUp)
 
 const SHARDS = 4
 const PARTITIONS = 4
-const CONNECTIONS = 2 * FULL_AT
+const CONNECTIONS = 400
 const SPREAD = 'more shards decide now'
 const LOOKED_AT = 200
 const env = {
@@ -27,19 +27,21 @@ const env = {
 const nodeArgs = ['--import', new URL('../helpers/idle-hook.js', import.meta.url).href]
 
 interface Look {
-  readonly waiting: number
+  readonly pending: number
+  readonly busy: number
   readonly idle: number
 }
-const BUSY: Look = { waiting: FULL_AT, idle: IDLE_CORES_MIN }
+const BUSY: Look = { ...FULL, idle: IDLE_CORES_MIN }
 
 const CASES: [what: string, looks: readonly Look[], shards: number][] = [
   ['full as often as it takes, with a core idle', Array<Look>(LOOKS).fill(BUSY), 2],
   ['not quite as often', Array<Look>(LOOKS - 1).fill(BUSY), 1],
   ['full while no core is idle', Array<Look>(3 * LOOKS).fill({ ...BUSY, idle: 0.5 * IDLE_CORES_MIN }), 1],
-  ['idle cores and not full', Array<Look>(3 * LOOKS).fill({ ...BUSY, waiting: FULL_AT - 1 }), 1],
+  ['many that wait for something else than the thread', Array<Look>(3 * LOOKS).fill({ ...BUSY, busy: 0.8 }), 1],
+  ['idle cores and not full', Array<Look>(3 * LOOKS).fill({ ...BUSY, pending: FULL.pending - 1 }), 1],
   [
     'full now and then',
-    Array.from({ length: 3 * LOOKS }, (_, n) => (n % LOOKS === 0 ? { ...BUSY, waiting: 0 } : BUSY)),
+    Array.from({ length: 3 * LOOKS }, (_, n) => (n % LOOKS === 0 ? { ...BUSY, pending: 0 } : BUSY)),
     1,
   ],
   ['for so long that twice as many are full', Array<Look>(2 * LOOKS).fill(BUSY), 4],
@@ -54,7 +56,7 @@ t.test('more shards decide only while those that do are full and a core is idle'
     const look = createSpreading({
       owner,
       shards: SHARDS,
-      waitingIn: () => now.waiting,
+      loadOf: () => now,
       idleCores: () => now.idle,
       join: async (index) => void joined.add(index),
       async move(partition, to) {
