@@ -209,14 +209,21 @@ export const pipeline = {
       unit: 'percentunit',
       about: 'Share of its time that a thread was busy. Near 1 it is what bounds throughput.',
       alert: 0.9,
-      width: 8,
+      width: 6,
       of: [[on('fingerpost_thread_utilization_ratio'), '{{instance}} {{shard}}']],
+    }),
+    lines('Partitions by shard', {
+      unit: 'none',
+      about:
+        'Which threads decide, and how many partitions each. More join while those that do are full and a core is idle.',
+      width: 6,
+      of: [[on('fingerpost_shard_partitions'), '{{instance}} shard {{shard}}']],
     }),
     lines('Heap', {
       unit: 'percentunit',
       about: 'Share of the heap a thread may use.',
       alert: 0.85,
-      width: 8,
+      width: 6,
       of: [
         [
           `${on('fingerpost_thread_heap_used_bytes')} / ${on('fingerpost_thread_heap_limit_bytes')}`,
@@ -227,7 +234,7 @@ export const pipeline = {
     lines('Event loop of the main thread', {
       unit: 's',
       about: 'How late timers are: the 99th percentile and the worst since the last scrape.',
-      width: 8,
+      width: 6,
       of: [
         [max(on(`${LOOP}_p99_seconds`), 'instance'), '{{instance}} p99'],
         [max(on(`${LOOP}_max_seconds`), 'instance'), '{{instance}} max'],
