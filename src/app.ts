@@ -257,7 +257,7 @@ export async function startRoles(
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
   const freshKv = shards === null || isCluster ? kv : shards.freshKv
-  const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays }
+  const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays, isAlone: !isCluster }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })
   const files = openStatic(fileURLToPath(new URL('../sdk', import.meta.url)))

@@ -19,6 +19,8 @@ export interface EventReadsNeeds extends EventRowsNeeds {
   readonly log: Pick<Log, 'at'>
   readonly sight: EventLocator
   readonly kv: Pick<Kv, 'get' | 'scan' | 'position'>
+  /** No other process decides: what partitions that are taken over may have decided is known within seconds. Default false. */
+  readonly isAlone?: boolean
 }
 
 /** What lists show of an event: few columns, because columns are what a list costs. */
@@ -81,6 +83,8 @@ export interface EventReads {
   /** The same with all that is stored of each event. */
   whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
+
+const takenOver = () => new Unavailable('events are being taken over; this one may be among them')
 
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log } = needs
@@ -148,7 +152,9 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     if (early === null && pending) {
       // Who accepted it may not have heard of the decision, which another client may have been told.
       const known = await stored(workspace, env, requestId, ts)
-      return known === null ? 'pending' : shown(known)
+      if (known !== null) return shown(known)
+      if (!complete && needs.isAlone === true) throw takenOver()
+      return 'pending'
     }
     if (early === null && original !== null) {
       return original.conflict ? null : find(workspace, env, original.requestId)
@@ -162,7 +168,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     const again = await needs.sight(scope, requestId)
     const late = await fresh(again.place, workspace, env, requestId)
     if (late !== null) return shown(late)
-    if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
+    if (!complete) throw takenOver()
     return null
   }
 

@@ -148,6 +148,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
   const complete = () => accepting.glimpseNow('', '').covers.length === partitions
   const readsOver = ({ clickhouse, log, kv }: Ports, glimpse: Shard['glimpse'] | Shard['glimpseNow']) =>
     openEventReads({
+      isAlone: needs.thread !== null,
       clickhouse,
       log,
       kv,
