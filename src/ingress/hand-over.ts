@@ -5,6 +5,7 @@ import { EVIDENCE_HEADERS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
 import type { HttpHeader } from '../http/message.ts'
 import { TOKEN_CHARS, visitorNamedBy } from '../identity/token.ts'
+import { promised } from '../lib/promised.ts'
 
 /** A call of identify that was admitted. Its body is there until whoever gets the call returns. */
 export interface HandedOver {
@@ -46,15 +47,12 @@ export interface OtherShards {
 
 /** What comes before this shard can answer waits until it can. */
 export function openAnswering(): Pick<OtherShards, 'answer'> & { readonly serve: HandOver } {
-  let begin: (serve: HandOver) => void = () => undefined
-  const begun = new Promise<HandOver>((resolve) => {
-    begin = resolve
-  })
-  let answerIt: HandOver = async (call) => (await begun)(call)
+  const begun = promised<HandOver>()
+  let answerIt: HandOver = async (call) => (await begun.promise)(call)
   return {
     answer(serve) {
       answerIt = serve
-      begin(serve)
+      begun.resolve(serve)
     },
     serve: (call) => answerIt(call),
   }

@@ -1,4 +1,4 @@
-// A promise that is settled from outside, as Promise.withResolvers makes it where Node.js has that.
+// Promises that are settled from outside, as Promise.withResolvers makes them where Node.js has that, and work that is done once.
 
 export interface Promised<T> {
   readonly promise: Promise<T>
@@ -16,4 +16,18 @@ export function promised<T>(): Promised<T> {
   })
   promise.catch(() => undefined)
   return { promise, resolve, reject }
+}
+
+/** Does the work when it is first asked for, and again only where it failed. */
+export function untilDone<A extends readonly unknown[], T>(
+  work: (...args: A) => Promise<T>,
+): (...args: A) => Promise<T> {
+  let doing: Promise<T> | null = null
+  return (...args) => {
+    doing ??= work(...args).catch((error) => {
+      doing = null
+      throw error
+    })
+    return doing
+  }
 }

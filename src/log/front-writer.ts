@@ -24,6 +24,19 @@ export interface FrontWriter {
 
 export const FIRST_GENERATION = 1
 
+/** What a thread appends to a partition of its own. */
+export const ownTopics = (partition: number): Pick<PartitionHead, 'topic' | 'partition'>[] => [
+  { topic: 'identifications', partition },
+  { topic: 'events', partition },
+]
+
+/** Where they stand in the log. */
+export const headsIn = (
+  log: Pick<Log, 'last'>,
+  those: readonly Pick<PartitionHead, 'topic' | 'partition'>[],
+): Promise<PartitionHead[]> =>
+  Promise.all(those.map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
+
 export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter {
   const appendTogether = must(log.appendTogether, 'a log that takes a tick as one')
   let generation = FIRST_GENERATION
@@ -33,8 +46,7 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   let durable = 0
   let told = 0
 
-  const places = (): Promise<PartitionHead[]> =>
-    Promise.all(own().map(async (one) => ({ ...one, last: await log.last(one.topic, one.partition) })))
+  const places = (): Promise<PartitionHead[]> => headsIn(log, own())
 
   async function settled(): Promise<void> {
     while (writing.size > 0) await Promise.allSettled(writing)

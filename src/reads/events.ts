@@ -84,8 +84,6 @@ export interface EventReads {
   whole(...question: PageQuestion): Promise<EventsPage<StoredEvent>>
 }
 
-const takenOver = () => new Unavailable('events are being taken over; this one may be among them')
-
 export function openEventReads(needs: EventReadsNeeds): EventReads {
   const { clickhouse, log } = needs
   const rows = openEventRows(needs)
@@ -149,14 +147,7 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     const shown = ({ event, partition }: PlacedRow) => unlessErased({ event: annotated(event, said), partition })
     const early = await fresh(place, workspace, env, requestId)
     if (early !== null && !early.isSunk) return shown(early)
-    if (early === null && pending) {
-      // Who accepted it may not have heard of the decision, which another client may have been told.
-      const known = await stored(workspace, env, requestId, ts)
-      if (known !== null) return shown(known)
-      if (!complete && needs.isAlone === true) throw takenOver()
-      return 'pending'
-    }
-    if (early === null && original !== null) {
+    if (early === null && !pending && original !== null) {
       return original.conflict ? null : find(workspace, env, original.requestId)
     }
     if (early === null) said = await saidIn(everyPartition)
@@ -164,11 +155,13 @@ export function openEventReads(needs: EventReadsNeeds): EventReads {
     if (found !== null) return shown(found)
     // Refused by ClickHouse, or erased meanwhile.
     if (early !== null) return shown(early)
+    // Alone, while partitions are taken over it may be decided, and who accepted it may not have heard of that.
+    if (pending && (complete || needs.isAlone !== true)) return 'pending'
     // It may have been decided, or have reached ClickHouse, while we were asking.
     const again = await needs.sight(scope, requestId)
     const late = await fresh(again.place, workspace, env, requestId)
     if (late !== null) return shown(late)
-    if (!complete) throw takenOver()
+    if (!complete) throw new Unavailable('events are being taken over; this one may be among them')
     return null
   }
 

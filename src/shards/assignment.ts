@@ -48,17 +48,11 @@ interface Tenure {
 
 export function createAssignment(needs: AssignmentNeeds): Assignment {
   const { owner, lineOf, headsOf, clock, closing } = needs
-  const owned = new Map<number, Set<number>>()
+  /** By partition the shard whose log has it, also while it moves. */
+  const home = [...owner]
   const tenures = new Map<number, Tenure>()
   const moving = new Map<number, Promise<void>>()
   const movedAt = new Map<number, number>()
-
-  const ownedBy = (index: number): Set<number> => {
-    const known = owned.get(index) ?? new Set()
-    owned.set(index, known)
-    return known
-  }
-  for (const [partition, index] of owner.entries()) ownedBy(index).add(partition)
 
   async function of(partition: number): Promise<number> {
     for (;;) {
@@ -84,8 +78,7 @@ export function createAssignment(needs: AssignmentNeeds): Assignment {
   async function handOn(partition: number, from: number, to: number): Promise<void> {
     if (headsOf !== null) await insist(from, (line) => line.call('giveUp' satisfies keyof ShardCalls, partition))
     // From here on nobody appends until `to` has been told where the partition stands, or was started with it.
-    ownedBy(from).delete(partition)
-    ownedBy(to).add(partition)
+    home[partition] = to
     if (headsOf === null) return
     await insist(to, async (line) => line.call('take' satisfies keyof ShardCalls, await headsOf(partition)))
   }
@@ -121,7 +114,7 @@ export function createAssignment(needs: AssignmentNeeds): Assignment {
 
   return {
     of,
-    ownedBy: (index) => [...ownedBy(index)],
+    ownedBy: (index) => [...home.keys()].filter((partition) => home[partition] === index),
     hold,
     async move(partition, to) {
       const from = owner[partition] as number

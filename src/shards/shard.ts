@@ -1,7 +1,7 @@
 // What runs in a shard: a listener of its own on the port that all share, accepting, and the engine of its partitions. What it has no
 // route for goes to the process, and what it stores goes through the process or, in a cluster, to the servers themselves.
 
-import { type Listeners, openListeners } from '../api/listeners.ts'
+import { openListeners } from '../api/listeners.ts'
 import type { Bus } from '../bus/bus.ts'
 import { openLocalBus } from '../bus/local.ts'
 import { openLoopbackBus } from '../bus/loopback.ts'
@@ -22,6 +22,7 @@ import { type Line, openLine } from '../lib/line.ts'
 import { type Logger, openLogger } from '../lib/logger.ts'
 import { measured } from '../lib/measured.ts'
 import { openMetrics } from '../lib/metrics.ts'
+import { untilDone } from '../lib/promised.ts'
 import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
 import { openSpans } from '../lib/spans.ts'
@@ -72,12 +73,6 @@ const portsOver = (line: Line, log: FrontLog, logger: Logger): StoragePorts => (
   limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
 })
 
-/** What answers, and how it comes to listen. */
-interface Opened {
-  readonly http: Dispatch
-  readonly bind: Listeners['bind']
-}
-
 /** Resolves when the shard has been stopped. */
 export async function runShard({ start, port, peers }: ShardTask): Promise<void> {
   const { config, partitions, deployment, cells, counts } = start
@@ -93,12 +88,10 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const stopped = new AbortController()
   let refusal = start.refusal
   let { ipData } = start
-  let preparing: Promise<EngineRole> | null = null
   let engine: EngineRole | null = null
   let ingress: Ingress | null = null
-  let opening: Promise<Opened> | null = null
+  let http: Dispatch | null = null
   let listener: Listener | null = null
-  let isListening = false
   const holds = new Map<number, AbortController>()
 
   // From the beginning on: what is cast while nobody hears it is lost.
@@ -173,8 +166,9 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   }
 
   const givenUp = new Map(start.givenUp)
-  const openEngine = () =>
-    startEngine({
+  /** Rules, lists and what others count cost whoever follows them, so they are loaded where something is decided. */
+  const prepare = untilDone(async () => {
+    engine = await startEngine({
       ...needs,
       kv: countVisitorReads(kv, metrics.visitorReads),
       ...engineSettings(config),
@@ -187,18 +181,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       givenUp: (partition) => givenUp.get(partition) ?? [],
       onStanding: tellStatus,
     })
-
-  /** Rules, lists and what others count cost whoever follows them, so they are loaded where something is decided. */
-  async function prepare(): Promise<EngineRole> {
-    preparing ??= openEngine()
-    try {
-      engine = await preparing
-      return engine
-    } catch (error) {
-      preparing = null
-      throw error
-    }
-  }
+    return engine
+  })
 
   if (config.roles.has('engine') && cells.owner.includes(start.index)) await prepare()
 
@@ -232,7 +216,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     return metrics.samples()
   })
 
-  async function openIngress(): Promise<Opened> {
+  /** Answers what is handed over, or passed to it; tells how it comes to listen. */
+  const answer = untilDone(async () => {
     const report = (error: unknown) => logger.error({ error }, 'loading keys failed')
     const insist = insisting(config.isCluster, logger, lifetime.waiting)
     const directory = await insist(() => openKeyDirectory({ ...needs, report }))
@@ -248,11 +233,11 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       inFlightCounts: counts.inFlight,
       perHost: { ...perHost, counts: counts.hosts },
     })
-    const http = dispatch()
-    lifetime.onClose(() => http.close())
+    const answering = dispatch()
+    lifetime.onClose(() => answering.close())
     ingress = startIngress({
       ...needs,
-      http,
+      http: answering,
       present,
       otherShards: beside.others,
       auth: openAuth(directory, clock),
@@ -274,31 +259,24 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       fateOf: (workspace: string, env: Env, requestId: string) => call('fateOf', workspace, env, requestId),
       workspace: directory.workspace,
     })
-    http.passOn(openForward(line))
-    return { http, bind }
-  }
+    answering.passOn(openForward(line))
+    http = answering
+    return (host: string, port: number) => bind(host, port, answering)
+  })
 
+  // One that took the place of another listens by itself, and may be asked to once more.
+  const listen = untilDone(async (host: string, wanted: number) => {
+    const bound = await (await answer())(host, wanted)
+    listener = bound
+    lifetime.onClose(() => bound.close())
+  })
   serve('listen', async (host, wanted, listens) => {
-    opening ??= openIngress()
-    const { http, bind } = await opening.catch((error) => {
-      opening = null
-      throw error
-    })
-    // One that took the place of another listens by itself, and may be asked to once more.
-    if (!listens || isListening) return
-    isListening = true
-    try {
-      const bound = await bind(host, wanted, http)
-      listener = bound
-      lifetime.onClose(() => bound.close())
-    } catch (error) {
-      isListening = false
-      throw error
-    }
+    await answer()
+    if (listens) await listen(host, wanted)
   })
   serve('stopListening', () => listener?.stopListening())
   serve('drain', async (deadlineMs) => {
-    await (await opening)?.http.drain(deadlineMs)
+    await http?.drain(deadlineMs)
   })
   serve('stop', async () => {
     ingress?.stop()

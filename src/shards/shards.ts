@@ -16,7 +16,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Samples } from '../lib/prometheus.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { PartitionHead } from '../log/front-protocol.ts'
+import { headsIn, ownTopics } from '../log/front-writer.ts'
 import type { Log } from '../log/log.ts'
 import { type Glimpse, together } from '../records/event-locator.ts'
 import { createAssignment } from './assignment.ts'
@@ -92,8 +92,6 @@ interface Shard {
   listens: readonly [host: string, port: number, itself: boolean] | null
 }
 
-/** What a shard appends to its partitions. */
-const SHARD_TOPICS = ['identifications', 'events'] as const
 const CHECK_MS = 1_000
 const RESTART_MS = 200
 const NO_STATUS: ShardStatus = { problem: null, caughtUp: [], recent: 0, pending: 0, busy: 0, proxy: null }
@@ -110,6 +108,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   let isRefusing = false
   /** Whether several threads can listen on the port. */
   let isShared = false
+  let isEnding = false
   const closing = new AbortController()
 
   const shards = Array.from(
@@ -123,13 +122,11 @@ export function openShards(needs: ShardsNeeds): Shards {
       listens: null,
     }),
   )
-  const headsOf = (partition: number): Promise<PartitionHead[]> =>
-    Promise.all(SHARD_TOPICS.map(async (topic) => ({ topic, partition, last: await log.last(topic, partition) })))
   const lineOf = (index: number): Promise<Line> => (shards[index] as Shard).ready
   const assignment = createAssignment({
     owner: cells.owner,
     lineOf,
-    headsOf: isEmbedded ? headsOf : null,
+    headsOf: isEmbedded ? (partition) => headsIn(log, ownTopics(partition)) : null,
     clock,
     closing: closing.signal,
   })
@@ -148,8 +145,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     const { index } = shard
     // The next one begins where the log stands when nothing of the former is being written any more.
     await shard.thread?.settled()
-    const own = () =>
-      assignment.ownedBy(index).flatMap((partition) => SHARD_TOPICS.map((topic) => ({ topic, partition })))
+    const own = () => assignment.ownedBy(index).flatMap(ownTopics)
     const thread = startThread(
       {
         ...needs,
@@ -233,7 +229,7 @@ export function openShards(needs: ShardsNeeds): Shards {
     async join(index) {
       const shard = shards[index] as Shard
       if (config.roles.has('engine')) await (await shard.ready).call('prepare' satisfies keyof ShardCalls)
-      if (shard.listens === null || shard.listens[2]) return
+      if (isEnding || shard.listens === null || shard.listens[2]) return
       const [host, port] = shard.listens
       shard.listens = [host, port, isShared]
       await listening(shard, () => closing.signal.aborted, clock)
@@ -245,7 +241,8 @@ export function openShards(needs: ShardsNeeds): Shards {
   const endChecking = onEveryBeat(clock, CHECK_MS, () => {
     checkThreads(shards.map(({ thread }) => thread))
     passIpData()
-    spread().catch((error) => logger.error({ error }, 'work did not spread'))
+    // A process that takes no new connections does not begin to on another thread.
+    if (!isEnding) spread().catch((error) => logger.error({ error }, 'work did not spread'))
     if (!isRefusing) tellRefusal(needs.refusal())
   })
 
@@ -269,7 +266,7 @@ export function openShards(needs: ShardsNeeds): Shards {
   const standing = standingOf({ status, held: cells.held, assignment, isAlone: isEmbedded })
   const figures = openFigures({
     ...{ count, clock, restarts: needs.metrics.shardRestarts },
-    ask: async (index) => (await (shards[index] as Shard).ready).call('samples') as Promise<Samples>,
+    ask: async (index) => (await lineOf(index)).call('samples') as Promise<Samples>,
   })
   for (const shard of shards) {
     shard.ready.catch(() => undefined)
@@ -291,7 +288,10 @@ export function openShards(needs: ShardsNeeds): Shards {
       await Promise.all(shards.map((shard) => listening(shard, () => closing.signal.aborted, clock)))
       return port
     },
-    stopListening: () => void each('stopListening').catch(() => undefined),
+    stopListening() {
+      isEnding = true
+      each('stopListening').catch(() => undefined)
+    },
     async drain(deadlineMs) {
       await each('drain', deadlineMs).catch(() => undefined)
     },

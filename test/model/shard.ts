@@ -9,7 +9,7 @@ import { type Line, openLine } from '../../src/lib/line.ts'
 import { promised } from '../../src/lib/promised.ts'
 import { openFrontLog } from '../../src/log/front.ts'
 import type { PartitionHead } from '../../src/log/front-protocol.ts'
-import { type FrontWriter, serveFrontLog } from '../../src/log/front-writer.ts'
+import { type FrontWriter, ownTopics, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
 import type { Glimpse } from '../../src/records/event-locator.ts'
 import { CASTS } from '../../src/shards/protocol.ts'
@@ -75,11 +75,7 @@ export function startShard(needs: ShardNeeds): SingleShard {
   const { clock } = processHost
   const stopping = new AbortController()
   const all = Array.from({ length: partitions }, (_, partition) => partition)
-  const own = () =>
-    (assigned?.owned() ?? all).flatMap((partition) => [
-      { topic: 'identifications', partition } as const,
-      { topic: 'events', partition } as const,
-    ])
+  const own = () => (assigned?.owned() ?? all).flatMap(ownTopics)
   const ingressId = needs.ingressId()
   let writer: Pick<FrontWriter, 'settled'> = FIRST_WRITER
   let thread: Thread | null = null

@@ -2,6 +2,7 @@
 // what is accepted for it meanwhile.
 
 import { Unavailable } from '../../src/lib/failures.ts'
+import { headsIn, ownTopics } from '../../src/log/front-writer.ts'
 import type { Log, Seq } from '../../src/log/log.ts'
 import { together } from '../../src/records/event-locator.ts'
 import { type AssignmentNeeds, createAssignment } from '../../src/shards/assignment.ts'
@@ -10,7 +11,6 @@ import { type Shard, type ShardNeeds, type SingleShard, startShard, withHanding 
 const SHARDS = 2
 const MOVES_MAX = 8
 const MOVES_MS = 4_000
-const TOPICS = ['identifications', 'events'] as const
 
 export interface SpreadShardsNeeds extends Omit<ShardNeeds, 'assigned' | 'name'> {
   /** The partition has no position. */
@@ -25,8 +25,7 @@ export function startSpreadShards(needs: SpreadShardsNeeds): Shard {
   const moving: AssignmentNeeds = {
     owner,
     lineOf: (index) => (shards[index] as SingleShard).line(),
-    headsOf: (partition) =>
-      Promise.all(TOPICS.map(async (topic) => ({ topic, partition, last: await ports.log.last(topic, partition) }))),
+    headsOf: (partition) => headsIn(ports.log, ownTopics(partition)),
     clock,
     closing: stopping.signal,
   }

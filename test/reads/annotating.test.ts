@@ -43,8 +43,11 @@ function recordOf(named: string): Uint8Array {
   return encodeEventsRecord({ from: 7, to: 7, items: [item], rows: Buffer.from(row) })
 }
 
-/** Reads the event; the scopes that were asked what was said of it. `named`: whose record is at the place. */
-async function askedFor(place: EventPlace | null, named = requestId): Promise<readonly string[]> {
+/**
+ * Reads the event; the scopes that were asked what was said of it. `named`: whose record is at the place. `pending`: whether who
+ * accepted it still waits for its decision.
+ */
+async function askedFor(place: EventPlace | null, named = requestId, pending = false): Promise<readonly string[]> {
   const asked: string[] = []
   const kv = {
     get: async (_: string, keys: readonly unknown[]) => keys.map(() => null),
@@ -61,10 +64,11 @@ async function askedFor(place: EventPlace | null, named = requestId): Promise<re
     retentionDays: () => 90,
     clickhouse: { query: async () => [] },
     log: { at: async () => ({ seq: 7, bytes: recordOf(named) }) },
-    sight: async () => ({ place, pending: false, original: null, complete: true }),
+    sight: async () => ({ place, pending, original: null, complete: true }),
   })
   const found = await reads.byId(workspace, env, requestId)
-  t.equal(found !== null, place !== null && named === requestId, `seed ${seed}`)
+  if (pending) t.equal(found, 'pending')
+  else t.equal(found !== null, place !== null && named === requestId, `seed ${seed}`)
   return asked
 }
 
@@ -78,4 +82,8 @@ t.test('an event whose place is known costs one question', async (t) => {
 t.test('of any other all partitions are asked, and of one that was taken for another', async (t) => {
   t.same([...(await askedFor(null))].sort(), everyScope)
   t.same([...new Set(await askedFor(PLACE, makeRequestId(1, openRandom())))].sort(), everyScope)
+})
+
+t.test('of one that seems to wait as well, since it may be stored by now', async (t) => {
+  t.same([...(await askedFor(null, requestId, true))].sort(), everyScope)
 })
