@@ -17,18 +17,18 @@ export interface FreshVisitorsNeeds {
 }
 
 const LOOK_MS = 20
-/** Checkpoints follow decisions within 200 ms, on a machine that has time for them. */
+/** Of a partition whose owner cannot be asked for a checkpoint: its own follow decisions within 200 ms, on a machine that has time for them. */
 const WAIT_MS_MAX = 2_000
 
 /**
  * The same reads, but who is not found is looked for again when the checkpoint has what was decided before the question: an erasure or
- * a merge right after an identification finds its visitor. Nobody waits where everything decided is in it. Throws Unavailable when the
- * checkpoint does not come, as where nobody owns the partition: nobody can say then that there is no such visitor.
+ * a merge right after an identification finds its visitor. What is decided after the question is not waited for, or an answer would never
+ * come while others are identified. Throws Unavailable when the checkpoint does not come, as where nobody owns the partition: nobody can
+ * say then that there is no such visitor.
  */
 export function openFreshVisitors({ visitors, kv, log, clock, partitions }: FreshVisitorsNeeds): VisitorReads {
   /** Whether there was anything to wait for. */
-  async function settled(partition: number): Promise<boolean> {
-    const decided = await log.last('events', partition)
+  async function settled(partition: number, decided: number): Promise<boolean> {
     const isBehind = async () => ((await kv.position(partitionScope(partition), ENGINE_POSITION)) ?? 0) < decided
     if (!(await isBehind())) return false
     for (let waitedMs = 0; waitedMs < WAIT_MS_MAX; waitedMs += LOOK_MS) {
@@ -41,9 +41,13 @@ export function openFreshVisitors({ visitors, kv, log, clock, partitions }: Fres
   return {
     ...visitors,
     async byId(workspace, env, visitorId) {
+      if (!isVisitorId(visitorId)) return null
+      const partition = homePartition(visitorId, partitions)
+      // Before the look, which asks the owner for a checkpoint of what it has decided so far.
+      const decided = await log.last('events', partition)
       const found = await visitors.byId(workspace, env, visitorId)
-      if (found !== null || !isVisitorId(visitorId)) return found
-      return (await settled(homePartition(visitorId, partitions))) ? visitors.byId(workspace, env, visitorId) : null
+      if (found !== null) return found
+      return (await settled(partition, decided)) ? visitors.byId(workspace, env, visitorId) : null
     },
   }
 }

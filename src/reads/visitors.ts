@@ -1,4 +1,4 @@
-// Questions about visitors, answered from their partitions' checkpoints (at most 200 ms behind).
+// Questions about visitors, answered from the checkpoints of their partitions.
 
 import type { Env } from '../domain/event.ts'
 import { homePartition, isVisitorId } from '../domain/ids.ts'
