@@ -52,6 +52,18 @@ export interface Commit {
   readonly add?: readonly (readonly [KvKey, number])[]
 }
 
+/** A commit as the embedded kv's keys and records: plain data, which can go from one thread to another. */
+export interface Prepared {
+  /** What it may add on disk. */
+  readonly bytes: number
+  readonly guard: { readonly key: Uint8Array; readonly expect: number | null; readonly next: number } | null
+  readonly check: readonly (readonly [Uint8Array, Version | null])[]
+  /** As `prepareCommit` lays them out; `eachPut` reads them. */
+  readonly put: Uint8Array
+  readonly drop: readonly Uint8Array[]
+  readonly add: readonly (readonly [Uint8Array, number])[]
+}
+
 export const VALUE_BYTES_MAX = 1_000_000
 export const COMMIT_KEYS_MAX = 20_000
 
@@ -66,6 +78,8 @@ export interface Kv {
   position(scope: Scope, source: string): Promise<number | null>
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */
   commit(commits: readonly Commit[]): Promise<boolean[]>
+  /** As `commit`, of what `prepareCommit` made of the commits, on another thread perhaps. Absent where a server writes. */
+  commitPrepared?(prepared: readonly Prepared[]): Promise<boolean[]>
   /**
    * All of these commits, each of a scope of its own, or none: false means that a check or a guard of one of them failed and nothing
    * was written. Absent where scopes may lie on different servers.

@@ -1,45 +1,85 @@
-// One commit as the keys and records of LMDB, and the bytes it changes there.
+// One commit as the keys and records of LMDB, and the bytes it changes there: made on whatever thread asks for the commit, and
+// written by the one that has the environment.
 
 import { diskBytes } from '../lib/lmdb.ts'
 import { checkCommit, checkTtl } from './checks.ts'
-import { keyBuilder, positionKey } from './keys.ts'
-import type { Commit, Version } from './kv.ts'
-import { encodeValue, NEVER } from './record.ts'
+import { keyBuilder, keyWriter, positionKey } from './keys.ts'
+import type { Commit, Prepared, Put, Scope } from './kv.ts'
+import { encodeBody, NEVER, recordBytes, writeRecord } from './record.ts'
 
 /** Visitors are changed here and there: every changed record costs a page. */
 export const PAGE_BYTES = 4_096
 export const NUMBER_BYTES = 8
 
-export interface Prepared {
-  readonly bytes: number
-  readonly guard: { readonly key: Buffer; readonly expect: number | null; readonly next: number } | null
-  readonly check: readonly (readonly [Buffer, Version | null])[]
-  readonly put: readonly (readonly [key: Buffer, record: Buffer, expiresAt: number])[]
-  readonly drop: readonly Buffer[]
-  readonly add: readonly (readonly [Buffer, number])[]
+const RECORD_LENGTH_AT = 2
+const EXPIRES_AT = 6
+const KEY_AT = 12
+const TIME_BYTES = 6
+const ROOM_BYTES = 64 * 1024
+/** A checkpoint leaves room for the next one; what is larger than most goes again. */
+const ROOM_BYTES_MAX = 4 * 1024 * 1024
+const NO_PUTS = new Uint8Array(0)
+
+let room = Buffer.allocUnsafeSlow(ROOM_BYTES)
+
+function roomFor(bytes: number): Buffer {
+  if (bytes <= room.length) return room
+  const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * room.length))
+  larger.set(room)
+  room = larger
+  return room
 }
 
+/** Each as its key's length, its record's, and when it expires, then both, with room in the record for its version. */
+function layOut(scope: Scope, puts: readonly Put[], now: number): { readonly put: Uint8Array; readonly bytes: number } {
+  if (puts.length === 0) return { put: NO_PUTS, bytes: 0 }
+  const keys = keyWriter(scope)
+  let used = 0
+  let onDisk = 0
+  for (const { key, value, ttlMs } of puts) {
+    const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
+    const body = encodeBody(value)
+    const keyBytes = keys.lengthOf(key)
+    const length = recordBytes(body)
+    const to = roomFor(used + KEY_AT + keyBytes + length)
+    to.writeUInt16BE(keyBytes, used)
+    to.writeUInt32BE(length, used + RECORD_LENGTH_AT)
+    to.writeUIntBE(expiresAt, used + EXPIRES_AT, TIME_BYTES)
+    keys.write(to, used + KEY_AT)
+    writeRecord(to, used + KEY_AT + keyBytes, body, expiresAt)
+    used += KEY_AT + keyBytes + length
+    onDisk += diskBytes(keyBytes, length, PAGE_BYTES)
+  }
+  const put = new Uint8Array(room.subarray(0, used))
+  if (room.length > ROOM_BYTES_MAX) room = Buffer.allocUnsafeSlow(ROOM_BYTES)
+  return { put, bytes: onDisk }
+}
+
+/** Calls `take` with each key, its record, and when it expires or NEVER; both are parts of `put`. */
+export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer, expiresAt: number) => void): void {
+  const from = Buffer.from(put.buffer, put.byteOffset, put.byteLength)
+  for (let at = 0; at < from.length; ) {
+    const recordAt = at + KEY_AT + from.readUInt16BE(at)
+    const end = recordAt + from.readUInt32BE(at + RECORD_LENGTH_AT)
+    const expiresAt = from.readUIntBE(at + EXPIRES_AT, TIME_BYTES)
+    take(from.subarray(at + KEY_AT, recordAt), from.subarray(recordAt, end), expiresAt)
+    at = end
+  }
+}
+
+/** Throws RangeError for a commit that no kv takes. */
 export function prepareCommit(commit: Commit, now: number): Prepared {
   const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
   checkCommit(commit)
   const build = keyBuilder(scope)
-  let bytes = 0
-  const prepared = {
+  const puts = layOut(scope, put, now)
+  const added = add.map(([key, by]) => [build(key), by] as const)
+  return {
+    bytes: added.reduce((sum, [key]) => sum + diskBytes(key.length, NUMBER_BYTES, PAGE_BYTES), puts.bytes),
     guard: guard ? { key: positionKey(scope, guard.source), expect: guard.expect, next: guard.next } : null,
     check: check.map(([key, expected]) => [build(key), expected] as const),
-    put: put.map(({ key, value, ttlMs }) => {
-      const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
-      const record = encodeValue(value, expiresAt)
-      const built = build(key)
-      bytes += diskBytes(built.length, record.length, PAGE_BYTES)
-      return [built, record, expiresAt] as const
-    }),
+    put: puts.put,
     drop: drop.map(build),
-    add: add.map(([key, by]) => {
-      const built = build(key)
-      bytes += diskBytes(built.length, NUMBER_BYTES, PAGE_BYTES)
-      return [built, by] as const
-    }),
+    add: added,
   }
-  return { ...prepared, bytes }
 }

@@ -15,8 +15,9 @@ import {
   positionKey,
   rangeBounds,
 } from './keys.ts'
-import type { KeyRange, Kv, KvEntry, KvKey, Scope } from './kv.ts'
-import { NUMBER_BYTES, PAGE_BYTES, type Prepared, prepareCommit } from './lmdb-commit.ts'
+import type { KeyRange, Kv, KvEntry, KvKey, Prepared, Scope } from './kv.ts'
+import { createChanges, type Sums, textOf } from './lmdb-changes.ts'
+import { eachPut, NUMBER_BYTES, PAGE_BYTES, prepareCommit } from './lmdb-commit.ts'
 import { decodeHeader, decodeValue, encodeCounter, NEVER, type RecordHeader, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
@@ -47,9 +48,6 @@ const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 const VERSION_KEY = Buffer.from([0x01])
 
-/** New values of counters, by their keys as text. */
-type Sums = Map<string, readonly [Buffer, number]>
-
 /**
  * Opens or makes the kv in `config.path`. Within a commit puts come first, then drops, then adds, each in order.
  * Adding to a record that is not a counter rejects the call with TypeError; commits before that one are written.
@@ -70,8 +68,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const sweepEveryMs = config.sweepEveryMs ?? SWEEP_EVERY_MS
   const dueStepMs = DUE_SWEEPS * sweepEveryMs
   const dueOf = (expiresAt: number): number => Math.ceil(expiresAt / dueStepMs) * dueStepMs
-  /** What the current group changed: keys as text, null for what is gone. */
-  const changed = new Map<string, RecordHeader | null>()
+  const changes = createChanges()
   let changedGroup = -1
   let version = readNumber(VERSION_KEY) ?? 0
 
@@ -85,8 +82,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     env.put(key, bytes)
   }
 
-  const current = (key: Buffer, name = textOf(key)): RecordHeader | null => {
-    const known = changed.get(name)
+  const current = (key: Buffer): RecordHeader | null => {
+    const known = changes.of(key)
     if (known !== undefined) return known
     const bytes = env.db.getBinaryFast(key)
     return bytes ? decodeHeader(bytes) : null
@@ -104,24 +101,22 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     header && header.expiresAt !== NEVER && header.expiresAt <= clock.now() ? null : header
 
   const position = (key: Buffer): number | null => {
-    const known = changed.get(textOf(key))
+    const known = changes.of(key)
     return known ? known.counter : readNumber(key)
   }
 
-  const write = (key: Buffer, record: Buffer, expiresAt: number, counter: number | null) => {
+  const write = (key: Buffer, record: Buffer, expiresAt: number) => {
     version += 1
     setVersion(record, version)
-    const name = textOf(key)
-    if (expiresAt !== NEVER && dueOf(current(key, name)?.expiresAt ?? NEVER) !== dueOf(expiresAt)) {
+    if (expiresAt !== NEVER && dueOf(current(key)?.expiresAt ?? NEVER) !== dueOf(expiresAt)) {
       env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
     }
     env.put(key, record)
-    changed.set(name, { version, expiresAt, counter })
   }
 
   const holds = ({ guard, check }: Prepared): boolean =>
-    (guard === null || position(guard.key) === guard.expect) &&
-    check.every(([key, expected]) => (alive(current(key))?.version ?? null) === expected)
+    (guard === null || position(bufferOf(guard.key)) === guard.expect) &&
+    check.every(([key, expected]) => (alive(current(bufferOf(key)))?.version ?? null) === expected)
 
   /** All of them or none; no two are of the same scope. */
   const decide = (commits: readonly Prepared[]): boolean => {
@@ -131,28 +126,27 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return true
   }
 
-  const apply = ({ guard, put, drop }: Prepared, sums: Sums) => {
-    if (guard) {
-      putNumber(guard.key, guard.next)
-      changed.set(textOf(guard.key), { version: 0, expiresAt: NEVER, counter: guard.next })
-    }
-    for (const [key, record, expiresAt] of put) write(key, record, expiresAt, null)
-    for (const key of drop) {
-      env.remove(key)
-      changed.set(textOf(key), null)
-    }
-    for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER, sum)
+  const apply = (prepared: Prepared, sums: Sums) => {
+    const { guard, put, drop } = prepared
+    const before = version
+    if (guard) putNumber(bufferOf(guard.key), guard.next)
+    eachPut(put, write)
+    for (const key of drop) env.remove(bufferOf(key))
+    for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER)
+    changes.add(prepared, sums, before)
   }
 
   /** The new values of counters, worked out before the first write so that a refusal leaves nothing behind. */
   const addUp = (commit: Prepared): Sums => {
-    const sums: Sums = new Map()
+    const sums = new Map<string, readonly [Buffer, number]>()
     if (commit.add.length === 0) return sums
     const dropped = new Set(commit.drop.map((key) => textOf(key)))
-    const replaced = new Set(commit.put.map(([key]) => textOf(key)))
-    for (const [key, by] of commit.add) {
+    const replaced = new Set<string>()
+    eachPut(commit.put, (key) => void replaced.add(textOf(key)))
+    for (const [bytes, by] of commit.add) {
+      const key = bufferOf(bytes)
       const name = textOf(key)
-      const stored = dropped.has(name) ? null : alive(current(key, name))
+      const stored = dropped.has(name) ? null : alive(current(key))
       if ((replaced.has(name) && !dropped.has(name)) || (stored && stored.counter === null)) {
         throw new TypeError('only a counter can be added to')
       }
@@ -166,7 +160,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   const beginGroup = () => {
     if (env.group() === changedGroup) return
     changedGroup = env.group()
-    changed.clear()
+    changes.clear()
   }
 
   const submit = async (bytes: number, apply: () => void) => {
@@ -200,6 +194,15 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     if (refusal !== null) throw (refusal as { readonly error: unknown }).error
   }
 
+  const commitPrepared = async (prepared: readonly Prepared[]): Promise<boolean[]> => {
+    if (prepared.length === 0) return []
+    const answers: boolean[] = []
+    await submitAll(prepared, () => {
+      for (const commit of prepared) answers.push(decide([commit]))
+    })
+    return answers
+  }
+
   const sweepStep = async (): Promise<boolean> => {
     const now = clock.now()
     const due = [...env.db.getKeys({ ...expiredBounds(now), limit: SWEEP_RECORDS_MAX })]
@@ -212,7 +215,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
         if (stored === null || stored.expiresAt === NEVER) continue
         if (stored.expiresAt <= now) {
           env.remove(record)
-          changed.set(textOf(record), null)
+          changes.drop(record)
         } else env.put(expiryKey(dueOf(stored.expiresAt), record), NOTHING)
       }
     })
@@ -293,15 +296,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
       return readNumber(positionKey(scope, source))
     },
 
-    async commit(commits) {
-      const prepared = commits.map((commit) => prepareCommit(commit, clock.now()))
-      if (prepared.length === 0) return []
-      const answers: boolean[] = []
-      await submitAll(prepared, () => {
-        for (const commit of prepared) answers.push(decide([commit]))
-      })
-      return answers
-    },
+    commitPrepared,
+    commit: async (commits) => commitPrepared(commits.map((commit) => prepareCommit(commit, clock.now()))),
 
     async commitTogether(commits) {
       checkScopes(commits)
@@ -324,7 +320,4 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
   }
 }
 
-/** Map keys compare by value, buffers do not. */
-function textOf(key: Buffer): string {
-  return key.toString('latin1')
-}
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

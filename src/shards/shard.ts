@@ -68,7 +68,7 @@ interface StoragePorts {
 /** What the process has of its own, where it has embedded storage. */
 const portsOver = (line: Line, log: FrontLog, logger: Logger): StoragePorts => ({
   log,
-  kv: openRemoteKv(line),
+  kv: openRemoteKv(line, clock),
   bus: openRemoteBus(line, busError(logger)),
   limits: { take: (...args) => line.call('limits.take', ...args) as ReturnType<Limits['take']> },
 })

@@ -1,4 +1,5 @@
-// The kv as a thread sees it that has no connection of its own, over a real channel with LMDB behind it: the common guarantees.
+// The kv as a thread sees it that has no connection of its own, over a real channel with LMDB behind it: the common guarantees, whether
+// the thread prepares its commits or sends them as they are.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +13,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { openLine } from '../../src/lib/line.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
-kvContract(t, 'remote', async () => {
+const opening = (preparedBy: Parameters<typeof openRemoteKv>[1]) => async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kv-remote-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
 
@@ -22,7 +23,7 @@ kvContract(t, 'remote', async () => {
     const { port1, port2 } = new MessageChannel()
     const fail = (error: unknown) => t.fail(String(error))
     serveKv(openLine(port1, fail), behind)
-    const remote = openRemoteKv(openLine(port2, fail))
+    const remote = openRemoteKv(openLine(port2, fail), preparedBy)
     async function end(): Promise<void> {
       // Behind the calls made before it.
       await remote.position('system', 'none')
@@ -50,4 +51,7 @@ kvContract(t, 'remote', async () => {
       return kv
     },
   }
-})
+}
+
+kvContract(t, 'remote', opening(systemClock))
+kvContract(t, 'remote as they are', opening(null))

@@ -131,7 +131,7 @@ export function startShard(needs: ShardNeeds): SingleShard {
       own: places,
       atEndOfTurn: (act) => host.step(host.latency(), act),
     })
-    const its: Ports = { log, kv: openRemoteKv(far) as Kv, bus, clickhouse: ports.clickhouse }
+    const its: Ports = { log, kv: openRemoteKv(far, null) as Kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
     const answering = openAnswering()
     far.serve('identify', answering.serve)
