@@ -26,3 +26,5 @@ export const WITHOUT_HOLDER = `replaceRegexpOne(replaceRegexpOne(detail, ',"own"
 
 /** The holder in a detail that is a member of a refused row. */
 export const holderIn = (detail: string): string => `JSONExtractString(${detail}, 'own')`
+/** Whom the visitor may be besides, in such a detail. */
+export const possibleIn = (detail: string): string => `JSONExtractString(${detail}, 'may', 1)`

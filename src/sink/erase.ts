@@ -8,7 +8,7 @@ import { EVENTS_TABLE } from '../events/row.ts'
 import { ERASED_ID_SQL, erasedId, type RecordedErasure } from '../records/erasures.ts'
 import { QUARANTINE_TABLE } from './insert.ts'
 import { insertMissingRow } from './lost.ts'
-import { REFUSED_OF } from './whose.ts'
+import { REFUSED_OF, REFUSED_POSSIBLE, REFUSED_WITHOUT_POSSIBLE } from './whose.ts'
 
 export const ERASURES_TABLE = 'erasures'
 const COLUMNS = ['workspace_id', 'env', 'erased_id', 'erasure_id', 'at', 'log_partition'] as const
@@ -72,6 +72,12 @@ async function unnameEvents(
   }
 }
 
+/** The same in rows that were refused. */
+async function unnameRefused(clickhouse: Pick<ClickHouse, 'patch'>, possible: string): Promise<void> {
+  const sql = `UPDATE ${QUARANTINE_TABLE} SET raw = ${REFUSED_WITHOUT_POSSIBLE} WHERE ${REFUSED_POSSIBLE}`
+  await clickhouse.patch(QUARANTINE_TABLE, sql, { possible })
+}
+
 /**
  * Hides events of visitors that were erased at `since` or later, milliseconds, and are shown all the same: how many visitors. A patch
  * that is written while ClickHouse rewrites the part it is for may be lost with the part.
@@ -107,6 +113,7 @@ export async function eraseRows(
   for (const name of named) await unnameEvents(clickhouse, { workspace, env, visitorId: name })
   const refused = `DELETE FROM ${QUARANTINE_TABLE} WHERE ${REFUSED_OF} ${HIDE}`
   await clickhouse.patch(QUARANTINE_TABLE, refused, { visitor: visitorId })
+  for (const name of named) await unnameRefused(clickhouse, name)
   const row = [workspace, env, erasedId(workspace, env, visitorId), erasureId, at, partition]
   const line = Buffer.from(`${JSON.stringify(row)}\n`)
   const token = `${deployment}/erasure/${erasureId}`

@@ -114,6 +114,17 @@ function unnamedRow(row: StoredRow, { ids }: Params): StoredRow {
   return { ...row, cells }
 }
 
+/** One of quarantine as that erasure leaves it. */
+function unnamedRefused(row: StoredRow, { possible }: Params): StoredRow {
+  const refused = { cells: JSON.parse(String(row.cells[RAW])) as unknown[], by: '' }
+  const { may, ...detail } = detailOf(refused)
+  if ((may as readonly unknown[] | undefined)?.[0] !== possible) return row
+  const cells = [...row.cells]
+  refused.cells[CELLS.get('detail') as number] = JSON.stringify(detail)
+  cells[RAW] = JSON.stringify(refused.cells)
+  return { ...row, cells }
+}
+
 /** The row as a split leaves it. */
 function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): StoredRow {
   const at = (ids as readonly unknown[]).indexOf(cellOf(row, 'request_id'))
@@ -127,7 +138,7 @@ function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): Sto
   return { ...row, cells }
 }
 
-/** The same for one of quarantine. */
+/** One of quarantine as a split leaves it. */
 function movedRefused(row: StoredRow, { visitor, to, ids }: Params): StoredRow {
   const raw = String(row.cells[RAW])
   const refused = { cells: JSON.parse(raw) as unknown[], by: '' }
@@ -233,11 +244,12 @@ export function bindClickHouse(store: ClickHouseStore, host: Host, crashes: () =
         return host.call('update events', move, { twice: true })
       }
       if (sql.startsWith('UPDATE quarantine ')) {
+        const changed = params.possible === undefined ? movedRefused : unnamedRefused
         const move = () => {
           const rows = store.rows.get('quarantine') ?? []
           store.rows.set(
             'quarantine',
-            rows.map((row) => movedRefused(row, params)),
+            rows.map((row) => changed(row, params)),
           )
         }
         return host.call('update quarantine', move, { twice: true })

@@ -55,8 +55,9 @@ export function createThreads(needs: ThreadsNeeds): Decider {
   /** Partitions whose next turn is the first of a batch that kills. */
   const fatal = new Set<number>()
 
-  function kills({ partition }: Task): boolean {
-    const isFatal = fatal.delete(partition)
+  function kills({ partition, do: what }: Task): boolean {
+    // A checkpoint that was asked for before may come first: it decides nothing.
+    const isFatal = what === 'decide' && fatal.delete(partition)
     return random.chance(host.faults().thread) || isFatal
   }
 

@@ -23,16 +23,18 @@ const ENVS: readonly Env[] = ['live', 'test']
 /** Only a server gets the signals. */
 export const kindOf = (body: string) => (body.includes('"signals":') ? 'secret' : 'public')
 
-/** The event as it was answered: whom it may be of besides may have been erased from it since. */
+/** The event as it was answered: before the erasure of whom it may be of besides, or, of an event read from the log, behind it. */
 export function asAnswered(
   event: StoredEvent,
   { erasureOf }: Pick<DecidedSoFar, 'erasureOf'>,
   body: string,
 ): StoredEvent {
   const { possibleVisitorId: visitorId, possibleConfidence: confidence } = JSON.parse(body)
-  if (event.possible !== null || visitorId == null) return event
-  if (erasureOf(visitorOf({ env: event.env, visitorId })) === undefined) return event
-  return { ...event, possible: { visitorId, confidence } }
+  const { env, possible } = event
+  const isErased = (visitorId: string) => erasureOf(visitorOf({ env, visitorId })) !== undefined
+  if (possible === null)
+    return visitorId != null && isErased(visitorId) ? { ...event, possible: { visitorId, confidence } } : event
+  return visitorId == null && isErased(possible.visitorId) ? { ...event, possible: null } : event
 }
 
 export function watchTrims({ log, kv }: Deployment, scheduler: Scheduler, keepMs: number, problem: Problem): void {

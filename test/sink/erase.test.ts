@@ -35,13 +35,15 @@ function stored(visitorId: string, detail: object, url: string): string {
   return JSON.stringify([...Object.values(row), JSON.stringify(detail)])
 }
 
-t.test('an erasure takes refused rows of the visitor, and none of those who were compared with it', async (t) => {
+t.test('an erasure takes refused rows of the visitor, and its name out of those that may be it', async (t) => {
   const { clickhouse } = await openEngine(t)
   const raws = {
     own: refused(ERASED, { v: 1 }),
     'an alias’s under the name of its survivor': refused(OTHER, { v: 1, own: ERASED }),
     'cut off': refused(ERASED, { v: 1 }).slice(0, -20),
     'compared with it': refused(OTHER, { v: 1, x: [[ERASED, 0.4]] }),
+    'may be it': refused(OTHER, { v: 1, may: [ERASED, 4_321], s: {} }),
+    'may be another': refused(OTHER, { v: 1, may: [ALIAS, 4_321] }),
     another: refused(ALIAS, { v: 1 }),
   }
   const lines = Object.entries(raws).map(([name, raw]) =>
@@ -50,11 +52,16 @@ t.test('an erasure takes refused rows of the visitor, and none of those who were
   await clickhouse.insert(QUARANTINE_TABLE, QUARANTINE_COLUMNS, Buffer.from(`${lines.join('\n')}\n`), { token: 'one' })
   const erasure = { workspace: 'ws', env: 'live', visitorId: ERASED, erasureId: 'era_1', at: clock.now() } as const
   await eraseRows(clickhouse, erasure, 0, 'test')
-  const left = await clickhouse.query<{ reason: string }>(`SELECT reason FROM ${QUARANTINE_TABLE} ORDER BY reason`)
-  t.same(
-    left.map(({ reason }) => reason),
-    ['another', 'compared with it'],
-  )
+  await eraseRows(clickhouse, erasure, 0, 'test')
+  const left = await clickhouse.query(`SELECT reason, raw FROM ${QUARANTINE_TABLE} ORDER BY reason`)
+  const unnamed = refused(OTHER, { v: 1, s: {} })
+  t.same(left, [
+    { reason: 'another', raw: raws.another },
+    { reason: 'compared with it', raw: raws['compared with it'] },
+    { reason: 'may be another', raw: raws['may be another'] },
+    { reason: 'may be it', raw: unnamed },
+  ])
+  t.ok(await isRefused(clickhouse, 0, { raw: raws['may be it'], token: 'token' }), 'a repeated insert finds it')
 })
 
 t.test('a refused row is the new visitor’s behind a split, and a repeated insert still finds it', async (t) => {
