@@ -15,19 +15,19 @@ const RECORD_LENGTH_AT = 2
 const EXPIRES_AT = 6
 const KEY_AT = 12
 const TIME_BYTES = 6
-const ROOM_BYTES = 64 * 1024
+const SCRATCH_BYTES = 64 * 1024
 /** A checkpoint leaves room for the next one; what is larger than most goes again. */
-const ROOM_BYTES_MAX = 4 * 1024 * 1024
+const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
 const NO_PUTS = new Uint8Array(0)
 
-let room = Buffer.allocUnsafeSlow(ROOM_BYTES)
+let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
 
-function roomFor(bytes: number): Buffer {
-  if (bytes <= room.length) return room
-  const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * room.length))
-  larger.set(room)
-  room = larger
-  return room
+function scratchOf(bytes: number): Buffer {
+  if (bytes <= scratch.length) return scratch
+  const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * scratch.length))
+  larger.set(scratch)
+  scratch = larger
+  return scratch
 }
 
 /** Each as its key's length, its record's, and when it expires, then both, with room in the record for its version. */
@@ -41,7 +41,7 @@ function layOut(scope: Scope, puts: readonly Put[], now: number): { readonly put
     const body = encodeBody(value)
     const keyBytes = keys.lengthOf(key)
     const length = recordBytes(body)
-    const to = roomFor(used + KEY_AT + keyBytes + length)
+    const to = scratchOf(used + KEY_AT + keyBytes + length)
     to.writeUInt16BE(keyBytes, used)
     to.writeUInt32BE(length, used + RECORD_LENGTH_AT)
     to.writeUIntBE(expiresAt, used + EXPIRES_AT, TIME_BYTES)
@@ -50,8 +50,8 @@ function layOut(scope: Scope, puts: readonly Put[], now: number): { readonly put
     used += KEY_AT + keyBytes + length
     onDisk += diskBytes(keyBytes, length, PAGE_BYTES)
   }
-  const put = new Uint8Array(room.subarray(0, used))
-  if (room.length > ROOM_BYTES_MAX) room = Buffer.allocUnsafeSlow(ROOM_BYTES)
+  const put = new Uint8Array(scratch.subarray(0, used))
+  if (scratch.length > SCRATCH_BYTES_MAX) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
   return { put, bytes: onDisk }
 }
 
