@@ -27,27 +27,25 @@ const WAIT_MS_MAX = 2_000
  * say then that there is no such visitor.
  */
 export function openFreshVisitors({ visitors, kv, log, clock, partitions }: FreshVisitorsNeeds): VisitorReads {
-  /** Whether there was anything to wait for. */
-  async function settled(partition: number, decided: number): Promise<boolean> {
-    const isBehind = async () => ((await kv.position(partitionScope(partition), ENGINE_POSITION)) ?? 0) < decided
-    if (!(await isBehind())) return false
-    for (let waitedMs = 0; waitedMs < WAIT_MS_MAX; waitedMs += LOOK_MS) {
-      await clock.sleep(LOOK_MS)
-      if (!(await isBehind())) return true
-    }
-    throw new Unavailable('the partition of this visitor is behind')
-  }
-
   return {
     ...visitors,
     async byId(workspace, env, visitorId) {
-      if (!isVisitorId(visitorId)) return null
+      const look = () => visitors.byId(workspace, env, visitorId)
+      const found = await look()
+      if (found !== null || !isVisitorId(visitorId)) return found
       const partition = homePartition(visitorId, partitions)
-      // Before the look, which asks the owner for a checkpoint of what it has decided so far.
       const decided = await log.last('events', partition)
-      const found = await visitors.byId(workspace, env, visitorId)
-      if (found !== null) return found
-      return (await settled(partition, decided)) ? visitors.byId(workspace, env, visitorId) : null
+      // Told before the next look: a checkpoint that comes behind a look may have the visitor.
+      const isStored = async () => ((await kv.position(partitionScope(partition), ENGINE_POSITION)) ?? 0) >= decided
+      if (await isStored()) return look()
+      // Where the owner can be asked for a checkpoint, it is.
+      const asked = await look()
+      if (asked !== null) return asked
+      for (let waitedMs = 0; waitedMs <= WAIT_MS_MAX; waitedMs += LOOK_MS) {
+        if (await isStored()) return look()
+        await clock.sleep(LOOK_MS)
+      }
+      throw new Unavailable('the partition of this visitor is behind')
     },
   }
 }

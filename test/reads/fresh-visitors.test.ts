@@ -2,45 +2,80 @@
 
 import t from 'tap'
 import { makeVisitorId, seededBytes } from '../../src/domain/ids.ts'
+import type { VisitorState } from '../../src/identity/visitor.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openFreshVisitors } from '../../src/reads/fresh-visitors.ts'
 
-const PARTITIONS = 4
-const unknown = makeVisitorId(seededBytes('unknown'))
+const id = makeVisitorId(seededBytes('a visitor'))
+/** Nothing else of it is asked for. */
+const VISITOR = { id } as VisitorState
 
-/** Something is decided with every step; `asked`: what the owner stores when it is looked at, as of then. */
-function reading({ asked, stored }: { readonly asked: boolean; readonly stored: (decided: number) => number }) {
-  let decided = 100
-  let position = 0
-  let looks = 0
-  const visitors = openFreshVisitors({
-    partitions: PARTITIONS,
-    visitors: {
-      async byId() {
-        looks++
-        if (asked) position = decided
-        decided++
-        return null
-      },
-      record: async () => null,
-      idsOf: async () => [unknown],
-    },
-    kv: { position: async () => Math.max(position, stored(decided)) },
-    log: { last: async () => decided++ },
-    clock: { sleep: async () => void decided++ },
-  })
-  return { looked: async () => ({ found: await visitors.byId('ws', 'live', unknown), looks }), looks: () => looks }
+interface Partition {
+  /** Whether a look makes the owner store what it has decided until then. */
+  readonly isAsked: boolean
+  /** Where the visitor was decided, if ever. */
+  readonly decidedAt: number
+  /** What the owner stores of its own, by what it has decided. */
+  readonly storedOf: (decided: number) => number
 }
 
+/** Others are decided with every step. */
+function reading({ isAsked, decidedAt, storedOf }: Partition) {
+  let decided = 100
+  let stored = 0
+  const step = () => {
+    decided++
+    stored = Math.max(stored, storedOf(decided))
+  }
+  const visitors = openFreshVisitors({
+    partitions: 4,
+    visitors: {
+      async byId() {
+        if (isAsked) stored = decided
+        const seen = stored
+        step()
+        return seen >= decidedAt ? VISITOR : null
+      },
+      record: async () => null,
+      idsOf: async () => [id],
+    },
+    kv: {
+      async position() {
+        step()
+        return stored
+      },
+    },
+    log: {
+      async last() {
+        step()
+        return decided
+      },
+    },
+    clock: { sleep: async () => step() },
+  })
+  return () => visitors.byId('ws', 'live', id)
+}
+
+const NEVER = Number.POSITIVE_INFINITY
+
 t.test('a visitor nobody knows is not found, however much is decided meanwhile', async (t) => {
-  const owner = reading({ asked: true, stored: () => 0 })
-  t.same(await owner.looked(), { found: null, looks: 1 }, 'one look is enough where the owner stores what it decided')
-  const late = reading({ asked: false, stored: (decided) => (decided < 120 ? 0 : 110) })
-  t.same(await late.looked(), { found: null, looks: 2 }, 'a checkpoint of its own time is waited for')
+  t.equal(await reading({ isAsked: true, decidedAt: NEVER, storedOf: () => 0 })(), null, 'by an owner that is asked')
+  const late = (decided: number) => (decided < 150 ? 0 : 120)
+  t.equal(
+    await reading({ isAsked: false, decidedAt: NEVER, storedOf: late })(),
+    null,
+    'by a checkpoint of its own time',
+  )
+})
+
+t.test('who was decided before the question is found, whenever the checkpoint comes', async (t) => {
+  for (let at = 100; at < 140; at++) {
+    const storedOf = (decided: number) => (decided < at ? 0 : decided)
+    t.equal(await reading({ isAsked: false, decidedAt: 100, storedOf })(), VISITOR, `with decision ${at}`)
+  }
+  t.equal(await reading({ isAsked: true, decidedAt: 100, storedOf: () => 0 })(), VISITOR, 'by an owner that is asked')
 })
 
 t.test('that there is no such visitor is not said where no checkpoint comes', async (t) => {
-  const { looked, looks } = reading({ asked: false, stored: () => 0 })
-  await t.rejects(looked(), Unavailable)
-  t.equal(looks(), 1)
+  await t.rejects(reading({ isAsked: false, decidedAt: NEVER, storedOf: () => 0 })(), Unavailable)
 })
