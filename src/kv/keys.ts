@@ -18,57 +18,28 @@ export function collectionPrefix(scope: Scope, collection: string): Buffer {
   return prefix(RECORD_KIND, scope, collection)
 }
 
-/** Writes record keys of one scope, reusing the prefix while the collection stays the same. */
-export interface KeyWriter {
-  /** Bytes of the key. Throws RangeError for one that no kv takes. */
-  lengthOf(key: KvKey): number
-  /** Of the key that `lengthOf` was asked for last. */
-  write(to: Buffer, at: number): void
-}
-
-export function keyWriter(scope: Scope): KeyWriter {
-  let collection: string | null = null
-  let start: Buffer = AFTER_ALL
-  let id = ''
-  return {
-    lengthOf(key) {
-      if (key[0] !== collection) {
-        start = collectionPrefix(scope, key[0])
-        collection = key[0]
-      }
-      id = key[1]
-      return lengthBehind(start, id)
-    },
-    write(to, at) {
-      to.set(start, at)
-      to.write(id, at + start.length)
-    },
-  }
-}
-
-/** Builds record keys of one scope. */
-export function keyBuilder(scope: Scope): (key: KvKey) => Buffer {
-  const writer = keyWriter(scope)
-  return (key) => {
-    const built = Buffer.allocUnsafe(writer.lengthOf(key))
-    writer.write(built, 0)
-    return built
-  }
-}
-
-function lengthBehind(start: Buffer, id: string): number {
+/** The key of a record. `start` is its collection's prefix. */
+function recordKey(start: Buffer, id: string): Buffer {
   const idBytes = textBytes(id)
   // The prefix carries five bytes that are ours: the kind and two lengths.
   checkKeyBytes(start.length - 5 + idBytes)
-  return start.length + idBytes
-}
-
-/** The key of a record. `start` is its collection's prefix. */
-function recordKey(start: Buffer, id: string): Buffer {
-  const key = Buffer.allocUnsafe(lengthBehind(start, id))
+  const key = Buffer.allocUnsafe(start.length + idBytes)
   key.set(start)
   key.write(id, start.length)
   return key
+}
+
+/** Builds record keys of one scope, reusing the prefix while the collection stays the same. */
+export function keyBuilder(scope: Scope): (key: KvKey) => Buffer {
+  let collection: string | null = null
+  let start: Buffer = AFTER_ALL
+  return (key) => {
+    if (key[0] !== collection) {
+      start = collectionPrefix(scope, key[0])
+      collection = key[0]
+    }
+    return recordKey(start, key[1])
+  }
 }
 
 export function idOf(key: Buffer, start: Buffer): string {

@@ -58,7 +58,7 @@ export interface Prepared {
   readonly bytes: number
   readonly guard: { readonly key: Uint8Array; readonly expect: number | null; readonly next: number } | null
   readonly check: readonly (readonly [Uint8Array, Version | null])[]
-  /** As `prepareCommit` lays them out; `eachPut` reads them. */
+  /** Keys and records, one behind the other; `eachPut` reads them. */
   readonly put: Uint8Array
   readonly drop: readonly Uint8Array[]
   readonly add: readonly (readonly [Uint8Array, number])[]
@@ -78,7 +78,7 @@ export interface Kv {
   position(scope: Scope, source: string): Promise<number | null>
   /** One answer per commit, each decided by itself: false means a check or the guard failed and nothing of it was written. */
   commit(commits: readonly Commit[]): Promise<boolean[]>
-  /** As `commit`, of what `prepareCommit` made of the commits, on another thread perhaps. Absent where a server writes. */
+  /** As `commit`, of what `prepareCommits` made of them, on another thread perhaps. Absent where a server writes. */
   commitPrepared?(prepared: readonly Prepared[]): Promise<boolean[]>
   /**
    * All of these commits, each of a scope of its own, or none: false means that a check or a guard of one of them failed and nothing

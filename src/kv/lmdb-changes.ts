@@ -2,14 +2,14 @@
 
 import type { Prepared } from './kv.ts'
 import { eachPut } from './lmdb-commit.ts'
-import { NEVER, type RecordHeader } from './record.ts'
+import { decodeHeader, NEVER, type RecordHeader } from './record.ts'
 
-/** New values of counters, by their keys as text. */
-export type Sums = ReadonlyMap<string, readonly [key: Buffer, sum: number]>
+/** A counter, as it was written. */
+export type WrittenCounter = readonly [key: Buffer, record: Buffer]
 
 export interface Changes {
-  /** What was written with versions from the one behind `before` on, in the order puts, drops, sums. */
-  add(prepared: Prepared, sums: Sums, before: number): void
+  /** A commit whose records were written, so that they have their versions: puts, then drops, then counters. */
+  add(prepared: Prepared, counters: readonly WrittenCounter[]): void
   drop(key: Uint8Array): void
   /** null: it is gone; undefined: nobody changed it. */
   of(key: Uint8Array): RecordHeader | null | undefined
@@ -25,16 +25,13 @@ export function createChanges(): Changes {
   /** Not in the map yet: checkpoints change thousands of entries, and seldom share their transaction with a commit that asks. */
   let added: (() => void)[] = []
 
-  function note({ guard, put, drop }: Prepared, sums: Sums, before: number): void {
-    let version = before
-    const written = (key: Uint8Array, expiresAt: number, counter: number | null) => {
-      version += 1
-      changed.set(textOf(key), { version, expiresAt, counter })
-    }
+  const note = (key: Uint8Array, record: Uint8Array) => void changed.set(textOf(key), decodeHeader(record))
+
+  function noteCommit({ guard, put, drop }: Prepared, counters: readonly WrittenCounter[]): void {
     if (guard) changed.set(textOf(guard.key), { version: 0, expiresAt: NEVER, counter: guard.next })
-    eachPut(put, (key, _record, expiresAt) => written(key, expiresAt, null))
+    eachPut(put, note)
     for (const key of drop) changed.set(textOf(key), null)
-    for (const [key, sum] of sums.values()) written(key, NEVER, sum)
+    for (const [key, record] of counters) note(key, record)
   }
 
   function catchUp(): void {
@@ -44,7 +41,7 @@ export function createChanges(): Changes {
   }
 
   return {
-    add: (prepared, sums, before) => void added.push(() => note(prepared, sums, before)),
+    add: (prepared, counters) => void added.push(() => noteCommit(prepared, counters)),
     drop(key) {
       catchUp()
       changed.set(textOf(key), null)

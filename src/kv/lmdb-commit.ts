@@ -2,77 +2,54 @@
 // written by the one that has the environment.
 
 import { diskBytes } from '../lib/lmdb.ts'
+import { beginPacking, putRaw, takePacked } from '../lib/packing.ts'
 import { checkCommit, checkTtl } from './checks.ts'
-import { keyBuilder, keyWriter, positionKey } from './keys.ts'
-import type { Commit, Prepared, Put, Scope } from './kv.ts'
-import { encodeBody, NEVER, recordBytes, writeRecord } from './record.ts'
+import { keyBuilder, positionKey } from './keys.ts'
+import type { Commit, KvKey, Prepared, Put } from './kv.ts'
+import { encodeValue, NEVER } from './record.ts'
 
 /** Visitors are changed here and there: every changed record costs a page. */
 export const PAGE_BYTES = 4_096
 export const NUMBER_BYTES = 8
 
+/** The lengths of a key and of its record, which stand behind them. */
 const RECORD_LENGTH_AT = 2
-const EXPIRES_AT = 6
-const KEY_AT = 12
-const TIME_BYTES = 6
-const SCRATCH_BYTES = 64 * 1024
-/** A checkpoint leaves room for the next one; what is larger than most goes again. */
-const SCRATCH_BYTES_MAX = 4 * 1024 * 1024
-const NO_PUTS = new Uint8Array(0)
+const LENGTHS_BYTES = 6
+const lengths = Buffer.alloc(LENGTHS_BYTES)
 
-let scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
-
-function scratchOf(bytes: number): Buffer {
-  if (bytes <= scratch.length) return scratch
-  const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * scratch.length))
-  larger.set(scratch)
-  scratch = larger
-  return scratch
-}
-
-/** Each as its key's length, its record's, and when it expires, then both, with room in the record for its version. */
-function layOut(scope: Scope, puts: readonly Put[], now: number): { readonly put: Uint8Array; readonly bytes: number } {
-  if (puts.length === 0) return { put: NO_PUTS, bytes: 0 }
-  const keys = keyWriter(scope)
-  let used = 0
-  let onDisk = 0
+function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number): Pick<Prepared, 'put' | 'bytes'> {
+  let bytes = 0
+  beginPacking()
   for (const { key, value, ttlMs } of puts) {
     const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
-    const body = encodeBody(value)
-    const keyBytes = keys.lengthOf(key)
-    const length = recordBytes(body)
-    const to = scratchOf(used + KEY_AT + keyBytes + length)
-    to.writeUInt16BE(keyBytes, used)
-    to.writeUInt32BE(length, used + RECORD_LENGTH_AT)
-    to.writeUIntBE(expiresAt, used + EXPIRES_AT, TIME_BYTES)
-    keys.write(to, used + KEY_AT)
-    writeRecord(to, used + KEY_AT + keyBytes, body, expiresAt)
-    used += KEY_AT + keyBytes + length
-    onDisk += diskBytes(keyBytes, length, PAGE_BYTES)
+    const built = build(key)
+    const record = encodeValue(value, expiresAt)
+    lengths.writeUInt16BE(built.length, 0)
+    lengths.writeUInt32BE(record.length, RECORD_LENGTH_AT)
+    putRaw(lengths)
+    putRaw(built)
+    putRaw(record)
+    bytes += diskBytes(built.length, record.length, PAGE_BYTES)
   }
-  const put = new Uint8Array(scratch.subarray(0, used))
-  if (scratch.length > SCRATCH_BYTES_MAX) scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES)
-  return { put, bytes: onDisk }
+  return { put: takePacked(), bytes }
 }
 
-/** Calls `take` with each key, its record, and when it expires or NEVER; both are parts of `put`. */
-export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer, expiresAt: number) => void): void {
+/** Calls `take` with each key and its record, which are parts of `put`. */
+export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer) => void): void {
   const from = Buffer.from(put.buffer, put.byteOffset, put.byteLength)
   for (let at = 0; at < from.length; ) {
-    const recordAt = at + KEY_AT + from.readUInt16BE(at)
+    const recordAt = at + LENGTHS_BYTES + from.readUInt16BE(at)
     const end = recordAt + from.readUInt32BE(at + RECORD_LENGTH_AT)
-    const expiresAt = from.readUIntBE(at + EXPIRES_AT, TIME_BYTES)
-    take(from.subarray(at + KEY_AT, recordAt), from.subarray(recordAt, end), expiresAt)
+    take(from.subarray(at + LENGTHS_BYTES, recordAt), from.subarray(recordAt, end))
     at = end
   }
 }
 
-/** Throws RangeError for a commit that no kv takes. */
-export function prepareCommit(commit: Commit, now: number): Prepared {
+function prepareCommit(commit: Commit, now: number): Prepared {
   const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
   checkCommit(commit)
   const build = keyBuilder(scope)
-  const puts = layOut(scope, put, now)
+  const puts = layOut(build, put, now)
   const added = add.map(([key, by]) => [build(key), by] as const)
   return {
     bytes: added.reduce((sum, [key]) => sum + diskBytes(key.length, NUMBER_BYTES, PAGE_BYTES), puts.bytes),
@@ -83,3 +60,7 @@ export function prepareCommit(commit: Commit, now: number): Prepared {
     add: added,
   }
 }
+
+/** Throws RangeError where one of them is a commit that no kv takes. `nowMs`: when times to live begin. */
+export const prepareCommits = (commits: readonly Commit[], nowMs: number): Prepared[] =>
+  commits.map((commit) => prepareCommit(commit, nowMs))

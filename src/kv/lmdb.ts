@@ -16,8 +16,8 @@ import {
   rangeBounds,
 } from './keys.ts'
 import type { KeyRange, Kv, KvEntry, KvKey, Prepared, Scope } from './kv.ts'
-import { createChanges, type Sums, textOf } from './lmdb-changes.ts'
-import { eachPut, NUMBER_BYTES, PAGE_BYTES, prepareCommit } from './lmdb-commit.ts'
+import { createChanges, textOf } from './lmdb-changes.ts'
+import { eachPut, NUMBER_BYTES, PAGE_BYTES, prepareCommits } from './lmdb-commit.ts'
 import { decodeHeader, decodeValue, encodeCounter, NEVER, type RecordHeader, setVersion } from './record.ts'
 
 export interface LmdbKvConfig {
@@ -47,6 +47,9 @@ const DUE_SWEEPS = 6
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 const NOTHING = Buffer.alloc(0)
 const VERSION_KEY = Buffer.from([0x01])
+
+/** New values of counters, by their keys as text. */
+type Sums = Map<string, readonly [Buffer, number]>
 
 /**
  * Opens or makes the kv in `config.path`. Within a commit puts come first, then drops, then adds, each in order.
@@ -105,9 +108,10 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return known ? known.counter : readNumber(key)
   }
 
-  const write = (key: Buffer, record: Buffer, expiresAt: number) => {
+  const write = (key: Buffer, record: Buffer) => {
     version += 1
     setVersion(record, version)
+    const { expiresAt } = decodeHeader(record)
     if (expiresAt !== NEVER && dueOf(current(key)?.expiresAt ?? NEVER) !== dueOf(expiresAt)) {
       env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
     }
@@ -128,17 +132,17 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
 
   const apply = (prepared: Prepared, sums: Sums) => {
     const { guard, put, drop } = prepared
-    const before = version
     if (guard) putNumber(bufferOf(guard.key), guard.next)
     eachPut(put, write)
     for (const key of drop) env.remove(bufferOf(key))
-    for (const [key, sum] of sums.values()) write(key, encodeCounter(sum), NEVER)
-    changes.add(prepared, sums, before)
+    const counters = [...sums.values()].map(([key, sum]) => [key, encodeCounter(sum)] as const)
+    for (const [key, record] of counters) write(key, record)
+    changes.add(prepared, counters)
   }
 
   /** The new values of counters, worked out before the first write so that a refusal leaves nothing behind. */
   const addUp = (commit: Prepared): Sums => {
-    const sums = new Map<string, readonly [Buffer, number]>()
+    const sums: Sums = new Map()
     if (commit.add.length === 0) return sums
     const dropped = new Set(commit.drop.map((key) => textOf(key)))
     const replaced = new Set<string>()
@@ -297,11 +301,11 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     },
 
     commitPrepared,
-    commit: async (commits) => commitPrepared(commits.map((commit) => prepareCommit(commit, clock.now()))),
+    commit: async (commits) => commitPrepared(prepareCommits(commits, clock.now())),
 
     async commitTogether(commits) {
       checkScopes(commits)
-      const prepared = commits.map((commit) => prepareCommit(commit, clock.now()))
+      const prepared = prepareCommits(commits, clock.now())
       let answer = true
       await submitAll(prepared, () => {
         answer = decide(prepared)

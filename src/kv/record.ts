@@ -26,13 +26,7 @@ export interface RecordHeader {
 const packr = new Packr({ useRecords: false, copyBuffers: true })
 
 /** A value as bytes, and what kind of bytes they are. */
-export interface EncodedBody {
-  readonly kind: number
-  readonly body: Uint8Array
-}
-
-/** Throws RangeError for a value of too many bytes. */
-export function encodeBody(value: unknown): EncodedBody {
+export function encodeBody(value: unknown): { readonly kind: number; readonly body: Uint8Array } {
   const raw = value instanceof Uint8Array
   const body = raw ? value : packr.pack(value)
   if (body.length > VALUE_BYTES_MAX) {
@@ -50,13 +44,14 @@ export function decodeBody(kind: number, bytes: Uint8Array, start: number, end: 
   return value
 }
 
-export const recordBytes = ({ body }: EncodedBody): number => VALUE_AT + body.length
-
-/** Writes a record of `recordBytes` with room for its version, which `setVersion` fills in. */
-export function writeRecord(to: Buffer, at: number, { kind, body }: EncodedBody, expiresAt: number): void {
-  to[at] = kind
-  to.writeUIntBE(expiresAt, at + EXPIRY_AT, UINT48_BYTES)
-  to.set(body, at + VALUE_AT)
+/** Encodes a value with room for its version, which `setVersion` fills in. */
+export function encodeValue(value: unknown, expiresAt: number): Buffer {
+  const { kind, body } = encodeBody(value)
+  const bytes = Buffer.allocUnsafe(VALUE_AT + body.length)
+  bytes[0] = kind
+  bytes.writeUIntBE(expiresAt, EXPIRY_AT, UINT48_BYTES)
+  bytes.set(body, VALUE_AT)
+  return bytes
 }
 
 export function encodeCounter(value: number): Buffer {

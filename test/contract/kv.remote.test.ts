@@ -1,5 +1,4 @@
-// The kv as a thread sees it that has no connection of its own, over a real channel with LMDB behind it: the common guarantees, whether
-// the thread prepares its commits or sends them as they are.
+// The kv as a thread sees it that has no connection of its own, over a real channel with LMDB behind it: the common guarantees.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { openLine } from '../../src/lib/line.ts'
 import { kvContract, UNSORTED } from './kv.ts'
 
-const opening = (preparedBy: Parameters<typeof openRemoteKv>[1]) => async () => {
+kvContract(t, 'remote', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'kv-remote-'))
   t.teardown(() => rmSync(dataDir, { recursive: true, force: true }))
 
@@ -23,7 +22,7 @@ const opening = (preparedBy: Parameters<typeof openRemoteKv>[1]) => async () => 
     const { port1, port2 } = new MessageChannel()
     const fail = (error: unknown) => t.fail(String(error))
     serveKv(openLine(port1, fail), behind)
-    const remote = openRemoteKv(openLine(port2, fail), preparedBy)
+    const remote = openRemoteKv(openLine(port2, fail), systemClock)
     async function end(): Promise<void> {
       // Behind the calls made before it.
       await remote.position('system', 'none')
@@ -51,7 +50,4 @@ const opening = (preparedBy: Parameters<typeof openRemoteKv>[1]) => async () => 
       return kv
     },
   }
-}
-
-kvContract(t, 'remote', opening(systemClock))
-kvContract(t, 'remote as they are', opening(null))
+})

@@ -86,8 +86,8 @@ const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boole
     isOf(row, params) &&
     cellOf(row, 'visitor_id') === params.visitor &&
     (params.own === undefined || holderOf(row) === params.own),
-  quarantine({ cells }, { visitor }) {
-    const refused = { cells: JSON.parse(String(cells[RAW])) as unknown[], by: '' }
+  quarantine(row, { visitor }) {
+    const refused = refusedIn(row)
     return cellOf(refused, 'visitor_id') === visitor || holderOf(refused) === visitor
   },
 }
@@ -95,33 +95,36 @@ const DELETES: Readonly<Record<string, (row: StoredRow, params: Params) => boole
 const holderOf = (row: StoredRow): unknown =>
   (JSON.parse(String(cellOf(row, 'detail'))) as { own?: string }).own ?? cellOf(row, 'visitor_id')
 
+/** The row of events that was refused, of one of quarantine. */
+const refusedIn = ({ cells }: StoredRow): StoredRow => ({ cells: JSON.parse(String(cells[RAW])) as unknown[], by: '' })
+
 const detailOf = (row: StoredRow) => JSON.parse(String(cellOf(row, 'detail'))) as Record<string, unknown>
 
-/** Rows of new visitors that may be this one. */
-const namedIn = (rows: readonly StoredRow[], params: Params): unknown[] =>
-  rows
-    .filter(
-      (row) => isOf(row, params) && (detailOf(row).may as readonly unknown[] | undefined)?.[0] === params.possible,
-    )
-    .map((row) => ({ at: cellOf(row, 'ts'), id: cellOf(row, 'request_id') }))
+const possibleOf = (row: StoredRow): unknown => (detailOf(row).may as readonly unknown[] | undefined)?.[0]
 
-/** The row as the erasure of whom it may be of leaves it. */
-function unnamedRow(row: StoredRow, { ids }: Params): StoredRow {
-  if (!(ids as readonly unknown[]).includes(cellOf(row, 'request_id'))) return row
+function withoutPossible(row: StoredRow): StoredRow {
   const cells = [...row.cells]
   const { may: _, ...detail } = detailOf(row)
   cells[CELLS.get('detail') as number] = JSON.stringify(detail)
   return { ...row, cells }
 }
 
+/** Rows of new visitors that may be this one. */
+const namedIn = (rows: readonly StoredRow[], params: Params): unknown[] =>
+  rows
+    .filter((row) => isOf(row, params) && possibleOf(row) === params.possible)
+    .map((row) => ({ at: cellOf(row, 'ts'), id: cellOf(row, 'request_id') }))
+
+/** The row as the erasure of whom it may be of leaves it. */
+const unnamedRow = (row: StoredRow, { ids }: Params): StoredRow =>
+  (ids as readonly unknown[]).includes(cellOf(row, 'request_id')) ? withoutPossible(row) : row
+
 /** One of quarantine as that erasure leaves it. */
 function unnamedRefused(row: StoredRow, { possible }: Params): StoredRow {
-  const refused = { cells: JSON.parse(String(row.cells[RAW])) as unknown[], by: '' }
-  const { may, ...detail } = detailOf(refused)
-  if ((may as readonly unknown[] | undefined)?.[0] !== possible) return row
+  const refused = refusedIn(row)
+  if (possibleOf(refused) !== possible) return row
   const cells = [...row.cells]
-  refused.cells[CELLS.get('detail') as number] = JSON.stringify(detail)
-  cells[RAW] = JSON.stringify(refused.cells)
+  cells[RAW] = JSON.stringify(withoutPossible(refused).cells)
   return { ...row, cells }
 }
 
@@ -140,13 +143,12 @@ function movedRow(row: StoredRow, { from, to, ids, visits, first }: Params): Sto
 
 /** One of quarantine as a split leaves it. */
 function movedRefused(row: StoredRow, { visitor, to, ids }: Params): StoredRow {
-  const raw = String(row.cells[RAW])
-  const refused = { cells: JSON.parse(raw) as unknown[], by: '' }
+  const refused = refusedIn(row)
   const isMoved = (ids as readonly unknown[]).includes(cellOf(refused, 'request_id'))
   const names = [String(cellOf(refused, 'visitor_id')), holderOf(refused)]
   if (!isMoved || !names.includes(visitor)) return row
   const cells = [...row.cells]
-  cells[RAW] = raw.replaceAll(String(names[0]), String(to)).replaceAll(String(visitor), String(to))
+  cells[RAW] = String(row.cells[RAW]).replaceAll(String(names[0]), String(to)).replaceAll(String(visitor), String(to))
   return { ...row, cells }
 }
 

@@ -92,7 +92,8 @@ export function startShard(needs: ShardNeeds): SingleShard {
     const served = tamper.writer?.({ line, log: { ...ports.log, append } }) ?? { line, log: { ...ports.log, append } }
     const front = serveFrontLog({ ...served, own })
     writer = front
-    serveKv(line, ports.kv)
+    // Commits go over as they are: the model's kv has no bytes.
+    serveKv(line, { ...ports.kv, commitPrepared: (commits) => ports.kv.commit(commits as never) })
     line.serve('findEvent', needs.findEvent)
     line.serve('fateOf', needs.fateOf)
     try {
@@ -131,7 +132,13 @@ export function startShard(needs: ShardNeeds): SingleShard {
       own: places,
       atEndOfTurn: (act) => host.step(host.latency(), act),
     })
-    const its: Ports = { log, kv: openRemoteKv(far, null) as Kv, bus, clickhouse: ports.clickhouse }
+    const commit: Kv['commit'] = (commits) => {
+      const answer = far.call('kv.commit', commits) as ReturnType<Kv['commit']>
+      far.flush()
+      return answer
+    }
+    const kv = { ...openRemoteKv(far, host.clock), commit } as Kv
+    const its: Ports = { log, kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
     const answering = openAnswering()
     far.serve('identify', answering.serve)
