@@ -91,9 +91,9 @@ export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches
   const put: Put[] = []
   const drop: KvKey[] = []
   const ttlMs = velocityTtlMs(nowMs)
-  for (const { kind, id, value } of dirty) {
+  for (const { kind, id, value, isRenewal = false } of dirty) {
     if (value === null) drop.push([kind, id])
-    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs })
+    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs, isRenewal })
     else put.push({ key: [kind, id], value })
   }
   const add: (readonly [KvKey, number])[] = []

@@ -9,6 +9,7 @@ import { createDeciding } from './deciding.ts'
 import type { Frame } from './frames.ts'
 import { createPartitionParts, type PartitionNeeds } from './parts.ts'
 import type { Dirty } from './state.ts'
+import type { DirtyCounter } from './velocity/board.ts'
 
 /** Matches, matches of monitored ones, and the time of the last. */
 const ENTRIES_PER_RULE = 3
@@ -29,7 +30,12 @@ export function createPartition(needs: PartitionNeeds): Partition {
   const { state, board, matches, nonces } = parts
   const { partition } = needs
   let shrinks = 0
-  const dirtyCounter = ([key, value]: [number, Uint8Array]): Dirty => ({ kind: VELOCITY, id: String(key), value })
+  const dirtyCounter = ({ key, packed, isRenewal }: DirtyCounter): Dirty => ({
+    kind: VELOCITY,
+    id: String(key),
+    value: packed,
+    isRenewal,
+  })
   return {
     decide: createDeciding(parts, () => shrinks),
     adopt: (records) => adoptRecords(parts, records),
@@ -37,7 +43,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition) + ENTRIES_PER_RULE * matches.size(),
     checkpoint() {
       shrinks++
-      const counters = board.takeDirty(partition).map(dirtyCounter)
+      const counters = board.takeDirty(partition, needs.monotonic()).map(dirtyCounter)
       return { dirty: [...state.takeDirty(), ...counters], matches: matches.take(), nonces: nonces.takeAdded() }
     },
   }

@@ -50,6 +50,8 @@ export interface Dirty {
   readonly id: string
   /** null: the entry goes. */
   readonly value: unknown
+  /** As `Put` has it. */
+  readonly isRenewal?: boolean
 }
 
 export interface PartitionState {

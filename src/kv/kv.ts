@@ -38,6 +38,8 @@ export interface Put {
   readonly value: unknown
   /** Only for records whose disappearance nobody must notice. */
   readonly ttlMs?: number
+  /** The writer knows that the record is there, and was to expire no later than it does now: nobody has to look. */
+  readonly isRenewal?: boolean
 }
 
 /** All of it, or none. */

@@ -12,21 +12,23 @@ import { encodeValue, NEVER } from './record.ts'
 export const PAGE_BYTES = 4_096
 export const NUMBER_BYTES = 8
 
-/** The lengths of a key and of its record, which stand behind them. */
+/** Before a key and its record: their lengths, and whether it is a renewal. */
 const RECORD_LENGTH_AT = 2
-const LENGTHS_BYTES = 6
-const lengths = Buffer.alloc(LENGTHS_BYTES)
+const IS_RENEWAL_AT = 6
+const FRONT_BYTES = 7
+const front = Buffer.alloc(FRONT_BYTES)
 
 function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number): Pick<Prepared, 'put' | 'bytes'> {
   let bytes = 0
   beginPacking()
-  for (const { key, value, ttlMs } of puts) {
+  for (const { key, value, ttlMs, isRenewal } of puts) {
     const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
     const built = build(key)
     const record = encodeValue(value, expiresAt)
-    lengths.writeUInt16BE(built.length, 0)
-    lengths.writeUInt32BE(record.length, RECORD_LENGTH_AT)
-    putRaw(lengths)
+    front.writeUInt16BE(built.length, 0)
+    front.writeUInt32BE(record.length, RECORD_LENGTH_AT)
+    front[IS_RENEWAL_AT] = isRenewal === true ? 1 : 0
+    putRaw(front)
     putRaw(built)
     putRaw(record)
     bytes += diskBytes(built.length, record.length, PAGE_BYTES)
@@ -34,13 +36,13 @@ function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number
   return { put: takePacked(), bytes }
 }
 
-/** Calls `take` with each key and its record, which are parts of `put`. */
-export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer) => void): void {
+/** Calls `take` with each key and its record, which are parts of `put`, and `Put.isRenewal`. */
+export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer, isRenewal: boolean) => void): void {
   const from = Buffer.from(put.buffer, put.byteOffset, put.byteLength)
   for (let at = 0; at < from.length; ) {
-    const recordAt = at + LENGTHS_BYTES + from.readUInt16BE(at)
+    const recordAt = at + FRONT_BYTES + from.readUInt16BE(at)
     const end = recordAt + from.readUInt32BE(at + RECORD_LENGTH_AT)
-    take(from.subarray(at + LENGTHS_BYTES, recordAt), from.subarray(recordAt, end))
+    take(from.subarray(at + FRONT_BYTES, recordAt), from.subarray(recordAt, end), from[at + IS_RENEWAL_AT] === 1)
     at = end
   }
 }

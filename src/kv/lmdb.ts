@@ -92,12 +92,12 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return bytes ? decodeHeader(bytes) : null
   }
 
-  /** When a record that is gone, or was renewed, was to expire. */
+  /** When a record was to expire that is gone, or expires sooner or never. One that was renewed may be found by nothing else. */
   function isStale(key: Buffer): boolean {
     if (!isExpiryKey(key)) return false
     const { dueAt, record } = parseExpiryKey(key)
     const bytes = env.db.getBinaryFast(record)
-    return bytes === undefined || dueOf(decodeHeader(bytes).expiresAt) !== dueOf(dueAt)
+    return bytes === undefined || dueOf(decodeHeader(bytes).expiresAt) < dueOf(dueAt)
   }
 
   const alive = (header: RecordHeader | null): RecordHeader | null =>
@@ -108,10 +108,11 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     return known ? known.counter : readNumber(key)
   }
 
-  const write = (key: Buffer, record: Buffer) => {
+  const write = (key: Buffer, record: Buffer, isRenewal = false) => {
     version += 1
     setVersion(record, version)
-    const { expiresAt } = decodeHeader(record)
+    // A renewed one is noted already, and anew by the sweep that comes to it.
+    const expiresAt = isRenewal ? NEVER : decodeHeader(record).expiresAt
     if (expiresAt !== NEVER && dueOf(current(key)?.expiresAt ?? NEVER) !== dueOf(expiresAt)) {
       env.put(expiryKey(dueOf(expiresAt), key), NOTHING)
     }

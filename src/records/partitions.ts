@@ -40,6 +40,9 @@ export const VELOCITY_KEPT_MS = 26 * HOUR_MS
  */
 export const velocityTtlMs = (nowMs: number): number => VELOCITY_KEPT_MS - (nowMs % HOUR_MS)
 
+/** One that was written so recently is there still, whenever in its hour that was. */
+export const VELOCITY_THERE_MS = 12 * HOUR_MS
+
 /** Nonces decided up to an events seq; ids sort by it. */
 export const NONCE = 'nonce'
 export const nonceKey = (eventsSeq: number): KvKey => [NONCE, seqId(eventsSeq)]

@@ -78,6 +78,37 @@ t.test(
   },
 )
 
+t.test('records whose writer knows them leave the disk when their last time is over, compacted or not', async (t) => {
+  const HOUR_MS = 3_600_000
+  let now = 1_000 * HOUR_MS
+  const clock: Clock = { ...systemClock, now: () => now }
+  const kv = await openKv(configFor(tempDir(t), { clock }))
+  t.teardown(() => kv.close())
+  const keys = Array.from({ length: 1_000 }, (_, id) => ['counted', String(id)] as const)
+  const write = (isRenewal: boolean) =>
+    kv.commit([{ scope: 'p/0', put: keys.map((key) => ({ key, value: now, ttlMs: 26 * HOUR_MS, isRenewal })) }])
+  const usage = () => must(kv.usage, 'a store that tells its size')()
+  const there = async () => (await kv.get('p/0', keys)).filter((entry) => entry !== null).length
+  const empty = await usage()
+  await write(false)
+  const once = await usage()
+  for (let hour = 0; hour < 24; hour++) {
+    now += HOUR_MS
+    await write(true)
+  }
+  t.ok((await usage()) < 1.5 * once, 'renewals note nothing')
+  await kv.compact?.()
+  // The time that was noted comes, and the next one is.
+  now += 3 * HOUR_MS
+  await systemClock.sleep(100)
+  t.equal(await there(), 1_000, 'they are kept as long as they were renewed for')
+  await kv.compact?.()
+  now += 24 * HOUR_MS
+  t.equal(await there(), 0)
+  const left = await eventually(usage, (bytes) => bytes - empty < (once - empty) / 10)
+  t.ok(left - empty < (once - empty) / 10, `${left} bytes are left of ${once}, and were ${empty}`)
+})
+
 t.test('expired records leave the disk, renewed ones stay', async (t) => {
   let now = 1_000_000
   const clock: Clock = { ...systemClock, now: () => now }

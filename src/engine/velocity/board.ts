@@ -3,7 +3,9 @@
 // counter that is loaded late is brought up to date with what was told since it was stored.
 
 import { evictByClock } from '../../lib/clock-eviction.ts'
+import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
+import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
 import { allCounterKeysOf, type Counted, counterKeysOf, isDeparture, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf, removeVisitor } from './departure.ts'
@@ -57,8 +59,15 @@ export interface Board {
   /** Takes it out of them. */
   remove(partition: number, departure: Departure): void
   dirtyCount(partition: number): number
-  /** Counters of the partition that changed since the last call. */
-  takeDirty(partition: number): [key: number, packed: Uint8Array][]
+  /** Counters of the partition that changed since the last call, to be in the kv before the next one. `nowMs`: monotonic. */
+  takeDirty(partition: number, nowMs: number): DirtyCounter[]
+}
+
+export interface DirtyCounter {
+  readonly key: number
+  readonly packed: Uint8Array
+  /** Taken so recently that the kv has it still. */
+  readonly isRenewal: boolean
 }
 
 interface Followed {
@@ -66,6 +75,8 @@ interface Followed {
   counters: Counters | null
   /** Of a partition decided elsewhere: the newest record in it. */
   seq: number
+  /** The second in which it was taken to be stored; -1: not by this owner. */
+  takenS: number
 }
 
 interface Entry {
@@ -82,7 +93,7 @@ interface Entry {
 }
 
 /** Of most partitions for most keys. */
-const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0 })
+const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0, takenS: -1 })
 
 /** An event that may not be in the kv yet. */
 interface Pending {
@@ -211,7 +222,8 @@ export function createBoard(partitions: number, keysMax: number): Board {
     const { partition, packed } = counter
     const isPending = !dirty.has(partition) && pending[partition]?.has(key) === true
     if (packed === null && counter.seq === 0 && !isPending) return UNCOUNTED
-    const followed: Followed = { counters: packed === null ? null : unpackCounters(packed), seq: counter.seq }
+    const counters = packed === null ? null : unpackCounters(packed)
+    const followed: Followed = { counters, seq: counter.seq, takenS: -1 }
     // What an open partition has not stored is dirty and therefore loaded: the kv has all that is not.
     if (!isPending) return followed
     for (const one of pending[partition]?.get(key) ?? []) {
@@ -294,15 +306,19 @@ export function createBoard(partitions: number, keysMax: number): Board {
       }
     },
     dirtyCount: (partition) => dirty.get(partition)?.size ?? 0,
-    takeDirty(partition) {
+    takeDirty(partition, nowMs) {
       const keys = must(dirty.get(partition), 'an open partition')
       // The last checkpoint is committed when the next one is taken; before that the kv cannot be asked for what it stores.
       storing.set(partition, keys)
       dirty.set(partition, new Set())
       evict()
-      return [...keys].map((key): [number, Uint8Array] => {
-        const { counters } = must(entries.get(key)?.of[partition], 'counters that are loaded')
-        return [key, packCounters(must(counters, 'something counted'))]
+      const nowS = Math.floor(nowMs / SECOND_MS)
+      return Array.from(keys, (key): DirtyCounter => {
+        const followed = must(entries.get(key)?.of[partition], 'counters that are loaded')
+        const packed = packCounters(must(followed.counters, 'something counted'))
+        const isRenewal = followed.takenS >= 0 && (nowS - followed.takenS) * SECOND_MS < VELOCITY_THERE_MS
+        followed.takenS = nowS
+        return { key, packed, isRenewal }
       })
     },
   }

@@ -3,13 +3,14 @@
 
 import t from 'tap'
 import { readCounters } from '../../../src/engine/checkpoint.ts'
-import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
+import { type Board, createBoard, type DirtyCounter } from '../../../src/engine/velocity/board.ts'
 import { type Counted, flattenRecord, packCounted } from '../../../src/engine/velocity/counted.ts'
 import {
   addEvent,
   collectSeen,
   countEvents,
   noCounters,
+  packCounters,
   unpackCounters,
 } from '../../../src/engine/velocity/counters.ts'
 import { packDeparture, unpackDeparture } from '../../../src/engine/velocity/departure.ts'
@@ -36,7 +37,8 @@ const RUNS = sized({ quick: 1, usual: 3, long: 12 })
 const PARTITIONS = 4
 const T0 = Date.UTC(2026, 9, 1)
 const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 
 interface Thread {
   board: Board
@@ -179,7 +181,7 @@ function openWorld(random: Rng, lossy: boolean) {
     const owner = owners[partition]
     if (!owner || undecided === partition) return
     const seq = (logs[partition] as LogRecord[]).at(-1)?.seq ?? 0
-    for (const [key, packed] of owner.thread.board.takeDirty(partition)) {
+    for (const { key, packed } of owner.thread.board.takeDirty(partition, 0)) {
       stored[partition]?.set(String(key), [seq, packed])
     }
     positions[partition] = seq
@@ -346,11 +348,29 @@ t.test('what is stored under an account and an address stays apart', async (t) =
   board.load(8, [])
   board.add(0, { at: T0, ipKey: 7, linkedKey: 8, visitor: 1, ip: 2, lat: null, lng: null })
   t.strictSame(
-    board.takeDirty(0).map(([key]) => key),
+    board.takeDirty(0, 0).map(({ key }) => key),
     [7, 8],
   )
   t.equal(board.dirtyCount(0), 0)
   t.equal(VELOCITY, 'velocity')
+})
+
+t.test('only counters that this owner had stored within half a day are said to be in the kv still', async (t) => {
+  const board = createBoard(1, 10)
+  const isRenewal = (nowMs: number) => {
+    board.add(0, { at: T0, ipKey: 7, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null })
+    return board.takeDirty(0, nowMs).map((one) => one.isRenewal)
+  }
+  board.open(0)
+  board.load(7, [{ partition: 0, seq: 4, packed: packCounters(noCounters()) }])
+  t.strictSame(isRenewal(0), [false], 'one that was loaded may have expired since')
+  t.strictSame(isRenewal(11 * HOUR), [true])
+  t.strictSame(isRenewal(22 * HOUR), [true])
+  t.strictSame(isRenewal(35 * HOUR), [false])
+  board.forget(0)
+  board.open(0)
+  board.load(7, [])
+  t.strictSame(isRenewal(35 * HOUR), [false], 'another owner may have been there')
 })
 
 t.test('counters read before a partition was taken over are not taken for what it has', async (t) => {
@@ -359,7 +379,7 @@ t.test('counters read before a partition was taken over are not taken for what i
   before.open(1)
   before.load(7, [])
   before.add(1, counted)
-  const [[, packed]] = before.takeDirty(1) as [[number, Uint8Array]]
+  const [{ packed }] = before.takeDirty(1, 0) as [DirtyCounter]
 
   const board = createBoard(2, 10)
   board.open(0)
@@ -371,8 +391,8 @@ t.test('counters read before a partition was taken over are not taken for what i
   board.load(7, [{ partition: 1, seq: 4, packed }], board.openings())
   t.notOk(board.missing(7))
   board.add(1, { ...counted, visitor: 3 })
-  const [[, stored]] = board.takeDirty(1) as [[number, Uint8Array]]
-  t.equal(countEvents(unpackCounters(stored), T0, DAY), 2)
+  const [stored] = board.takeDirty(1, 0) as [DirtyCounter]
+  t.equal(countEvents(unpackCounters(stored.packed), T0, DAY), 2)
 })
 
 t.test('whoever follows a partition forgets an erased visitor with it, loaded before or after', async (t) => {

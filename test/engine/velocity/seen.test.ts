@@ -49,7 +49,7 @@ for (const [what, visitors, stepMs] of [
         const keys = [ADDRESS, ACCOUNT].map((key) => ({ key, events: 5, ips: key === ACCOUNT ? [ip] : [] }))
         board.remove(partition, { visitor, keys, times: [at], cells: [] })
       } else board.add(partition, { at, ipKey: ADDRESS, linkedKey: ACCOUNT, visitor, ip, lat: null, lng: null })
-      if (random.chance(0.001)) board.takeDirty(partition)
+      if (random.chance(0.001)) board.takeDirty(partition, 0)
     }
     t.pass(`${EVENTS} events, seed ${SEED}`)
   })
