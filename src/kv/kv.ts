@@ -60,8 +60,8 @@ export interface Prepared {
   readonly bytes: number
   readonly guard: { readonly key: Uint8Array; readonly expect: number | null; readonly next: number } | null
   readonly check: readonly (readonly [Uint8Array, Version | null])[]
-  /** Keys and records, one behind the other; `eachPut` reads them. */
-  readonly put: Uint8Array
+  /** Parts of keys and records, one behind the other; `eachPut` reads them. */
+  readonly put: readonly Uint8Array[]
   readonly drop: readonly Uint8Array[]
   readonly add: readonly (readonly [Uint8Array, number])[]
 }

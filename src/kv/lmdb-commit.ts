@@ -1,6 +1,7 @@
 // One commit as the keys and records of LMDB, and the bytes it changes there: made on whatever thread asks for the commit, and
 // written by the one that has the environment.
 
+import { setImmediate } from 'node:timers/promises'
 import { diskBytes } from '../lib/lmdb.ts'
 import { beginPacking, putRaw, takePacked } from '../lib/packing.ts'
 import { checkCommit, checkTtl } from './checks.ts'
@@ -18,7 +19,15 @@ const IS_RENEWAL_AT = 6
 const FRONT_BYTES = 7
 const front = Buffer.alloc(FRONT_BYTES)
 
-function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number): Pick<Prepared, 'put' | 'bytes'> {
+/** A thread lays out so many at a time: about two milliseconds. */
+const PUTS_AT_ONCE = 500
+
+interface LaidOut {
+  readonly bytes: number
+  readonly put: Uint8Array
+}
+
+function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number): LaidOut {
   let bytes = 0
   beginPacking()
   for (const { key, value, ttlMs, isRenewal } of puts) {
@@ -36,33 +45,62 @@ function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number
   return { put: takePacked(), bytes }
 }
 
-/** Calls `take` with each key and its record, which are parts of `put`, and `Put.isRenewal`. */
-export function eachPut(put: Uint8Array, take: (key: Buffer, record: Buffer, isRenewal: boolean) => void): void {
-  const from = Buffer.from(put.buffer, put.byteOffset, put.byteLength)
-  for (let at = 0; at < from.length; ) {
-    const recordAt = at + FRONT_BYTES + from.readUInt16BE(at)
-    const end = recordAt + from.readUInt32BE(at + RECORD_LENGTH_AT)
-    take(from.subarray(at + FRONT_BYTES, recordAt), from.subarray(recordAt, end), from[at + IS_RENEWAL_AT] === 1)
-    at = end
+/** Calls `take` with each key and its record, which are views of `parts`, and `Put.isRenewal`. */
+export function eachPut(parts: Prepared['put'], take: (key: Buffer, record: Buffer, isRenewal: boolean) => void): void {
+  for (const part of parts) {
+    const from = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
+    for (let at = 0; at < from.length; ) {
+      const recordAt = at + FRONT_BYTES + from.readUInt16BE(at)
+      const end = recordAt + from.readUInt32BE(at + RECORD_LENGTH_AT)
+      take(from.subarray(at + FRONT_BYTES, recordAt), from.subarray(recordAt, end), from[at + IS_RENEWAL_AT] === 1)
+      at = end
+    }
   }
 }
 
-function prepareCommit(commit: Commit, now: number): Prepared {
-  const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
-  checkCommit(commit)
-  const build = keyBuilder(scope)
-  const puts = layOut(build, put, now)
-  const added = add.map(([key, by]) => [build(key), by] as const)
-  return {
-    bytes: added.reduce((sum, [key]) => sum + diskBytes(key.length, NUMBER_BYTES, PAGE_BYTES), puts.bytes),
-    guard: guard ? { key: positionKey(scope, guard.source), expect: guard.expect, next: guard.next } : null,
-    check: check.map(([key, expected]) => [build(key), expected] as const),
-    put: puts.put,
-    drop: drop.map(build),
-    add: added,
+/** Stops wherever enough was done at once. */
+function* preparing(commits: readonly Commit[], nowMs: number): Generator<undefined, Prepared[]> {
+  const prepared: Prepared[] = []
+  for (const commit of commits) {
+    const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
+    checkCommit(commit)
+    const build = keyBuilder(scope)
+    const added = add.map(([key, by]) => [build(key), by] as const)
+    let bytes = added.reduce((sum, [key]) => sum + diskBytes(key.length, NUMBER_BYTES, PAGE_BYTES), 0)
+    const parts: Uint8Array[] = []
+    for (let at = 0; at < put.length; at += PUTS_AT_ONCE) {
+      if (at > 0) yield
+      const laidOut = layOut(build, put.slice(at, at + PUTS_AT_ONCE), nowMs)
+      bytes += laidOut.bytes
+      parts.push(laidOut.put)
+    }
+    prepared.push({
+      bytes,
+      guard: guard ? { key: positionKey(scope, guard.source), expect: guard.expect, next: guard.next } : null,
+      check: check.map(([key, expected]) => [build(key), expected] as const),
+      put: parts,
+      drop: drop.map(build),
+      add: added,
+    })
   }
+  return prepared
 }
 
 /** Throws RangeError where one of them is a commit that no kv takes. `nowMs`: when times to live begin. */
-export const prepareCommits = (commits: readonly Commit[], nowMs: number): Prepared[] =>
-  commits.map((commit) => prepareCommit(commit, nowMs))
+export function prepareCommits(commits: readonly Commit[], nowMs: number): Prepared[] {
+  const steps = preparing(commits, nowMs)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** The same in steps, between which others have the thread. */
+export async function prepareInTurns(commits: readonly Commit[], nowMs: number): Promise<Prepared[]> {
+  const steps = preparing(commits, nowMs)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    await setImmediate()
+  }
+}

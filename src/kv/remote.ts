@@ -5,7 +5,7 @@ import type { Line } from '../lib/line.ts'
 import { must } from '../lib/must.ts'
 import { textBytes } from './checks.ts'
 import type { KeyRange, Kv, KvKey, Prepared, Scope } from './kv.ts'
-import { prepareCommits } from './lmdb-commit.ts'
+import { prepareInTurns } from './lmdb-commit.ts'
 
 /** What deciding and accepting need of a kv. */
 export type ThreadKv = Pick<Kv, 'get' | 'scan' | 'position' | 'commit'>
@@ -29,7 +29,8 @@ export const openRemoteKv = (line: Line, clock: Pick<Clock, 'now'>): ThreadKv =>
   scan: (scope, collection, range) => line.call(CALLS.scan, scope, collection, range) as never,
   position: (scope, source) => line.call(CALLS.position, scope, source) as ReturnType<Kv['position']>,
   async commit(commits) {
-    const answer = line.call(CALLS.commit, prepareCommits(commits, clock.now())) as ReturnType<Kv['commit']>
+    const prepared = await prepareInTurns(commits, clock.now())
+    const answer = line.call(CALLS.commit, prepared) as ReturnType<Kv['commit']>
     line.flush()
     return answer
   },
