@@ -35,8 +35,8 @@ export const VELOCITY = 'velocity' as const
 /** A counter nobody added to for so long has nothing in any window. */
 export const VELOCITY_KEPT_MS = 26 * HOUR_MS
 /**
- * How long one is kept that is written now: at most that, and at least an hour less. It goes on the hour, so that of one that is written
- * every minute the time is noted once an hour.
+ * How long one is kept that is written now: at most that, and at least an hour less. It goes on the hour, so that one that is written
+ * every minute is noted once an hour, where its writer does not know it to be there.
  */
 export const velocityTtlMs = (nowMs: number): number => VELOCITY_KEPT_MS - (nowMs % HOUR_MS)
 
