@@ -20,6 +20,8 @@ const PATTERN = '/v1/identify'
 const WANTED = [...EVIDENCE_HEADERS, 'authorization', 'content-encoding', 'content-type', 'origin', 'x-forwarded-for']
 const BODY_BYTES_MAX = 65_536
 const DEADLINE_MS = 5_000
+const NO_PARAMETERS = {}
+const ANSWER_HEADERS: readonly (readonly [string, string])[] = [['Cache-Control', 'no-store']]
 
 /** The returned function takes a visit in and answers it later than its body came, as the decision does. */
 export function openRequests(): (visit: BudgetVisit, body: string) => void {
@@ -56,30 +58,36 @@ export function openRequests(): (visit: BudgetVisit, body: string) => void {
     ],
   }
 
+  // One of each for all requests: what stands in for a socket is not to be in the figure.
+  const told: { visit: BudgetVisit | null; data: (chunk: ArrayBuffer, isLast: boolean) => void } = {
+    visit: null,
+    data: () => undefined,
+  }
+  const raw = {
+    onAborted: () => raw,
+    onData: (listener: typeof told.data) => {
+      told.data = listener
+      return raw
+    },
+    getRemoteAddress: () => told.visit?.peer,
+    cork: (write: () => void) => {
+      write()
+      return raw
+    },
+    writeHeader: () => raw,
+    end: () => raw,
+  } as unknown as RawResponse
+  const rawRequest = {
+    getQuery: () => 'key=pk_bench',
+    forEach: (visitHeader: (name: string, value: string) => void) => {
+      for (const [name, value] of told.visit?.headers ?? []) visitHeader(name, value)
+    },
+  } as unknown as RawRequest
+
   return (visit, body) => {
-    const told: { data?: (chunk: ArrayBuffer, isLast: boolean) => void } = {}
-    const raw = {
-      onAborted: () => raw,
-      onData: (listener: NonNullable<typeof told.data>) => {
-        told.data = listener
-        return raw
-      },
-      getRemoteAddress: () => visit.peer,
-      cork: (write: () => void) => {
-        write()
-        return raw
-      },
-      writeHeader: () => raw,
-      end: () => raw,
-    } as unknown as RawResponse
-    const rawRequest = {
-      getQuery: () => 'key=pk_bench',
-      forEach: (visitHeader: (name: string, value: string) => void) => {
-        for (const [name, value] of visit.headers) visitHeader(name, value)
-      },
-    } as unknown as RawRequest
-    exchanges.serve(raw, rawRequest, route, 'POST', PATTERN, {})
-    told.data?.(visit.bytes.buffer, true)
-    waiting.answer?.({ status: 200, body, headers: [['Cache-Control', 'no-store']] })
+    told.visit = visit
+    exchanges.serve(raw, rawRequest, route, 'POST', PATTERN, NO_PARAMETERS)
+    told.data(visit.bytes.buffer as ArrayBuffer, true)
+    waiting.answer?.({ status: 200, body, headers: ANSWER_HEADERS })
   }
 }

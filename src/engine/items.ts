@@ -23,15 +23,18 @@ export interface VisitOutcome {
 /** More than any sensible set of rules asks for; together they stay far below the limit of a record. */
 const LINES_CARRIED_MAX = 50
 
+const NO_MATCHES: readonly (readonly [string, number])[] = []
+
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 
 /** `rowBytes`: with the newline behind the row. */
 export function itemOf(c: Visit, event: StoredEvent, rowBytes: number, outcome: VisitOutcome): DecidedItem {
   const { requestId, workspace, env } = event
   const { visitorId, state, indexed, left, effects, lesson, counted, lines } = outcome
-  const matches: (readonly [string, number])[] = []
-  for (const { id } of event.matchedRules) matches.push([id, 1])
-  for (const { id } of event.monitorMatches) matches.push([id, 0])
+  const { matchedRules, monitorMatches } = event
+  let matches = NO_MATCHES
+  if (matchedRules.length > 0) matches = matchedRules.map(({ id }) => [id, 1] as const)
+  if (monitorMatches.length > 0) matches = [...matches, ...monitorMatches.map(({ id }) => [id, 0] as const)]
   // One object of one shape, filled in two steps: copying members costs more than all else here.
   const item: Draft = {
     seq: c.seq,

@@ -152,53 +152,58 @@ export function createLookup(
     return token === meta.token ? c : { ...c, meta: { ...meta, token }, tokenId }
   }
 
-  function wantedFor(given: Visit, unsettled: ReadonlySet<string>): WantedEntry[] {
+  /** What the visit asked about last lacks: to be read before the next one is asked about. */
+  const lacked: WantedEntry[] = []
+
+  function want(kind: Loadable, scoped: string): void {
+    if (state.missing(kind, scoped)) lacked.push({ kind, id: scoped })
+  }
+
+  /** Entries it leaves, being found under too many others since. */
+  function wantLeft(held: HeldVisitor | null | undefined, { tenant, keys }: Visit): void {
+    if (held) for (const key of tooEarly(earlierKeysWith(held, keys))) want('index', tenant + key)
+  }
+
+  function wantedFor(given: Visit, unsettled: ReadonlySet<string>): readonly WantedEntry[] {
     const c = settled(given)
-    const wanted: WantedEntry[] = []
-    const want = (kind: Loadable, scoped: string) => {
-      if (state.missing(kind, scoped)) wanted.push({ kind, id: scoped })
-    }
+    lacked.length = 0
     const { token } = c.meta
     const { tokenId } = c
-    /** Entries it leaves, being found under too many others since. */
-    const wantLeft = (held: HeldVisitor | null | undefined) => {
-      if (held) for (const key of tooEarly(earlierKeysWith(held, c.keys))) want('index', c.tenant + key)
-    }
     let tokenCounts = false
     want('learned', c.familyId)
     if (token !== null && tokenId !== null) {
       const known = state.visitor(tokenId)
-      if (known === undefined) wanted.push({ kind: 'visitor', id: tokenId })
+      if (known === undefined) lacked.push({ kind: 'visitor', id: tokenId })
       // Only of a visitor that is gone can there be a tombstone.
       if (known === null) want(ERASED, tombstoneOf(c.meta, token.visitorId))
       // Only keys this visitor was not indexed under will be written, so only those must be known.
       if (known !== undefined) {
         for (const key of keysBeside(c.keys, known?.keys ?? NO_TEXTS)) want('index', c.tenant + key)
-        wantLeft(known)
+        wantLeft(known, c)
       }
       const named =
         unsettled.size > 0 && [given.meta.token, token].some((one) => one && unsettled.has(c.tenant + one.visitorId))
       tokenCounts = !named && !tokenErased(c)
     }
-    if (wanted.length > 0) return wanted
+    if (lacked.length > 0) return lacked
     const named = tokenId === null ? NO_TEXTS : [tokenId]
     const blind = !tokenCounts || isBlind(c)
     if (!blind && !isHealing(c)) return mergedRecords.wanted(c, named)
     for (const id of listingOf(c).ids) want('index', id)
     if (c.nativeKey !== null) want('index', c.tenant + c.nativeKey)
-    if (wanted.length > 0) return wanted
-    if (!blind && !hasOtherLife(c, want)) return wanted.length > 0 ? wanted : mergedRecords.wanted(c, named)
+    if (lacked.length > 0) return lacked
+    if (!blind && !hasOtherLife(c)) return lacked.length > 0 ? lacked : mergedRecords.wanted(c, named)
     looked.add(c.body)
     const found = isAlone(c) ? nativeVisitors(c) : [...candidatesOf(c).visitors, ...nativeVisitors(c)]
     for (const id of found) {
       want('visitor', id)
-      if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id))
+      if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id), c)
     }
-    return wanted.length > 0 ? wanted : mergedRecords.wanted(c, [...named, ...found])
+    return lacked.length > 0 ? lacked : mergedRecords.wanted(c, [...named, ...found])
   }
 
   /** Whether one of those that a visit which may heal would be compared with may be its visitor by when it was here: mostly none. */
-  function hasOtherLife(c: Visit, want: (kind: Loadable, scoped: string) => void): boolean {
+  function hasOtherLife(c: Visit): boolean {
     const own = c.tokenId === null ? null : remembered(c.tokenId)
     if (own === null) return false
     for (const id of candidatesOf(c).visitors) {

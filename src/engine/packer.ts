@@ -1,7 +1,7 @@
 // Packs decided items into records of the events log.
 
 import type { StoredEvent } from '../domain/event.ts'
-import { clearLines, linesBetween, linesEnd } from '../events/lines.ts'
+import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import type { DecidedItem } from '../events/packed-items.ts'
 import { type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { writeRow } from '../events/write-row.ts'

@@ -96,10 +96,14 @@ export interface PartitionState {
 const holdIndex = (entry: IndexEntry): HeldIndex =>
   entry.ids.length > TEXT_IDS_MAX ? entry : `${entry.total} ${entry.ids.join(' ')}`
 
+const ZERO = 48
+
 export function readIndex(held: HeldIndex): IndexEntry {
   if (typeof held !== 'string') return held
-  const [total, ...ids] = held.split(' ')
-  return { total: Number(total), ids }
+  const idsAt = held.indexOf(' ') + 1
+  let total = 0
+  for (let i = 0; i < idsAt - 1; i++) total = total * 10 + held.charCodeAt(i) - ZERO
+  return { total, ids: held.slice(idsAt).split(' ') }
 }
 
 const EMPTY: IndexEntry = { ids: [], total: 0 }

@@ -103,10 +103,8 @@ export function visitOf(
   const nativeKey = nativeKeyOf(body.native)
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
   const { environment, tenant } = namesOf(meta.workspace, meta.env)
-  const keys: string[] = []
-  if (exact !== null) keys.push(exact)
-  for (const key of blocking) keys.push(key)
-  if (nativeKey !== null) keys.push(nativeKey)
+  const looks = exact === null ? blocking : [exact, ...blocking]
+  const keys = nativeKey === null ? looks : [...looks, nativeKey]
   const { os, browserFamily, ua } = attributes
   return {
     seq,

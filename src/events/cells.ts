@@ -1,7 +1,7 @@
 // Cells of a row that are more than one value: the tag as a text the engine can read, and the counters of velocity.
 
 import { type StoredEvent, VELOCITY_NAMES, type Velocity, type VelocityName } from '../domain/event.ts'
-import { putAscii, putNumber } from './lines.ts'
+import { putAscii, putNumber } from '../lib/json-lines.ts'
 
 const SMALLEST_UNREADABLE_DIGITS = 20
 const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)

@@ -13,7 +13,7 @@ import {
   type Signals,
   type StoredEvent,
 } from '../domain/event.ts'
-import { putAscii, putNumber, putTextWithin, putWithin } from './lines.ts'
+import { putAscii, putNumber, putTextWithin, putWithin } from '../lib/json-lines.ts'
 
 type PackedSignal = readonly [
   state: number,

@@ -5,7 +5,7 @@ import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '.
 import { canonicalIp } from '../domain/ip.ts'
 import { degrees, unpackVelocity } from './cells.ts'
 import { unpackDetail } from './detail.ts'
-import { cutLines, linesEnd, lineText } from './lines.ts'
+import { cutLines, linesEnd, lineText } from '../lib/json-lines.ts'
 import { writeRow } from './write-row.ts'
 
 export const EVENTS_TABLE = 'events'

@@ -3,7 +3,7 @@
 import type { RuleMatch, StoredEvent } from '../domain/event.ts'
 import { degrees, tagText, writeVelocity } from './cells.ts'
 import { writeDetail } from './detail.ts'
-import { putAscii, putCell, putCount, putText, putWithin } from './lines.ts'
+import { putAscii, putCell, putCount, putText, putWithin } from '../lib/json-lines.ts'
 import { urlParts } from './url.ts'
 
 const scaled = (x: number, by: number): number => Math.round(x * by)

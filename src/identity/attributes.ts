@@ -8,9 +8,25 @@ import type { Native } from '../domain/native.ts'
 import { type Claims, readClaims } from './claims.ts'
 import type { Gpu } from './gpu.ts'
 import { type Parsers, plainParsers } from './parsers.ts'
-import { type Profile, screenCode } from './profile.ts'
+import {
+  AUDIO,
+  CANVAS,
+  CORES,
+  FONTS,
+  GPU,
+  LANGUAGES,
+  MEMORY,
+  MODEL,
+  noValues,
+  PLATFORM_VERSION,
+  type Profile,
+  RATIO,
+  SCREEN,
+  screenCode,
+  TIMEZONE,
+} from './profile.ts'
 import { componentOf, numberOf, objectOf, textOf, wholeOf } from './read.ts'
-import { pushTraits } from './traits.ts'
+import { putTraits } from './traits.ts'
 import { type DeviceType, majorOf, type Os, type UserAgent } from './user-agent.ts'
 
 export interface Attributes {
@@ -55,6 +71,8 @@ export interface Attributes {
 const APP_SDKS: readonly string[] = ['android', 'ios', 'react-native', 'flutter']
 const SCREEN_MAX = 32_767
 const LANGUAGES_MAX = 16
+const LANGUAGE_CHARS_MAX = 35
+const NO_LANGUAGES: readonly string[] = []
 const FONTS_MAX = 512
 const FONT_CHARS_MAX = 64
 
@@ -65,18 +83,22 @@ function screenOf(value: unknown): [number, number] | null {
   return w === null || h === null ? null : w >= h ? [w, h] : [h, w]
 }
 
-function languagesOf(value: unknown): string[] {
-  const found: string[] = []
-  if (!Array.isArray(value)) return found
-  for (let i = 0; i < value.length && found.length < LANGUAGES_MAX; i++) {
-    const item: unknown = value[i]
-    const list: readonly unknown[] = Array.isArray(item) ? item : [item]
-    for (let j = 0; j < list.length && found.length < LANGUAGES_MAX; j++) {
-      const language = textOf(list[j], 35)
-      if (language !== null) found.push(language)
-    }
+// Gathered here and copied: a list that grows from nothing makes room for sixteen at once, and most pages name one or two.
+const languagesFound: string[] = new Array(LANGUAGES_MAX).fill('')
+
+function languagesOf(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) return NO_LANGUAGES
+  let found = 0
+  const find = (one: unknown) => {
+    const language = found < LANGUAGES_MAX ? textOf(one, LANGUAGE_CHARS_MAX) : null
+    if (language !== null) languagesFound[found++] = language
   }
-  return found
+  for (let i = 0; i < value.length && found < LANGUAGES_MAX; i++) {
+    const item: unknown = value[i]
+    if (!Array.isArray(item)) find(item)
+    else for (let j = 0; j < item.length && found < LANGUAGES_MAX; j++) find(item[j])
+  }
+  return found === 0 ? NO_LANGUAGES : languagesFound.slice(0, found)
 }
 
 const scratch = new Float64Array(1)
@@ -174,22 +196,21 @@ export function readAttributes(
   const osVersion = osVersionOf(os, ua, platformVersion, textOf(native?.osVersion, 32))
 
   const build = platformVersion ?? (os === 'iOS' ? osVersion : null)
-  const values: (number | null)[] = [
-    gpu === null ? null : gpu.hash,
-    model === null ? null : hash53(model),
-    screen === null ? null : screenCode(screen[0], screen[1]),
-    devicePixelRatio,
-    // WebKit adds noise and rounds cores in one go.
-    privacyNoise && ua.engine === 'WebKit' ? null : cores,
-    memory,
-    steady ? canvas.hash : null,
-    steady && !brave ? audio : null,
-    fonts,
-    languages.length === 0 ? null : hash53(languages.join()),
-    timezone === null ? null : hash53(timezone),
-    build === null ? null : hash53(build),
-  ]
-  pushTraits(values, components, privacyNoise)
+  const values = noValues()
+  values[GPU] = gpu === null ? null : gpu.hash
+  values[MODEL] = model === null ? null : hash53(model)
+  values[SCREEN] = screen === null ? null : screenCode(screen[0], screen[1])
+  values[RATIO] = devicePixelRatio
+  // WebKit adds noise and rounds cores in one go.
+  values[CORES] = privacyNoise && ua.engine === 'WebKit' ? null : cores
+  values[MEMORY] = memory
+  values[CANVAS] = steady ? canvas.hash : null
+  values[AUDIO] = steady && !brave ? audio : null
+  values[FONTS] = fonts
+  values[LANGUAGES] = languages.length === 0 ? null : hash53(languages.join())
+  values[TIMEZONE] = timezone === null ? null : hash53(timezone)
+  values[PLATFORM_VERSION] = build === null ? null : hash53(build)
+  putTraits(values, components, privacyNoise)
   return {
     ua,
     os,

@@ -84,6 +84,7 @@ function keyOf(letter: number, seed: number, values: Profile['values'], position
   )
 }
 
+const NO_POSITIONS: readonly number[] = []
 const LOOKS = [GPU, MODEL, SCREEN, FONTS, LANGUAGES]
 const HARDWARE = [GPU, MODEL, CORES, MEMORY]
 const HARDWARE_GECKO = [GPU, MODEL]
@@ -116,19 +117,25 @@ export function matchKeys({ profile, ua }: Looked, ip: string, provider: number)
   const seed = hash53Of(profile.os, '|', profile.family)
   const { line, subnet } = partsOf(ip)
   const hardware = values[GPU] !== null || values[MODEL] !== null
-  const blocking: string[] = []
-  if (hardware || values[FONTS] !== null) blocking.push(keyOf(A, seed, values, LOOKS))
-  if (hardware || values[CORES] !== null) {
-    blocking.push(keyOf(B, hash53(subnet, seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE))
-  }
-  blocking.push(keyOf(C, hash53(line, seed | 0), values, []))
-  if (values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null) {
-    blocking.push(keyOf(D, seed, values, gecko ? RENDERED_GECKO : RENDERED))
-  }
-  if (hardware || values[SCREEN] !== null) {
-    blocking.push(keyOf(F, hash53(String(provider), seed | 0), values, jointPositions('f', ua.engine)))
-  }
+  const isDrawn = values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null
+  const blocking = known(
+    hardware || values[FONTS] !== null ? keyOf(A, seed, values, LOOKS) : null,
+    hardware || values[CORES] !== null
+      ? keyOf(B, hash53(subnet, seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE)
+      : null,
+    keyOf(C, hash53(line, seed | 0), values, NO_POSITIONS),
+    isDrawn ? keyOf(D, seed, values, gecko ? RENDERED_GECKO : RENDERED) : null,
+    hardware || values[SCREEN] !== null
+      ? keyOf(F, hash53(String(provider), seed | 0), values, jointPositions('f', ua.engine))
+      : null,
+  )
   return { exact: isSparse(profile) ? null : keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING), blocking }
+}
+
+/** Those there are: mostly all, whose list need not grow. */
+function known(a: string | null, b: string | null, c: string, d: string | null, f: string | null): readonly string[] {
+  if (a !== null && b !== null && d !== null && f !== null) return [a, b, c, d, f]
+  return [a, b, c, d, f].filter((key) => key !== null)
 }
 
 const NATIVE_LETTERS = { vendor: 'v', installation: 'i' } as const

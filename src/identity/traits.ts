@@ -3,6 +3,17 @@
 
 import type { IdentifyBody } from '../domain/identify.ts'
 import { hash53 } from '../domain/ids.ts'
+import {
+  AUDIO_LATENCY,
+  BUILD,
+  DISPLAY,
+  EQUIPMENT,
+  FONT_PREFERENCES,
+  FRAME,
+  PREFERENCES,
+  VOICES,
+  WEBGL,
+} from './profile.ts'
 import { componentOf, flagOf, numberOf, objectOf, textOf, wholeOf } from './read.ts'
 
 type Components = IdentifyBody['components']
@@ -108,19 +119,17 @@ function buildOf(components: Components): number | null {
   )
 }
 
-/** Adds the traits to a profile's values, in the order of VALUE_NAMES. `isNoisy`: the browser makes up what it can. */
-export function pushTraits(values: (number | null)[], components: Components, isNoisy: boolean): void {
-  const voices = wholeOf(componentOf(components, 'voices'), 1, 100_000)
-  values.push(
-    fontPreferencesOf(componentOf(components, 'fontPreferences')),
-    preferencesOf(components),
-    displayOf(components),
-    isNoisy ? null : frameOf(componentOf(components, 'screenFrame')),
-    // None may mean that they were not loaded in time.
-    isNoisy ? null : voices,
-    isNoisy ? null : webGlOf(componentOf(components, 'webGlExtensions')),
-    isNoisy ? null : equipmentOf(componentOf(components, 'mediaDevices')),
-    isNoisy ? null : numberOf(componentOf(components, 'audioBaseLatency'), 0, 60),
-    isNoisy ? null : buildOf(components),
-  )
+/** Puts the traits among a profile's values. `isNoisy`: the browser makes up what it can. */
+export function putTraits(values: (number | null)[], components: Components, isNoisy: boolean): void {
+  values[FONT_PREFERENCES] = fontPreferencesOf(componentOf(components, 'fontPreferences'))
+  values[PREFERENCES] = preferencesOf(components)
+  values[DISPLAY] = displayOf(components)
+  if (isNoisy) return
+  values[FRAME] = frameOf(componentOf(components, 'screenFrame'))
+  // None may mean that they were not loaded in time.
+  values[VOICES] = wholeOf(componentOf(components, 'voices'), 1, 100_000)
+  values[WEBGL] = webGlOf(componentOf(components, 'webGlExtensions'))
+  values[EQUIPMENT] = equipmentOf(componentOf(components, 'mediaDevices'))
+  values[AUDIO_LATENCY] = numberOf(componentOf(components, 'audioBaseLatency'), 0, 60)
+  values[BUILD] = buildOf(components)
 }

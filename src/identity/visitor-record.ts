@@ -25,6 +25,7 @@ import {
   readNumbers,
   readText,
   readTexts,
+  roomFor,
   skipNull,
   skipValues,
 } from '../lib/unpacking.ts'
@@ -129,24 +130,24 @@ function readProfile(): Profile | null {
 }
 
 function readLists(): number[][] {
-  const lists: number[][] = []
-  for (let left = readArray(); left > 0; left--) lists.push(readNumbers())
+  const lists = roomFor<number[]>(readArray())
+  for (let i = 0; i < lists.length; i++) lists[i] = readNumbers()
   return lists
 }
 
 function readNetworks(firstSeenAt: number): SeenNetwork[] {
-  const networks: SeenNetwork[] = []
-  for (let left = readArray(); left >= 3; left -= 3) {
-    networks.push({ ip: readNumber(), subnet: readNumber(), lastAt: firstSeenAt + readNumber() })
+  const networks = roomFor<SeenNetwork>(Math.floor(readArray() / 3))
+  for (let i = 0; i < networks.length; i++) {
+    networks[i] = { ip: readNumber(), subnet: readNumber(), lastAt: firstSeenAt + readNumber() }
   }
   return networks
 }
 
 function readDevices(): SeenDevice[] {
-  const devices: SeenDevice[] = []
-  for (let left = readArray(); left > 0; left--) {
+  const devices = roomFor<SeenDevice>(readArray())
+  for (let i = 0; i < devices.length; i++) {
     readArray()
-    devices.push({ platform: readName(), browser: readName(), gpu: skipNull() ? null : readName() })
+    devices[i] = { platform: readName(), browser: readName(), gpu: skipNull() ? null : readName() }
   }
   return devices
 }

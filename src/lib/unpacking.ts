@@ -78,17 +78,25 @@ export function readNumber(): number {
 
 export const readMaybe = (): number | null => (skipNull() ? null : readNumber())
 
-/** How many items follow. */
+/** How many items follow, each of which takes a byte at least. */
 export function readArray(): number {
   const form = nextByte()
-  if (form >= 0x90 && form < 0xa0) return form - 0x90
-  if (form === 0xdc) return nextInteger(2)
-  return form === 0xdd ? nextInteger(4) : refuse(form)
+  let items = form - 0x90
+  if (form === 0xdc) items = nextInteger(2)
+  else if (form === 0xdd) items = nextInteger(4)
+  else if (items < 0 || items > 15) return refuse(form)
+  return items > bytes.length - at ? refuse(undefined) : items
 }
 
+/**
+ * A list to be filled in order, of so many items: one that grows from nothing makes room for sixteen at once, and so does the list of
+ * length 0 for four, and most here have one item or two.
+ */
+export const roomFor = <T>(count: number): T[] => (count === 0 ? [] : new Array(count))
+
 export function readNumbers(): number[] {
-  const values: number[] = []
-  for (let left = readArray(); left > 0; left--) values.push(readNumber())
+  const values = roomFor<number>(readArray())
+  for (let i = 0; i < values.length; i++) values[i] = readNumber()
   return values
 }
 
@@ -117,8 +125,8 @@ export function readText(): string {
 }
 
 export function readTexts(): string[] {
-  const texts: string[] = []
-  for (let left = readArray(); left > 0; left--) texts.push(readText())
+  const texts = roomFor<string>(readArray())
+  for (let i = 0; i < texts.length; i++) texts[i] = readText()
   return texts
 }
 

@@ -3,6 +3,7 @@
 
 import { hash } from 'node:crypto'
 import type { IdentifyBody, IdentifyMeta } from '../domain/identify.ts'
+import { copyLines, cutLines, linesEnd, putAscii, putNumber, putText } from '../lib/json-lines.ts'
 import type { Aliasing } from './aliases.ts'
 import type { Annotation } from './annotations.ts'
 import type { RecordedErasure } from './erasures.ts'
@@ -31,46 +32,73 @@ const LONE_SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/
 const BACKSLASH = 92
 const BODY_HASH_BYTES = 6
 
-const quoted = (text: string): string => JSON.stringify(text)
-
-/** As JSON.stringify writes it, which takes twice as long: only texts from outside may need escaping. */
-function headOf(meta: IdentifyMeta): string {
-  const { headers, token } = meta
-  let values = ''
-  for (const name in headers) values += `${values === '' ? '' : ','}"${name}":${quoted(headers[name] as string)}`
-  const ids = `{"requestId":"${meta.requestId}","acceptedAt":${meta.acceptedAt},"workspace":${quoted(meta.workspace)}`
-  const caller = `"env":"${meta.env}","keyKind":"${meta.keyKind}","ip":"${meta.ip}","headers":{${values}}`
-  const claims =
-    token === null
-      ? 'null'
-      : `{"visitorId":"${token.visitorId}","generation":${token.generation},"issuedAt":${token.issuedAt}}`
-  const rest = `"token":${claims},"tokenForged":${meta.tokenForged},"replyTo":${quoted(meta.replyTo)}`
-  return `${ids},${caller},${rest}${meta.trace === undefined ? '' : `,"trace":${quoted(meta.trace)}`}}`
+/** As JSON.stringify writes it, which takes twice as long and leaves three times as much garbage. */
+function putHead(meta: IdentifyMeta): void {
+  const { headers, token, trace } = meta
+  putAscii('{"requestId":"')
+  putAscii(meta.requestId)
+  putAscii('","acceptedAt":')
+  putNumber(meta.acceptedAt)
+  putAscii(',"workspace":')
+  putText(meta.workspace)
+  putAscii(',"env":"')
+  putAscii(meta.env)
+  putAscii('","keyKind":"')
+  putAscii(meta.keyKind)
+  putAscii('","ip":"')
+  putAscii(meta.ip)
+  putAscii('","headers":{')
+  let isFirst = true
+  for (const name in headers) {
+    putAscii(isFirst ? '"' : ',"')
+    putAscii(name)
+    putAscii('":')
+    putText(headers[name] as string)
+    isFirst = false
+  }
+  putAscii('},"token":')
+  if (token === null) putAscii('null')
+  else {
+    putAscii('{"visitorId":"')
+    putAscii(token.visitorId)
+    putAscii('","generation":')
+    putNumber(token.generation)
+    putAscii(',"issuedAt":')
+    putNumber(token.issuedAt)
+    putAscii('}')
+  }
+  putAscii(meta.tokenForged ? ',"tokenForged":true,"replyTo":' : ',"tokenForged":false,"replyTo":')
+  putText(meta.replyTo)
+  if (trace !== undefined) {
+    putAscii(',"trace":')
+    putText(trace)
+  }
+  putAscii('}')
 }
 
 /** Records are short-lived and come in great numbers: many share one piece of memory, as an allocation for each costs more. */
 const SLAB_BYTES = 131_072
-/** Of UTF-8 for each unit of UTF-16. */
-const UNIT_BYTES_MAX = 3
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
 let slabUsed = 0
 
 export function encodeIdentification(meta: IdentifyMeta, body: Uint8Array): Uint8Array {
-  const head = headOf(meta)
-  const bytesMax = 4 + UNIT_BYTES_MAX * head.length + body.length
+  const from = linesEnd()
+  putHead(meta)
+  const headBytes = linesEnd() - from
+  const length = 4 + headBytes + body.length
   let to = slab
   let at = slabUsed
-  if (bytesMax > SLAB_BYTES / 4) {
-    to = Buffer.allocUnsafeSlow(bytesMax)
+  if (length > SLAB_BYTES / 4) {
+    to = Buffer.allocUnsafeSlow(length)
     at = 0
-  } else if (at + bytesMax > SLAB_BYTES) {
+  } else if (at + length > SLAB_BYTES) {
     to = slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
     at = 0
   }
-  const headBytes = to.write(head, at + 4)
   to.writeUInt32BE(headBytes, at)
+  copyLines(from, from + headBytes, to, at + 4)
+  cutLines(from)
   to.set(body, at + 4 + headBytes)
-  const length = 4 + headBytes + body.length
   if (to === slab) slabUsed = at + length
   return new Uint8Array(to.buffer, at, length)
 }

@@ -10,7 +10,7 @@ import {
   putNumber,
   putText,
   putTextWithin,
-} from '../../src/events/lines.ts'
+} from '../../src/lib/json-lines.ts'
 import { COLUMNS, fromRow, type RowCell, toRow } from '../../src/events/row.ts'
 import { writeRow } from '../../src/events/write-row.ts'
 import { sized } from '../helpers/depth.ts'

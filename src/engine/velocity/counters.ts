@@ -2,7 +2,7 @@
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
 import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
-import { beginReading, endReading, readArray, readNumber, readNumbers, skipNull } from '../../lib/unpacking.ts'
+import { beginReading, endReading, readArray, readNumber, readNumbers, roomFor, skipNull } from '../../lib/unpacking.ts'
 import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, readDistinct } from './distinct.ts'
 import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, putMoments, readMoments } from './moments.ts'
 import { type CounterTraces, putTraces } from './traces.ts'
@@ -130,11 +130,12 @@ function putStretch(stretch: Stretch | null): void {
 
 function readStretch(): Stretch | null {
   if (skipNull()) return null
-  const sets = readArray() - 2
+  const count = readArray() - 2
   const newest = readNumber()
-  const stretch: Stretch = { newest, moments: readMoments(), sets: [] }
-  for (let i = 0; i < sets; i++) stretch.sets.push(readDistinct(newest))
-  return stretch
+  const moments = readMoments()
+  const sets = roomFor<Distinct>(count)
+  for (let i = 0; i < count; i++) sets[i] = readDistinct(newest)
+  return { newest, moments, sets }
 }
 
 export function putCounters({ latest, earlier, place, traces }: Counters): void {

@@ -2,7 +2,7 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
-import { readArray, readNumber } from '../../lib/unpacking.ts'
+import { readArray, readNumber, roomFor } from '../../lib/unpacking.ts'
 import { KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
@@ -133,19 +133,27 @@ export function putDistinct(distinct: Distinct, newest: number): void {
 
 /** Reads what putDistinct wrote. */
 export function readDistinct(newest: number): Distinct {
-  const distinct: Distinct = []
-  for (let left = readArray(); left >= 3; left -= 3) {
+  const sightings = Math.floor(readArray() / 3)
+  const distinct = roomFor<number>(WIDTH * sightings)
+  let end = 0
+  for (let left = sightings; left > 0; left--) {
     const hash = readNumber()
     const last = newest - readNumber()
     const first = last - readNumber()
-    const before = distinct.length - WIDTH
-    if (before < 0 || distinct[before] !== hash) distinct.push(hash, first, last, 0)
-    else {
+    const before = end - WIDTH
+    if (before < 0 || distinct[before] !== hash) {
+      distinct[end] = hash
+      distinct[end + FIRST] = first
+      distinct[end + LAST] = last
+      distinct[end + EARLIER] = 0
+      end += WIDTH
+    } else {
       // Of two with the same hash, one behind the other, the first is the earlier one.
       distinct[before + EARLIER] = distinct[before + LAST] as number
       distinct[before + FIRST] = first
       distinct[before + LAST] = last
     }
   }
+  distinct.length = end
   return distinct
 }

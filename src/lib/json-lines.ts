@@ -1,5 +1,5 @@
-// The bytes that rows are written to as they are made: one growing buffer of the thread, so that a row is no text, no list of cells
-// and no buffer of its own before it is part of a record. What is written is JSON as JSON.stringify writes it.
+// The bytes that JSON is written to piece by piece: one growing buffer of the thread, so that a row, or the head of a record, is no
+// text, no list of cells and no buffer of its own before it is part of a record. What is written is as JSON.stringify writes it.
 
 const START_BYTES = 65_536
 /** A buffer that grew beyond this is not kept. */
@@ -28,6 +28,13 @@ export function cutLines(from: number): void {
 
 /** What was written between two places; good until something more is written. */
 export const linesBetween = (from: number, to: number): Uint8Array => bytes.subarray(from, to)
+
+/** Copies what was written between two places. A loop: a view of it would be as much garbage as it has bytes. */
+export function copyLines(from: number, to: number, target: Uint8Array, place: number): void {
+  const source = bytes
+  const shift = place - from
+  for (let i = from; i < to; i++) target[i + shift] = source[i] as number
+}
 
 export const lineText = (from: number, to: number): string => bytes.toString('utf8', from, to)
 
