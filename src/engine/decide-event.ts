@@ -27,7 +27,7 @@ import { applyMock, mockSignals } from './signals/mock.ts'
 import { detectSignals } from './signals/signals.ts'
 import type { Counted } from './velocity/counted.ts'
 import type { Counters } from './velocity/counters.ts'
-import type { EventBefore, EventTally, PlacedEvent } from './velocity/tally.ts'
+import { type EventBefore, type EventTally, finishTally, type PlacedEvent } from './velocity/tally.ts'
 import { isImpossible, placeOf } from './velocity/travel.ts'
 import type { Visit } from './visit.ts'
 import { WEIGHTS_VERSION } from './weights.ts'
@@ -268,9 +268,10 @@ export function decideEvent(
   })
   recordVerdict(visitor, outcome.verdict)
   const { effects, effectsSkipped, logs } = outcome
-  const { counters, counted } = tally.finish(place)
+  const counted = finishTally(c.counts, tally, place)
   const { keys, nativeKey } = c
   const keeps = nativeKey === null || keepsNativeId(recognition, byId !== null) || held?.keys.includes(nativeKey)
   const kept = keeps ? keys : keys.filter((key) => key !== nativeKey)
+  const { counters } = tally
   return { event, visitor, held, counters, counted, logs, effects, effectsSkipped, healing, lesson, keys: kept }
 }

@@ -22,7 +22,7 @@ import { openFrame } from './open-frame.ts'
 import { createPacker } from './packer.ts'
 import type { PartitionParts } from './parts.ts'
 import type { WantedEntry } from './state.ts'
-import { counterKeysOf, packCounted } from './velocity/counted.ts'
+import { type Counted, packCounted } from './velocity/counted.ts'
 import { putCounters } from './velocity/counters.ts'
 import { keysLeft } from './velocity/leaving.ts'
 import { tallyEvent } from './velocity/tally.ts'
@@ -33,13 +33,14 @@ import { joinedBy, scopedId, unsettledBy } from './visitor-commands.ts'
 interface Verdict {
   readonly event: StoredEvent
   readonly outcome: VisitOutcome
+  readonly counted: Counted | null
   readonly effectsSkipped: number
   readonly dead: string | null
 }
 
 const NO_STATE = new Uint8Array(0)
 const NO_KEYS: readonly string[] = []
-const NOTHING_BEFORE = { survivor: null, parted: [], former: [] }
+const NOTHING_BEFORE = { survivor: null, parted: [], former: [], earlierKeys: NO_KEYS }
 
 /** `shrinks` says how often the state has made room so far. */
 export function createDeciding(parts: PartitionParts, shrinks: () => number) {
@@ -75,7 +76,9 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         for (const key of left) if (board.missing(key)) counters.add(key)
         continue
       }
-      for (const key of counterKeysOf(one.counts)) if (board.missing(key)) counters.add(key)
+      const { ipKey, linkedKey } = one.counts
+      if (board.missing(ipKey)) counters.add(ipKey)
+      if (linkedKey !== 0 && board.missing(linkedKey)) counters.add(linkedKey)
       const { workspace, env } = one.meta
       if (needs.ruleset(workspace, env) !== null) continue
       const id = `${workspace}/${env}`
@@ -88,10 +91,11 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
 
   function* provided(opened: readonly OpenedRecord[]): Asking<void> {
     /** Visitors that the batch erases or splits. */
-    const unsettled = new Set(opened.filter(isOrder).flatMap(unsettledBy))
+    const ordered = opened.filter(isOrder)
+    const unsettled = new Set(ordered.flatMap(unsettledBy))
     const asked = new Set<string>()
     lookup.begin()
-    mergedRecords.begin(new Map(opened.flatMap(joinedBy)))
+    mergedRecords.begin(new Map(ordered.flatMap(joinedBy)))
     let lacking = opened
     for (;;) {
       const askedAt = board.openings()
@@ -116,8 +120,10 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       const left =
         earlier.length === 0 ? NO_KEYS : tooEarly(earlier).filter((key) => !state.missing('index', c.tenant + key))
       const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
-      const { survivor, parted, former } = before ?? NOTHING_BEFORE
-      const more = { survivor, parted, former, earlierKeys }
+      const kept = before ?? NOTHING_BEFORE
+      const { survivor, parted, former } = kept
+      const hasMoved = earlierKeys.length > 0 || kept.earlierKeys.length > 0
+      const more = hasMoved ? { survivor, parted, former, earlierKeys } : kept
       const outcome: VisitOutcome = {
         visitorId: visitor.id,
         state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),
@@ -128,7 +134,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         counted: packCounted(decision.counted),
         lines: decision.logs,
       }
-      return { event, outcome, effectsSkipped: decision.effectsSkipped, dead: null }
+      return { event, outcome, counted: decision.counted, effectsSkipped: decision.effectsSkipped, dead: null }
     } catch (error) {
       const reason = isPoisoned ? 'repeated_failure' : 'evaluation_failed'
       const event = failedEvent(c.meta, drawId(), reason)
@@ -136,6 +142,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       return {
         event,
         outcome: { visitorId: event.visitorId, state: NO_STATE, ...nothing },
+        counted: null,
         effectsSkipped: 0,
         dead: `${reason}: ${String(error).slice(0, 500)}`,
       }
@@ -200,7 +207,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       effectsSkipped += verdict.effectsSkipped
       const item = itemOf(c, event, pack.addRow(event, partition, c.seq), outcome)
       for (const line of outcome.lines) logs.push({ requestId, ...line })
-      parts.apply(item)
+      parts.apply(item, c.tenant, visitorIdIn(c, item.visitorId), verdict.counted)
       pack.add(item)
       if (ruleset === null) continue
       const body = presentResult(event, ruleset.workspace, keyKind)

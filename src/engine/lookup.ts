@@ -142,7 +142,7 @@ export function createLookup(
     let { token } = meta
     let { tokenId } = c
     for (;;) {
-      const held = tokenId === null ? null : state.visitor(tokenId)
+      const held = tokenId === null ? null : state.visitor(tokenId, c.keys)
       if (token === null || !held) break
       const visitorId = ownerOfToken(held, token)
       if (visitorId === token.visitorId) break
@@ -194,12 +194,14 @@ export function createLookup(
     if (lacked.length > 0) return lacked
     if (!blind && !hasOtherLife(c)) return lacked.length > 0 ? lacked : mergedRecords.wanted(c, named)
     looked.add(c.body)
-    const found = isAlone(c) ? nativeVisitors(c) : [...candidatesOf(c).visitors, ...nativeVisitors(c)]
+    const alike = isAlone(c) ? NO_TEXTS : candidatesOf(c).visitors
+    const native = nativeVisitors(c)
+    const found = native.length === 0 ? alike : [...alike, ...native]
     for (const id of found) {
       want('visitor', id)
       if (state.mayHaveManyKeys(id)) wantLeft(state.visitor(id), c)
     }
-    return lacked.length > 0 ? lacked : mergedRecords.wanted(c, [...named, ...found])
+    return lacked.length > 0 ? lacked : mergedRecords.wanted(c, named.length === 0 ? found : [...named, ...found])
   }
 
   /** Whether one of those that a visit which may heal would be compared with may be its visitor by when it was here: mostly none. */
@@ -273,13 +275,14 @@ export function createLookup(
       const blind = looked.has(c.body) && isBlind(c)
       const healing = looked.has(c.body) && isHealing(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
-      const native = () => (token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY)
+      const native =
+        token === null && c.nativeKey !== null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY
       if ((token !== null && !blind && !healing) || isAlone(c)) {
         return {
           tokenVisitor,
           exact: NOBODY,
           linked: NOBODY,
-          native: native(),
+          native,
           totals: NO_TOTALS,
           statistics,
           blind,
@@ -297,7 +300,7 @@ export function createLookup(
         tokenVisitor,
         exact: alike,
         linked,
-        native: native(),
+        native,
         totals,
         statistics,
         blind,

@@ -18,27 +18,40 @@ export interface MatchCount {
 const BACKDATED_MS = 60_000
 
 export interface MatchCounts {
-  add(item: Pick<DecidedItem, 'requestId' | 'workspace' | 'env' | 'matches' | 'acceptedAt'>): void
+  /** `tenant`: `<workspace>/<env>/`. */
+  add(item: Pick<DecidedItem, 'requestId' | 'matches' | 'acceptedAt'>, tenant: string): void
   /** How many rules matched since they were last taken. */
   size(): number
   /** What was added since the last call. */
   take(): readonly MatchCount[]
 }
 
+type Count = { -readonly [Field in keyof MatchCount]: MatchCount[Field] }
+
 export function createMatchCounts(): MatchCounts {
-  let counts = new Map<string, { -readonly [Field in keyof MatchCount]: MatchCount[Field] }>()
+  // By environment and rule: an id of both would be a text made for each match, to be looked up once.
+  let counts = new Map<string, Map<string, Count>>()
+  let size = 0
+
+  function countOf(tenant: string, ruleId: string): Count {
+    const known = counts.get(tenant)
+    const count = known?.get(ruleId)
+    if (count !== undefined) return count
+    const rules = known ?? new Map<string, Count>()
+    const made = { id: tenant + ruleId, matched: 0, monitored: 0, lastMatchAt: 0, backdated: false }
+    counts.set(tenant, rules)
+    rules.set(ruleId, made)
+    size++
+    return made
+  }
+
   return {
-    add({ requestId, workspace, env, matches, acceptedAt }) {
+    add({ requestId, matches, acceptedAt }, tenant) {
       if (matches.length === 0) return
       const at = requestTime(requestId) ?? acceptedAt
       const backdated = at < acceptedAt - BACKDATED_MS
       for (const [ruleId, live] of matches) {
-        const id = `${workspace}/${env}/${ruleId}`
-        let count = counts.get(id)
-        if (count === undefined) {
-          count = { id, matched: 0, monitored: 0, lastMatchAt: 0, backdated: false }
-          counts.set(id, count)
-        }
+        const count = countOf(tenant, ruleId)
         count.matched += live
         count.monitored += 1 - live
         if (live === 0 || at <= count.lastMatchAt) continue
@@ -46,10 +59,11 @@ export function createMatchCounts(): MatchCounts {
         count.backdated = backdated
       }
     },
-    size: () => counts.size,
+    size: () => size,
     take() {
-      const taken = [...counts.values()]
+      const taken = [...counts.values()].flatMap((rules) => [...rules.values()])
       counts = new Map()
+      size = 0
       return taken
     },
   }

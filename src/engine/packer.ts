@@ -1,10 +1,10 @@
 // Packs decided items into records of the events log.
 
 import type { StoredEvent } from '../domain/event.ts'
-import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import type { DecidedItem } from '../events/packed-items.ts'
 import { type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { writeRow } from '../events/write-row.ts'
+import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'
 import { flattenRecord } from './velocity/counted.ts'

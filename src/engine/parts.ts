@@ -12,7 +12,7 @@ import { createMergedRecords, MERGED_RECORDS, type MergedRecords, type StoredMer
 import { createNonces, type Nonces } from './nonces.ts'
 import { createState, type LoadedEntry, type PartitionState } from './state.ts'
 import { type Board, createBoard, type StoredCounter } from './velocity/board.ts'
-import { unpackCounted } from './velocity/counted.ts'
+import { type Counted, unpackCounted } from './velocity/counted.ts'
 import { openLeaving } from './velocity/leaving.ts'
 import { createVisitorCommands, type VisitorCommands } from './visitor-commands.ts'
 
@@ -49,8 +49,8 @@ export interface PartitionParts {
   readonly healings: Allowance | null
   /** Takes in what was asked for when `askedAt` partitions had been opened in the thread. */
   load(loaded: readonly LoadedEntry[], askedAt: number): void
-  /** Changes the state by a decision, fresh or adopted. */
-  apply(item: DecidedItem): void
+  /** Changes the state by a decision, fresh or adopted. What follows the item is in it, and need not be made of it by who has it. */
+  apply(item: DecidedItem, tenant?: string, visitorId?: string, counted?: Counted | null): void
 }
 
 const knowNothing = (): AddressFacts => NO_FACTS
@@ -82,16 +82,20 @@ export function createPartitionParts(needs: PartitionNeeds): PartitionParts {
         else if (kind === MERGED_RECORDS) mergedRecords.load(id, value as StoredMergedRecords)
       }
     },
-    apply(item) {
-      const prefix = `${item.workspace}/${item.env}/`
+    apply(
+      item,
+      tenant = `${item.workspace}/${item.env}/`,
+      visitorId = tenant + item.visitorId,
+      counted = item.counted === undefined ? null : unpackCounted(item.counted),
+    ) {
       if (item.state.length > 0) {
-        state.putVisitor(prefix + item.visitorId, item.state)
-        for (const key of item.indexed) state.addToIndex(prefix + key, item.visitorId)
-        for (const key of item.left ?? []) state.dropFromIndex(prefix + key, item.visitorId)
+        state.putVisitor(visitorId, item.state)
+        for (const key of item.indexed) state.addToIndex(tenant + key, item.visitorId)
+        if (item.left !== undefined) for (const key of item.left) state.dropFromIndex(tenant + key, item.visitorId)
       }
       if (item.lesson !== undefined) state.teach(item.lesson[0], item.lesson[1])
-      if (item.counted !== undefined) board.add(partition, unpackCounted(item.counted))
-      matches.add(item)
+      if (counted !== null) board.add(partition, counted)
+      matches.add(item, tenant)
       if (item.nonceHash !== 0) nonces.add(item)
     },
   }

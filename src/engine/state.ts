@@ -15,7 +15,13 @@ import type { Life, VisitorState } from '../identity/visitor.ts'
 import { readLife, unpackVisitor } from '../identity/visitor-record.ts'
 import { ERASED, type Tombstone } from '../records/erasures.ts'
 import type { VELOCITY } from '../records/partitions.ts'
-import { type HeldVisitor, mayHaveManyKeys, mayHaveSurvivor, stateIn, unpackHeldVisitor } from '../records/visitors.ts'
+import {
+  type HeldVisitor,
+  mayHaveManyKeys,
+  mayHaveSurvivor,
+  readState,
+  unpackHeldVisitor,
+} from '../records/visitors.ts'
 import type { MERGED_RECORDS } from './merged-records.ts'
 import { createTable } from './table.ts'
 
@@ -55,7 +61,8 @@ export interface Dirty {
 }
 
 export interface PartitionState {
-  visitor(id: string): HeldVisitor | null | undefined
+  /** Whoever knows which keys it may have spares their texts. */
+  visitor(id: string, likelyKeys?: readonly string[]): HeldVisitor | null | undefined
   /** What visits are compared with: a fresh copy. */
   known(id: string): VisitorState | null | undefined
   /** The same to read only, and only until the next call that names the visitor. */
@@ -143,13 +150,13 @@ export function createState(visitorsMax: number): PartitionState {
   let lastId = ''
   let last: HeldVisitor | null = null
 
-  function visitor(id: string): HeldVisitor | null | undefined {
+  function visitor(id: string, likelyKeys?: readonly string[]): HeldVisitor | null | undefined {
     if (last !== null && id === lastId) return last
     let held = unpacked.get(id)
     if (held === undefined) {
       const record = visitors.get(id)
       if (record === undefined || record === null) return record
-      held = unpackHeldVisitor(typeof record === 'string' ? laidOut(record) : record)
+      held = typeof record === 'string' ? unpackText(record, likelyKeys) : unpackHeldVisitor(record)
       unpacked.set(id, held)
     }
     lastId = id
@@ -157,14 +164,14 @@ export function createState(visitorsMax: number): PartitionState {
     return held
   }
 
-  function laidOut(text: string): Uint8Array {
+  function unpackText(text: string, likelyKeys?: readonly string[]): HeldVisitor {
     if (arenaEnd + text.length > arena.length) {
       arena = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, text.length))
       arenaEnd = 0
     }
     const start = arenaEnd
     arenaEnd += arena.write(text, start, 'latin1')
-    return arena.subarray(start, arenaEnd)
+    return unpackHeldVisitor(arena, start, arenaEnd, likelyKeys)
   }
 
   /**
@@ -178,7 +185,7 @@ export function createState(visitorsMax: number): PartitionState {
   }
 
   /** To be read before the next call. */
-  const stateOf = (record: HeldRecord): Uint8Array => stateIn(typeof record === 'string' ? lent(record) : record)
+  const bytesOf = (record: HeldRecord): Uint8Array => (typeof record === 'string' ? lent(record) : record)
 
   function setVisitor(id: string, record: HeldRecord | null): void {
     visitors.set(id, record)
@@ -192,7 +199,7 @@ export function createState(visitorsMax: number): PartitionState {
     if (held !== undefined) return unpackVisitor(held.state)
     const record = visitors.get(id)
     if (record === undefined || record === null) return record
-    return unpackVisitor(stateOf(record))
+    return readState(bytesOf(record), unpackVisitor)
   }
 
   function addToIndex(id: string, visitorId: string): void {
@@ -238,7 +245,7 @@ export function createState(visitorsMax: number): PartitionState {
       if (ready !== undefined) return ready
       const record = visitors.get(id)
       if (record === undefined || record === null) return record
-      return readLife(stateOf(record))
+      return readState(bytesOf(record), readLife)
     },
     survivor(id) {
       if (last !== null && id === lastId) return last.survivor

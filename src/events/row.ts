@@ -3,9 +3,9 @@
 
 import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
+import { cutLines, linesEnd, lineText } from '../lib/json-lines.ts'
 import { degrees, unpackVelocity } from './cells.ts'
 import { unpackDetail } from './detail.ts'
-import { cutLines, linesEnd, lineText } from '../lib/json-lines.ts'
 import { writeRow } from './write-row.ts'
 
 export const EVENTS_TABLE = 'events'

@@ -1,9 +1,9 @@
 // A row as it is written: the cells of an event one after the other, straight into the buffer of rows.
 
 import type { RuleMatch, StoredEvent } from '../domain/event.ts'
+import { putAscii, putCell, putCount, putText, putWithin } from '../lib/json-lines.ts'
 import { degrees, tagText, writeVelocity } from './cells.ts'
 import { writeDetail } from './detail.ts'
-import { putAscii, putCell, putCount, putText, putWithin } from '../lib/json-lines.ts'
 import { urlParts } from './url.ts'
 
 const scaled = (x: number, by: number): number => Math.round(x * by)

@@ -86,7 +86,7 @@ export function openHeaderScanner(headersBytesMax: number) {
   return {
     scan(request: RawRequest, want: WantedHeaders): Headers {
       wanted = want
-      values = []
+      values = new Array(want.slots.size)
       pairs = want.all ? [] : NO_PAIRS
       bytes = hosts = lengths = encodings = authorizations = 0
       contentLength = -1

@@ -55,9 +55,14 @@ export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: Hosts
     roomUpTo = 2 * hosts.size + IDLE_MAX
   }
 
+  // By index, here and below: an iterator leaves an object behind for each cell.
+  function addTo(cells: readonly number[], change: number): void {
+    for (let i = 0; i < cells.length; i++) addCount(counts, cells[i] as number, change)
+  }
+
   function leave(host: Host): void {
     host.underWay--
-    for (const cell of host.cells) addCount(counts, cell, -1)
+    addTo(host.cells, -1)
   }
 
   return {
@@ -70,11 +75,12 @@ export function openHosts({ max, hostOf, counts = newCounts(HOST_CELLS) }: Hosts
         hosts.set(name as string, host)
       }
       if (host === uncounted) return host
-      for (const cell of host.cells) addCount(counts, cell, 1)
+      const { cells } = host
+      addTo(cells, 1)
       host.underWay++
       // Looked at only when it is in all of them: of threads that come at once, the last finds the others in every cell.
       let underWay = Number.POSITIVE_INFINITY
-      for (const cell of host.cells) underWay = Math.min(underWay, readCount(counts, cell))
+      for (let i = 0; i < cells.length; i++) underWay = Math.min(underWay, readCount(counts, cells[i] as number))
       if (underWay <= max) return host
       leave(host)
       return null

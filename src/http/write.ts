@@ -117,7 +117,7 @@ export function sendResponse(
   if (status !== 200) raw.writeStatus(statusLines.get(status) as string)
   const common = response.commonHeaders ?? presenter.commonHeaders()
   // Nothing in them breaks a line: they were checked.
-  const further = fieldsOf(headers ?? NO_HEADERS) + fieldsOf(routeHeaders) + fieldsOf(common)
+  const further = fieldsOfAnswer(headers ?? NO_HEADERS) + fieldsOfRoute(routeHeaders) + fieldsOf(common)
   if (body !== undefined) raw.writeHeader('Content-Type', (response.contentType ?? JSON_TYPE) + further)
   else if (further !== '') {
     const at = further.indexOf(': ')
@@ -137,6 +137,18 @@ export function sendResponse(
     raw.endWithoutBody()
   }
 }
+
+/** What `fieldsOf` made of the list before, and makes of it again: most answers have the lists of the answer before. */
+function rememberFields(): (headers: readonly HttpHeader[]) => string {
+  let latest: { readonly headers: readonly HttpHeader[]; readonly fields: string } = { headers: NO_HEADERS, fields: '' }
+  return (headers) => {
+    if (latest.headers !== headers) latest = { headers, fields: fieldsOf(headers) }
+    return latest.fields
+  }
+}
+
+const fieldsOfRoute = rememberFields()
+const fieldsOfAnswer = rememberFields()
 
 function fieldsOf(headers: readonly HttpHeader[]): string {
   let fields = ''

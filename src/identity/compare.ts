@@ -195,12 +195,14 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
   const ready = seen.weights[age]
   if (ready !== undefined) return ready
   const { chances, statistics } = seen
-  const same: number[] = []
-  const different: number[] = []
-  for (let i = 0; i < chances.m.length; i++) {
+  const { length } = chances.m
+  // Of their length at once: lists that grow are copied as they do.
+  const same: number[] = new Array(length)
+  const different: number[] = new Array(length)
+  for (let i = 0; i < length; i++) {
     const m = keeping(statistics, chances.m[i] as number, i, age)
-    same.push(Math.log(m))
-    different.push(Math.log(1 - m) - (chances.unlike[i] as number))
+    same[i] = Math.log(m)
+    different[i] = Math.log(1 - m) - (chances.unlike[i] as number)
   }
   const known = sameProvider(statistics, age)
   const networks = NETWORK_MATCHES.map((match) => {

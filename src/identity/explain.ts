@@ -76,11 +76,8 @@ export function explain(
 ): Explanation {
   const { visitor, scores, evidence } = recognition
   const best = visitor ?? known.find(({ id }) => id === scores[0]?.visitorId) ?? null
-  const candidates: { readonly visitorId: string; readonly score: number }[] = []
-  for (let i = 0; i < scores.length && i < EXPLAINED_CANDIDATES_MAX; i++) {
-    const { visitorId, posterior } = scores[i] as (typeof scores)[number]
-    candidates.push({ visitorId, score: posterior })
-  }
+  const told = scores.length > EXPLAINED_CANDIDATES_MAX ? scores.slice(0, EXPLAINED_CANDIDATES_MAX) : scores
+  const candidates = told.map(({ visitorId, posterior }) => ({ visitorId, score: posterior }))
   return {
     candidates,
     comparison: best === null ? null : compare(best, attributes, ip),

@@ -29,8 +29,11 @@ export function traitCode(value: number | null | undefined): number {
   return 1 + (((mixed >>> 16) ^ low) & 0xfffe)
 }
 
-export const traitsOf = ({ values }: Profile): number[] =>
-  Array.from({ length: TRAITS }, (_, i) => traitCode(values[FIRST_VALUES + i]))
+export function traitsOf({ values }: Profile): number[] {
+  const traits: number[] = new Array(TRAITS)
+  for (let i = 0; i < TRAITS; i++) traits[i] = traitCode(values[FIRST_VALUES + i])
+  return traits
+}
 
 /** One more device with these values. CHANGES what is given. */
 export function learnTraits(rarity: number[], traits: readonly number[]): void {

@@ -17,6 +17,7 @@ export interface Shortlist {
 }
 
 export const SHORTLIST_MAX = 12
+const NOBODY: ReadonlySet<string> = new Set()
 
 // By first letter of the key. An address is shared by few and says where, a profile what: both together beat either.
 const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3, f: 2 }
@@ -24,7 +25,7 @@ const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3, 
 /** `entries` are those of the keys, in their order. The list is a function of them alone. */
 export function shortlist(keys: readonly string[], entries: readonly (KeyEntry | null | undefined)[]): Shortlist {
   const worth = new Map<string, number>()
-  const exact = new Set<string>()
+  let exact: Set<string> | null = null
   const totals: Record<string, number> = {}
   for (let k = 0; k < keys.length; k++) {
     const key = keys[k] as string
@@ -38,10 +39,10 @@ export function shortlist(keys: readonly string[], entries: readonly (KeyEntry |
       // Newer ones first among those that share the same keys: less than any key is worth.
       const newness = (i + 1) / ids.length / 16
       worth.set(id, (worth.get(id) ?? 0) + (WORTH[letter] ?? 1) + newness)
-      if (letter === 'e') exact.add(id)
+      if (letter === 'e') exact = (exact ?? new Set()).add(id)
     }
   }
-  return { ids: mostWorth(worth), exact, totals }
+  return { ids: mostWorth(worth), exact: exact ?? NOBODY, totals }
 }
 
 /** The ids of the most worth, in order; equal ones by id. Many share a popular key, and few are wanted: no need to sort them all. */
@@ -52,13 +53,14 @@ function mostWorth(worth: ReadonlyMap<string, number>): string[] {
     let at = ids.length
     while (at > 0 && (own > (worths[at - 1] as number) || (own === worths[at - 1] && id < (ids[at - 1] as string))))
       at--
-    if (at === SHORTLIST_MAX) continue
-    ids.splice(at, 0, id)
-    worths.splice(at, 0, own)
-    if (ids.length > SHORTLIST_MAX) {
-      ids.pop()
-      worths.pop()
+    // Those behind it move on by one; the last of a full list falls out.
+    for (let i = Math.min(ids.length, SHORTLIST_MAX - 1); i > at; i--) {
+      ids[i] = ids[i - 1] as string
+      worths[i] = worths[i - 1] as number
     }
+    if (at === SHORTLIST_MAX) continue
+    ids[at] = id
+    worths[at] = own
   }
   return ids
 }

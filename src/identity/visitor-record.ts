@@ -158,8 +158,8 @@ function readVerdicts(): VisitorState['verdicts'] {
 }
 
 /** Reads what putVisitor wrote; throws Unreadable for anything else. Values added later are as a new visitor has them. */
-export function unpackVisitor(bytes: Uint8Array): VisitorState {
-  beginReading(bytes)
+export function unpackVisitor(bytes: Uint8Array, first = 0, behind = bytes.length): VisitorState {
+  beginReading(bytes, first, behind)
   const fields = readArray()
   if (fields < FIELDS_MIN || readNumber() !== LAYOUT) throw new Unreadable('a visitor record of another layout')
   const id = readText()
@@ -201,8 +201,8 @@ const AFTER_VISITS = 3
 const AFTER_REFUTED = 10
 
 /** Reads when the visitor was here, and leaves the rest: it takes a third of the time. Throws as `unpackVisitor` does. */
-export function readLife(bytes: Uint8Array): Life {
-  beginReading(bytes)
+export function readLife(bytes: Uint8Array, first = 0, behind = bytes.length): Life {
+  beginReading(bytes, first, behind)
   const fields = readArray()
   if (fields < FIELDS_MIN || readNumber() !== LAYOUT) throw new Unreadable('a visitor record of another layout')
   skipValues(1)

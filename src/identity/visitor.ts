@@ -153,7 +153,12 @@ function note<T>(list: T[], item: T, same: (a: T) => boolean, itemsMax: number, 
     if (at < 0 && list.length < itemsMax) list.push(item)
     return
   }
-  if (at >= 0) list.splice(at, 1)
+  // Mostly it is the first one again.
+  if (at === 0) {
+    list[0] = item
+    return
+  }
+  if (at > 0) list.splice(at, 1)
   list.unshift(item)
   if (list.length > itemsMax) list.pop()
 }
@@ -181,9 +186,9 @@ function recordProfile(state: VisitorState, { profile: next, incognito, privacyN
     state.profile = next
     return
   }
-  const values = noValues()
-  for (let i = 0; i < next.values.length; i++) values[i] = next.values[i] ?? last.values[i] ?? null
-  if (incognito || privacyNoise) for (const i of MADE_UP) values[i] = last.values[i] ?? values[i] ?? null
+  const isMadeUp = incognito || privacyNoise
+  const merged = isMadeUp || saysLess(next, last) ? mergedProfile(last, next, isMadeUp) : next
+  const { values } = merged
   for (let a = 0; a < ALTERNATING.length; a++) {
     const position = ALTERNATING[a] as number
     const old = last.values[position]
@@ -192,8 +197,26 @@ function recordProfile(state: VisitorState, { profile: next, incognito, privacyN
     const list = (state.alternates[a] as number[]).filter((x) => x !== old && x !== value)
     state.alternates[a] = [old, ...list].slice(0, ALTERNATES_MAX)
   }
-  const { os, family, major, gpuClass } = next
-  state.profile = { os, family, major, gpuClass: gpuClass ?? last.gpuClass, values }
+  state.profile = merged
+}
+
+/** Whether the earlier profile has something that this one does not say. */
+function saysLess(next: Profile, last: Profile): boolean {
+  if (next.gpuClass === null && last.gpuClass !== null) return true
+  for (let i = 0; i < last.values.length; i++) if (last.values[i] != null && next.values[i] == null) return true
+  return false
+}
+
+/** `isMadeUp`: the browser may have made up what private windows and noise do. */
+function mergedProfile(
+  last: Profile,
+  { os, family, major, gpuClass, values: said }: Profile,
+  isMadeUp: boolean,
+): Profile {
+  const values = noValues()
+  for (let i = 0; i < values.length; i++) values[i] = said[i] ?? last.values[i] ?? null
+  if (isMadeUp) for (const i of MADE_UP) values[i] = last.values[i] ?? values[i] ?? null
+  return { os, family, major, gpuClass: gpuClass ?? last.gpuClass, values }
 }
 
 /**

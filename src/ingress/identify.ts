@@ -55,6 +55,8 @@ const PREFLIGHT: readonly HttpHeader[] = [
 const NONCE_INSTEAD = 'Idempotency-Key does not count here: send a nonce in the body, the same one in every repetition.'
 const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
 const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
+const OF_ANSWERS: readonly HttpHeader[] = [NO_STORE]
+const OF_REPEATS: readonly HttpHeader[] = [NO_STORE, REPLAYED]
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const OWN_HEADERS = [
   'authorization',
@@ -162,10 +164,9 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   function decidedAnswer(context: Context, outcome: AcceptOutcome, replayed: boolean): HttpResponse {
     const { caller, isFirstParty } = context
     if ('failure' in outcome) return present(outcome.failure, context)
-    const headers = replayed ? [NO_STORE, REPLAYED] : [NO_STORE]
+    const headers = replayed ? OF_REPEATS : OF_ANSWERS
     const cookie = isFirstParty ? cookieOf(outcome.body, caller.env, needs.cookieDomain) : null
-    if (cookie !== null) headers.push(cookie)
-    return { status: 200, body: outcome.body, headers }
+    return { status: 200, body: outcome.body, headers: cookie === null ? headers : [...headers, cookie] }
   }
 
   /** `check`: what else may be wrong with the call, behind what may be wrong with its body. Answers once, unless it throws. */
@@ -280,7 +281,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     } catch (error) {
       return present(error, { caller })
     }
-    const headers = isFirstParty ? [NO_STORE, endedCookie(caller.env, needs.cookieDomain)] : [NO_STORE]
+    const headers = isFirstParty ? [NO_STORE, endedCookie(caller.env, needs.cookieDomain)] : OF_ANSWERS
     return { status: 204, headers }
   }
 

@@ -12,23 +12,26 @@ const double = new DataView(new ArrayBuffer(8))
 
 let bytes: Uint8Array = new Uint8Array(0)
 let at = 0
+/** Behind what may be read. */
+let end = 0
 
-/** What is read next; one value is read to its end before the next is begun. */
-export function beginReading(from: Uint8Array): void {
+/** What is read next, by default all of it; one value is read to its end before the next is begun. */
+export function beginReading(from: Uint8Array, first = 0, behind = from.length): void {
   bytes = from
-  at = 0
+  at = first
+  end = behind
 }
 
 /** Throws where something is left that was not read, or less was there than was read. */
 export function endReading(): void {
-  if (at !== bytes.length) throw new Unreadable('a packed value has another length than it says')
+  if (at !== end) throw new Unreadable('a packed value has another length than it says')
 }
 
 function refuse(form: number | undefined): never {
   throw new Unreadable(`a packed value has a form that is not expected: ${form}`)
 }
 
-const nextByte = (): number => bytes[at++] ?? refuse(undefined)
+const nextByte = (): number => (at < end ? (bytes[at++] as number) : refuse(undefined))
 
 function nextInteger(size: number): number {
   let value = 0
@@ -38,7 +41,7 @@ function nextInteger(size: number): number {
 
 /** Whether a null comes next, which is then read. */
 export function skipNull(): boolean {
-  if (bytes[at] !== 0xc0) return false
+  if (at >= end || bytes[at] !== 0xc0) return false
   at++
   return true
 }
@@ -54,7 +57,7 @@ export function readNumber(): number {
   if (form >= 0xe0) return form - 0x100
   switch (form) {
     case 0xcb: {
-      if (at + 8 > bytes.length) return refuse(undefined)
+      if (at + 8 > end) return refuse(undefined)
       for (let i = 0; i < 8; i++) double.setUint8(i, bytes[at + i] as number)
       at += 8
       return double.getFloat64(0)
@@ -85,7 +88,7 @@ export function readArray(): number {
   if (form === 0xdc) items = nextInteger(2)
   else if (form === 0xdd) items = nextInteger(4)
   else if (items < 0 || items > 15) return refuse(form)
-  return items > bytes.length - at ? refuse(undefined) : items
+  return items > end - at ? refuse(undefined) : items
 }
 
 /**
@@ -94,8 +97,11 @@ export function readArray(): number {
  */
 export const roomFor = <T>(count: number): T[] => (count === 0 ? [] : new Array(count))
 
+/** The same for numbers alone: the compiler learns of this list that it holds no objects, and keeps them in it. */
+export const roomForNumbers = (count: number): number[] => (count === 0 ? [] : new Array(count))
+
 export function readNumbers(): number[] {
-  const values = roomFor<number>(readArray())
+  const values = roomForNumbers(readArray())
   for (let i = 0; i < values.length; i++) values[i] = readNumber()
   return values
 }
@@ -108,7 +114,7 @@ function textBytes(): number {
   else if (form === 0xda) length = nextInteger(2)
   else if (form === 0xdb) length = nextInteger(4)
   else if (length < 0 || length >= 0x20) return refuse(form)
-  return at + length > bytes.length ? refuse(undefined) : length
+  return at + length > end ? refuse(undefined) : length
 }
 
 function textOf(from: number, to: number): string {
@@ -118,15 +124,19 @@ function textOf(from: number, to: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('utf8')
 }
 
-export function readText(): string {
+/** `likely`: what it may be, which need not be made anew then. */
+export function readText(likely?: string): string {
   const length = textBytes()
   at += length
+  if (likely !== undefined && isHere(likely, at - length, length)) return likely
   return length === 0 ? '' : textOf(at - length, at)
 }
 
-export function readTexts(): string[] {
+const NO_TEXTS: readonly string[] = []
+
+export function readTexts(likely = NO_TEXTS): string[] {
   const texts = roomFor<string>(readArray())
-  for (let i = 0; i < texts.length; i++) texts[i] = readText()
+  for (let i = 0; i < texts.length; i++) texts[i] = readText(likely[i])
   return texts
 }
 
@@ -145,7 +155,7 @@ export function skipValues(count: number): void {
       at += length
     }
   }
-  if (at > bytes.length) refuse(undefined)
+  if (at > end) refuse(undefined)
 }
 
 /** How many bytes of the value follow its form, where that is no list. */
@@ -211,6 +221,6 @@ export function readBytes(): Uint8Array {
   const length = nextInteger(1 << (form - 0xc4))
   if (length === 0) return NO_BYTES
   at += length
-  if (at > bytes.length) return refuse(undefined)
+  if (at > end) return refuse(undefined)
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset + at - length, length)
 }

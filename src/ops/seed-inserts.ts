@@ -4,10 +4,10 @@
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Env, StoredEvent } from '../domain/event.ts'
 import { requestTime } from '../domain/ids.ts'
-import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import { writeRow } from '../events/write-row.ts'
 import { WEEK_MS } from '../lib/durations.ts'
+import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 
 export interface SeedInsertsNeeds {
   readonly clickhouse: Pick<ClickHouse, 'insert' | 'query'>

@@ -143,10 +143,19 @@ function readParted(): readonly Parted[] {
   return parted
 }
 
-export function unpackHeldVisitor(packed: Uint8Array): HeldVisitor {
-  beginReading(packed)
+/**
+ * By default all of the bytes are the record. What it says of state and counters are views of them. Whoever knows which keys it may
+ * have spares their texts.
+ */
+export function unpackHeldVisitor(
+  packed: Uint8Array,
+  first = 0,
+  behind = packed.length,
+  likelyKeys: readonly string[] = NOBODY,
+): HeldVisitor {
+  beginReading(packed, first, behind)
   const parts = readArray()
-  const keys = readTexts()
+  const keys = readTexts(likelyKeys)
   const isEarlier = keys.length > 0 && (keys[keys.length - 1] as string).startsWith(EARLIER)
   const earlierKeys = isEarlier ? (keys.pop() as string).slice(EARLIER.length).split(' ') : NOBODY
   return {
@@ -196,23 +205,26 @@ const BIN_16 = 0xc5
 /** By the first byte of a packed record: whether it names a survivor, or says something about others at all. */
 export const mayHaveSurvivor = (firstByte: number): boolean => firstByte >= ARRAY_OF_4
 
-/** The state in a packed record, as a view: making texts of the keys before it takes as long as all else there is to reading it. */
-export function stateIn(packed: Uint8Array): Uint8Array {
+/**
+ * Reads the state in a packed record where it lies: making texts of the keys before it, and a view of it, takes as long as all else
+ * there is to reading it.
+ */
+export function readState<T>(packed: Uint8Array, read: (bytes: Uint8Array, first: number, behind: number) => T): T {
   const byteAt = (at: number) => packed[at] ?? 0
   const keys = byteAt(1)
-  if (keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return unpackHeldVisitor(packed).state
   let at = 2
-  for (let left = keys - FIX_ARRAY; left > 0; left--) {
+  let isPlain = keys >= FIX_ARRAY && keys <= FIX_ARRAY_MAX
+  for (let left = keys - FIX_ARRAY; isPlain && left > 0; left--) {
     const form = byteAt(at)
     if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR
     else if (form === STR_8) at += 2 + byteAt(at + 1)
     else if (form === STR_16) at += 3 + byteAt(at + 1) * 256 + byteAt(at + 2)
-    else return unpackHeldVisitor(packed).state
+    else isPlain = false
   }
-  if (packed[at] === BIN_8) return packed.subarray(at + 2, at + 2 + byteAt(at + 1))
-  if (packed[at] !== BIN_16) return unpackHeldVisitor(packed).state
-  const length = byteAt(at + 1) * 256 + byteAt(at + 2)
-  return packed.subarray(at + 3, at + 3 + length)
+  if (isPlain && packed[at] === BIN_8) return read(packed, at + 2, at + 2 + byteAt(at + 1))
+  if (isPlain && packed[at] === BIN_16) return read(packed, at + 3, at + 3 + byteAt(at + 1) * 256 + byteAt(at + 2))
+  const { state } = unpackHeldVisitor(packed)
+  return read(state, 0, state.length)
 }
 
 /** The oldest earlier keys, which are more than are kept. */

@@ -129,17 +129,24 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
     evaluate(facts, { newDeviceForLinkedId = false } = {}) {
       layout.fill(facts, values)
       const count = match(values, hits)
+      let live = 0
+      for (let i = 0; i < count; i++) if ((prepared[hits[i] as number] as Prepared).live) live++
+      // Lists of their own size, as most events match a rule or two: one that grows makes room for sixteen at once.
+      const matchedRules = live === 0 ? NO_MATCHES : new Array<RuleMatch>(live)
+      const monitorMatches = count === live ? NO_MATCHES : new Array<RuleMatch>(count - live)
       let deciding: Prepared | null = null
-      const matchedRules: RuleMatch[] = []
-      const monitorMatches: RuleMatch[] = []
-      const logs: LogLine[] = []
+      let logs: LogLine[] | null = null
+      let before = 0
       for (let i = 0; i < count; i++) {
         const rule = prepared[hits[i] as number] as Prepared
-        if (!rule.live) monitorMatches.push(rule.match)
-        else matchedRules.push(deciding === null ? rule.decidingMatch : rule.match)
+        if (!rule.live) monitorMatches[i - before] = rule.match
+        else matchedRules[before++] = deciding === null ? rule.decidingMatch : rule.match
         if (rule.live && deciding !== null) continue
         if (rule.live) deciding = rule
-        for (const log of rule.logs) logs.push({ ...log.line, message: log.render(facts) })
+        for (const log of rule.logs) {
+          logs ??= []
+          logs.push({ ...log.line, message: log.render(facts) })
+        }
       }
       const made = deciding === null ? NO_EFFECTS : deciding.effects
       const effects = made.length === 0 ? NO_DECIDED : made.flatMap((make) => make(facts) ?? [])
@@ -151,7 +158,7 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
         matchedRule: deciding?.matchedRule ?? null,
         matchedRules,
         monitorMatches,
-        logs,
+        logs: logs ?? NO_LINES,
         effects,
         effectsSkipped: made.length - effects.length,
       }
@@ -159,6 +166,9 @@ export function openSnapshot(snapshot: Snapshot, { member = noLists, mode }: Ope
   }
 }
 
+/** Nobody adds to it. */
+const NO_MATCHES: RuleMatch[] = []
+const NO_LINES: readonly LogLine[] = []
 const NO_EFFECTS: readonly MakeEffect[] = []
 const NO_DECIDED: readonly RuleEffect[] = []
 

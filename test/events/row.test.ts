@@ -2,6 +2,8 @@
 
 import t from 'tap'
 import type { Explanation, RuleMatch, StoredEvent } from '../../src/domain/event.ts'
+import { COLUMNS, fromRow, type RowCell, toRow } from '../../src/events/row.ts'
+import { writeRow } from '../../src/events/write-row.ts'
 import {
   clearLines,
   linesBetween,
@@ -11,8 +13,6 @@ import {
   putText,
   putTextWithin,
 } from '../../src/lib/json-lines.ts'
-import { COLUMNS, fromRow, type RowCell, toRow } from '../../src/events/row.ts'
-import { writeRow } from '../../src/events/write-row.ts'
 import { sized } from '../helpers/depth.ts'
 import { type Rng, rng, testSeed } from '../helpers/rng.ts'
 import { HOSTILE, randomEvent } from '../helpers/stored-events.ts'

@@ -7,7 +7,7 @@ import {
   mayHaveManyKeys,
   mayHaveSurvivor,
   packHeldVisitor,
-  stateIn,
+  readState,
   unpackHeldVisitor,
 } from '../../src/records/visitors.ts'
 import { sized } from '../helpers/depth.ts'
@@ -36,7 +36,10 @@ t.test(
       const packed = packHeldVisitor(keys, state, more)
       const whole = unpackHeldVisitor(packed)
       const isSame =
-        Buffer.compare(stateIn(packed), whole.state) === 0 &&
+        Buffer.compare(
+          readState(packed, (bytes, first, behind) => bytes.subarray(first, behind)),
+          whole.state,
+        ) === 0 &&
         Buffer.compare(whole.state, state) === 0 &&
         (whole.survivor === null || mayHaveSurvivor(packed[0] ?? 0)) &&
         whole.former.join() === (more.former ?? []).join() &&

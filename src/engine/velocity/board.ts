@@ -6,7 +6,7 @@ import { evictByClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
-import { allCounterKeysOf, type Counted, counterKeysOf, isDeparture, unflatten } from './counted.ts'
+import { allCounterKeysOf, type Counted, isDeparture, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf, removeVisitor } from './departure.ts'
 import { addSeen, countSeen, type SeenCounts } from './seen.ts'
@@ -234,6 +234,12 @@ export function createBoard(partitions: number, keysMax: number): Board {
     return followed
   }
 
+  function addAt(key: number, partition: number, counted: Counted): void {
+    const entry = must(entryOf(key), 'counters that are loaded')
+    addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
+    must(dirty.get(partition), 'an open partition').add(key)
+  }
+
   function evict(): void {
     const kept = [...dirty.values(), ...storing.values()]
     lastKey = Number.NaN
@@ -287,11 +293,8 @@ export function createBoard(partitions: number, keysMax: number): Board {
       return entry?.isLoaded !== true ? 1 : countSeen(entry.seen, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
-      for (const key of counterKeysOf(counted)) {
-        const entry = must(entryOf(key), 'counters that are loaded')
-        addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
-        must(dirty.get(partition), 'an open partition').add(key)
-      }
+      addAt(counted.ipKey, partition, counted)
+      if (counted.linkedKey !== 0) addAt(counted.linkedKey, partition, counted)
     },
     leaving: (partition, visitor, own) =>
       departureOf(visitor, own, (key) => entries.get(key)?.of[partition]?.counters ?? null),

@@ -50,13 +50,21 @@ export function flattenRecord({
   readonly items: readonly Pick<DecidedItem, 'counted'>[]
   readonly erasure?: Pick<DecidedErasure, 'counted'>
 }): Float64Array {
-  const flat: number[] = []
+  const left = erasure?.counted
+  let length = left === undefined ? 0 : 2 + left.length
+  for (const { counted } of items) if (counted !== undefined) length += WIDTH
+  const flat = new Float64Array(length)
+  let at = 0
   for (const { counted } of items) {
     if (counted === undefined) continue
-    for (let i = 0; i < WIDTH; i++) flat.push(counted[i] ?? Number.NaN)
+    for (let i = 0; i < WIDTH; i++) flat[at++] = counted[i] ?? Number.NaN
   }
-  if (erasure?.counted !== undefined) flat.push(Number.NaN, erasure.counted.length, ...erasure.counted)
-  return Float64Array.from(flat)
+  if (left !== undefined) {
+    flat[at] = Number.NaN
+    flat[at + 1] = left.length
+    flat.set(left, at + 2)
+  }
+  return flat
 }
 
 const orNull = (x: number | undefined): number | null => (x === undefined || Number.isNaN(x) ? null : x)

@@ -2,7 +2,7 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
-import { readArray, readNumber, roomFor } from '../../lib/unpacking.ts'
+import { readArray, readNumber, roomForNumbers } from '../../lib/unpacking.ts'
 import { KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */
@@ -134,7 +134,7 @@ export function putDistinct(distinct: Distinct, newest: number): void {
 /** Reads what putDistinct wrote. */
 export function readDistinct(newest: number): Distinct {
   const sightings = Math.floor(readArray() / 3)
-  const distinct = roomFor<number>(WIDTH * sightings)
+  const distinct = roomForNumbers(WIDTH * sightings)
   let end = 0
   for (let left = sightings; left > 0; left--) {
     const hash = readNumber()

@@ -59,13 +59,10 @@ export interface EventTally {
   readonly velocity: Velocity
   /** Where the visitor and the account were, by the events known so far. */
   readonly places: readonly GeoPlace[]
-  /** With this event counted, seen at `place`; null: nowhere, or nowhere to be trusted. */
-  finish(place: GeoPlace | null): {
-    /** The visitor's. */
-    readonly counters: Counters
-    /** What it adds to those of others. */
-    readonly counted: Counted
-  }
+  /** The visitor's, with this event in them but for its place. */
+  readonly counters: Counters
+  /** The visitor as other counters see it. */
+  readonly visitor: number
 }
 
 function eventsOf(all: readonly Counters[], at: number, windowMs: number): number {
@@ -87,7 +84,7 @@ export interface EventBefore {
 }
 
 export function tallyEvent(
-  { at, acceptedAt, ip, ipKey, linkedKey, account }: EventCountsOf,
+  { at, ip, ipKey, linkedKey, account }: EventCountsOf,
   { visitorId, country }: PlacedEvent,
   { packed, others }: EventBefore,
   board: Pick<Board, 'of' | 'seen'>,
@@ -100,7 +97,7 @@ export function tallyEvent(
   if (own.place !== null) places.push(own.place)
   if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places.push(place)
   addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
-  const all = [own, ...others]
+  const all = others.length === 0 ? [own] : [own, ...others]
   return {
     velocity: {
       'visitor.events.5m': eventsOf(all, at, FIVE_MINUTES_MS),
@@ -117,13 +114,20 @@ export function tallyEvent(
       'linkedId.ips.24h': ofAccount === null ? null : board.seen(linkedKey, ITS_IPS, at, ip),
     },
     places,
-    finish(place) {
-      if (place !== null) addPlace(own, place)
-      const { lat, lng } = place ?? { lat: null, lng: null }
-      const counted = { at, ipKey, linkedKey, visitor, ip, lat, lng }
-      own.traces ??= []
-      addTraces(own.traces, counted, acceptedAt)
-      return { counters: own, counted }
-    },
+    counters: own,
+    visitor,
   }
+}
+
+/** What the event adds to the counters of others, seen at `place`; null: nowhere, or nowhere to be trusted. Completes the visitor's. */
+export function finishTally(
+  { at, acceptedAt, ip, ipKey, linkedKey }: EventCountsOf,
+  { counters, visitor }: Pick<EventTally, 'counters' | 'visitor'>,
+  place: GeoPlace | null,
+): Counted {
+  if (place !== null) addPlace(counters, place)
+  const counted = { at, ipKey, linkedKey, visitor, ip, lat: place?.lat ?? null, lng: place?.lng ?? null }
+  counters.traces ??= []
+  addTraces(counters.traces, counted, acceptedAt)
+  return counted
 }

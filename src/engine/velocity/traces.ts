@@ -47,14 +47,15 @@ function note(traces: CounterTraces, key: number, ip: number, hour: number): voi
   let place = last
   while (place >= 0 && traces[place] !== key) place -= WIDTH
   const events = place < 0 ? 1 : (traces[place + EVENTS] as number) + 1
-  if (place >= 0 && place < last) traces.splice(place, WIDTH)
-  if (place < 0 || place < last) {
+  if (place < 0) {
     traces.push(key, ip, hour, events)
     return
   }
-  traces[place + IP] = ip
-  traces[place + HOUR] = hour
-  traces[place + EVENTS] = events
+  if (place < last) traces.copyWithin(place, place + WIDTH)
+  traces[last] = key
+  traces[last + IP] = ip
+  traces[last + HOUR] = hour
+  traces[last + EVENTS] = events
 }
 
 /** Notes where an event is counted. Changes the given traces; `acceptedAt` by the clock, whatever the event's time is. */

@@ -21,7 +21,7 @@ import {
   openCounterFeed,
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
-import { tallyEvent } from '../../../src/engine/velocity/tally.ts'
+import { finishTally, tallyEvent } from '../../../src/engine/velocity/tally.ts'
 import { addTraces } from '../../../src/engine/velocity/traces.ts'
 import type { DecidedItem } from '../../../src/events/packed-items.ts'
 import { encodeEventsRecord } from '../../../src/events/record.ts'
@@ -302,7 +302,7 @@ for (const lossy of [false, true]) {
               { packed: null, others: [] },
               owner.thread.board,
             )
-            const { counted } = tally.finish(null)
+            const counted = finishTally(event, tally, null)
             const past = [...history, ...decided, counted].filter((c) => c.at <= at)
             const expected: Record<string, number | null> = {}
             const of = (whose: (c: Counted) => boolean, windowMs: number) =>
