@@ -72,6 +72,7 @@ type Writable<T> = { -readonly [Field in keyof T]: T[Field] }
 
 type Draft = Writable<StoredEvent>
 
+const NOBODY: readonly VisitorState[] = []
 /** Lists of addresses that are heavy as signals already. */
 const OWN_SIGNAL: ReadonlySet<string> = new Set(['tor', 'bad_asn'])
 const isHonest = ({ bot, tampered }: Signals): boolean => bot.state !== 'detected' && tampered.state !== 'detected'
@@ -149,7 +150,8 @@ export function decideEvent(
   const blindly = hide ? matchInShadow(c, input, needs) : null
   const taught = byId === null ? observationOf(input, recognition, blindly) : null
   const healing = candidates.healing ? healingIn(c, input, recognition, needs) : null
-  const compared = tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
+  const compared =
+    recognition.visitor !== null ? NOBODY : tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
   const restored = token !== null && tokenVisitor === null && recognition.visitor === null

@@ -64,8 +64,8 @@ function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORK
 }
 
 /**
- * The explanation of one recognition. `known` are the visitors it was made from; must be called before any of them takes in
- * the visit.
+ * The explanation of one recognition. `known`: the visitors it was made from, where it took none of them. Must be called before any of
+ * them takes in the visit.
  */
 export function explain(
   recognition: MatchResult,

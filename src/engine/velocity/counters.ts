@@ -66,12 +66,12 @@ export interface Forgotten {
   readonly hash: number
 }
 
-/** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters. */
+/** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters; adds to `forgotten` what left them. */
 export function addEvent(
   counters: Counters,
   at: number,
   seen: readonly (number | null)[],
-  forgotten: Forgotten[] = [],
+  forgotten: Forgotten[] | null = null,
 ): Stretch {
   const stretch = stretchFor(counters, at, seen.length)
   stretch.newest = Math.max(stretch.newest, at)
@@ -80,7 +80,7 @@ export function addEvent(
     const hash = seen[set]
     if (hash === null || hash === undefined) continue
     const gone = addDistinct(stretch.sets[set] as Distinct, hash, at)
-    for (let i = 0; i < gone.length; i++) forgotten.push({ set, hash: gone[i] as number })
+    if (forgotten !== null) for (let i = 0; i < gone.length; i++) forgotten.push({ set, hash: gone[i] as number })
   }
   return stretch
 }

@@ -83,6 +83,10 @@ export interface EventBefore {
   readonly others: readonly Counters[]
 }
 
+const NOWHERE: readonly GeoPlace[] = []
+/** Of the event that is counted now: few visitors were merged with others. */
+const alone: Counters[] = []
+
 export function tallyEvent(
   { at, ip, ipKey, linkedKey, account }: EventCountsOf,
   { visitorId, country }: PlacedEvent,
@@ -93,11 +97,11 @@ export function tallyEvent(
   const own = packed === null || packed.length === 0 ? noCounters() : unpackCounters(packed)
   const ofIp = board.of(ipKey)
   const ofAccount = linkedKey === 0 ? null : board.of(linkedKey)
-  const places: GeoPlace[] = []
-  if (own.place !== null) places.push(own.place)
-  if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places.push(place)
+  let places = own.place === null ? NOWHERE : [own.place]
+  if (ofAccount !== null) for (const { place } of ofAccount) if (place !== null) places = [...places, place]
   addEvent(own, at, [ip, country === null ? null : hashSeen(country), account])
-  const all = others.length === 0 ? [own] : [own, ...others]
+  alone[0] = own
+  const all = others.length === 0 ? alone : [own, ...others]
   return {
     velocity: {
       'visitor.events.5m': eventsOf(all, at, FIVE_MINUTES_MS),
