@@ -1,6 +1,7 @@
 // The record of a visitor, and what is taken out of it without the rest.
 
 import t from 'tap'
+import { Unreadable } from '../../src/lib/failures.ts'
 import {
   EARLIER_KEYS_MAX,
   earlierKeysWith,
@@ -50,6 +51,25 @@ t.test(
     t.pass(`seed ${seed}`)
   },
 )
+
+t.test('a record reads the same amid other bytes and whatever keys it was expected to have', async (t) => {
+  const seed = testSeed()
+  const r = rng(seed)
+  const text = () => Array.from({ length: r.int(20) }, () => r.pick(['a', '7', 'é'])).join('')
+  for (let round = 0; round < ROUNDS; round++) {
+    const keys = Array.from({ length: r.int(7) }, text)
+    const expected = Array.from({ length: r.int(9) }, (_, i) => (r.chance(0.5) ? (keys[i] ?? text()) : text()))
+    const packed = packHeldVisitor(keys, Uint8Array.of(1, 2, 3), { survivor: text(), earlierKeys: ['a0'] })
+    const [before, behind] = [r.int(50), r.int(50)]
+    const around = new Uint8Array(before + packed.length + behind).fill(r.int(256))
+    around.set(packed, before)
+    const held = unpackHeldVisitor(around, before, before + packed.length, expected)
+    t.same(held, unpackHeldVisitor(packed), `seed ${seed}, round ${round}`)
+    if (packed.length === 0) continue
+    const cut = before + r.int(packed.length)
+    t.throws(() => unpackHeldVisitor(around, before, cut), Unreadable, `seed ${seed}, round ${round}: cut short`)
+  }
+})
 
 t.test(
   'keys of earlier looks are kept once each, and a record that has nearly too many is known by its first bytes',
