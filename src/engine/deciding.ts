@@ -122,8 +122,8 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       const earlierKeys = left.length === 0 ? earlier : earlier.filter((key) => !left.includes(key))
       const kept = before ?? NOTHING_BEFORE
       const { survivor, parted, former } = kept
-      const hasMoved = earlierKeys.length > 0 || kept.earlierKeys.length > 0
-      const more = hasMoved ? { survivor, parted, former, earlierKeys } : kept
+      const hasEarlierKeys = earlierKeys.length > 0 || kept.earlierKeys.length > 0
+      const more = hasEarlierKeys ? { survivor, parted, former, earlierKeys } : kept
       const outcome: VisitOutcome = {
         visitorId: visitor.id,
         state: packRecord(keys, visitor, putVisitor, counters, putCounters, more),

@@ -49,7 +49,7 @@ export interface PartitionParts {
   readonly healings: Allowance | null
   /** Takes in what was asked for when `askedAt` partitions had been opened in the thread. */
   load(loaded: readonly LoadedEntry[], askedAt: number): void
-  /** Changes the state by a decision, fresh or adopted. What follows the item is in it, and need not be made of it by who has it. */
+  /** Changes the state by a decision, fresh or adopted. Whoever has at hand what follows the item passes it; it is read from the item else. */
   apply(item: DecidedItem, tenant?: string, visitorId?: string, counted?: Counted | null): void
 }
 

@@ -66,7 +66,7 @@ export interface Forgotten {
   readonly hash: number
 }
 
-/** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters; adds to `forgotten` what left them. */
+/** Adds an event that was seen with one thing of each set (null: with none). Changes the given counters, and notes what left them. */
 export function addEvent(
   counters: Counters,
   at: number,
