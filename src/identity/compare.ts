@@ -195,11 +195,10 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
   const ready = seen.weights[age]
   if (ready !== undefined) return ready
   const { chances, statistics } = seen
-  const { length } = chances.m
   // Of their length at once: lists that grow are copied as they do.
-  const same: number[] = new Array(length)
-  const different: number[] = new Array(length)
-  for (let i = 0; i < length; i++) {
+  const same: number[] = new Array(chances.m.length)
+  const different: number[] = new Array(chances.m.length)
+  for (let i = 0; i < same.length; i++) {
     const m = keeping(statistics, chances.m[i] as number, i, age)
     same[i] = Math.log(m)
     different[i] = Math.log(1 - m) - (chances.unlike[i] as number)
