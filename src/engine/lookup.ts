@@ -275,8 +275,7 @@ export function createLookup(
       const blind = looked.has(c.body) && isBlind(c)
       const healing = looked.has(c.body) && isHealing(c)
       const tokenVisitor = c.tokenId === null ? null : known(c.tokenId)
-      const native =
-        token === null && c.nativeKey !== null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY
+      const native = token === null ? nativeVisitors(c).flatMap((id) => known(id) ?? []) : NOBODY
       if ((token !== null && !blind && !healing) || isAlone(c)) {
         return {
           tokenVisitor,

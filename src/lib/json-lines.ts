@@ -29,7 +29,7 @@ export function cutLines(from: number): void {
 /** What was written between two places; good until something more is written. */
 export const linesBetween = (from: number, to: number): Uint8Array => bytes.subarray(from, to)
 
-/** Copies what was written between two places. A loop: a view of it would be as much garbage as it has bytes. */
+/** Copies what was written between two places. A loop: to hand a view of it to another copier leaves the view behind. */
 export function copyLines(from: number, to: number, target: Uint8Array, place: number): void {
   const source = bytes
   const shift = place - from

@@ -65,7 +65,6 @@ t.test('a record reads the same amid other bytes and whatever keys it was expect
     around.set(packed, before)
     const held = unpackHeldVisitor(around, before, before + packed.length, expected)
     t.same(held, unpackHeldVisitor(packed), `seed ${seed}, round ${round}`)
-    if (packed.length === 0) continue
     const cut = before + r.int(packed.length)
     t.throws(() => unpackHeldVisitor(around, before, cut), Unreadable, `seed ${seed}, round ${round}: cut short`)
   }

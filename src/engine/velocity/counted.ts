@@ -23,12 +23,12 @@ export const ipKey = (tenant: string, ip: string): number => hash53Of(tenant, '/
 export const linkedKey = (tenant: string, linkedId: string): number => hash53Of(tenant, '/linkedId/', linkedId)
 export const hashSeen = hash32
 
-export const counterKeysOf = ({ ipKey, linkedKey }: Pick<Counted, 'ipKey' | 'linkedKey'>): readonly number[] =>
-  linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]
-
 export const isDeparture = (one: Counted | Departure): one is Departure => 'keys' in one
-export const allCounterKeysOf = (one: Counted | Departure): readonly number[] =>
-  isDeparture(one) ? one.keys.map(({ key }) => key) : counterKeysOf(one)
+
+export function allCounterKeysOf(one: Counted | Departure): readonly number[] {
+  if (isDeparture(one)) return one.keys.map(({ key }) => key)
+  return one.linkedKey === 0 ? [one.ipKey] : [one.ipKey, one.linkedKey]
+}
 
 /** As a decided item carries it. */
 export const packCounted = ({ at, ipKey, linkedKey, visitor, ip, lat, lng }: Counted): readonly (number | null)[] =>
