@@ -30,7 +30,7 @@ const SWEEP_MS = 100
 /** A refusal decided before the body is in waits this long for the rest, so that the client reads it and not a reset. */
 const REFUSAL_WAIT_MS = 1_000
 /** A longer body is not read to its end for the sake of a refusal: the connection closes at once. */
-const DISCARD_BYTES_MAX = 1_048_576
+const DISCARD_BYTES_MAX = 8_388_608
 /** How long a client may take nothing of an answer that is made while it leaves. */
 const STALL_MS = 30_000
 const CLIENT_LEFT = 499

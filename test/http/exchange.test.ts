@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { HttpResponse } from '../../src/http/message.ts'
+import { openConnections } from '../helpers/connections.ts'
 import { bodyOf, exchange, pause, talk } from '../helpers/http.ts'
 import { overDrivers } from '../helpers/http-drivers.ts'
 
@@ -297,6 +298,20 @@ overDrivers(t, 'refusals from the headers come before the body, in the order of 
   )
   t.equal(await kept.until('401 200'), '401 200', 'a refused body is read to its end and the connection goes on')
   kept.socket.destroy()
+})
+
+overDrivers(t, 'a client that sends megabytes and then listens gets the refusal, not a reset', async (t, { open }) => {
+  const server = await open()
+  t.teardown(server.close)
+  server.route('POST', '/limited', () => ({ status: 200 }), { bodyBytesMax: 10 })
+  server.route('POST', '/guarded', () => ({ status: 200 }), { before: () => ({ status: 401 }) })
+  const { overEach, close } = openConnections(server.port, 10, '')
+  t.teardown(close)
+  const body = 'x'.repeat(5_000_000)
+  for (const [path, status] of [['/limited', 413] as const, ['/guarded', 401] as const]) {
+    const answers = await overEach('POST', path, { body })
+    t.same(new Set(answers.map((answer) => answer.status)), new Set([status]), path)
+  }
 })
 
 overDrivers(t, 'what before learned reaches the handler', async (t, { open }) => {
