@@ -5,11 +5,12 @@
 import { evictByClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
+import { roomFor } from '../../lib/unpacking.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
 import { allCounterKeysOf, type Counted, isDeparture, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf, removeVisitor } from './departure.ts'
-import { addSeen, countSeen, type SeenCounts } from './seen.ts'
+import { addSeen, countSeen, type SeenWith } from './seen.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
 export interface CounterDelta {
@@ -79,7 +80,7 @@ interface Followed {
   takenS: number
 }
 
-interface Entry {
+interface Entry extends SeenWith {
   /** By partition; undefined: not loaded. */
   readonly of: (Followed | undefined)[]
   /** None is undefined. */
@@ -88,8 +89,6 @@ interface Entry {
   used: boolean
   /** Those that counted something; null: to be listed anew. */
   counting: Counters[] | null
-  /** What they have seen, as far as it was asked for. */
-  seen: SeenCounts
 }
 
 /** Of most partitions for most keys. */
@@ -108,14 +107,17 @@ const newEntry = (partitions: number): Entry => ({
   isLoaded: false,
   used: false,
   counting: null,
-  seen: [],
+  seen: null,
 })
 
 /** Of every partition that counted something. */
 function countingOf(entry: Entry): readonly Counters[] {
   if (entry.counting !== null) return entry.counting
-  const found: Counters[] = []
-  for (const followed of entry.of) if (followed?.counters) found.push(followed.counters)
+  let count = 0
+  for (const followed of entry.of) if (followed?.counters) count++
+  const found = roomFor<Counters>(count)
+  let end = 0
+  for (const followed of entry.of) if (followed?.counters) found[end++] = followed.counters
   entry.counting = found
   return found
 }
@@ -123,7 +125,7 @@ function countingOf(entry: Entry): readonly Counters[] {
 /** Behind a change of counters that is more than an event added. */
 function startAnew(entry: Entry): void {
   entry.counting = null
-  entry.seen = []
+  entry.seen = null
 }
 
 /** What may be changed: most are one and the same object until then. undefined: not loaded. */
@@ -151,7 +153,7 @@ function addTo(entry: Entry | null, followed: Followed, key: number, counted: Co
   const isAccount = key === linkedKey
   const things = isAccount ? [visitor, ip] : [visitor]
   if (entry === null) addEvent(counters, at, things)
-  else addSeen(entry.seen, countingOf(entry), counters, at, things)
+  else addSeen(entry, countingOf(entry), counters, at, things)
   if (isAccount && lat !== null && lng !== null) addPlace(counters, { at, lat, lng })
 }
 
@@ -290,7 +292,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     },
     seen(key, set, at, also) {
       const entry = entryOf(key)
-      return entry?.isLoaded !== true ? 1 : countSeen(entry.seen, countingOf(entry), set, at, also)
+      return entry?.isLoaded !== true ? 1 : countSeen(entry, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
       addAt(counted.ipKey, partition, counted)

@@ -3,7 +3,15 @@
 
 import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
 import { beginReading, endReading, readArray, readNumber, readNumbers, roomFor, skipNull } from '../../lib/unpacking.ts'
-import { addDistinct, collectDistinct, countDistinct, type Distinct, putDistinct, readDistinct } from './distinct.ts'
+import {
+  addDistinct,
+  collectDistinct,
+  countDistinct,
+  type Distinct,
+  firstDistinct,
+  putDistinct,
+  readDistinct,
+} from './distinct.ts'
 import { addMoment, countMoments, KEPT_MS, type Moments, noMoments, putMoments, readMoments } from './moments.ts'
 import { type CounterTraces, putTraces } from './traces.ts'
 
@@ -33,11 +41,11 @@ export interface Counters {
 
 export const noCounters = (): Counters => ({ latest: null, earlier: null, place: null, traces: null })
 
-const newStretch = (at: number, sets: number): Stretch => ({
-  newest: at,
-  moments: noMoments(),
-  sets: Array.from({ length: sets }, (): Distinct => []),
-})
+function newStretch(at: number, count: number): Stretch {
+  const sets = roomFor<Distinct>(count)
+  for (let set = 0; set < count; set++) sets[set] = []
+  return { newest: at, moments: noMoments(), sets }
+}
 
 const holds = (stretch: Stretch | null, at: number): stretch is Stretch =>
   stretch !== null && at > stretch.newest - KEPT_MS
@@ -79,7 +87,12 @@ export function addEvent(
   for (let set = 0; set < seen.length; set++) {
     const hash = seen[set]
     if (hash === null || hash === undefined) continue
-    const gone = addDistinct(stretch.sets[set] as Distinct, hash, at)
+    const distinct = stretch.sets[set] as Distinct
+    if (distinct.length === 0) {
+      stretch.sets[set] = firstDistinct(hash, at)
+      continue
+    }
+    const gone = addDistinct(distinct, hash, at)
     if (forgotten !== null) for (let i = 0; i < gone.length; i++) forgotten.push({ set, hash: gone[i] as number })
   }
   return stretch

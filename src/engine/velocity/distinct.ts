@@ -45,6 +45,9 @@ export function dropHash(distinct: Distinct, hash: number): boolean {
   return place >= 0
 }
 
+/** Where nothing was seen before: as long as it is, since most keys see one thing and a list that grows has room for sixteen more. */
+export const firstDistinct = (hash: number, at: number): Distinct => [hash, at, at, 0]
+
 /** Makes what is at a place the last. */
 function moveToEnd(distinct: Distinct, place: number): void {
   const last = distinct.length - WIDTH
@@ -85,7 +88,8 @@ export function addDistinct(distinct: Distinct, hash: number, at: number): reado
   return gone === 0 ? NONE : hashesIn(distinct.splice(0, gone))
 }
 
-function isSeen(distinct: Distinct, place: number, at: number): boolean {
+/** Whether what is at a place was seen in the day that ends with `at`. */
+export function isSeen(distinct: Distinct, place: number, at: number): boolean {
   const since = at - DAY_MS
   const earlier = distinct[place + EARLIER] as number
   return (

@@ -2,7 +2,7 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
-import { readArray, readNumber } from '../../lib/unpacking.ts'
+import { readArray, readNumber, roomFor, roomForNumbers } from '../../lib/unpacking.ts'
 
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
@@ -74,13 +74,17 @@ function fold(cells: readonly MomentCell[], added: readonly number[], newest: nu
 
 /** Adds an event. Changes the given moments; an event of KEPT_MS before the newest, or older, is left out. */
 export function addMoment(moments: Moments, at: number): void {
+  const newest = moments.times.at(-1)
+  // Most keys keep one event: a list that grows has room for sixteen from its first.
+  if (newest === undefined) moments.times = [at]
   const { times } = moments
-  const newest = times.at(-1)
-  if (newest === undefined || at >= newest) times.push(at)
-  else if (at <= newest - KEPT_MS) return
-  // Times before the exact ones were folded: they must not seem exact again.
-  else if (moments.cells.length > 0 && at < (times[0] as number)) moments.cells = fold(moments.cells, [at], newest)
-  else times.splice(firstAfter(times, at), 0, at)
+  if (newest !== undefined) {
+    if (at >= newest) times.push(at)
+    else if (at <= newest - KEPT_MS) return
+    // Times before the exact ones were folded: they must not seem exact again.
+    else if (moments.cells.length > 0 && at < (times[0] as number)) moments.cells = fold(moments.cells, [at], newest)
+    else times.splice(firstAfter(times, at), 0, at)
+  }
   const latest = times.at(-1) as number
   const gone = firstAfter(times, latest - KEPT_MS)
   if (gone > 0) times.splice(0, gone)
@@ -167,12 +171,11 @@ export function putMoments({ times, cells }: Moments): void {
 export function readMoments(): Moments {
   readArray()
   const newest = readNumber()
-  const times: number[] = []
-  for (let left = readArray(); left > 0; left--) times.push(newest - readNumber())
-  times.push(newest)
-  const cells: MomentCell[] = []
-  for (let left = readArray(); left >= 3; left -= 3) {
-    cells.push({ from: readNumber(), width: readNumber(), count: readNumber() })
-  }
+  const steps = readArray()
+  const times = roomForNumbers(steps + 1)
+  for (let i = 0; i < steps; i++) times[i] = newest - readNumber()
+  times[steps] = newest
+  const cells = roomFor<MomentCell>(Math.floor(readArray() / 3))
+  for (let i = 0; i < cells.length; i++) cells[i] = { from: readNumber(), width: readNumber(), count: readNumber() }
   return newest === 0 ? noMoments() : { times, cells }
 }
