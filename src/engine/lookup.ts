@@ -8,6 +8,7 @@ import { worthHiding } from '../identity/observation.ts'
 import { type Shortlist, shortlist } from '../identity/shortlist.ts'
 import { mayTeach, sourceOf } from '../identity/sources.ts'
 import type { VisitorState } from '../identity/visitor.ts'
+import { roomFor } from '../lib/unpacking.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
 import type { Candidates } from './decide-event.ts'
@@ -101,7 +102,12 @@ export function createLookup(
     const known = listings.get(c)
     if (known !== undefined) return known
     const keys = c.nativeKey === null ? c.keys : c.keys.filter((key) => key !== c.nativeKey)
-    const listing = { keys, ids: keys.map((key) => c.tenant + key), entries: [], made: null }
+    const listing = {
+      keys,
+      ids: keys.map((key) => c.tenant + key),
+      entries: roomFor<HeldIndex>(keys.length),
+      made: null,
+    }
     listings.set(c, listing)
     return listing
   }

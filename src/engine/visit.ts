@@ -8,6 +8,7 @@ import type { Parsers } from '../identity/parsers.ts'
 import { providerOf } from '../identity/provider.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
+import { roomFor } from '../lib/unpacking.ts'
 import { type Decoded, takeApart } from '../records/identification.ts'
 import { decodedOf, type Frame } from './frames.ts'
 import { type EventCountsOf, eventCountsOf } from './velocity/tally.ts'
@@ -87,6 +88,16 @@ export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) =
   return visitOf(frame.seq, decodedOf(frame) ?? takeApart(frame.bytes), parsers, locate)
 }
 
+/** The key of the whole profile first, the app's id last. A spread would have room for sixteen more. */
+function keysOf(exact: string | null, blocking: readonly string[], nativeKey: string | null): readonly string[] {
+  const first = exact === null ? 0 : 1
+  const keys = roomFor<string>(first + blocking.length + (nativeKey === null ? 0 : 1))
+  if (exact !== null) keys[0] = exact
+  for (let i = 0; i < blocking.length; i++) keys[first + i] = blocking[i] as string
+  if (nativeKey !== null) keys[first + blocking.length] = nativeKey
+  return keys
+}
+
 /** The same of what is decoded. */
 export function visitOf(
   seq: number,
@@ -103,8 +114,6 @@ export function visitOf(
   const nativeKey = nativeKeyOf(body.native)
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
   const { environment, tenant } = namesOf(meta.workspace, meta.env)
-  const looks = exact === null ? blocking : [exact, ...blocking]
-  const keys = nativeKey === null ? looks : [...looks, nativeKey]
   const { os, browserFamily, ua } = attributes
   return {
     seq,
@@ -117,7 +126,7 @@ export function visitOf(
     headers,
     attributes,
     exactKey: exact,
-    keys,
+    keys: keysOf(exact, blocking, nativeKey),
     nativeKey,
     tenant,
     tokenId: meta.token === null ? null : tenant + meta.token.visitorId,

@@ -1,6 +1,8 @@
 // Which of the visitors that share a match key with a visit are worth comparing: those that share the most telling keys,
 // the latest first. Reading a visitor costs more than everything else here, so few are read.
 
+import { roomFor, roomForNumbers } from '../lib/unpacking.ts'
+
 /** What the index holds under one key: ids, the newest last, and how many there ever were. */
 export interface KeyEntry {
   readonly ids: readonly string[]
@@ -47,20 +49,23 @@ export function shortlist(keys: readonly string[], entries: readonly (KeyEntry |
 
 /** The ids of the most worth, in order; equal ones by id. Many share a popular key, and few are wanted: no need to sort them all. */
 function mostWorth(worth: ReadonlyMap<string, number>): string[] {
-  const ids: string[] = []
-  const worths: number[] = []
+  const room = Math.min(worth.size, SHORTLIST_MAX)
+  const ids = roomFor<string>(room)
+  const worths = roomForNumbers(room)
+  let count = 0
   for (const [id, own] of worth) {
-    let at = ids.length
+    let at = count
     while (at > 0 && (own > (worths[at - 1] as number) || (own === worths[at - 1] && id < (ids[at - 1] as string))))
       at--
     // Those behind it move on by one; the last of a full list falls out.
-    for (let i = Math.min(ids.length, SHORTLIST_MAX - 1); i > at; i--) {
+    for (let i = Math.min(count, SHORTLIST_MAX - 1); i > at; i--) {
       ids[i] = ids[i - 1] as string
       worths[i] = worths[i - 1] as number
     }
     if (at === SHORTLIST_MAX) continue
     ids[at] = id
     worths[at] = own
+    count = Math.min(count + 1, SHORTLIST_MAX)
   }
   return ids
 }

@@ -172,7 +172,9 @@ export function readMoments(): Moments {
   readArray()
   const newest = readNumber()
   const steps = readArray()
-  const times = roomForNumbers(steps + 1)
+  // With room for the event that it is read for.
+  const times = roomForNumbers(steps + 2)
+  times.length = steps + 1
   for (let i = 0; i < steps; i++) times[i] = newest - readNumber()
   times[steps] = newest
   const cells = roomFor<MomentCell>(Math.floor(readArray() / 3))
