@@ -1,6 +1,7 @@
 // How much speaks for one known visitor against a device nobody has seen: every value, the browser's version, the network,
 // how often this visitor comes without a token, and how many other devices would look like that.
 
+import { roomForNumbers } from '../lib/room.ts'
 import { seenAgeOf } from './absences.ts'
 import { partsOf } from './address.ts'
 import {
@@ -195,9 +196,8 @@ function weightsAt(seen: SeenVisit, age: number): Weights {
   const ready = seen.weights[age]
   if (ready !== undefined) return ready
   const { chances, statistics } = seen
-  // Of their length at once: lists that grow are copied as they do.
-  const same: number[] = new Array(chances.m.length)
-  const different: number[] = new Array(chances.m.length)
+  const same = roomForNumbers(chances.m.length)
+  const different = roomForNumbers(chances.m.length)
   for (let i = 0; i < same.length; i++) {
     const m = keeping(statistics, chances.m[i] as number, i, age)
     same[i] = Math.log(m)

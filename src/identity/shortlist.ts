@@ -1,7 +1,7 @@
 // Which of the visitors that share a match key with a visit are worth comparing: those that share the most telling keys,
 // the latest first. Reading a visitor costs more than everything else here, so few are read.
 
-import { roomFor, roomForNumbers } from '../lib/unpacking.ts'
+import { roomFor, roomForNumbers } from '../lib/room.ts'
 
 /** What the index holds under one key: ids, the newest last, and how many there ever were. */
 export interface KeyEntry {

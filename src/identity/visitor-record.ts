@@ -14,6 +14,7 @@ import {
   putTexts,
   takePacked,
 } from '../lib/packing.ts'
+import { roomFor } from '../lib/room.ts'
 import {
   beginReading,
   endReading,
@@ -25,7 +26,6 @@ import {
   readNumbers,
   readText,
   readTexts,
-  roomFor,
   skipNull,
   skipValues,
 } from '../lib/unpacking.ts'

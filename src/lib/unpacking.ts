@@ -2,6 +2,7 @@
 // the bytes and what is made of them. It reads the forms that are written there and throws Unreadable for all others.
 
 import { Unreadable } from './failures.ts'
+import { roomFor, roomForNumbers } from './room.ts'
 
 /** Names of systems, browsers and graphics that were read before, so that records which have the same share one text. */
 const NAMES_MAX = 1_024
@@ -90,15 +91,6 @@ export function readArray(): number {
   else if (items < 0 || items > 15) return refuse(form)
   return items > end - at ? refuse(undefined) : items
 }
-
-/**
- * A list to be filled in order, of so many items: one that grows from nothing makes room for sixteen at once, and so does the list of
- * length 0 for four, and most here have one item or two.
- */
-export const roomFor = <T>(count: number): T[] => (count === 0 ? [] : new Array(count))
-
-/** The same for numbers alone: the compiler learns of this list that it holds no objects, and keeps them in it. */
-export const roomForNumbers = (count: number): number[] => (count === 0 ? [] : new Array(count))
 
 export function readNumbers(): number[] {
   const values = roomForNumbers(readArray())

@@ -5,7 +5,7 @@
 import { evictByClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
-import { roomFor } from '../../lib/unpacking.ts'
+import { roomFor } from '../../lib/room.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
 import { allCounterKeysOf, type Counted, isDeparture, unflatten } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'

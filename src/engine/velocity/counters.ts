@@ -2,7 +2,8 @@
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
 import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
-import { beginReading, endReading, readArray, readNumber, readNumbers, roomFor, skipNull } from '../../lib/unpacking.ts'
+import { roomFor } from '../../lib/room.ts'
+import { beginReading, endReading, readArray, readNumber, readNumbers, skipNull } from '../../lib/unpacking.ts'
 import {
   addDistinct,
   collectDistinct,

@@ -2,7 +2,8 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
-import { readArray, readNumber, roomForNumbers } from '../../lib/unpacking.ts'
+import { roomForNumbers } from '../../lib/room.ts'
+import { readArray, readNumber } from '../../lib/unpacking.ts'
 import { KEPT_MS } from './moments.ts'
 
 /** Beyond it the ones seen longest ago are forgotten, so that a count says at least this many. */

@@ -2,7 +2,8 @@
 
 import { DAY_MS } from '../../lib/durations.ts'
 import { packNumber, putArray } from '../../lib/packing.ts'
-import { readArray, readNumber, roomFor, roomForNumbers } from '../../lib/unpacking.ts'
+import { roomFor, roomForNumbers } from '../../lib/room.ts'
+import { readArray, readNumber } from '../../lib/unpacking.ts'
 
 /** Events whose time is kept to the millisecond, the newest ones. */
 export const EXACT_MAX = 128
@@ -72,19 +73,24 @@ function fold(cells: readonly MomentCell[], added: readonly number[], newest: nu
   return [...counts.values()].sort((a, b) => a.from - b.from || a.width - b.width)
 }
 
+/** Among times that there are. False: it is too old to be kept. */
+function insertTime(moments: Moments, at: number): boolean {
+  const { times, cells } = moments
+  const newest = times.at(-1) as number
+  if (at >= newest) times.push(at)
+  else if (at <= newest - KEPT_MS) return false
+  // Times before the exact ones were folded: they must not seem exact again.
+  else if (cells.length > 0 && at < (times[0] as number)) moments.cells = fold(cells, [at], newest)
+  else times.splice(firstAfter(times, at), 0, at)
+  return true
+}
+
 /** Adds an event. Changes the given moments; an event of KEPT_MS before the newest, or older, is left out. */
 export function addMoment(moments: Moments, at: number): void {
-  const newest = moments.times.at(-1)
   // Most keys keep one event: a list that grows has room for sixteen from its first.
-  if (newest === undefined) moments.times = [at]
+  if (moments.times.length === 0) moments.times = [at]
+  else if (!insertTime(moments, at)) return
   const { times } = moments
-  if (newest !== undefined) {
-    if (at >= newest) times.push(at)
-    else if (at <= newest - KEPT_MS) return
-    // Times before the exact ones were folded: they must not seem exact again.
-    else if (moments.cells.length > 0 && at < (times[0] as number)) moments.cells = fold(moments.cells, [at], newest)
-    else times.splice(firstAfter(times, at), 0, at)
-  }
   const latest = times.at(-1) as number
   const gone = firstAfter(times, latest - KEPT_MS)
   if (gone > 0) times.splice(0, gone)
