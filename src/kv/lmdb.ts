@@ -64,7 +64,7 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     pageBytes: PAGE_BYTES,
     bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
-    isStale,
+    leftOf: (key, value) => (isStale(key) ? null : value),
   })
   const closing = new AbortController()
   const unsorted = new Set(config.unsorted)

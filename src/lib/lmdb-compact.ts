@@ -18,9 +18,9 @@ export interface LmdbRewrite {
   /** `relaxed`: what is written is durable when it is said so, and not before. */
   readonly openDb: (path: string, relaxed: boolean) => Db
   /** How a value is put into the new one. */
-  readonly stored: (to: Db, value: Buffer) => Stored
-  /** Entries that nobody needs any more. */
-  readonly isStale: (key: Buffer) => boolean
+  readonly stored: (to: Db, value: Uint8Array) => Stored
+  /** What is still needed of an entry; null: nothing. */
+  readonly leftOf: (key: Buffer, value: Buffer) => Uint8Array | null
   /** Begins to note the keys of committed writes, once none is in flight. */
   readonly startNoting: () => Promise<void>
   /** The keys of writes committed since it was last called. */
@@ -84,7 +84,7 @@ export async function rewrite(job: LmdbRewrite): Promise<void> {
   }
 }
 
-async function copy({ db, stored, isStale, isStopped }: LmdbRewrite, to: Db): Promise<void> {
+async function copy({ db, stored, leftOf, isStopped }: LmdbRewrite, to: Db): Promise<void> {
   let after: Buffer | null = null
   while (!isStopped()) {
     db.resetReadTxn()
@@ -93,12 +93,11 @@ async function copy({ db, stored, isStale, isStopped }: LmdbRewrite, to: Db): Pr
       ...(after === null ? {} : { start: Buffer.concat([after, JUST_ABOVE]) }),
     }
     const found = [...db.getRange(range)].map(({ key, value }) => ({ key: Buffer.from(key as Buffer), value }))
-    const live = found.filter(({ key }) => !isStale(key))
-    await write(
-      to,
-      live.map(({ key, value }) => ({ key, stored: stored(to, value) })),
-      AT_THE_END,
-    )
+    const live = found.flatMap(({ key, value }) => {
+      const left = leftOf(key, value)
+      return left === null ? [] : [{ key, stored: stored(to, left) }]
+    })
+    await write(to, live, AT_THE_END)
     after = found.at(-1)?.key ?? null
     if (after === null) return
   }

@@ -21,8 +21,8 @@ export interface LmdbConfig extends DatabaseConfig {
   readonly bytesMax: number
   /** The most that may wait for the disk; further writes fail with Full. */
   readonly queuedBytesMax: number
-  /** Entries that a compaction may leave out, because nobody needs them any more. */
-  readonly isStale?: (key: Buffer) => boolean
+  /** What a compaction keeps of an entry; null: nothing, because nobody needs it any more. Left out: all of each. */
+  readonly leftOf?: (key: Buffer, value: Buffer) => Uint8Array | null
   /** Told of each transaction that was made durable. */
   readonly onGroup?: (writes: number, seconds: number) => void
   /** Called after a failed transaction, when nothing is in flight and nothing that waited will be written. */
@@ -238,7 +238,7 @@ export function openLmdb(config: LmdbConfig): LmdbEnv {
         db,
         openDb: (path, relaxed) => openDatabase(relaxed ? { ...config, durability: 'relaxed' } : config, path),
         stored: (to, value) => storedIn(to, config, value),
-        isStale: config.isStale ?? (() => false),
+        leftOf: config.leftOf ?? ((_, value) => value),
         startNoting: async () => {
           await hold()
           noted = new Set()

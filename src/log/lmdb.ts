@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import { Conflict, Unavailable } from '../lib/failures.ts'
 import { type Durability, diskBytes, type LmdbConfig, openLmdb } from '../lib/lmdb.ts'
 import { checkLimits, checkRecords, checkTrim } from './checks.ts'
-import { FLOOR_KIND, KEY_BYTES, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOfKey, writeKey } from './lmdb-keys.ts'
+import { FLOOR_KIND, KEY_BYTES, placeOfKey, RECORD_KIND, SEQ_BYTES, SEQ_MAX, seqOfKey, writeKey } from './lmdb-keys.ts'
 import { type Log, type LogRecord, type PlacedAppend, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { openReaders, type Readers } from './readers.ts'
 import { countOf, entryBytes, openSlab, packInto, type Slab, slabRecordsOf } from './slab.ts'
@@ -70,6 +70,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     compressed: true,
     bytesMax: config.bytesMax,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
+    leftOf,
     onFailure: () => {
       basis += 1
       for (const p of [...partitions.values()].flat()) {
@@ -78,6 +79,14 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       }
     },
   })
+  /** An entry without the records of it that were trimmed: it stays in its place for the sake of later ones. */
+  function leftOf(key: Buffer, value: Buffer): Uint8Array {
+    const place = placeOfKey(key)
+    const p = place && partitions.get(TOPICS[place.topic] as Topic)?.[place.partition]
+    const trimmed = p ? p.floor - (seqOfKey(key) - countOf(value)) : 0
+    return trimmed > 0 ? packed(slabRecordsOf(value).slice(trimmed)) : value
+  }
+
   // Reused for every key: lmdb copies keys out before put, remove and get return.
   const scratch = Buffer.alloc(KEY_BYTES)
 
@@ -226,7 +235,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       checkRecords(records)
       const after = opts.expectLast ?? p.last
       // Callers may change their bytes once this returns.
-      const entry = packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes
+      const entry = packed(records)
       await appendAll([{ topic, partition, after, entry }], opts.patient === true)
       return after + records.length
     },
@@ -292,10 +301,10 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       records[index] = bytes
       const refused = env.refusal(diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES))
       if (refused) throw refused
-      const packed = openSlab().pack(records)
+      const changed = packed(records)
       await env.submit({
-        bytes: diskBytes(KEY_BYTES, packed.bytes.length, PAGE_BYTES),
-        apply: () => env.put(key, packed.bytes as Buffer),
+        bytes: diskBytes(KEY_BYTES, changed.length, PAGE_BYTES),
+        apply: () => env.put(key, changed),
         done() {
           // Readers right behind the writer have it from there.
           p.tail = openTail(p.last, tailBytesMax)
@@ -312,3 +321,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     },
   }
 }
+
+const packed = (records: readonly Uint8Array[]): Uint8Array =>
+  packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes
