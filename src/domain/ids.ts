@@ -8,31 +8,37 @@ export type RandomBytes = (n: number) => Uint8Array
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
+const BASE62_CODES = Buffer.from(BASE62, 'latin1')
 const CROCKFORD_CODES = Buffer.from(CROCKFORD, 'latin1')
 /** By code of the character; -1 for what is no digit. */
 const CROCKFORD_DIGITS = Int8Array.from({ length: 128 }, (_, code) => CROCKFORD.indexOf(String.fromCharCode(code)))
 const ULID_CHARS = 26
 const TIME_CHARS = 10
-// Of the ULID that is made now: a text put together of characters would leave all of its beginnings behind.
-const made = Buffer.alloc(ULID_CHARS)
-/** The time it begins with: many are made in one millisecond. */
+const PREFIX_CHARS_MAX = 5
+// Of the ULID that is made now, behind its prefix: a text put together of pieces would leave all of them behind.
+const made = Buffer.alloc(PREFIX_CHARS_MAX + ULID_CHARS)
+/** Of the base62 text that is drawn now. */
+const drawn = Buffer.alloc(64)
+/** The time that the ULID begins with: many are made in one millisecond. */
 let madeAtMs = Number.NaN
 
-/** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. */
-export function ulid(atMs: number, random: RandomBytes): string {
+/** 26 characters, upper-case Crockford base 32: 48 bits of milliseconds, 80 random bits. `prefix`: at most five characters of ASCII before them. */
+export function ulid(atMs: number, random: RandomBytes, prefix = ''): string {
   const bytes = random(ULID_CHARS - TIME_CHARS)
   if (atMs !== madeAtMs) {
     let rest = atMs
     for (let i = TIME_CHARS - 1; i >= 0; i--) {
-      made[i] = CROCKFORD_CODES[rest % 32] as number
+      made[PREFIX_CHARS_MAX + i] = CROCKFORD_CODES[rest % 32] as number
       rest = Math.floor(rest / 32)
     }
     madeAtMs = atMs
   }
   for (let i = TIME_CHARS; i < ULID_CHARS; i++) {
-    made[i] = CROCKFORD_CODES[(bytes[i - TIME_CHARS] as number) & 31] as number
+    made[PREFIX_CHARS_MAX + i] = CROCKFORD_CODES[(bytes[i - TIME_CHARS] as number) & 31] as number
   }
-  return Buffer.prototype.latin1Slice.call(made, 0, ULID_CHARS)
+  const start = PREFIX_CHARS_MAX - prefix.length
+  for (let i = 0; i < prefix.length; i++) made[start + i] = prefix.charCodeAt(i)
+  return Buffer.prototype.latin1Slice.call(made, start, made.length)
 }
 
 /** Milliseconds inside a ULID, or null when it is not one. */
@@ -51,16 +57,17 @@ function timeAt(text: string, start: number): number | null {
 
 /** Unbiased base62 text; rejects bytes above the last full multiple of 62. */
 export function base62(chars: number, random: RandomBytes): string {
-  let text = ''
-  while (text.length < chars) {
+  const codes = chars <= drawn.length ? drawn : Buffer.alloc(chars)
+  let count = 0
+  while (count < chars) {
     for (const byte of random(chars + 8)) {
-      if (byte < 248 && text.length < chars) text += BASE62[byte % 62]
+      if (byte < 248 && count < chars) codes[count++] = BASE62_CODES[byte % 62] as number
     }
   }
-  return text
+  return Buffer.prototype.latin1Slice.call(codes, 0, chars)
 }
 
-export const makeRequestId = (atMs: number, random: RandomBytes): string => `req_${ulid(atMs, random)}`
+export const makeRequestId = (atMs: number, random: RandomBytes): string => ulid(atMs, random, 'req_')
 
 /** The event's millisecond, or null when the text is no request id. */
 export const requestTime = (id: string): number | null => (id.startsWith('req_') ? timeAt(id, 'req_'.length) : null)
@@ -70,7 +77,7 @@ export const isVisitorId = (id: string): boolean => VISITOR.test(id)
 /** Unpredictable and never derived from the fingerprint, so that deletion really unlinks. */
 export const makeVisitorId = (random: RandomBytes): string => `pv_${base62(20, random)}`
 
-export const makeCallId = (atMs: number, random: RandomBytes): string => `call_${ulid(atMs, random)}`
+export const makeCallId = (atMs: number, random: RandomBytes): string => ulid(atMs, random, 'call_')
 
 /** Bytes that a seed stands for, in place of random ones; as unpredictable as the seed. */
 export function seededBytes(seed: string): RandomBytes {

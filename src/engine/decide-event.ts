@@ -73,6 +73,8 @@ type Writable<T> = { -readonly [Field in keyof T]: T[Field] }
 type Draft = Writable<StoredEvent>
 
 const NOBODY: readonly VisitorState[] = []
+const NO_TAG = Object.freeze({})
+const NO_MATCHES: readonly [] = []
 /** Lists of addresses that are heavy as signals already. */
 const OWN_SIGNAL: ReadonlySet<string> = new Set(['tor', 'bad_asn'])
 const isHonest = ({ bot, tampered }: Signals): boolean => bot.state !== 'detected' && tampered.state !== 'detected'
@@ -231,7 +233,7 @@ export function decideEvent(
     weightsVersion: WEIGHTS_VERSION,
     linkedId,
     email,
-    tag: (body.tag ?? {}) as Record<string, unknown>,
+    tag: (body.tag ?? NO_TAG) as Record<string, unknown>,
     url: body.url?.slice(0, URL_CHARS_STORED_MAX).toWellFormed() || null,
     identity,
     visitor: {
@@ -243,8 +245,8 @@ export function decideEvent(
     verdict: null,
     challengeType: null,
     matchedRule: null,
-    matchedRules: [],
-    monitorMatches: [],
+    matchedRules: NO_MATCHES,
+    monitorMatches: NO_MATCHES,
     rulesRevision: ruleset.revision,
     label: null,
     evaluationError: null,

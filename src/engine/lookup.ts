@@ -299,7 +299,7 @@ export function createLookup(
       const [alike, linked]: [VisitorState[], VisitorState[]] = [[], []]
       for (let i = 0; i < visitors.length; i++) {
         const visitor = chosen.get(visitors[i] as string)
-        if (visitor !== undefined) (exact.has(ids[i] as string) ? alike : linked).push(visitor)
+        if (visitor !== undefined) (exact.includes(ids[i] as string) ? alike : linked).push(visitor)
       }
       return {
         tokenVisitor,

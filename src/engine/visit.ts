@@ -8,7 +8,6 @@ import type { Parsers } from '../identity/parsers.ts'
 import { providerOf } from '../identity/provider.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
-import { roomFor } from '../lib/room.ts'
 import { type Decoded, takeApart } from '../records/identification.ts'
 import { decodedOf, type Frame } from './frames.ts'
 import { type EventCountsOf, eventCountsOf } from './velocity/tally.ts'
@@ -26,9 +25,7 @@ export interface Visit {
   readonly userAgent: string
   readonly headers: Readonly<Record<string, string>>
   readonly attributes: Attributes
-  /** null: the profile says too little to look anyone up by it. */
-  readonly exactKey: string | null
-  /** The exact-profile key if there is one, then the blocking keys. */
+  /** As `matchKeys` has them, with the app's id behind them. */
   readonly keys: readonly string[]
   /** One of `keys`: what an app calls its installation. */
   readonly nativeKey: string | null
@@ -67,6 +64,8 @@ interface EnvironmentNames {
   readonly env: string
   readonly environment: string
   readonly tenant: string
+  /** By browser and then by system what was made of both. */
+  readonly families: Map<string, Map<string, string>>
 }
 
 const namesIn = (workspace: string, env: string): EnvironmentNames => ({
@@ -74,6 +73,7 @@ const namesIn = (workspace: string, env: string): EnvironmentNames => ({
   env,
   environment: `${workspace}/${env}`,
   tenant: `${workspace}/${env}/`,
+  families: new Map(),
 })
 /** Most visits are of the environment of the visit before. */
 let latestNames = namesIn('', '')
@@ -83,19 +83,28 @@ function namesOf(workspace: string, env: string): EnvironmentNames {
   return latestNames
 }
 
+/** Programs may call themselves as they like: the texts of so many are kept. */
+const FAMILIES_MAX = 256
+
+/** Nearly all visits are of a few systems and browsers, whose texts are made once. */
+function familyIdOf({ tenant, families }: EnvironmentNames, { os, browserFamily, ua }: Attributes): string {
+  const browser = ua.engine === 'other' ? 'other' : browserFamily
+  let ofBrowser = families.get(browser)
+  if (ofBrowser === undefined) {
+    ofBrowser = new Map()
+    if (families.size < FAMILIES_MAX) families.set(browser, ofBrowser)
+  }
+  let id = ofBrowser.get(os)
+  if (id === undefined) {
+    id = `${tenant}${os}/${browser}`
+    ofBrowser.set(os, id)
+  }
+  return id
+}
+
 /** Throws when the bytes are no identification at all. */
 export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Visit {
   return visitOf(frame.seq, decodedOf(frame) ?? takeApart(frame.bytes), parsers, locate)
-}
-
-/** The key of the whole profile first, the app's id last. A spread would have room for sixteen more. */
-function keysOf(exact: string | null, blocking: readonly string[], nativeKey: string | null): readonly string[] {
-  const first = exact === null ? 0 : 1
-  const keys = roomFor<string>(first + blocking.length + (nativeKey === null ? 0 : 1))
-  if (exact !== null) keys[0] = exact
-  for (let i = 0; i < blocking.length; i++) keys[first + i] = blocking[i] as string
-  if (nativeKey !== null) keys[first + blocking.length] = nativeKey
-  return keys
 }
 
 /** The same of what is decoded. */
@@ -110,11 +119,11 @@ export function visitOf(
   const userAgent = body.userAgent ?? headers['user-agent'] ?? ''
   const attributes = readAttributes(body, headers, userAgent, parsers)
   const address = locate(ip)
-  const { exact, blocking } = matchKeys(attributes, ip, providerOf(ip, address.network?.asn ?? null))
+  const looks = matchKeys(attributes, ip, providerOf(ip, address.network?.asn ?? null))
   const nativeKey = nativeKeyOf(body.native)
   const atMs = must(requestTime(meta.requestId), 'a request id with a time')
-  const { environment, tenant } = namesOf(meta.workspace, meta.env)
-  const { os, browserFamily, ua } = attributes
+  const names = namesOf(meta.workspace, meta.env)
+  const { environment, tenant } = names
   return {
     seq,
     meta,
@@ -125,12 +134,11 @@ export function visitOf(
     userAgent,
     headers,
     attributes,
-    exactKey: exact,
-    keys: keysOf(exact, blocking, nativeKey),
+    keys: nativeKey === null ? looks : [...looks, nativeKey],
     nativeKey,
     tenant,
     tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
-    familyId: `${tenant}${os}/${ua.engine === 'other' ? 'other' : browserFamily}`,
+    familyId: familyIdOf(names, attributes),
     nonceHash: body.nonce === undefined ? 0 : hash53Of(environment, '/', body.nonce),
     bodyHash: facts.bodyHash,
     counts: eventCountsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),

@@ -27,13 +27,6 @@ export interface Looked extends Pick<Attributes, 'profile'> {
   readonly ua: Pick<Attributes['ua'], 'engine'>
 }
 
-export interface MatchKeys {
-  /** Null when the profile says too little to look anyone up by it. */
-  readonly exact: string | null
-  /** At most five; a key whose parts are all unknown is left out. */
-  readonly blocking: readonly string[]
-}
-
 /** Fewer known values than this identify a kind of client, not a device. */
 const VALUES_MIN = 5
 
@@ -107,18 +100,20 @@ export function jointPositions(letter: 'a' | 'b' | 'd' | 'e' | 'f', engine: Engi
 }
 
 /**
- * Keys without workspace or environment. `exact` leaves out the browser version (88 % of return visits are equal
+ * Keys without workspace or environment, at most six; one whose parts are all unknown is left out. First that of the exact profile, `e`,
+ * unless that says too little to look anyone up by it. It leaves out the browser version (88 % of return visits are equal
  * without it), and on Firefox the core count, which it changes in private windows. `ip` is canonical, `provider` as providerOf
  * tells it.
  */
-export function matchKeys({ profile, ua }: Looked, ip: string, provider: number): MatchKeys {
+export function matchKeys({ profile, ua }: Looked, ip: string, provider: number): readonly string[] {
   const { values } = profile
   const gecko = ua.engine === 'Gecko'
   const seed = hash53Of(profile.os, '|', profile.family)
   const { line, subnet } = partsOf(ip)
   const hardware = values[GPU] !== null || values[MODEL] !== null
   const isDrawn = values[CANVAS] !== null || values[AUDIO] !== null || values[FONTS] !== null
-  const blocking = known(
+  return known(
+    isSparse(profile) ? null : keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING),
     hardware || values[FONTS] !== null ? keyOf(A, seed, values, LOOKS) : null,
     hardware || values[CORES] !== null
       ? keyOf(B, hash53(subnet, seed | 0), values, gecko ? HARDWARE_GECKO : HARDWARE)
@@ -129,13 +124,19 @@ export function matchKeys({ profile, ua }: Looked, ip: string, provider: number)
       ? keyOf(F, hash53(String(provider), seed | 0), values, jointPositions('f', ua.engine))
       : null,
   )
-  return { exact: isSparse(profile) ? null : keyOf(E, seed, values, gecko ? EVERYTHING_GECKO : EVERYTHING), blocking }
 }
 
 /** Those there are: mostly all, whose list need not grow. */
-function known(a: string | null, b: string | null, c: string, d: string | null, f: string | null): readonly string[] {
-  if (a !== null && b !== null && d !== null && f !== null) return [a, b, c, d, f]
-  return [a, b, c, d, f].filter((key) => key !== null)
+function known(
+  e: string | null,
+  a: string | null,
+  b: string | null,
+  c: string,
+  d: string | null,
+  f: string | null,
+): readonly string[] {
+  if (e !== null && a !== null && b !== null && d !== null && f !== null) return [e, a, b, c, d, f]
+  return [e, a, b, c, d, f].filter((key) => key !== null)
 }
 
 const NATIVE_LETTERS = { vendor: 'v', installation: 'i' } as const

@@ -12,14 +12,14 @@ export interface KeyEntry {
 export interface Shortlist {
   /** Most promising first. */
   readonly ids: readonly string[]
-  /** Of those, the ones that share the exact profile. */
-  readonly exact: ReadonlySet<string>
+  /** All that share the exact profile. */
+  readonly exact: readonly string[]
   /** How many visitors were ever seen under each key, by the key's first letter. */
   readonly totals: Readonly<Record<string, number>>
 }
 
 export const SHORTLIST_MAX = 12
-const NOBODY: ReadonlySet<string> = new Set()
+const NOBODY: readonly string[] = []
 
 // By first letter of the key. An address is shared by few and says where, a profile what: both together beat either.
 const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3, f: 2 }
@@ -27,7 +27,7 @@ const WORTH: Readonly<Record<string, number>> = { a: 2, b: 3, c: 4, d: 2, e: 3, 
 /** `entries` are those of the keys, in their order. The list is a function of them alone. */
 export function shortlist(keys: readonly string[], entries: readonly (KeyEntry | null | undefined)[]): Shortlist {
   const worth = new Map<string, number>()
-  let exact: Set<string> | null = null
+  let exact = NOBODY
   const totals: Record<string, number> = {}
   for (let k = 0; k < keys.length; k++) {
     const key = keys[k] as string
@@ -36,15 +36,15 @@ export function shortlist(keys: readonly string[], entries: readonly (KeyEntry |
     const letter = key[0] as string
     totals[letter] = entry.total
     const { ids } = entry
+    if (letter === 'e') exact = ids
     for (let i = ids.length - 1; i >= 0; i--) {
       const id = ids[i] as string
       // Newer ones first among those that share the same keys: less than any key is worth.
       const newness = (i + 1) / ids.length / 16
       worth.set(id, (worth.get(id) ?? 0) + (WORTH[letter] ?? 1) + newness)
-      if (letter === 'e') exact = (exact ?? new Set()).add(id)
     }
   }
-  return { ids: mostWorth(worth), exact: exact ?? NOBODY, totals }
+  return { ids: mostWorth(worth), exact, totals }
 }
 
 /** The ids of the most worth, in order; equal ones by id. Many share a popular key, and few are wanted: no need to sort them all. */

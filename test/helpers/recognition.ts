@@ -184,8 +184,9 @@ export function openStore() {
   const index = new Map<string, Set<string>>()
   let drawn = 0
   let clockMs = Date.UTC(2026, 10, 20)
-  const under = (key: string | null): VisitorState[] =>
-    [...(key === null ? [] : (index.get(key) ?? []))].map((id) => visitors.get(id) as VisitorState)
+  const isExact = (key: string): boolean => key[0] === 'e'
+  const under = (key: string): VisitorState[] =>
+    [...(index.get(key) ?? [])].map((id) => visitors.get(id) as VisitorState)
 
   return {
     visitors,
@@ -202,8 +203,8 @@ export function openStore() {
         atMs: clockMs,
         token,
         tokenVisitor: token === null ? null : (visitors.get(token.visitorId) ?? null),
-        exact: under(keys.exact),
-        linked: keys.blocking.flatMap(under),
+        exact: keys.filter(isExact).flatMap(under),
+        linked: keys.filter((key) => !isExact(key)).flatMap(under),
         incognito: attributes.incognito,
       })
       const visitor = recognition.visitor ?? newVisitor(`pv_${String(drawn++).padStart(20, '0')}`, clockMs)
@@ -219,8 +220,7 @@ export function openStore() {
         linkedId: null,
       })
       visitors.set(visitor.id, visitor)
-      for (const key of [keys.exact, ...keys.blocking]) {
-        if (key === null) continue
+      for (const key of keys) {
         const ids = index.get(key) ?? new Set()
         index.set(key, ids.add(visitor.id))
       }
