@@ -2,7 +2,7 @@
 
 import type { Bus } from '../bus/bus.ts'
 import { ApiError } from '../domain/errors.ts'
-import { type RandomBytes, ulid } from '../domain/ids.ts'
+import { makeCommandId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
@@ -82,7 +82,7 @@ export function openSubmit({ log, kv, bus, clock, random }: SubmitNeeds): Submit
     async submit(draft) {
       if (waiting.size >= WAITING_MAX) throw unavailable()
       const at = clock.now()
-      const command = { ...draft, id: `cmd_${ulid(at, random)}`, at } as Command
+      const command = { ...draft, id: makeCommandId(at, random), at } as Command
       const settled = new AbortController()
       const hinted = new Promise<CommandOutcome>((resolve) => waiting.set(command.id, resolve))
       try {

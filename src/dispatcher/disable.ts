@@ -1,7 +1,7 @@
 // The end of a webhook whose receiver failed for a day: a command, since only the owner of `changes` writes configuration.
 
 import type { Env } from '../domain/event.ts'
-import { type RandomBytes, ulid } from '../domain/ids.ts'
+import { makeCommandId, type RandomBytes } from '../domain/ids.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import { encodeCommand } from '../records/commands.ts'
@@ -29,7 +29,7 @@ export async function disableWebhook(
   { id, workspace, env, failingSince }: Failing,
 ): Promise<void> {
   const at = needs.clock.now()
-  const head = { id: `cmd_${ulid(at, needs.random)}`, at, actor: ACTOR, workspace, env }
+  const head = { id: makeCommandId(at, needs.random), at, actor: ACTOR, workspace, env }
   const command = encodeCommand({ ...head, type: 'webhook.disable', data: { id, failingSince } })
   await needs.log.append('changes', 0, [command])
 }

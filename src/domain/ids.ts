@@ -79,6 +79,9 @@ export const makeVisitorId = (random: RandomBytes): string => `pv_${base62(20, r
 
 export const makeCallId = (atMs: number, random: RandomBytes): string => ulid(atMs, random, 'call_')
 
+/** Of a command in `changes`. */
+export const makeCommandId = (atMs: number, random: RandomBytes): string => ulid(atMs, random, 'cmd_')
+
 /** Bytes that a seed stands for, in place of random ones; as unpredictable as the seed. */
 export function seededBytes(seed: string): RandomBytes {
   let blocks = 0

@@ -1,7 +1,7 @@
 // From side effects that were decided to commands about lists and healed visitors: appended after the decisions are durable and before a checkpoint
 // forgets them, so that none is lost. What is appended again, by this owner or the next, the owner of `changes` recognises.
 
-import { type RandomBytes, ulid } from '../domain/ids.ts'
+import { makeCommandId, type RandomBytes } from '../domain/ids.ts'
 import { foldListName } from '../domain/list.ts'
 import type { DecidedErasure, EventsRecord } from '../events/record.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -53,7 +53,7 @@ export async function appendEffects(
   }
   for (const draft of records.flatMap((record) => commandsOf(needs, partition, record))) {
     const at = clock.now()
-    const encoded = encodeCommand({ ...draft, id: `cmd_${ulid(at, random)}`, at } as Command)
+    const encoded = encodeCommand({ ...draft, id: makeCommandId(at, random), at } as Command)
     if (batch.length === APPEND_RECORDS_MAX || bytes + encoded.length > APPEND_BYTES_MAX) await flush()
     batch.push(encoded)
     bytes += encoded.length

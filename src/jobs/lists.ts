@@ -3,7 +3,7 @@
 
 import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
-import { type RandomBytes, ulid } from '../domain/ids.ts'
+import { makeCommandId, type RandomBytes } from '../domain/ids.ts'
 import { ENTRIES_PER_CALL_MAX } from '../domain/list.ts'
 import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
@@ -157,7 +157,7 @@ function append({ log, clock, random }: ListJobNeeds, tenant: Tenant, id: string
   const at = clock.now()
   const entries = due.map(({ value, expiresAt }) => ({ value, expiresAt }))
   const { workspace, env } = tenant
-  const head = { id: `cmd_${ulid(at, random)}`, at, actor: ACTOR, workspace, env }
+  const head = { id: makeCommandId(at, random), at, actor: ACTOR, workspace, env }
   return log.append('changes', 0, [encodeCommand({ ...head, type: 'list.expire', data: { id, entries } })])
 }
 

@@ -84,7 +84,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
     const place = placeOfKey(key)
     const p = place && partitions.get(TOPICS[place.topic] as Topic)?.[place.partition]
     const trimmed = p ? p.floor - (seqOfKey(key) - countOf(value)) : 0
-    return trimmed > 0 ? packed(slabRecordsOf(value).slice(trimmed)) : value
+    return trimmed > 0 ? entryOf(slabRecordsOf(value).slice(trimmed)) : value
   }
 
   // Reused for every key: lmdb copies keys out before put, remove and get return.
@@ -235,7 +235,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       checkRecords(records)
       const after = opts.expectLast ?? p.last
       // Callers may change their bytes once this returns.
-      const entry = packed(records)
+      const entry = entryOf(records)
       await appendAll([{ topic, partition, after, entry }], opts.patient === true)
       return after + records.length
     },
@@ -301,7 +301,7 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
       records[index] = bytes
       const refused = env.refusal(diskBytes(KEY_BYTES, entryBytes(records), PAGE_BYTES))
       if (refused) throw refused
-      const changed = packed(records)
+      const changed = entryOf(records)
       await env.submit({
         bytes: diskBytes(KEY_BYTES, changed.length, PAGE_BYTES),
         apply: () => env.put(key, changed),
@@ -322,5 +322,6 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
   }
 }
 
-const packed = (records: readonly Uint8Array[]): Uint8Array =>
+/** In memory of its own. */
+const entryOf = (records: readonly Uint8Array[]): Uint8Array =>
   packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes

@@ -12,12 +12,10 @@ interface Gathered {
   until: number
 }
 
-/** By the number of the set; null: not gathered, or something was taken out. */
-export type SeenCounts = (Gathered | null)[]
-
-/** What is kept for a key: null where nothing is gathered, as for most keys. */
+/** What is kept for a key. */
 export interface SeenWith {
-  seen: SeenCounts | null
+  /** By the number of the set, null where it is not gathered or something was taken out; null: nothing is, as for most keys. */
+  seen: (Gathered | null)[] | null
 }
 
 /** As many things, in all lists together, as are counted without being gathered. */
