@@ -109,7 +109,7 @@ export const pipeline = {
     lines('Visitors read', {
       unit: 'none',
       about:
-        'Of what is decided, how many visitors had to be read first because the engine did not hold them. Far above none for long: raise engine.visitorsMax.',
+        'Of what is decided, how many visitors had to be read first because the engine did not hold them: new ones, those who had been away for one or two minutes, and, where more than engine.visitorsMax of a partition come within a minute, some of these.',
       width: 6,
       of: [
         [

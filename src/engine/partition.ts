@@ -43,8 +43,9 @@ export function createPartition(needs: PartitionNeeds): Partition {
     dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition) + ENTRIES_PER_RULE * matches.size(),
     checkpoint() {
       shrinks++
-      const counters = board.takeDirty(partition, needs.monotonic()).map(dirtyCounter)
-      return { dirty: [...state.takeDirty(), ...counters], matches: matches.take(), nonces: nonces.takeAdded() }
+      const nowMs = needs.monotonic()
+      const counters = board.takeDirty(partition, nowMs).map(dirtyCounter)
+      return { dirty: [...state.takeDirty(nowMs), ...counters], matches: matches.take(), nonces: nonces.takeAdded() }
     },
   }
 }

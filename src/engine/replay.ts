@@ -96,7 +96,7 @@ export async function reindex(
     const entry = held.index(id)
     if (!entry || !readIndex(entry).ids.includes(visitorId)) held.addToIndex(id, visitorId)
   }
-  const put = held.takeDirty().map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
+  const put = held.takeDirty(0).map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
   await putAll(kv, partitionScope(partition), put)
 }
 

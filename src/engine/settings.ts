@@ -24,7 +24,7 @@ export const ENGINE_SETTINGS = [
     standard: 75_000,
     min: 100,
     max: 10_000_000,
-    sentence: 'Visitors kept in memory per partition.',
+    sentence: 'Visitors kept in memory per partition, of those who came within the last two minutes.',
   },
   {
     name: 'engine.healsPerSecondMax',

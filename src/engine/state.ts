@@ -93,8 +93,8 @@ export interface PartitionState {
   load(entries: readonly LoadedEntry[]): void
   /** How many entries the next checkpoint would write. */
   dirtyCount(): number
-  /** Everything changed since the last call; afterwards the cache shrinks to its bound. */
-  takeDirty(): Dirty[]
+  /** Everything changed since the last call; afterwards the cache shrinks to its bound. `nowMs`: monotonic. */
+  takeDirty(nowMs: number): Dirty[]
   /** Lets go of what was unpacked to be looked at. */
   rest(): void
 }
@@ -289,15 +289,17 @@ export function createState(visitorsMax: number): PartitionState {
       }
     },
     dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + learned.dirtyCount + tombstones.dirtyCount,
-    takeDirty() {
+    takeDirty(nowMs) {
       const dirty: Dirty[] = []
-      for (const [id, value] of visitors.takeDirty()) dirty.push({ kind: 'visitor', id, value })
-      for (const [id, held] of indexes.takeDirty()) {
+      for (const [id, value] of visitors.takeDirty(nowMs)) dirty.push({ kind: 'visitor', id, value })
+      for (const [id, held] of indexes.takeDirty(nowMs)) {
         const entry = held === null ? null : readIndex(held)
         dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
       }
-      for (const [id, t] of tombstones.takeDirty()) dirty.push({ kind: ERASED, id, value: t })
-      for (const [id, l] of learned.takeDirty()) dirty.push({ kind: 'learned', id, value: l && packMatchStatistics(l) })
+      for (const [id, t] of tombstones.takeDirty(nowMs)) dirty.push({ kind: ERASED, id, value: t })
+      for (const [id, l] of learned.takeDirty(nowMs)) {
+        dirty.push({ kind: 'learned', id, value: l && packMatchStatistics(l) })
+      }
       return dirty
     },
     rest() {

@@ -9,10 +9,16 @@ export interface ListTable<T> {
   set(id: string, value: T | null): void
   /** What the kv has, unless something is known already. */
   load(id: string, value: T | null): void
-  /** What was set since the last call, to be in the kv before the next one; then the table makes room. */
-  takeDirty(): [string, T | null][]
+  /** What was set since the last call, to be in the kv before the next one; then the table makes room. `nowMs`: monotonic. */
+  takeDirty(nowMs: number): [string, T | null][]
   readonly dirtyCount: number
 }
+
+/**
+ * What nobody used for so long makes room even where there is some, at the latest when it is twice as long: while it is held
+ * each event pays for its place in the heap, and reading it again costs as much as a minute or two of that (D223).
+ */
+export const UNUSED_MS_MAX = 60_000
 
 /**
  * After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay.
@@ -22,6 +28,7 @@ export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | n
   let young = new Map<string, T | null>()
   let old = new Map<string, T | null>()
   let dirty = new Set<string>()
+  let youngSinceMs: number | null = null
 
   return {
     get(id) {
@@ -42,16 +49,18 @@ export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | n
     load(id, value) {
       if (!young.has(id) && !old.has(id)) young.set(id, value)
     },
-    takeDirty() {
+    takeDirty(nowMs) {
       // Taken entries are among the young. They stay until the next call at least, and are in the kv by then.
       const taken = Array.from(dirty, (id): [string, T | null] => [id, young.get(id) ?? null])
       dirty = new Set()
       const kept =
         settle === null ? taken : taken.map(([id, value]): [string, T | null] => [id, value && settle(value)])
       if (settle !== null) for (const [id, value] of kept) young.set(id, value)
-      if (young.size > entriesMax / 2) {
+      youngSinceMs ??= nowMs
+      if (young.size > entriesMax / 2 || nowMs - youngSinceMs >= UNUSED_MS_MAX) {
         old = young.size > entriesMax ? new Map(kept) : young
         young = new Map()
+        youngSinceMs = nowMs
       }
       return taken
     },

@@ -17,3 +17,42 @@ export function evictByClock<K>(
     entries.set(key, entry)
   }
 }
+
+export interface ClockBounds {
+  readonly entriesMax: number
+  /** What was not used for so long goes although there is room, at the latest when it is twice as long. */
+  readonly unusedMsMax: number
+}
+
+/** Each call looks at what has become due since the last one, and at more where entries are too many. `nowMs`: monotonic. */
+export function openClock<K>(
+  entries: Map<K, { used: boolean }>,
+  { entriesMax, unusedMsMax }: ClockBounds,
+): (nowMs: number, isKept: (key: K) => boolean) => void {
+  let hand = entries.entries()
+  let lookedMs: number | null = null
+  /** When the hand was last at the beginning: its pace stays while entries go. */
+  let sizeThen = 0
+  /** Entries to be looked at, and a fraction of one that waits for the next call. */
+  let due = 0
+
+  return (nowMs, isKept) => {
+    due += Math.max(sizeThen, entries.size) * Math.min(1, (nowMs - (lookedMs ?? nowMs)) / unusedMsMax)
+    lookedMs = nowMs
+    // Once around unmarks what was used, and once more finds it. Only where entries are too many does a call begin anew.
+    for (let looks = 2 * entries.size + 2; looks > 0 && (due >= 1 || entries.size > entriesMax); looks--) {
+      due = Math.max(0, due - 1)
+      const { value, done } = hand.next()
+      if (done === true) {
+        hand = entries.entries()
+        sizeThen = entries.size
+        due = 0
+        continue
+      }
+      const [key, entry] = value
+      if (!entry.used && !isKept(key)) entries.delete(key)
+      entry.used = false
+    }
+    due %= 1
+  }
+}

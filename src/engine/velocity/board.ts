@@ -1,16 +1,17 @@
 // The counters of addresses and accounts in one thread. Events of one address are spread over partitions, each of which counts
 // its own; what rules see is all of them together. Those of partitions decided elsewhere follow what is told of them, and a
-// counter that is loaded late is brought up to date with what was told since it was stored.
+// counter that is loaded late is brought up to date with it.
 
-import { evictByClock } from '../../lib/clock-eviction.ts'
+import { openClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
-import { roomFor } from '../../lib/room.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
-import { allCounterKeysOf, type Counted, isDeparture, unflatten } from './counted.ts'
-import { addEvent, addPlace, type Counters, noCounters, packCounters, unpackCounters } from './counters.ts'
-import { type Departure, departureOf, removeVisitor } from './departure.ts'
-import { addSeen, countSeen, type SeenWith } from './seen.ts'
+import { UNUSED_MS_MAX } from '../table.ts'
+import { allCounterKeysOf, type Counted, unflatten } from './counted.ts'
+import { type Counters, packCounters, unpackCounters } from './counters.ts'
+import { type Departure, departureOf } from './departure.ts'
+import { addTo, countable, countingOf, type Entry, type Followed, newEntry, startAnew, UNCOUNTED } from './entry.ts'
+import { countSeen } from './seen.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
 export interface CounterDelta {
@@ -71,29 +72,6 @@ export interface DirtyCounter {
   readonly isRenewal: boolean
 }
 
-interface Followed {
-  /** null: nothing was counted, as in most partitions for most keys. */
-  counters: Counters | null
-  /** Of a partition decided elsewhere: the newest record in it. */
-  seq: number
-  /** The second in which it was taken to be stored; -1: not by this owner. */
-  takenS: number
-}
-
-interface Entry extends SeenWith {
-  /** By partition; undefined: not loaded. */
-  readonly of: (Followed | undefined)[]
-  /** None is undefined. */
-  isLoaded: boolean
-  /** Since it was last a candidate for eviction. */
-  used: boolean
-  /** Those that counted something; null: to be listed anew. */
-  counting: Counters[] | null
-}
-
-/** Of most partitions for most keys. */
-const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0, takenS: -1 })
-
 /** An event that may not be in the kv yet. */
 interface Pending {
   readonly seq: number
@@ -102,64 +80,10 @@ interface Pending {
 
 const NOTHING: readonly Counters[] = []
 
-const newEntry = (partitions: number): Entry => ({
-  of: new Array(partitions).fill(undefined),
-  isLoaded: false,
-  used: false,
-  counting: null,
-  seen: null,
-})
-
-/** Of every partition that counted something. */
-function countingOf(entry: Entry): readonly Counters[] {
-  if (entry.counting !== null) return entry.counting
-  let count = 0
-  for (const followed of entry.of) if (followed?.counters) count++
-  const found = roomFor<Counters>(count)
-  let end = 0
-  for (const followed of entry.of) if (followed?.counters) found[end++] = followed.counters
-  entry.counting = found
-  return found
-}
-
-/** Behind a change of counters that is more than an event added. */
-function startAnew(entry: Entry): void {
-  entry.counting = null
-  entry.seen = null
-}
-
-/** What may be changed: most are one and the same object until then. undefined: not loaded. */
-function countable(entry: Entry | undefined, partition: number): Followed | undefined {
-  const followed = entry?.of[partition]
-  if (entry === undefined || followed !== UNCOUNTED) return followed
-  const own = { ...UNCOUNTED }
-  entry.of[partition] = own
-  return own
-}
-
-/** `entry`: null while it is being loaded. */
-function addTo(entry: Entry | null, followed: Followed, key: number, counted: Counted | Departure): void {
-  if (isDeparture(counted)) {
-    if (followed.counters !== null) removeVisitor(followed.counters, key, counted)
-    if (entry !== null) startAnew(entry)
-    return
-  }
-  const { at, linkedKey, visitor, ip, lat, lng } = counted
-  if (followed.counters === null) {
-    followed.counters = noCounters()
-    if (entry !== null) startAnew(entry)
-  }
-  const { counters } = followed
-  const isAccount = key === linkedKey
-  const things = isAccount ? [visitor, ip] : [visitor]
-  if (entry === null) addEvent(counters, at, things)
-  else addSeen(entry, countingOf(entry), counters, at, things)
-  if (isAccount && lat !== null && lng !== null) addPlace(counters, { at, lat, lng })
-}
-
 /** `keysMax` bounds the keys kept that have nothing to be stored. */
 export function createBoard(partitions: number, keysMax: number): Board {
   const entries = new Map<number, Entry>()
+  const makeRoom = openClock(entries, { entriesMax: keysMax, unusedMsMax: UNUSED_MS_MAX })
   const pending: Map<number, Pending[]>[] = Array.from({ length: partitions }, () => new Map())
   const storedTo: number[] = Array.from({ length: partitions }, () => 0)
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
@@ -242,10 +166,10 @@ export function createBoard(partitions: number, keysMax: number): Board {
     must(dirty.get(partition), 'an open partition').add(key)
   }
 
-  function evict(): void {
+  function evict(nowMs: number): void {
     const kept = [...dirty.values(), ...storing.values()]
     lastKey = Number.NaN
-    evictByClock(entries, keysMax, (key) => kept.some((keys) => keys.has(key)))
+    makeRoom(nowMs, (key) => kept.some((keys) => keys.has(key)))
   }
 
   return {
@@ -271,6 +195,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     openings: () => openings,
     load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? newEntry(partitions)
+      entry.used = true
       startAnew(entry)
       // The owner before may have stored more since; whoever needs the counters asks again.
       const isOld = (partition: number) => dirty.has(partition) && (openedAt.get(partition) as number) > askedAt
@@ -316,7 +241,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
       // The last checkpoint is committed when the next one is taken; before that the kv cannot be asked for what it stores.
       storing.set(partition, keys)
       dirty.set(partition, new Set())
-      evict()
+      evict(nowMs)
       const nowS = Math.floor(nowMs / SECOND_MS)
       return Array.from(keys, (key): DirtyCounter => {
         const followed = must(entries.get(key)?.of[partition], 'counters that are loaded')

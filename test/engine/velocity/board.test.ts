@@ -3,6 +3,7 @@
 
 import t from 'tap'
 import { readCounters } from '../../../src/engine/checkpoint.ts'
+import { UNUSED_MS_MAX } from '../../../src/engine/table.ts'
 import { type Board, createBoard, type DirtyCounter } from '../../../src/engine/velocity/board.ts'
 import { type Counted, flattenRecord, packCounted } from '../../../src/engine/velocity/counted.ts'
 import {
@@ -66,6 +67,7 @@ function openWorld(random: Rng, lossy: boolean) {
   const all: Counted[][] = Array.from({ length: PARTITIONS }, () => [])
   let processes: Process[] = []
   let names = 0
+  let nowMs = 0
   /** Its latest decisions are not in the log yet. */
   let undecided = -1
 
@@ -181,7 +183,8 @@ function openWorld(random: Rng, lossy: boolean) {
     const owner = owners[partition]
     if (!owner || undecided === partition) return
     const seq = (logs[partition] as LogRecord[]).at(-1)?.seq ?? 0
-    for (const { key, packed } of owner.thread.board.takeDirty(partition, 0)) {
+    nowMs += random.int(UNUSED_MS_MAX / 4)
+    for (const { key, packed } of owner.thread.board.takeDirty(partition, nowMs)) {
       stored[partition]?.set(String(key), [seq, packed])
     }
     positions[partition] = seq
@@ -371,6 +374,34 @@ t.test('only counters that this owner had stored within half a day are said to b
   board.open(0)
   board.load(7, [])
   t.strictSame(isRenewal(35 * HOUR), [false], 'another owner may have been there')
+})
+
+t.test('counters that nobody used for a while are let go although there is room, and no others', async (t) => {
+  const board = createBoard(1, 1_000)
+  const counted = (ipKey: number) => ({ at: T0, ipKey, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null })
+  const keys = Array.from({ length: 100 }, (_, key) => key + 1)
+  board.open(0)
+  for (const key of keys) board.load(key, [])
+  for (const key of keys) board.of(key)
+  const missing = () => keys.filter((key) => board.missing(key))
+  let nowMs = 0
+  for (; nowMs < UNUSED_MS_MAX; nowMs += 1_250) {
+    board.takeDirty(0, nowMs)
+    t.same(missing(), [], `all stay until ${nowMs} ms`)
+  }
+  for (; nowMs < 4 * UNUSED_MS_MAX; nowMs += 1_250) {
+    board.of(7)
+    board.add(0, counted(9))
+    board.takeDirty(0, nowMs)
+  }
+  t.same(
+    keys.filter((key) => !board.missing(key)),
+    [7, 9],
+    'what was asked for, and what may not be stored yet',
+  )
+  board.of(7)
+  board.takeDirty(0, nowMs + 10 * UNUSED_MS_MAX)
+  t.notOk(board.missing(7), 'however long nothing was decided, what was used before is looked at once')
 })
 
 t.test('counters read before a partition was taken over are not taken for what it has', async (t) => {
