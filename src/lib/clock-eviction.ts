@@ -1,26 +1,12 @@
 // Making room in a map: an entry that was used since the last look stays once more. Keeping entries in order of use would cost
 // each use two changes of the map.
 
-/** Removes entries that were not used lately, until `entriesMax` are left or all others are `isKept`. */
-export function evictByClock<K>(
-  entries: Map<K, { used: boolean }>,
-  entriesMax: number,
-  isKept: (key: K) => boolean,
-): void {
-  for (const [key, entry] of entries) {
-    if (entries.size <= entriesMax) return
-    if (isKept(key)) continue
-    entries.delete(key)
-    if (!entry.used) continue
-    entry.used = false
-    // Comes up again behind all others.
-    entries.set(key, entry)
-  }
-}
+/** Of all entries, for one call: behind a pause nobody waits until each was looked at. */
+const SHARE_MAX = 1 / 8
 
 export interface ClockBounds {
   readonly entriesMax: number
-  /** What was not used for so long goes although there is room, at the latest when it is twice as long. */
+  /** What was not used for so long goes although there is room, at the latest when it is twice as long. Pauses between calls count little. */
   readonly unusedMsMax: number
 }
 
@@ -37,7 +23,7 @@ export function openClock<K>(
   let due = 0
 
   return (nowMs, isKept) => {
-    due += Math.max(sizeThen, entries.size) * Math.min(1, (nowMs - (lookedMs ?? nowMs)) / unusedMsMax)
+    due += Math.max(sizeThen, entries.size) * Math.min(SHARE_MAX, (nowMs - (lookedMs ?? nowMs)) / unusedMsMax)
     lookedMs = nowMs
     // Once around unmarks what was used, and once more finds it. Only where entries are too many does a call begin anew.
     for (let looks = 2 * entries.size + 2; looks > 0 && (due >= 1 || entries.size > entriesMax); looks--) {

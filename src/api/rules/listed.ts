@@ -2,7 +2,7 @@
 
 import type { Env } from '../../domain/event.ts'
 import type { Kv } from '../../kv/kv.ts'
-import { evictByClock } from '../../lib/clock-eviction.ts'
+import { openClock } from '../../lib/clock-eviction.ts'
 import { type RuleSlot, readRules } from '../../records/rules.ts'
 import { presentListedRule } from './present.ts'
 
@@ -16,6 +16,7 @@ export type ListRules = (workspace: string, env: Env, slots: readonly RuleSlot[]
 
 export function openListedRules(kv: Pick<Kv, 'get'>): ListRules {
   const kept = new Map<string, { readonly version: number; readonly shown: Listed; used: boolean }>()
+  const makeRoom = openClock(kept, { entriesMax: KEPT_MAX, unusedMsMax: Number.POSITIVE_INFINITY })
 
   return async (workspace, env, slots) => {
     const keyOf = (id: string) => `${workspace}/${env}/${id}`
@@ -32,7 +33,7 @@ export function openListedRules(kv: Pick<Kv, 'get'>): ListRules {
       shown.set(rule.id, line)
       kept.set(keyOf(rule.id), { version: rule.version, shown: line, used: false })
     }
-    evictByClock(kept, KEPT_MAX, () => false)
+    makeRoom(0, () => false)
     return slots.flatMap(({ id }) => shown.get(id) ?? [])
   }
 }
