@@ -16,9 +16,12 @@ export interface ListTable<T> {
 
 /**
  * What nobody used for so long makes room even where there is some, at the latest when it is twice as long: while it is held
- * each event pays for its place in the heap, and reading it again costs as much as a minute or two of that (D223).
+ * each event pays for its place in the heap, and reading it again costs as much as a minute or two of that (D223). Where nothing
+ * is bounded nothing goes.
  */
 export const UNUSED_MS_MAX = 60_000
+export const unusedMsMaxOf = (entriesMax: number): number =>
+  entriesMax === Number.POSITIVE_INFINITY ? entriesMax : UNUSED_MS_MAX
 
 /**
  * After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay.
@@ -28,6 +31,7 @@ export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | n
   let young = new Map<string, T | null>()
   let old = new Map<string, T | null>()
   let dirty = new Set<string>()
+  const unusedMsMax = unusedMsMaxOf(entriesMax)
   let youngSinceMs: number | null = null
 
   return {
@@ -57,7 +61,7 @@ export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | n
         settle === null ? taken : taken.map(([id, value]): [string, T | null] => [id, value && settle(value)])
       if (settle !== null) for (const [id, value] of kept) young.set(id, value)
       youngSinceMs ??= nowMs
-      if (young.size > entriesMax / 2 || nowMs - youngSinceMs >= UNUSED_MS_MAX) {
+      if (young.size > entriesMax / 2 || nowMs - youngSinceMs >= unusedMsMax) {
         old = young.size > entriesMax ? new Map(kept) : young
         young = new Map()
         youngSinceMs = nowMs

@@ -16,7 +16,8 @@ t.test(`what is used again in time stays, what is not goes, whatever comes meanw
     const comesPerStep = random.pick([0, 1, 5])
     const [busy, idle] = [random.int(50), 1 + random.int(200)]
     let nowMs = random.int(1_000_000)
-    const use = (key: number) => void entries.set(key, Object.assign(entries.get(key) ?? {}, { used: true, usedMs: nowMs }))
+    const use = (key: number) =>
+      void entries.set(key, Object.assign(entries.get(key) ?? {}, { used: true, usedMs: nowMs }))
     for (let key = 0; key < busy + idle; key++) use(key)
     const startMs = nowMs
     let early = 0

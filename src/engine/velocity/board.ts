@@ -6,7 +6,7 @@ import { openClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
-import { UNUSED_MS_MAX } from '../table.ts'
+import { unusedMsMaxOf } from '../table.ts'
 import { allCounterKeysOf, type Counted, unflatten } from './counted.ts'
 import { type Counters, packCounters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf } from './departure.ts'
@@ -83,7 +83,7 @@ const NOTHING: readonly Counters[] = []
 /** `keysMax` bounds the keys kept that have nothing to be stored. */
 export function createBoard(partitions: number, keysMax: number): Board {
   const entries = new Map<number, Entry>()
-  const makeRoom = openClock(entries, { entriesMax: keysMax, unusedMsMax: UNUSED_MS_MAX })
+  const makeRoom = openClock(entries, { entriesMax: keysMax, unusedMsMax: unusedMsMaxOf(keysMax) })
   const pending: Map<number, Pending[]>[] = Array.from({ length: partitions }, () => new Map())
   const storedTo: number[] = Array.from({ length: partitions }, () => 0)
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
