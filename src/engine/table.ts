@@ -16,10 +16,11 @@ export interface ListTable<T> {
 
 /**
  * What nobody used for so long makes room even where there is some, at the latest when it is twice as long: while it is held
- * each event pays for its place in the heap, and reading it again costs as much as a minute or two of that (D223). Where nothing
- * is bounded nothing goes.
+ * each event pays for its place in the heap, and reading it again costs as much as a minute or two of that (D223).
  */
 export const UNUSED_MS_MAX = 60_000
+
+/** The same for what holds so many entries. Where these are not bounded nothing goes: no kv need be behind them. */
 export const unusedMsMaxOf = (entriesMax: number): number =>
   entriesMax === Number.POSITIVE_INFINITY ? entriesMax : UNUSED_MS_MAX
 

@@ -1,6 +1,6 @@
 // The counters of addresses and accounts in one thread. Events of one address are spread over partitions, each of which counts
 // its own; what rules see is all of them together. Those of partitions decided elsewhere follow what is told of them, and a
-// counter that is loaded late is brought up to date with it.
+// counter that is loaded late is brought up to date with what was told since it was stored.
 
 import { openClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
@@ -195,6 +195,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     openings: () => openings,
     load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? newEntry(partitions)
+      // Whoever asked for it is about to use it.
       entry.used = true
       startAnew(entry)
       // The owner before may have stored more since; whoever needs the counters asks again.
