@@ -3,18 +3,29 @@
 
 /** Of all entries, for one call: behind a pause nobody waits until each was looked at. */
 const SHARE_MAX = 1 / 8
+const SECOND_MS = 1_000
+
+/** What the clock knows of an entry. */
+export interface Watched {
+  /** When it was found unused, in seconds of the clock's calls; whoever uses the entry sets null. */
+  unusedSinceS: number | null
+}
 
 export interface ClockBounds {
   readonly entriesMax: number
-  /** What was not used for so long goes although there is room, at the latest when it is twice as long. Pauses between calls count little. */
+  /**
+   * What was not used for so long goes although there is room: not before half of it, and when it is twice as long as a rule, or half
+   * of it later where most of the others went meanwhile. Pauses between calls count little.
+   */
   readonly unusedMsMax: number
 }
 
 /** Each call looks at what has become due since the last one, and at more where entries are too many. `nowMs`: monotonic. */
 export function openClock<K>(
-  entries: Map<K, { used: boolean }>,
+  entries: Map<K, Watched>,
   { entriesMax, unusedMsMax }: ClockBounds,
 ): (nowMs: number, isKept: (key: K) => boolean) => void {
+  const leastS = unusedMsMax / 2 / SECOND_MS
   let hand = entries.entries()
   let lookedMs: number | null = null
   /** When the hand was last at the beginning: its pace stays while entries go. */
@@ -25,7 +36,8 @@ export function openClock<K>(
   return (nowMs, isKept) => {
     due += Math.max(sizeThen, entries.size) * Math.min(SHARE_MAX, (nowMs - (lookedMs ?? nowMs)) / unusedMsMax)
     lookedMs = nowMs
-    // Once around unmarks what was used, and once more finds it. Only where entries are too many does a call begin anew.
+    const nowS = Math.floor(nowMs / SECOND_MS)
+    // Once around finds what was not used, and once more lets it go. Only where entries are too many does a call begin anew.
     for (let looks = 2 * entries.size + 2; looks > 0 && (due >= 1 || entries.size > entriesMax); looks--) {
       due = Math.max(0, due - 1)
       const { value, done } = hand.next()
@@ -36,8 +48,10 @@ export function openClock<K>(
         continue
       }
       const [key, entry] = value
-      if (!entry.used && !isKept(key)) entries.delete(key)
-      entry.used = false
+      const { unusedSinceS } = entry
+      if (unusedSinceS === null) entry.unusedSinceS = nowS
+      // Where many ahead of it went, the hand is back at once: how long ago it was here must be known.
+      else if ((entries.size > entriesMax || nowS - unusedSinceS >= leastS) && !isKept(key)) entries.delete(key)
     }
     due %= 1
   }

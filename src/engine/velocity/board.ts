@@ -196,7 +196,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? newEntry(partitions)
       // Whoever asked for it is about to use it.
-      entry.used = true
+      entry.unusedSinceS = null
       startAnew(entry)
       // The owner before may have stored more since; whoever needs the counters asks again.
       const isOld = (partition: number) => dirty.has(partition) && (openedAt.get(partition) as number) > askedAt
@@ -213,7 +213,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
     of(key) {
       const entry = entryOf(key)
       if (entry?.isLoaded !== true) return NOTHING
-      entry.used = true
+      entry.unusedSinceS = null
       return countingOf(entry)
     },
     seen(key, set, at, also) {

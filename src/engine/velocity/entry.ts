@@ -1,5 +1,6 @@
 // What a thread holds of the counters of one key: those of each partition, and what follows from all of them.
 
+import type { Watched } from '../../lib/clock-eviction.ts'
 import { roomFor } from '../../lib/room.ts'
 import { type Counted, isDeparture } from './counted.ts'
 import { addEvent, addPlace, type Counters, noCounters } from './counters.ts'
@@ -15,13 +16,11 @@ export interface Followed {
   takenS: number
 }
 
-export interface Entry extends SeenWith {
+export interface Entry extends SeenWith, Watched {
   /** By partition; undefined: not loaded. */
   readonly of: (Followed | undefined)[]
   /** None is undefined. */
   isLoaded: boolean
-  /** Or loaded, since it was last a candidate for eviction. */
-  used: boolean
   /** Those that counted something; null: to be listed anew. */
   counting: Counters[] | null
 }
@@ -32,7 +31,7 @@ export const UNCOUNTED: Followed = Object.freeze({ counters: null, seq: 0, taken
 export const newEntry = (partitions: number): Entry => ({
   of: new Array(partitions).fill(undefined),
   isLoaded: false,
-  used: false,
+  unusedSinceS: null,
   counting: null,
   seen: null,
 })
