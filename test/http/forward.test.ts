@@ -145,8 +145,15 @@ interface Answered {
   readonly text: string
 }
 
+/** Where each piece has an answer of its own, it is a request, and the next one waits for that answer. */
 async function ask(port: number, expected: string, send: readonly string[]): Promise<Answered> {
-  const conversation = talk(port, ...send)
+  const answers = expected.split(' ').filter((one) => one !== 'closed')
+  const isInTurn = answers.length === send.length
+  const conversation = talk(port, ...(isInTurn ? send.slice(0, 1) : send))
+  for (let i = 1; isInTurn && i < send.length; i++) {
+    await conversation.until(answers.slice(0, i).join(' '))
+    conversation.socket.write(send[i] as string, 'latin1')
+  }
   await conversation.until(expected)
   let bytes = -1
   while (bytes !== conversation.text().length) {
