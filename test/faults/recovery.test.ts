@@ -96,13 +96,17 @@ const rowsOnce = async ({ clickhouse }: Ops) =>
 
 let undecided = ''
 
-/** Appends what an accepted identification looks like that nobody has decided. */
+/**
+ * Appends what an accepted identification looks like that nobody has decided: another visit of an ordinary device, since one of a
+ * device that went about with somebody's token would bring that visitor a second account.
+ */
 async function acceptAnother(log: Log): Promise<string> {
+  const ordinary = new Set(history.unseen.map(({ event }) => event.requestId))
   for (let partition = 0; partition < PARTITIONS; partition++) {
     const last = await log.last('identifications', partition)
     for await (const { bytes } of rebuildRecordsOf(log, 'identifications', partition, 0, last)) {
       const { meta, body } = decodeIdentification(bytes)
-      if (meta.env !== 'live' || body.length === 0) continue
+      if (!ordinary.has(meta.requestId)) continue
       const { nonce: _, ...rest } = JSON.parse(Buffer.from(body).toString())
       const requestId = makeRequestId(Date.now(), (n) => history.random.bytes(n))
       const fresh = encodeIdentification({ ...meta, requestId }, Buffer.from(JSON.stringify(rest)))
