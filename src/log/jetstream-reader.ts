@@ -1,5 +1,5 @@
 // Reads of one partition: right behind this process's own appends from memory, else from feeds that follow each reader's
-// position. An empty answer is given only when the server said so or is being asked.
+// position. An empty answer is given only when the server said so, is being asked, or has just acknowledged the newest record.
 import type { Clock } from '../lib/clock.ts'
 import { type Api, isRefusal, jetStreamFailureOf, NO_MESSAGE } from './jetstream-api.ts'
 import { type Feed, openFeed } from './jetstream-feed.ts'
@@ -15,6 +15,8 @@ export interface ReaderConfig {
   readonly stream: string
   readonly look: () => Promise<StreamLook>
   readonly onRebuilt: (why: string) => void
+  /** Whether this process has written the message of this id. */
+  readonly isOwn: (id: string) => boolean
 }
 
 export interface Reader {
@@ -42,8 +44,10 @@ const TAIL_BYTES_MAX = 8 * 1024 * 1024
 const FEED_BYTES_MAX = 4 * 1024 * 1024
 const FEEDS_MAX = 8
 const IDLE_MS = 30_000
-/** Who appends so often needs no feed to learn of it. */
-const APPEND_PAUSE_MS = 50
+/** Who appends so often needs no feed to learn of it. What others append meanwhile is a hole before the next append. */
+const APPEND_PAUSE_MS = { alone: 500, amongOthers: 50 }
+/** Nobody else seems to append when nobody has for so long. */
+const ALONE_AFTER_MS = 10_000
 const GET_MS_MAX = 2_000
 
 export function openReader(config: ReaderConfig): Reader {
@@ -55,6 +59,8 @@ export function openReader(config: ReaderConfig): Reader {
   let tailLast: Seq = 0
   let appendedAt = Number.NEGATIVE_INFINITY
   let readAt = Number.NEGATIVE_INFINITY
+  /** When somebody else was last known to append. */
+  let othersAt = clock.monotonic()
   let floor: Seq = 0
   let closed = false
 
@@ -94,8 +100,10 @@ export function openReader(config: ReaderConfig): Reader {
       feeds = feeds.filter((feed) => feed !== oldest)
     }
     const { look, onRebuilt } = config
-    const onMessage = (id: string, records: readonly LogRecord[]) =>
+    const onMessage = (id: string, records: readonly LogRecord[]) => {
+      if (!config.isOwn(id)) othersAt = clock.monotonic()
       origins.stored(id, records.at(-1)?.seq ?? 0, records.length)
+    }
     const feed = openFeed({
       api,
       clock,
@@ -142,20 +150,24 @@ export function openReader(config: ReaderConfig): Reader {
       const deadline = clock.monotonic() + limits.waitMsMax
       while (!signal?.aborted && !closed) {
         const now = clock.monotonic()
-        readAt = now
+        // Who asks once follows nothing.
+        if (limits.waitMsMax > 0) readAt = now
         const from = Math.max(after, floor)
         const fromTail = takeTail(from, limits)
         if (fromTail.length > 0) return origins.attach(fromTail)
         const feed = findFeed(from)
-        const quietAt = tail?.covers(from) ? appendedAt + APPEND_PAUSE_MS : now
-        // A feed nobody takes from fills up and rests: while our own appends are all there is, it brings nothing new.
-        const fed = feed && (now >= quietAt || feed.has(from)) ? feed.take(from, limits) : []
+        const isAlone = now - othersAt > ALONE_AFTER_MS
+        const pauseMs = isAlone ? APPEND_PAUSE_MS.alone : APPEND_PAUSE_MS.amongOthers
+        const quietAt = tail?.covers(from) ? appendedAt + pauseMs : now
+        // A feed nobody takes from fills up and rests: while our own appends are all there is, the server need not send them back.
+        const fed = feed && (now >= quietAt || (feed.has(from) && !isAlone)) ? feed.take(from, limits) : []
         if (fed.length > 0) return origins.attach(fed)
         if (now >= deadline) {
-          if (limits.waitMsMax > 0 && feed?.isLive()) return []
+          if (limits.waitMsMax > 0 && (feed?.isLive() || now < quietAt)) return []
           const found = cut([{ records: await ask(from) }], 0, Math.max(from, floor), limits)
           const last = found.at(-1)
-          if (last !== undefined && !closed) followFrom(last.seq)
+          // Somebody who asks once while this process appends wants what it is about to be told.
+          if (last !== undefined && !closed && now >= appendedAt + pauseMs) followFrom(last.seq)
           return found
         }
         if (now >= quietAt) followFrom(from)
@@ -192,6 +204,7 @@ export function openReader(config: ReaderConfig): Reader {
       }
       if (last <= tailLast) return
       const before = last - APPEND_RECORDS_MAX
+      if (tailLast !== before && tail !== null) othersAt = now
       if (tail === null || tailLast !== before) tail = openTail(before, TAIL_BYTES_MAX)
       for (const [index, bytes] of records.entries()) tail.push({ seq: last - records.length + 1 + index, bytes })
       tailLast = last

@@ -32,6 +32,8 @@ export interface Destination {
 export interface Writer {
   /** Of a message to be written: it is stored along with it. */
   nextId(): string
+  /** Whether an id is of this writer. */
+  isOwn(id: string): boolean
   /** Resolves with the seq of the last record. The message must not change any more. */
   write(to: Destination, id: string, message: Uint8Array, expectLast: Seq | undefined): Promise<Seq>
   /** Resolves when nothing is under way. */
@@ -107,6 +109,7 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
       count += 1
       return `${instance}.${count}`
     },
+    isOwn: (id) => id.startsWith(`${instance}.`),
     async write(to, id, message, expectLast) {
       if (queuedBytes + message.length > queuedBytesMax) {
         throw new Full(`${queuedBytes} bytes of the log wait for their acknowledgement`)

@@ -133,6 +133,7 @@ export async function openJetStreamLog(config: JetStreamLogConfig): Promise<JetS
         stream,
         look,
         onRebuilt: (why) => report({ kind: 'feed-rebuilt', stream, why }),
+        isOwn: writer.isOwn,
       }),
       slab: openSlab(),
       trimming: Promise.resolve(),

@@ -64,15 +64,16 @@ export const COUNTED_SUBJECT = 'counted'
 /** Events whose news are kept for threads that have nothing to do; beyond, they load anew. */
 const EVENTS_KEPT = 50_000
 const READ = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
-/** A lost message costs at most so long. */
+/** A lost message costs at most twice so long: what is in the log and was not told by the next look was lost. */
 const POLL_MS = 1_000
 
 /** Resolves when all that the kv does not have yet was read from the log. */
 export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterFeed> {
   const { log, kv, bus, clock, id, partitions, onError } = needs
   const everyPartition = Array.from({ length: partitions }, (_, partition) => partition)
-  /** By partition: the newest record known. */
+  /** By partition: the newest record known, and the newest that the log had with the last look. */
   const heads: Seq[] = everyPartition.map(() => 0)
+  const seen: Seq[] = everyPartition.map(() => 0)
   const storedTo: Seq[] = everyPartition.map(() => 0)
   let holds: readonly (readonly Seq[])[] = []
   const reading = new Map<number, Promise<void>>()
@@ -143,7 +144,11 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
         if (position !== null) noteStored(partition, position)
         // What the kv had before this process began needs nobody to be told of; what it has later, whoever loaded before.
         if (isFirst) heads[partition] = Math.max(heads[partition] as Seq, position ?? 0)
-        if ((await log.last('events', partition)) > (heads[partition] as Seq)) await catchUp(partition)
+        const last = await log.last('events', partition)
+        const wasSeen = seen[partition] as Seq
+        seen[partition] = last
+        // Its owner is about to tell of what came since.
+        if ((isFirst ? last : wasSeen) > (heads[partition] as Seq)) await catchUp(partition)
       }),
     )
   }
