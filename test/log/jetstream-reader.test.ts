@@ -30,7 +30,11 @@ async function opened(id: string) {
     await log.close()
     await connection.close()
   })
-  return { log, inBytes: () => connection.stats().inBytes }
+  async function consumers(stream: string): Promise<number> {
+    const answer = await connection.request(`$JS.API.STREAM.INFO.${stream}`)
+    return answer.json<{ readonly state: { readonly consumer_count: number } }>().state.consumer_count
+  }
+  return { log, inBytes: () => connection.stats().inBytes, consumers }
 }
 
 /** Reads on until it is told to end; gives the first byte of each record. */
@@ -86,4 +90,17 @@ t.test('what only this process appends is not sent back to it, and what another 
   await until('what was appended last by another one', 30_000, () => reader.seen.length === appended.length)
   t.same(reader.seen, appended)
   await reader.end()
+})
+
+t.test('somebody who asks once while this process appends is answered, and has no consumer made', async (t) => {
+  const { log, consumers } = await opened('once')
+  for (let n = 1; n <= BEHIND_MAX; n++) {
+    const seq = await log.append('events', 0, [record(`own ${n}`)])
+    const records = await log.read('events', 0, seq - 1, { ...LIMITS, waitMsMax: 0 })
+    t.same(
+      records.map((one) => one.seq),
+      [seq],
+    )
+  }
+  t.equal(await consumers('test_events_0'), 0)
 })
