@@ -3,6 +3,7 @@
 import { ApiError } from '../domain/errors.ts'
 import { type RateLimits, rateLimitsOf } from '../domain/workspace.ts'
 import type { HttpHeader } from '../http/message.ts'
+import { MINUTE_MS, SECOND_MS } from '../lib/durations.ts'
 import type { Limits, RateRule, Taken } from '../limits/limits.ts'
 import type { Caller } from '../records/auth.ts'
 
@@ -10,8 +11,6 @@ export type RateClass = 'server' | 'mgmt'
 
 const SERVER = /^\/v1\/(?:events|visitors|analytics|erasures)(?:\/|$)/
 const MGMT = /^\/v1\/(?:rules|lists|webhooks|alerts|audit|keys)(?:\/|$)/
-const MINUTE_MS = 60_000
-const SECOND_MS = 1_000
 
 /** null: this endpoint is in neither class. */
 export const rateClassOf = (path: string): RateClass | null =>

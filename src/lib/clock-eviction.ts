@@ -1,9 +1,10 @@
 // Making room in a map: an entry that was used since the last look stays once more. Keeping entries in order of use would cost
 // each use two changes of the map.
 
+import { SECOND_MS } from './durations.ts'
+
 /** Of all entries, for one call: behind a pause nobody waits until each was looked at. */
 const SHARE_MAX = 1 / 8
-const SECOND_MS = 1_000
 
 /** What the clock knows of an entry. */
 export interface Watched {

@@ -204,8 +204,10 @@ export function openReader(config: ReaderConfig): Reader {
       }
       if (last <= tailLast) return
       const before = last - APPEND_RECORDS_MAX
-      if (tailLast !== before && tail !== null) othersAt = now
-      if (tail === null || tailLast !== before) tail = openTail(before, TAIL_BYTES_MAX)
+      if (tail === null || tailLast !== before) {
+        if (tail !== null) othersAt = now
+        tail = openTail(before, TAIL_BYTES_MAX)
+      }
       for (const [index, bytes] of records.entries()) tail.push({ seq: last - records.length + 1 + index, bytes })
       tailLast = last
       wakeAll()

@@ -54,6 +54,7 @@ const APPEND_MS_MAX = 4_000
 const RETRY_MS = 50
 
 export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfig): Writer {
+  const prefix = `${instance}.`
   const underWay = new Set<Promise<unknown>>()
   let queuedBytes = 0
   let count = 0
@@ -107,9 +108,9 @@ export function openWriter({ api, clock, instance, queuedBytesMax }: WriterConfi
   return {
     nextId() {
       count += 1
-      return `${instance}.${count}`
+      return `${prefix}${count}`
     },
-    isOwn: (id) => id.startsWith(`${instance}.`),
+    isOwn: (id) => id.startsWith(prefix),
     async write(to, id, message, expectLast) {
       if (queuedBytes + message.length > queuedBytesMax) {
         throw new Full(`${queuedBytes} bytes of the log wait for their acknowledgement`)

@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { openClock, type Watched } from '../../src/lib/clock-eviction.ts'
-import { rng } from '../helpers/rng.ts'
+import { rng, testSeed } from '../helpers/rng.ts'
 
-const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
+const SEED = testSeed()
 const UNUSED_MS_MAX = 60_000
 const STEP_MS_MAX = 2_000
 

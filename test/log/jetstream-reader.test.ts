@@ -4,16 +4,17 @@ import t from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
 import { connectNats } from '../../src/lib/nats.ts'
 import { openJetStreamLog } from '../../src/log/jetstream.ts'
-import type { Log, LogRecord } from '../../src/log/log.ts'
+import type { Log } from '../../src/log/log.ts'
 import { startNats } from '../helpers/nats.ts'
+import { ALL, follow, textOf } from '../helpers/nats-log.ts'
 import { until } from '../helpers/processes.ts'
 
 const RECORD_BYTES = 20_000
 const OWN = 600
 /** What a feed takes that nobody reads from, and as much again for answers. */
 const SENT_BACK_BYTES_MAX = 8 * 1024 * 1024
-const ALONE_AFTER_MS = 11_000
-const LIMITS = { recordsMax: 100, bytesMax: 10_000_000, waitMsMax: 50 }
+/** Longer than nobody else must have appended. */
+const ALONE_FOR_MS = 11_000
 /** Further appends until what somebody else appended is read: each of them tells of it. */
 const BEHIND_MAX = 20
 
@@ -37,29 +38,6 @@ async function opened(id: string) {
   return { log, inBytes: () => connection.stats().inBytes, consumers }
 }
 
-/** Reads on until it is told to end; gives the first byte of each record. */
-function follow(log: Log) {
-  const ending = new AbortController()
-  const seen: string[] = []
-  const done = (async () => {
-    let after = 0
-    while (!ending.signal.aborted) {
-      const records: readonly LogRecord[] = await log.read('identifications', 0, after, LIMITS, ending.signal)
-      for (const { seq, bytes } of records) {
-        after = seq
-        seen.push(Buffer.from(bytes).toString('latin1', 0, 7).trim())
-      }
-    }
-  })()
-  return {
-    seen,
-    async end() {
-      ending.abort()
-      await done
-    },
-  }
-}
-
 const record = (name: string) => Buffer.alloc(RECORD_BYTES, ' ').fill(name, 0, name.length)
 
 t.test('what only this process appends is not sent back to it, and what another one appends is read', async (t) => {
@@ -69,10 +47,11 @@ t.test('what only this process appends is not sent back to it, and what another 
     await log.append('identifications', 0, [record(name)])
     appended.push(name)
   }
-  const reader = follow(own.log)
+  const reader = follow(own.log, 'identifications', 0)
+  const names = () => reader.seen.map((one) => textOf(one).trim())
   await append(own, 'first')
   await until('the first record', 30_000, () => reader.seen.length === 1)
-  skewMs += ALONE_AFTER_MS
+  skewMs += ALONE_FOR_MS
 
   const before = own.inBytes()
   for (let n = 0; n < OWN; n++) await append(own, `own ${n}`)
@@ -81,22 +60,22 @@ t.test('what only this process appends is not sent back to it, and what another 
   t.ok(sentBack < SENT_BACK_BYTES_MAX, `${sentBack} of ${OWN * RECORD_BYTES} bytes came back`)
 
   await append(other, 'other')
-  for (let n = 0; n < BEHIND_MAX && !reader.seen.includes('other'); n++) {
+  for (let n = 0; n < BEHIND_MAX && !names().includes('other'); n++) {
     await append(own, `late ${n}`)
     await systemClock.sleep(10)
   }
-  t.ok(reader.seen.includes('other'), 'while this process goes on')
+  t.ok(names().includes('other'), 'while this process goes on')
   await append(other, 'last')
   await until('what was appended last by another one', 30_000, () => reader.seen.length === appended.length)
-  t.same(reader.seen, appended)
-  await reader.end()
+  t.same(names(), appended)
+  await reader.stop()
 })
 
 t.test('somebody who asks once while this process appends is answered, and has no consumer made', async (t) => {
   const { log, consumers } = await opened('once')
   for (let n = 1; n <= BEHIND_MAX; n++) {
     const seq = await log.append('events', 0, [record(`own ${n}`)])
-    const records = await log.read('events', 0, seq - 1, { ...LIMITS, waitMsMax: 0 })
+    const records = await log.read('events', 0, seq - 1, ALL)
     t.same(
       records.map((one) => one.seq),
       [seq],

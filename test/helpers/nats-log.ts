@@ -6,7 +6,7 @@ import { Unavailable } from '../../src/lib/failures.ts'
 import { connectNats } from '../../src/lib/nats.ts'
 import { type LogFact, openJetStreamLog } from '../../src/log/jetstream.ts'
 import type { Log, LogRecord } from '../../src/log/log.ts'
-import { type NatsServer, startNats } from '../helpers/nats.ts'
+import { type NatsServer, startNats } from './nats.ts'
 
 export const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
 export const { sleep } = systemClock
