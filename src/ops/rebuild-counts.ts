@@ -119,7 +119,7 @@ export async function rebuildErasures(
   for await (const page of executedErasures(clickhouse, partition)) {
     const erasures = page.map(({ erased, erasure, erased_at }) => {
       const [workspace, env] = erased.split('/') as [string, Env]
-      return { erasureId: erasure, workspace, env, at: erased_at }
+      return { erasureId: erasure, workspace, env, at: erased_at, erased }
     })
     await putAll(kv, partitionScope(partition), executedPuts(erasures, executed))
   }

@@ -26,6 +26,14 @@ export interface ExecutedErasure {
   readonly seq: Seq
   /** Whose it is and when it was asked for: all that is known of a request when the kv was lost. */
   readonly asked?: Pick<RecordedErasure, 'workspace' | 'env' | 'at'>
+  /** Whom it erased, as `erasedId` makes it; absent in what earlier releases noted. */
+  readonly erased?: string
+}
+
+/** An erasure, without the id that must not outlive it. */
+export type ErasureOf = Pick<RecordedErasure, 'erasureId' | 'workspace' | 'env' | 'at'> & {
+  /** As `erasedId` makes it. */
+  readonly erased: string
 }
 
 /** The last time ClickHouse rewrote its parts without what was hidden. Milliseconds. */
@@ -48,6 +56,8 @@ export interface Rewrite {
 
 const requestedKey = (erasureId: string): KvKey => ['erasure', erasureId]
 const EXECUTED = 'erasure-done'
+/** By whom it erased: a visitor may be erased twice, and the log names it until it is past the last. */
+const EXECUTED_LAST = 'erasure-last'
 const NEWEST: KvKey = ['erasure-newest', 'executed']
 const PURGE: KvKey = ['purge', 'events']
 const REWRITE: KvKey = ['purge', 'stores']
@@ -73,19 +83,14 @@ export async function readRequested(
 }
 
 /** What the sink stores with its step past erasures. */
-export const executedPuts = (
-  erasures: readonly Omit<RecordedErasure, 'visitorId'>[],
-  executed: ExecutedErasure,
-): Put[] =>
+export const executedPuts = (erasures: readonly ErasureOf[], executed: Pick<ExecutedErasure, 'at' | 'seq'>): Put[] =>
   erasures.length === 0
     ? []
     : [
-        ...erasures.map(
-          ({ erasureId, workspace, env, at }): Put => ({
-            key: [EXECUTED, erasureId],
-            value: { ...executed, asked: { workspace, env, at } },
-          }),
-        ),
+        ...erasures.flatMap(({ erasureId, workspace, env, at, erased }): Put[] => [
+          { key: [EXECUTED, erasureId], value: { ...executed, asked: { workspace, env, at }, erased } },
+          { key: [EXECUTED_LAST, erased], value: executed },
+        ]),
         { key: NEWEST, value: executed },
       ]
 
@@ -95,12 +100,16 @@ export async function readNewestErasure(kv: Pick<Kv, 'get'>, partition: number):
   return entry?.value ?? null
 }
 
+/** How far this erasure has come, or the last one of the same visitor. */
 export async function readExecuted(
   kv: Pick<Kv, 'get'>,
   { partition, erasureId }: ErasurePart,
 ): Promise<ExecutedErasure | null> {
-  const [entry] = await kv.get<ExecutedErasure>(partitionScope(partition), [[EXECUTED, erasureId]])
-  return entry?.value ?? null
+  const scope = partitionScope(partition)
+  const [own] = await kv.get<ExecutedErasure>(scope, [[EXECUTED, erasureId]])
+  if (own?.value.erased === undefined) return own?.value ?? null
+  const [last] = await kv.get<ExecutedErasure>(scope, [[EXECUTED_LAST, own.value.erased]])
+  return { ...own.value, ...last?.value }
 }
 
 export async function notePurge(kv: Pick<Kv, 'commit'>, purge: Purge): Promise<void> {

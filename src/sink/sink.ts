@@ -10,8 +10,8 @@ import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { LogRecord, Seq } from '../log/log.ts'
 import { annotatedKeys } from '../records/annotations.ts'
-import { executedPuts } from '../records/erasure-progress.ts'
-import { executedKeys } from '../records/erasures.ts'
+import { type ErasureOf, executedPuts } from '../records/erasure-progress.ts'
+import { erasedId, executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
@@ -173,11 +173,19 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
     guard: { source: SINK_POSITION, expect: after, next: upTo },
     // Only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
     check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
-    put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
+    put: executedPuts(erasures.map(unnamed), { at: clock.now(), seq: upTo }),
     drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(said)],
   }
   return { said, commit }
 }
+
+const unnamed = ({ erasureId, workspace, env, at, visitorId }: DecidedErasure): ErasureOf => ({
+  erasureId,
+  workspace,
+  env,
+  at,
+  erased: erasedId(workspace, env, visitorId),
+})
 
 async function sinkParts(
   needs: SinkNeeds,

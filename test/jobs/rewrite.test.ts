@@ -22,12 +22,13 @@ async function openErased(t: Parameters<typeof openPorts>[0]) {
   await prepare(ports)
   const at = systemClock.now() - 1_000
   const erasureId = makeObjectId('era', random)
+  const erased = erasedId(AT.workspace, AT.env, ERASED_ONE)
   await ports.kv.commit([
     {
       scope: partitionScope(homePartition(ERASED_ONE, PARTITIONS)),
       put: [
-        { key: [ERASED, erasedId(AT.workspace, AT.env, ERASED_ONE)], value: { erasureId, at } },
-        ...executedPuts([{ ...AT, erasureId, at }], { at, seq: 1 }),
+        { key: [ERASED, erased], value: { erasureId, at } },
+        ...executedPuts([{ ...AT, erasureId, at, erased }], { at, seq: 1 }),
       ],
     },
   ])

@@ -1,0 +1,33 @@
+// How far an erasure has come, as its receipt tells it, from what sink, jobs and dispatcher have noted.
+
+import t from 'tap'
+import { homePartition } from '../../src/domain/ids.ts'
+import { openErasureReads } from '../../src/reads/erasures.ts'
+import { executedPuts, noteRequested, noteRewrite } from '../../src/records/erasure-progress.ts'
+import { erasedId } from '../../src/records/erasures.ts'
+import { partitionScope } from '../../src/records/partitions.ts'
+import { openPorts, PARTITIONS } from '../helpers/control-plane.ts'
+
+const AT = { workspace: 'ws_1', env: 'live' } as const
+const VISITOR = `pv_${'b'.repeat(20)}`
+
+t.test('a visitor erased twice is in the log until the log is past the second', async (t) => {
+  const { kv, log } = await openPorts(t)
+  const partition = homePartition(VISITOR, PARTITIONS)
+  const erased = erasedId(AT.workspace, AT.env, VISITOR)
+  await noteRequested(kv, AT.workspace, AT.env, 'era_1', { at: 1, parts: [{ erasureId: 'era_1', partition }] })
+  // The owner of the partition is told of a merged visitor by the request and once more by whoever takes it out of lists.
+  for (const [n, erasureId] of ['era_1', 'era_2'].entries()) {
+    const put = executedPuts([{ ...AT, erasureId, at: 1, erased }], { at: 2 + n, seq: 5 + n })
+    await kv.commit([{ scope: partitionScope(partition), put }])
+  }
+  const read = openErasureReads({ kv, log, partitions: PARTITIONS })
+  const statusBehind = async (oldestOfIt: number) => {
+    const oldest = Array.from({ length: PARTITIONS }, (_, one) => (one === partition ? oldestOfIt : 1))
+    await noteRewrite(kv, { startedAt: 10, oldest })
+    const progress = await read(AT.workspace, AT.env, 'era_1')
+    return progress?.stores.find(({ store }) => store === 'log')?.status
+  }
+  t.equal(await statusBehind(6), 'pending', 'the second still names it')
+  t.equal(await statusBehind(7), 'done')
+})
