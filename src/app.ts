@@ -53,7 +53,7 @@ import {
   serviceUrl,
   webhookIps,
 } from './role-settings.ts'
-import { openProcessLocator } from './shards/event-locator.ts'
+import { openFreshReads } from './shards/fresh-reads.ts'
 import { openIpData } from './shards/ip-data.ts'
 import { makeCells, makeCounts } from './shards/memory.ts'
 import { openShards, type Shards } from './shards/shards.ts'
@@ -245,7 +245,7 @@ export async function startRoles(
   capacity = watched
   lifetime.onClose(() => watched.stop())
 
-  const sight = openProcessLocator({ ...needs, shards, processId, isCluster, partitions })
+  const { sight, freshKv } = openFreshReads({ ...needs, shards, processId, isCluster, partitions })
   if (isCluster && roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
 
   async function reloadKeys(directory: KeyDirectory): Promise<void> {
@@ -256,7 +256,6 @@ export async function startRoles(
   const http = ownHttp ?? passedOn
   // From here on in one turn of the event loop: no request may meet a server without its routes.
   const retentionDays = (workspace: string) => eventsDaysOf(config, directory?.workspace(workspace)?.settings)
-  const freshKv = shards === null || isCluster ? kv : shards.freshKv
   const reading = { log, kv: freshKv, sight, partitions, clock, retentionDays, isAlone: !isCluster }
   const events = openEventReads({ ...reading, clickhouse })
   originals = openEventReads({ ...reading, clickhouse: openPaced(clickhouse, clock) })

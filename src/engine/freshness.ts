@@ -1,8 +1,8 @@
 // Checkpoints that somebody waits for: readers of the kv ask the owner of a partition that what it has decided be there.
 
 export interface Freshness {
-  /** Resolves when everything that was answered before the call is in the kv, or when the tenure is over. */
-  ask(partition: number): Promise<void>
+  /** Resolves with true when everything that was answered before the call is in the kv; with false when the partition is not, or no more, owned here. */
+  ask(partition: number): Promise<boolean>
   /** The owner's side of a partition, for one tenure. */
   own(partition: number): OwnedFreshness
 }
@@ -22,21 +22,22 @@ interface Owned {
   hasChanged: boolean
   /** Checkpoints taken and not committed. */
   committing: number
-  waiting: (() => void)[]
+  waiting: ((isStored: boolean) => void)[]
   asked: AbortController
 }
 
 export function createFreshness(): Freshness {
   const owned = new Map<number, Owned>()
 
-  function settle(one: Owned): void {
-    for (const resolve of one.waiting.splice(0)) resolve()
+  function settle(one: Owned, isStored: boolean): void {
+    for (const resolve of one.waiting.splice(0)) resolve(isStored)
   }
 
   return {
     ask(partition) {
       const one = owned.get(partition)
-      if (one === undefined || (!one.hasChanged && one.committing === 0)) return Promise.resolve()
+      if (one === undefined) return Promise.resolve(false)
+      if (!one.hasChanged && one.committing === 0) return Promise.resolve(true)
       return new Promise((resolve) => {
         one.waiting.push(resolve)
         if (one.hasChanged) one.asked.abort()
@@ -59,13 +60,13 @@ export function createFreshness(): Freshness {
           if (one.asked.signal.aborted) one.asked = new AbortController()
           return () => {
             one.committing--
-            for (const resolve of waiting) resolve()
-            if (!one.hasChanged && one.committing === 0) settle(one)
+            for (const resolve of waiting) resolve(true)
+            if (!one.hasChanged && one.committing === 0) settle(one, true)
           }
         },
         end() {
           if (owned.get(partition) === one) owned.delete(partition)
-          settle(one)
+          settle(one, false)
         },
       }
     },

@@ -62,8 +62,10 @@ interface Question {
   readonly requestId: string
 }
 
-/** `accepting`: the processes whose answers count for what is pending. */
-/** A record that came twice is its own original, which leads nowhere. */
+/**
+ * `accepting`: the processes whose answers count for what is pending. A record that came twice is its own original, which leads
+ * nowhere.
+ */
 export function combineAnswers(
   requestId: string,
   glimpses: readonly LocatorAnswer[],

@@ -84,8 +84,8 @@ export interface ShardCalls {
   listen(host: string, port: number, listens: boolean): Promise<void>
   stopListening(): void
   drain(deadlineMs: number): Promise<void>
-  /** Resolves when the kv has what was answered before of a partition of this shard. */
-  freshen(partition: number): Promise<void>
+  /** As `Freshness` has it. */
+  freshen(partition: number): Promise<boolean>
   /** Reads all keys again. */
   reloadKeys(): Promise<void>
   /** Appends identifications to a partition of this shard. */

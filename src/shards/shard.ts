@@ -50,8 +50,8 @@ import { countVisitorReads } from './visitor-reads.ts'
 const BEAT_MS = 1_000
 /** What changes all the time is told so often; what readiness goes by, at once. */
 const STATUS_MS = 1_000
-/** Readers in other processes do not ask for a checkpoint, and are told that what they see is at most a second old. */
-const CHECKPOINT_MS = { embedded: 5_000, cluster: 500 }
+/** Readers ask for one before. */
+const CHECKPOINT_MS = 5_000
 /** Time for a body to arrive, besides the time its decision may take. */
 const BODY_MS = 12_000
 
@@ -174,7 +174,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
       ...engineSettings(config),
       deployment,
       ipData: () => ipData,
-      checkpointMsMax: config.isCluster ? CHECKPOINT_MS.cluster : CHECKPOINT_MS.embedded,
+      checkpointMsMax: CHECKPOINT_MS,
       onRecord: (partition, seq) => {
         cells.deciding[partition] = seq
       },
@@ -186,7 +186,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
 
   if (config.roles.has('engine') && cells.owner.includes(start.index)) await prepare()
 
-  serve('freshen', async (partition) => engine?.ask(partition))
+  serve('freshen', async (partition) => engine?.ask(partition) ?? false)
   serve('append', (partition, records) => log.append('identifications', partition, records))
   serve('prepare', async () => void (await prepare()))
   serve('hold', async (partition) => {

@@ -21,7 +21,6 @@ import type { Log } from '../log/log.ts'
 import { type Glimpse, together } from '../records/event-locator.ts'
 import { createAssignment } from './assignment.ts'
 import { openFigures } from './figures.ts'
-import { openFreshKv } from './fresh-kv.ts'
 import { listening } from './listening.ts'
 import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
@@ -58,8 +57,8 @@ export interface ShardsNeeds {
 }
 
 export interface Shards {
-  /** The kv in which readers find what was answered before they asked. */
-  readonly freshKv: Kv
+  /** As `Freshness` has it, whichever shard owns the partition. */
+  freshen(partition: number): Promise<boolean>
   /** The log whose appends to partitions of shards go through them. */
   readonly log: Log
   /** Resolves with the port when every shard listens. Fails with PortBusy. */
@@ -275,7 +274,8 @@ export function openShards(needs: ShardsNeeds): Shards {
 
   return {
     log: routed,
-    freshKv: openFreshKv(kv, (partition) => callOwner(partition, 'freshen', partition)),
+    freshen: async (partition) =>
+      cells.held[partition] === 1 && (await callOwner(partition, 'freshen', partition)) === true,
     async listen(host, wanted) {
       // What was not known when they were started they know before they accept anything.
       if (!isRefusing) tellRefusal(needs.refusal())
