@@ -23,13 +23,14 @@ const QUESTIONS_MAX = 2
 const TIMEOUT_MS = 500
 
 export function openFreshen({ shards, ask }: FreshenNeeds): Freshen {
-  const isOwn = async (partition: number) => (await shards?.freshen(partition)) ?? false
+  /** False where it is not of this process. */
+  const freshenOwn = async (partition: number) => (await shards?.freshen(partition)) ?? false
   // Who does not own it says nothing.
-  ask?.answer(SUBJECT, async (partition) => (await isOwn(partition as number)) || null)
+  ask?.answer(SUBJECT, async (partition) => (await freshenOwn(partition as number)) || null)
   const enough = (answers: readonly unknown[]) => answers.length > 0
 
   return async (partition) => {
-    if ((await isOwn(partition)) || ask === null) return
+    if ((await freshenOwn(partition)) || ask === null) return
     for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
       if (enough(await ask.ask(SUBJECT, partition, { enough, timeoutMs: TIMEOUT_MS }))) return
     }
