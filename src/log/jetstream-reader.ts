@@ -150,12 +150,14 @@ export function openReader(config: ReaderConfig): Reader {
       const deadline = clock.monotonic() + limits.waitMsMax
       while (!signal?.aborted && !closed) {
         const now = clock.monotonic()
-        // Who asks once follows nothing.
-        if (limits.waitMsMax > 0) readAt = now
         const from = Math.max(after, floor)
-        // What its reader is past is let go at once: it dies young, where memory that waits for its turn in a full tail is promoted and
-        // has the whole heap marked again and again. A slower reader has a feed.
-        if (limits.waitMsMax > 0) tail?.skip(from)
+        // Who asks once follows nothing.
+        if (limits.waitMsMax > 0) {
+          readAt = now
+          // What its reader is past is let go at once: it dies young, where memory that waits for its turn in a full tail is promoted
+          // and has the whole heap marked again and again. A slower reader has a feed.
+          tail?.skip(from)
+        }
         const fromTail = takeTail(from, limits)
         if (fromTail.length > 0) return origins.attach(fromTail)
         const feed = findFeed(from)

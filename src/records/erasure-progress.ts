@@ -30,7 +30,7 @@ export interface ExecutedErasure {
   readonly erased?: string
 }
 
-/** An erasure, without the id that must not outlive it. */
+/** What is noted of an erasure: not the id, which must not outlive it. */
 export type ErasureOf = Pick<RecordedErasure, 'erasureId' | 'workspace' | 'env' | 'at'> & {
   /** As `erasedId` makes it. */
   readonly erased: string

@@ -1,13 +1,18 @@
 // Where readers of a process find what ClickHouse and the kv do not have yet: with its own shards, and with other processes of a cluster.
 
-import { openAsk } from '../bus/ask.ts'
+import { type Ask, openAsk } from '../bus/ask.ts'
 import type { Bus } from '../bus/bus.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { EventLocator } from '../records/event-locator.ts'
-import { openProcessLocator } from './event-locator.ts'
+import {
+  combineAnswers,
+  type EventLocator,
+  type LocatorAnswer,
+  openEventLocator,
+  serveEventLocator,
+} from '../records/event-locator.ts'
 import { openFreshKv } from './fresh-kv.ts'
 import { openFreshen } from './freshen.ts'
 import type { Shards } from './shards.ts'
@@ -30,13 +35,28 @@ export interface FreshReads {
   readonly freshKv: Kv
 }
 
+const NOTHING = { place: null, pending: false, original: null, covers: [] }
+
 export function openFreshReads(needs: FreshReadsNeeds): FreshReads {
   const { shards, processId, isCluster, bus, kv, clock, lifetime, logger } = needs
   const onError = (error: unknown) => logger.warn({ error }, 'another process could not be answered')
   const ask = isCluster ? openAsk({ bus, clock, id: processId, onError }) : null
   if (ask !== null) lifetime.onClose(() => ask.close())
   return {
-    sight: openProcessLocator({ ...needs, ask }),
+    sight: openLocator(needs, ask),
     freshKv: openFreshKv(kv, openFreshen({ shards, ask })),
   }
+}
+
+/** `ask`: null where there are no other processes to be asked. */
+function openLocator({ shards, processId, partitions, kv }: FreshReadsNeeds, ask: Ask | null): EventLocator {
+  const glimpse = async (scope: string, requestId: string): Promise<LocatorAnswer> => ({
+    from: processId,
+    ...((await shards?.glimpse(scope, requestId)) ?? NOTHING),
+  })
+  if (ask === null) {
+    return async (scope, requestId) => combineAnswers(requestId, [await glimpse(scope, requestId)], [], partitions)
+  }
+  serveEventLocator(ask, glimpse)
+  return openEventLocator(ask, kv, partitions)
 }

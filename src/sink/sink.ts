@@ -157,13 +157,14 @@ async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Prom
 async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLookedFor: boolean) {
   const { clickhouse, clock, deployment } = needs
   const { partition, after, upTo, records, repeatedVersion } = part
-  const erasures: DecidedErasure[] = []
+  const erasures: (DecidedErasure & ErasureOf)[] = []
   for (const { bytes } of records) {
     const erasure = erasureOf(bytes)
     const split = erasure === null ? splitOf(bytes) : null
     if (erasure !== null) {
       await eraseRows(clickhouse, erasure, partition, deployment, isLookedFor)
-      erasures.push(erasure)
+      const { workspace, env, visitorId } = erasure
+      erasures.push({ ...erasure, erased: erasedId(workspace, env, visitorId) })
     }
     if (split !== null) await moveRows(clickhouse, split)
   }
@@ -173,19 +174,11 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
     guard: { source: SINK_POSITION, expect: after, next: upTo },
     // Only who looked for the rows can tell that they are there once somebody else has inserted under the same token.
     check: as === 'repeated' ? [] : [[SINK_REPEATED, repeatedVersion]],
-    put: executedPuts(erasures.map(unnamed), { at: clock.now(), seq: upTo }),
+    put: executedPuts(erasures, { at: clock.now(), seq: upTo }),
     drop: [SINK_MARK, ...executedKeys(erasures), ...annotatedKeys(said)],
   }
   return { said, commit }
 }
-
-const unnamed = ({ erasureId, workspace, env, at, visitorId }: DecidedErasure): ErasureOf => ({
-  erasureId,
-  workspace,
-  env,
-  at,
-  erased: erasedId(workspace, env, visitorId),
-})
 
 async function sinkParts(
   needs: SinkNeeds,

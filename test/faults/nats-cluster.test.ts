@@ -5,22 +5,13 @@ import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { connectNats, UnsafeNats } from '../../src/lib/nats.ts'
 import { type JetStreamLogConfig, openJetStreamLog } from '../../src/log/jetstream.ts'
-import type { LogRecord, Seq } from '../../src/log/log.ts'
+import type { Seq } from '../../src/log/log.ts'
 import { startNatsCluster } from '../helpers/nats.ts'
+import { ALL, follow, readAll, sleep } from '../helpers/nats-log.ts'
+import { patiently } from '../helpers/patiently.ts'
 
-const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
-const { sleep } = systemClock
-
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + 90_000; ; ) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
-      await sleep(50)
-    }
-  }
-}
+/** An election takes its time. */
+const PATIENCE_MS = 90_000
 
 t.test('servers are killed under load', async (t) => {
   const cluster = await startNatsCluster(3)
@@ -42,7 +33,7 @@ t.test('servers are killed under load', async (t) => {
     monitorUrls: cluster.servers.map(({ monitorUrl }) => monitorUrl),
   }
   // Servers that have just found each other may still be choosing who leads, as at the start of a process.
-  const { log, facts } = await patiently(() => openJetStreamLog(config))
+  const { log, facts } = await patiently(() => openJetStreamLog(config), PATIENCE_MS)
   t.teardown(async () => {
     await log.close()
     await connection.close()
@@ -51,13 +42,12 @@ t.test('servers are killed under load', async (t) => {
   t.match(known, { cluster: 'test', replicas: 3, acknowledged: /2 of 3 servers/ })
   t.equal(known.servers.length, 3)
   await t.rejects(
-    patiently(() => openJetStreamLog({ ...config, replicas: 5 })),
+    patiently(() => openJetStreamLog({ ...config, replicas: 5 }), PATIENCE_MS),
     UnsafeNats,
   )
 
   const acknowledged: { text: string; seq: Seq }[] = []
   const decided: string[] = []
-  const seen: LogRecord[] = []
   let stopping = false
   let lastAckAt = performance.now()
   const write = async (writer: number) => {
@@ -81,7 +71,7 @@ t.test('servers are killed under load', async (t) => {
         last = await log.append('events', 0, [Buffer.from(text)], { expectLast: last })
       } catch (error) {
         if (!(error instanceof Unavailable || error instanceof Conflict)) throw error
-        const [next] = await patiently(() => log.read('events', 0, last, ALL))
+        const [next] = await patiently(() => log.read('events', 0, last, ALL), PATIENCE_MS)
         if (next === undefined) continue
         if (Buffer.from(next.bytes).toString() !== text) return t.fail('another one decided')
         last = next.seq
@@ -90,13 +80,9 @@ t.test('servers are killed under load', async (t) => {
       count += 1
     }
   }
-  const follow = async () => {
-    while (!stopping) {
-      const after = seen.at(-1)?.seq ?? 0
-      seen.push(...(await patiently(() => log.read('identifications', 0, after, { ...ALL, waitMsMax: 300 }))))
-    }
-  }
-  const work = [write(0), write(1), decide(), follow()]
+  const reader = follow(log, 'identifications', 0)
+  const { seen } = reader
+  const work = [write(0), write(1), decide()]
   const resumed = async (since: number) => {
     while (lastAckAt < since && performance.now() - since < 120_000) await sleep(20)
     return lastAckAt >= since
@@ -130,18 +116,10 @@ t.test('servers are killed under load', async (t) => {
   const isEnough = () => acknowledged.length > 100 && decided.length > 50 && seen.length > 100
   for (since = performance.now(); !isEnough() && performance.now() - since < 60_000; ) await sleep(100)
   stopping = true
-  await Promise.all(work)
+  await Promise.all([...work, reader.stop()])
   t.ok(must(three).pid() > 0)
 
-  const readAll = async (topic: 'events' | 'identifications') => {
-    const found: LogRecord[] = []
-    for (;;) {
-      const batch = await patiently(() => log.read(topic, 0, found.at(-1)?.seq ?? 0, ALL))
-      if (batch.length === 0) return found
-      found.push(...batch)
-    }
-  }
-  const stored = await readAll('identifications')
+  const stored = await readAll(log, 'identifications', 0)
   const places = new Map(stored.map(({ bytes, seq }) => [Buffer.from(bytes).toString(), seq]))
   t.equal(places.size, stored.length, 'nothing is there twice')
   t.same(
@@ -149,7 +127,7 @@ t.test('servers are killed under load', async (t) => {
     [],
     `${acknowledged.length} acknowledged, all there`,
   )
-  const events = (await readAll('events')).map(({ bytes }) => Buffer.from(bytes).toString())
+  const events = (await readAll(log, 'events', 0)).map(({ bytes }) => Buffer.from(bytes).toString())
   t.same(events.slice(0, decided.length), decided)
   t.same(
     seen.map(({ seq }) => seq),

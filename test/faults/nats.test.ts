@@ -8,7 +8,8 @@ import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import type { Seq } from '../../src/log/log.ts'
 import { type NatsServer, startNats } from '../helpers/nats.ts'
-import { ALL, follow, openOn, patiently, readAll, record, sleep, started, textOf } from '../helpers/nats-log.ts'
+import { ALL, follow, openOn, readAll, record, sleep, started, textOf } from '../helpers/nats-log.ts'
+import { patiently } from '../helpers/patiently.ts'
 
 t.test('killed under load, every acknowledged append is there once and in order', async (t) => {
   const { server, log } = await started(t)

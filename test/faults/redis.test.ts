@@ -9,6 +9,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { Full, Unavailable } from '../../src/lib/failures.ts'
 import { must } from '../../src/lib/must.ts'
 import { openRandom } from '../../src/lib/random.ts'
+import { patiently } from '../helpers/patiently.ts'
 import { type RedisServer, startRedis } from '../helpers/redis.ts'
 
 const COMMAND_MS_MAX = 2_000
@@ -67,18 +68,6 @@ async function flaws(kv: OpenedKv, scope: string, position: number): Promise<str
   const [counter] = await kv.get(scope, [['counters', 'n']])
   if (counter?.value !== position) found.push(`counter ${counter?.value}`)
   return found.map((flaw) => `${scope} at ${position}: ${flaw}`)
-}
-
-/** Runs `call` until it does not fail with Unavailable any more. */
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + 60_000; ; ) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
-      await sleep(10)
-    }
-  }
 }
 
 // While it waits for a slow disk, a server that syncs once a second holds back the latest it has acknowledged; the log has them.

@@ -2,11 +2,11 @@
 
 import type { Test } from 'tap'
 import { systemClock } from '../../src/lib/clock.ts'
-import { Unavailable } from '../../src/lib/failures.ts'
 import { connectNats } from '../../src/lib/nats.ts'
 import { type LogFact, openJetStreamLog } from '../../src/log/jetstream.ts'
 import type { Log, LogRecord } from '../../src/log/log.ts'
 import { type NatsServer, startNats } from './nats.ts'
+import { patiently } from './patiently.ts'
 
 export const ALL = { recordsMax: 1_000_000, bytesMax: 1_000_000_000, waitMsMax: 0 }
 export const { sleep } = systemClock
@@ -43,18 +43,6 @@ export async function started(t: Test): Promise<{ server: NatsServer; log: Log; 
   t.teardown(() => server.remove())
   const facts: LogFact[] = []
   return { server, facts, log: await openOn(t, [server.url], facts) }
-}
-
-/** Runs `call` until it does not fail with Unavailable any more. */
-export async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (const deadline = performance.now() + 60_000; ; ) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof Unavailable) || performance.now() > deadline) throw error
-      await sleep(20)
-    }
-  }
 }
 
 export async function readAll(log: Log, topic: 'events' | 'identifications', partition: number): Promise<LogRecord[]> {

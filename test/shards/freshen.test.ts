@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { openAsk } from '../../src/bus/ask.ts'
 import type { Bus } from '../../src/bus/bus.ts'
 import { openLocalBus } from '../../src/bus/local.ts'
-import { createFreshness } from '../../src/engine/freshness.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { openFreshen } from '../../src/shards/freshen.ts'
 
@@ -64,22 +63,4 @@ t.test('where nobody owns it the reader goes on, with and without other processe
   await openProcess(t, bus, 'reader', ownsNothing)(PARTITION)
   await openFreshen({ shards: { freshen: ownsNothing }, ask: null })(PARTITION)
   await openFreshen({ shards: null, ask: null })(PARTITION)
-})
-
-t.test('an owner says what is stored, and one whose tenure ends says that it does not know', async (t) => {
-  const freshness = createFreshness()
-  t.equal(await freshness.ask(PARTITION), false, 'nobody owns it')
-  const owned = freshness.own(PARTITION)
-  t.equal(await freshness.ask(PARTITION), true, 'nothing was decided')
-  owned.changed()
-  const stored = freshness.ask(PARTITION)
-  t.ok(owned.isAsked())
-  const committed = owned.taken()
-  owned.changed()
-  committed()
-  t.equal(await stored, true, 'what is decided after the question is not waited for')
-  const never = freshness.ask(PARTITION)
-  owned.end()
-  t.equal(await never, false)
-  t.equal(await freshness.ask(PARTITION), false)
 })
