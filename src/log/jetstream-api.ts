@@ -3,6 +3,7 @@
 import { createInbox, Events, type Msg, type MsgHdrs, type NatsConnection } from 'nats'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
+import { openInFlight } from '../lib/in-flight.ts'
 
 /** Codes of the servers' own table of errors. */
 export const STREAM_NOT_FOUND = 10059
@@ -64,9 +65,29 @@ export interface Api {
   onChange(listener: () => void): () => void
 }
 
+/** How a request ended; neither: its time is over, or the connection was lost. */
+interface Outcome {
+  readonly answer?: Msg
+  /** Why it could not be sent. */
+  readonly unsent?: unknown
+}
+
+/** A request that is under way. */
+interface Asked {
+  readonly dueAt: number
+  readonly settle: (outcome: Outcome) => void
+}
+
+interface Message {
+  readonly subject: string
+  readonly data: Uint8Array | string
+  readonly reply: string
+  readonly headers: MsgHdrs | undefined
+}
+
 const ANSWER_MS_MAX = 2_000
-/** Why a wait ends; without a reason each would make an error object with its stack. */
-const SETTLED = 'settled'
+/** By so much a request may end later than its time is over. */
+const LATE_MS_MAX = 50
 
 export function openApi(connection: NatsConnection, clock: Clock): Api {
   const listeners = new Set<() => void>()
@@ -94,60 +115,83 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
 
   // The library's own requests make an error object for each answer that came in time, which costs more than the request.
   const inbox = createInbox()
-  const waiting = new Map<string, (message: Msg) => void>()
-  let asked = 0
-  let gathered: (() => void)[] = []
+  const underWay = openInFlight<string, Asked>()
+  let isWatching = false
+  let count = 0
+  let toSend: Message[] = []
 
   /** What one turn of the event loop asks for goes out as one write: writes cost more than what they carry. */
-  function sendWithTurn(send: () => void): void {
-    if (gathered.length === 0) {
+  function sendWithTurn(message: Message): void {
+    if (toSend.length === 0) {
       setImmediate(() => {
-        const all = gathered
-        gathered = []
-        for (const one of all) one()
+        const all = toSend
+        toSend = []
+        for (const one of all) send(one)
       })
     }
-    gathered.push(send)
+    toSend.push(message)
+  }
+
+  function settle(reply: string, outcome: Outcome): void {
+    underWay.take(reply)?.settle(outcome)
+  }
+
+  function send({ subject, data, reply, headers }: Message): void {
+    if (underWay.get(reply) === undefined) return
+    try {
+      connection.publish(subject, data, headers === undefined ? { reply } : { reply, headers })
+    } catch (unsent) {
+      settle(reply, { unsent })
+    }
   }
 
   connection.subscribe(`${inbox}.*`, {
-    callback: (error, message) => {
-      if (error === null) waiting.get(message.subject)?.(message)
+    callback: (error, answer) => {
+      if (error === null) settle(answer.subject, { answer })
     },
   })
 
-  /** Without a connection the library would keep a request until it has one, long after the caller gave up. */
-  async function request(
+  onChange(() => {
+    for (const { settle } of underWay.takeAll()) settle({})
+  })
+
+  /** One sleeper for all requests. A signal for each would do the same, but Node keeps what waits for an aborted one from the scavenger. */
+  async function endLate(): Promise<void> {
+    isWatching = true
+    while (underWay.size > 0) {
+      await clock.sleep(LATE_MS_MAX)
+      const now = clock.monotonic()
+      for (const [reply, { dueAt }] of underWay.entries()) if (dueAt <= now) settle(reply, {})
+    }
+    isWatching = false
+  }
+
+  async function answerTo(subject: string, settled: Promise<Outcome>): Promise<JetStreamReply> {
+    const { answer, unsent } = await settled
+    if (answer !== undefined) return replyOf(subject, answer)
+    if (unsent !== undefined) throw new Unavailable(`${subject} cannot be asked`, { cause: unsent })
+    throw new Unavailable(downSince === null ? `no answer from ${subject}` : 'the connection to NATS was lost')
+  }
+
+  function waitFor(reply: string, dueAt: number): Promise<Outcome> {
+    const settled = new Promise<Outcome>((settle) => underWay.set(reply, { dueAt, settle }))
+    if (!isWatching) void endLate()
+    return settled
+  }
+
+  // Not async, and without a closure: whatever waits for the answer would keep the data, which is large, from the collector (D209).
+  function request(
     subject: string,
     data: Uint8Array | string,
     { timeoutMs, headers }: RequestOptions,
   ): Promise<JetStreamReply> {
-    if (downSince !== null) throw new Unavailable('there is no connection to NATS')
-    asked += 1
-    const reply = `${inbox}.${asked}`
-    const settled = new AbortController()
-    let answer: Msg | null = null
-    let unsent: unknown = null
-    waiting.set(reply, (message) => {
-      answer = message
-      settled.abort(SETTLED)
-    })
-    const stopWatching = onChange(() => settled.abort(SETTLED))
-    sendWithTurn(() => {
-      if (settled.signal.aborted) return
-      try {
-        connection.publish(subject, data, headers === undefined ? { reply } : { reply, headers })
-      } catch (cause) {
-        unsent = cause
-        settled.abort(SETTLED)
-      }
-    })
-    await clock.sleep(timeoutMs, settled.signal)
-    waiting.delete(reply)
-    stopWatching()
-    if (answer !== null) return replyOf(subject, answer)
-    if (unsent !== null) throw new Unavailable(`${subject} cannot be asked`, { cause: unsent })
-    throw new Unavailable(downSince === null ? `no answer from ${subject}` : 'the connection to NATS was lost')
+    // Without a connection the library would keep a request until it has one, long after the caller gave up.
+    if (downSince !== null) return Promise.reject(new Unavailable('there is no connection to NATS'))
+    count += 1
+    const reply = `${inbox}.${count}`
+    const settled = waitFor(reply, clock.monotonic() + timeoutMs)
+    sendWithTurn({ subject, data, reply, headers })
+    return answerTo(subject, settled)
   }
 
   return {

@@ -7,6 +7,7 @@ import { cut, decodeMessage, messageAfter } from './jetstream-layout.ts'
 import type { StreamLook } from './jetstream-streams.ts'
 import { APPEND_RECORDS_MAX, type LogRecord, type ReadLimits, type Seq } from './log.ts'
 import { openOrigins } from './origins.ts'
+import { openReaders } from './readers.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface ReaderConfig {
@@ -52,7 +53,7 @@ const GET_MS_MAX = 2_000
 
 export function openReader(config: ReaderConfig): Reader {
   const { api, clock, stream } = config
-  const waiting = new Set<() => void>()
+  const readers = openReaders(clock)
   const origins = openOrigins()
   let feeds: Feed[] = []
   let tail: Tail | null = null
@@ -64,23 +65,7 @@ export function openReader(config: ReaderConfig): Reader {
   let floor: Seq = 0
   let closed = false
 
-  const wakeAll = () => {
-    for (const wake of [...waiting]) wake()
-  }
-
-  async function waitForNews(ms: number, signal?: AbortSignal): Promise<void> {
-    const woken = new AbortController()
-    // Without a reason each would make an error object with its stack.
-    const wake = () => woken.abort('news')
-    waiting.add(wake)
-    signal?.addEventListener('abort', wake)
-    try {
-      await clock.sleep(ms, woken.signal)
-    } finally {
-      waiting.delete(wake)
-      signal?.removeEventListener('abort', wake)
-    }
-  }
+  const wake = () => readers.wake(false)
 
   const takeTail = (after: Seq, limits: ReadLimits): LogRecord[] =>
     tail?.covers(after) ? tail.take(after, limits) : []
@@ -102,7 +87,7 @@ export function openReader(config: ReaderConfig): Reader {
     const { look, onRebuilt } = config
     const onMessage = (id: string, records: readonly LogRecord[]) => {
       if (!config.isOwn(id)) othersAt = clock.monotonic()
-      origins.stored(id, records.at(-1)?.seq ?? 0, records.length)
+      origins.stored(id, records.at(-1)?.seq ?? 0)
     }
     const feed = openFeed({
       api,
@@ -110,13 +95,13 @@ export function openReader(config: ReaderConfig): Reader {
       look,
       after,
       onMessage,
-      onRecords: wakeAll,
+      onRecords: wake,
       onRebuilt,
       bytesMax: FEED_BYTES_MAX,
     })
     feeds.push(feed)
     // Readers of a feed that had to go look for another one.
-    wakeAll()
+    wake()
   }
 
   /** Asks the stream's leader for the first message that holds a record above `after`. */
@@ -177,7 +162,7 @@ export function openReader(config: ReaderConfig): Reader {
         }
         if (now >= quietAt) followFrom(from)
         const until = now < quietAt ? quietAt : now + IDLE_MS / 3
-        await waitForNews(Math.min(until, deadline) - now, signal)
+        await readers.wait({}, Math.min(until, deadline) - now, signal)
       }
       return []
     },
@@ -200,7 +185,7 @@ export function openReader(config: ReaderConfig): Reader {
     forget: origins.forget,
 
     appended(id, last, records) {
-      origins.stored(id, last, records.length)
+      origins.stored(id, last)
       const now = clock.monotonic()
       appendedAt = now
       if (now - readAt > IDLE_MS) {
@@ -215,7 +200,7 @@ export function openReader(config: ReaderConfig): Reader {
       }
       for (const [index, bytes] of records.entries()) tail.push({ seq: last - records.length + 1 + index, bytes })
       tailLast = last
-      wakeAll()
+      wake()
     },
 
     floor: () => floor,
@@ -235,7 +220,7 @@ export function openReader(config: ReaderConfig): Reader {
       closed = true
       for (const feed of feeds) feed.close()
       feeds = []
-      wakeAll()
+      readers.wakeAll()
     },
   }
 }
