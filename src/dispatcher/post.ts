@@ -8,7 +8,7 @@ import type Undici from 'undici'
 import type { buildConnector, Dispatcher } from 'undici'
 import type { Cancel } from '../lib/cancel.ts'
 import type { Clock } from '../lib/clock.ts'
-import { openDeadline } from '../lib/deadline.ts'
+import { openTimeouts } from '../lib/timeouts.ts'
 import { openConnections } from './connections.ts'
 import { AttemptTimeout, attemptFailureOf, type FailureCode, HandshakeCut } from './failure.ts'
 import { type AddressGuard, BlockedAddress } from './guard.ts'
@@ -54,8 +54,7 @@ class Cancelled extends Error {
 }
 
 export function openPoster({ guard, clock, extraCa, deadlineMs = DEADLINE_MS }: PosterConfig): Poster {
-  const deadlines = openDeadline(clock, deadlineMs)
-  const drains = openDeadline(clock, DRAIN_MS)
+  const timeouts = openTimeouts(clock)
   // What is no certificate fails a start.
   let loaded = extraCa === '' ? null : load()
   const connections = openConnections(clock, (origin, onConnected) => {
@@ -131,7 +130,7 @@ export function openPoster({ guard, clock, extraCa, deadlineMs = DEADLINE_MS }: 
     let ended: Error | null = null
     let posted: Posted | null = null
     let received = 0
-    let undoDeadline = deadlines.add(() => end(new AttemptTimeout('no answer in time')))
+    let undoDeadline = timeouts.add(deadlineMs, () => end(new AttemptTimeout('no answer in time')))
     const stopWaiting = cancel.whenCancelled(() => end(new Cancelled('no longer wanted')))
 
     /** Before there is a connection there is nothing to abort: then the request is stopped as soon as it begins. */
@@ -171,7 +170,7 @@ export function openPoster({ guard, clock, extraCa, deadlineMs = DEADLINE_MS }: 
           const error = statusCode < 300 ? null : 'http_status'
           posted = { statusCode, error, durationMs: clock.monotonic() - startedAt }
           undoDeadline()
-          undoDeadline = drains.add(() => end(new Error('the answer is too slow')))
+          undoDeadline = timeouts.add(DRAIN_MS, () => end(new Error('the answer is too slow')))
         },
         onResponseData(_, chunk) {
           received += chunk.length

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { openTimeouts } from '../lib/timeouts.ts'
 import type { Limits } from './limits.ts'
 
 /** A slow answer is none: every request waits for it. */
@@ -18,16 +19,15 @@ export interface FallbackConfig {
 
 /** Closing it closes both. */
 export function openFallbackLimits({ shared, local, clock }: FallbackConfig): Limits {
+  const timeouts = openTimeouts(clock)
   let pausedUntil = Number.NEGATIVE_INFINITY
 
-  async function inTime<T>(work: Promise<T>): Promise<T> {
-    const done = new AbortController()
-    const late = clock.sleep(WAIT_MS_MAX, done.signal).then((): never => {
-      throw new Unavailable('the shared limits do not answer')
+  function inTime<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new Unavailable('the shared limits do not answer'))
+      const stop = timeouts.add(WAIT_MS_MAX, late)
+      work.then(resolve, reject).finally(stop)
     })
-    late.catch(() => {})
-    work.catch(() => {})
-    return Promise.race([work, late]).finally(() => done.abort())
   }
 
   return {

@@ -4,6 +4,7 @@ import { createInbox, Events, type Msg, type MsgHdrs, type NatsConnection } from
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
 import { openInFlight } from '../lib/in-flight.ts'
+import { openTimeouts } from '../lib/timeouts.ts'
 
 /** Codes of the servers' own table of errors. */
 export const STREAM_NOT_FOUND = 10059
@@ -72,12 +73,6 @@ interface Outcome {
   readonly unsent?: unknown
 }
 
-/** A request that is under way. */
-interface Asked {
-  readonly dueAt: number
-  readonly settle: (outcome: Outcome) => void
-}
-
 interface Message {
   readonly subject: string
   readonly data: Uint8Array | string
@@ -86,8 +81,6 @@ interface Message {
 }
 
 const ANSWER_MS_MAX = 2_000
-/** By so much a request may end later than its time is over. */
-const LATE_MS_MAX = 50
 
 export function openApi(connection: NatsConnection, clock: Clock): Api {
   const listeners = new Set<() => void>()
@@ -115,8 +108,8 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
 
   // The library's own requests make an error object for each answer that came in time, which costs more than the request.
   const inbox = createInbox()
-  const underWay = openInFlight<string, Asked>()
-  let isWatching = false
+  const timeouts = openTimeouts(clock)
+  const underWay = openInFlight<string, (outcome: Outcome) => void>()
   let count = 0
   let toSend: Message[] = []
 
@@ -133,7 +126,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
   }
 
   function settle(reply: string, outcome: Outcome): void {
-    underWay.take(reply)?.settle(outcome)
+    underWay.take(reply)?.(outcome)
   }
 
   function send({ subject, data, reply, headers }: Message): void {
@@ -152,19 +145,8 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
   })
 
   onChange(() => {
-    for (const { settle } of underWay.takeAll()) settle({})
+    for (const end of underWay.takeAll()) end({})
   })
-
-  /** One sleeper for all requests. A signal for each would do the same, but Node keeps what waits for an aborted one from the scavenger. */
-  async function endLate(): Promise<void> {
-    isWatching = true
-    while (underWay.size > 0) {
-      await clock.sleep(LATE_MS_MAX)
-      const now = clock.monotonic()
-      for (const [reply, { dueAt }] of underWay.entries()) if (dueAt <= now) settle(reply, {})
-    }
-    isWatching = false
-  }
 
   async function answerTo(subject: string, settled: Promise<Outcome>): Promise<JetStreamReply> {
     const { answer, unsent } = await settled
@@ -173,13 +155,17 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     throw new Unavailable(downSince === null ? `no answer from ${subject}` : 'the connection to NATS was lost')
   }
 
-  function waitFor(reply: string, dueAt: number): Promise<Outcome> {
-    const settled = new Promise<Outcome>((settle) => underWay.set(reply, { dueAt, settle }))
-    if (!isWatching) void endLate()
-    return settled
+  function waitFor(reply: string, timeoutMs: number): Promise<Outcome> {
+    const stop = timeouts.add(timeoutMs, () => settle(reply, {}))
+    return new Promise((resolve) => {
+      underWay.set(reply, (outcome) => {
+        stop()
+        resolve(outcome)
+      })
+    })
   }
 
-  // Not async, and without a closure: whatever waits for the answer would keep the data, which is large, from the collector (D209).
+  // Not async, and without a closure: whatever waits for the answer would keep the data, which is large, from the collector (D227).
   function request(
     subject: string,
     data: Uint8Array | string,
@@ -189,7 +175,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
     if (downSince !== null) return Promise.reject(new Unavailable('there is no connection to NATS'))
     count += 1
     const reply = `${inbox}.${count}`
-    const settled = waitFor(reply, clock.monotonic() + timeoutMs)
+    const settled = waitFor(reply, timeoutMs)
     sendWithTurn({ subject, data, reply, headers })
     return answerTo(subject, settled)
   }

@@ -1,5 +1,5 @@
 // What passes through the log of a thread is garbage once it is appended, read and answered: it must not reach V8's old generation, where
-// it would stay until all of the heap is marked (D209).
+// it would stay until all of the heap is marked (D227).
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
