@@ -14,45 +14,35 @@ export interface Tail {
 
 /** What an entry costs besides its bytes. */
 const RECORD_OVERHEAD_BYTES = 128
-/** Of a ring: a power of two. */
-const SLOTS_MIN = 256
+const COMPACT_AFTER = 1_024
 
 /** `from`: the seq up to which records are on disk only. At most `bytesMax` bytes are kept. */
 export function openTail(from: Seq, bytesMax: number): Tail {
-  // A ring that is emptied as records leave and when it is replaced: a list that shrinks and grows leaves its former memory behind in
-  // V8's old generation, where all that still names is promoted (D209).
-  let slots: (LogRecord | undefined)[] = new Array(SLOTS_MIN).fill(undefined)
-  /** Records before the oldest of the ring, and before the next one: their difference is how many are here. */
+  const records: (LogRecord | undefined)[] = []
   let head = 0
-  let end = 0
   let missingUpTo = from
   let bytes = 0
 
-  const slotOf = (index: number): number => index & (slots.length - 1)
-  const at = (index: number): LogRecord => slots[slotOf(index)] as LogRecord
-
-  function dropOldest(): LogRecord {
-    const oldest = at(head)
-    slots[slotOf(head)] = undefined
-    head += 1
-    bytes -= oldest.bytes.length + RECORD_OVERHEAD_BYTES
-    return oldest
-  }
-
-  function grow(): void {
-    const former = slots
-    const mask = former.length - 1
-    slots = new Array(former.length * 2).fill(undefined)
-    for (let index = head; index < end; index += 1) slots[slotOf(index)] = former[index & mask]
-    former.fill(undefined)
+  const evict = () => {
+    while (bytes > bytesMax && head < records.length) {
+      const oldest = records[head] as LogRecord
+      records[head] = undefined
+      head += 1
+      bytes -= oldest.bytes.length + RECORD_OVERHEAD_BYTES
+      missingUpTo = oldest.seq
+    }
+    if (head > COMPACT_AFTER && head * 2 > records.length) {
+      records.splice(0, head)
+      head = 0
+    }
   }
 
   const firstAfter = (after: Seq): number => {
     let low = head
-    let high = end
+    let high = records.length
     while (low < high) {
-      const middle = Math.floor((low + high) / 2)
-      if (at(middle).seq > after) high = middle
+      const middle = (low + high) >>> 1
+      if ((records[middle] as LogRecord).seq > after) high = middle
       else low = middle + 1
     }
     return low
@@ -60,28 +50,30 @@ export function openTail(from: Seq, bytesMax: number): Tail {
 
   return {
     push(record) {
-      if (end - head === slots.length) grow()
-      slots[slotOf(end)] = record
-      end += 1
+      records.push(record)
       bytes += record.bytes.length + RECORD_OVERHEAD_BYTES
-      while (bytes > bytesMax && head < end) missingUpTo = dropOldest().seq
+      evict()
     },
     skip(upTo) {
       missingUpTo = Math.max(missingUpTo, upTo)
-      while (head < end && at(head).seq <= upTo) dropOldest()
+      while (head < records.length && (records[head] as LogRecord).seq <= upTo) {
+        bytes -= (records[head] as LogRecord).bytes.length + RECORD_OVERHEAD_BYTES
+        records[head] = undefined
+        head += 1
+      }
     },
     covers: (after) => after >= missingUpTo,
     take(after, { recordsMax, bytesMax: mostBytes }, upTo = Number.POSITIVE_INFINITY) {
       const found: LogRecord[] = []
       let sum = 0
-      for (let index = firstAfter(after); index < end && found.length < recordsMax; index += 1) {
-        const record = at(index)
-        if (record.seq > upTo) break
+      for (let index = firstAfter(after); found.length < recordsMax; index += 1) {
+        const record = records[index]
+        if (!record || record.seq > upTo) break
         sum += record.bytes.length
         if (found.length > 0 && sum > mostBytes) break
         found.push(record)
         // Once: what it was made of is for its first reader, and is large.
-        if (record.attached !== undefined) slots[slotOf(index)] = { seq: record.seq, bytes: record.bytes }
+        if (record.attached !== undefined) records[index] = { seq: record.seq, bytes: record.bytes }
       }
       return found
     },
