@@ -33,17 +33,10 @@ const empty = (made: Made): void => void made.fill(undefined)
 export function openOrigins(): Origins {
   const byId = openInFlight<string, Made>()
   let placed: PlacedMessage[] = []
-  /** Records of `placed`. */
-  let count = 0
 
-  function drop(message: PlacedMessage): void {
-    empty(message.made)
-    count -= message.made.length
-  }
-
-  function dropAll(): void {
-    placed.forEach(drop)
-    placed = []
+  function dropUpTo(seq: Seq): void {
+    for (const { last, made } of placed) if (last <= seq) empty(made)
+    placed = placed.filter(({ last }) => last > seq)
   }
 
   function take(seq: Seq): unknown {
@@ -66,9 +59,9 @@ export function openOrigins(): Origins {
     stored(messageId, last) {
       const made = byId.take(messageId)
       if (made === undefined) return
-      if (count + made.length > RECORDS_MAX) dropAll()
+      const records = placed.reduce((sum, one) => sum + one.made.length, made.length)
+      if (records > RECORDS_MAX) dropUpTo(Number.POSITIVE_INFINITY)
       placed.push({ first: last - made.length + 1, last, made })
-      count += made.length
     },
     attach(records) {
       if (placed.length === 0) return records
@@ -77,17 +70,12 @@ export function openOrigins(): Origins {
         const attached = take(record.seq)
         return attached === undefined ? record : { seq: record.seq, bytes: record.bytes, attached }
       })
-      const later: PlacedMessage[] = []
-      for (const message of placed) {
-        if (message.last > upTo) later.push(message)
-        else drop(message)
-      }
-      placed = later
+      dropUpTo(upTo)
       return found
     },
     clear() {
       for (const made of byId.takeAll()) empty(made)
-      dropAll()
+      dropUpTo(Number.POSITIVE_INFINITY)
     },
   }
 }

@@ -1,9 +1,8 @@
 // What is under way by key: a map in all it tells, whose values are garbage once they are taken.
 
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import t from 'tap'
 import { openInFlight } from '../../src/lib/in-flight.ts'
+import { built, measurePromoted } from '../helpers/promoted.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 t.test('it holds what a map holds, in the order of the keys, whatever comes and goes', async (t) => {
@@ -35,43 +34,24 @@ t.test('it holds what a map holds, in the order of the keys, whatever comes and 
 
 /** Bytes that reach the old generation while values of 100 MB come and go, of which 250 are there at a time. */
 const PROMOTED = `
-  import { getHeapSpaceStatistics } from 'node:v8'
-  import { openInFlight } from ${JSON.stringify(new URL('../../src/lib/in-flight.js', import.meta.url).href)}
+  import { openInFlight } from ${built('lib/in-flight.js')}
   function openMap() {
     const map = new Map()
     return { set: (key, value) => map.set(key, value), take: (key) => map.delete(key) }
   }
-  const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space').space_used_size
-  const measured = [openMap, openInFlight].map((open) => {
+  const measured = []
+  for (const open of [openMap, openInFlight]) {
     const held = open()
-    let key = 0
-    const step = () => {
+    const step = (key) => {
       held.set(key, { key, filling: new Array(100).fill(key) })
       held.take(key - 250)
-      key++
     }
-    while (key < 2_000) step()
-    gc()
-    gc()
-    const before = old()
-    let promoted = 0
-    let last = before
-    while (key < 120_000) {
-      step()
-      if (key % 100 !== 0) continue
-      // A mark-compact takes back what was promoted before it.
-      const now = old()
-      promoted += Math.max(0, now - last)
-      last = now
-    }
-    return promoted
-  })
+    measured.push(await promotedBy(step, 120_000))
+  }
   console.log(JSON.stringify(measured))`
 
 t.test('what was taken is not promoted, as it is where a map of long life lets it go', async (t) => {
-  const args = ['--expose-gc', '--max-semi-space-size=1', '--input-type=module', '--eval', PROMOTED]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
-  const [byMap, byInFlight] = JSON.parse(stdout) as [number, number]
+  const [byMap, byInFlight] = (await measurePromoted(PROMOTED)) as [number, number]
   t.comment(`promoted by a map ${byMap} bytes, by this ${byInFlight}`)
   t.ok(byInFlight < byMap / 3, `${byInFlight} bytes of ${byMap}`)
 })
