@@ -1,4 +1,5 @@
-// The answers of the last two minutes by nonce, so that a repeat costs neither log nor engine nor history.
+// The answers of the last two minutes by nonce, so that a repeat costs neither log nor engine nor history. Their bytes and what they are
+// found by lie in flat arrays: as objects and texts of the heap they were what made most of it old (D229).
 
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import type { KeyKind } from '../domain/workspace.ts'
@@ -17,47 +18,124 @@ export interface Answers {
   add(nonceHash: number, bodyHash: number, keyKind: KeyKind, body: string, acceptedAt: number): void
 }
 
-interface Entry {
-  readonly bodyHash: number
-  readonly acceptedAt: number
-  public: string | null
-  secret: string | null
+/** Of answers in each of two generations: some 30,000 answers to browsers in both. */
+const BYTES_MAX = 16_777_216
+/** In each generation, whatever they are long. */
+const ENTRIES_MAX = 32_768
+/** A power of two, and twice as many as entries: there is always an empty place. */
+const PLACES = 65_536
+/** A character of a JavaScript string takes at most so many bytes. */
+const CHAR_BYTES_MAX = 3
+const KINDS: Readonly<Record<KeyKind, number>> = { public: 0, secret: 1 }
+const KIND_COUNT = 2
+
+/** Entries are numbers from 1 on; 0: there is none. */
+function createGeneration(bytesMax: number, entriesMax: number) {
+  const places = new Int32Array(PLACES)
+  const nonceHashes = new Float64Array(entriesMax + 1)
+  const bodyHashes = new Float64Array(entriesMax + 1)
+  const acceptedAt = new Float64Array(entriesMax + 1)
+  /** By entry and kind of key: where the answer lies in `bytes`; of no bytes where there is none. */
+  const starts = new Int32Array(KIND_COUNT * (entriesMax + 1))
+  const lengths = new Int32Array(KIND_COUNT * (entriesMax + 1))
+  const bytes = Buffer.allocUnsafeSlow(bytesMax)
+  let size = 0
+  let used = 0
+
+  /** The place of the nonce, or the empty one where it belongs. */
+  function placeOf(nonceHash: number): number {
+    let place = nonceHash % PLACES
+    for (;;) {
+      const entry = places[place] as number
+      if (entry === 0 || nonceHashes[entry] === nonceHash) return place
+      place = (place + 1) % PLACES
+    }
+  }
+
+  return {
+    find: (nonceHash: number): number => places[placeOf(nonceHash)] as number,
+    bodyHash: (entry: number): number => bodyHashes[entry] as number,
+    acceptedAt: (entry: number): number => acceptedAt[entry] as number,
+    body(entry: number, kind: number): string | null {
+      const at = KIND_COUNT * entry + kind
+      const start = starts[at] as number
+      const length = lengths[at] as number
+      return length === 0 ? null : bytes.toString('utf8', start, start + length)
+    },
+    hasRoom: (body: string): boolean => size < entriesMax && used + CHAR_BYTES_MAX * body.length <= bytesMax,
+    /** Of another body than before, or accepted at another time, it is another entry in the same place. */
+    put(nonceHash: number, bodyHash: number, kind: number, body: string, at: number): void {
+      const place = placeOf(nonceHash)
+      let entry = places[place] as number
+      if (entry === 0) {
+        size++
+        entry = size
+        places[place] = entry
+        nonceHashes[entry] = nonceHash
+        lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
+      } else if (bodyHashes[entry] !== bodyHash || acceptedAt[entry] !== at) {
+        lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
+      }
+      bodyHashes[entry] = bodyHash
+      acceptedAt[entry] = at
+      const length = bytes.write(body, used, 'utf8')
+      starts[KIND_COUNT * entry + kind] = used
+      lengths[KIND_COUNT * entry + kind] = length
+      used += length
+    },
+    clear(): void {
+      places.fill(0)
+      size = 0
+      used = 0
+    },
+  }
 }
 
-/** Characters of answers in each of two generations: 30,000 answers to browsers. */
-const CHARS_MAX = 16_777_216
-
 /** `monotonic`: milliseconds that never jump. */
-export function createAnswers(monotonic: () => number, charsMax = CHARS_MAX): Answers {
-  let young = new Map<number, Entry>()
-  let old = new Map<number, Entry>()
-  let chars = 0
+export function createAnswers(monotonic: () => number, bytesMax = BYTES_MAX, entriesMax = ENTRIES_MAX): Answers {
+  let young = createGeneration(bytesMax, entriesMax)
+  let old = createGeneration(bytesMax, entriesMax)
   let turnedAt = monotonic()
 
-  function recent(nonceHash: number): Entry | null {
-    const entry = young.get(nonceHash) ?? old.get(nonceHash)
-    return entry !== undefined && monotonic() - entry.acceptedAt <= NONCE_WINDOW_MS ? entry : null
+  type Generation = typeof young
+
+  /** The entry of the nonce in one of them, 0 where it has none of the window. */
+  function recentIn(generation: Generation, nonceHash: number): number {
+    const entry = generation.find(nonceHash)
+    return entry !== 0 && monotonic() - generation.acceptedAt(entry) <= NONCE_WINDOW_MS ? entry : 0
+  }
+
+  function turn(now: number): void {
+    const cleared = old
+    cleared.clear()
+    old = young
+    young = cleared
+    turnedAt = now
   }
 
   return {
     find(nonceHash, keyKind) {
-      const entry = recent(nonceHash)
-      return entry === null ? null : { bodyHash: entry.bodyHash, body: entry[keyKind] }
+      const kind = KINDS[keyKind]
+      const younger = recentIn(young, nonceHash)
+      const older = recentIn(old, nonceHash)
+      if (younger === 0 && older === 0) return null
+      const bodyHash = younger === 0 ? old.bodyHash(older) : young.bodyHash(younger)
+      const body = younger === 0 ? null : young.body(younger, kind)
+      if (body !== null || older === 0 || old.bodyHash(older) !== bodyHash) return { bodyHash, body }
+      return { bodyHash, body: old.body(older, kind) }
     },
     add(nonceHash, bodyHash, keyKind, body, acceptedAt) {
       const now = monotonic()
       if (now - acceptedAt > NONCE_WINDOW_MS) return
-      if (chars >= charsMax || now - turnedAt >= NONCE_WINDOW_MS) {
-        old = young
-        young = new Map()
-        chars = 0
-        turnedAt = now
-      }
-      const known = recent(nonceHash)
-      const entry = known?.bodyHash === bodyHash ? known : { bodyHash, acceptedAt, public: null, secret: null }
-      entry[keyKind] = body
-      young.set(nonceHash, entry)
-      chars += body.length
+      if (!young.hasRoom(body) || now - turnedAt >= NONCE_WINDOW_MS) turn(now)
+      if (!young.hasRoom(body)) return
+      const younger = recentIn(young, nonceHash)
+      const older = younger === 0 ? recentIn(old, nonceHash) : 0
+      // What another kind of key was told of the same request counts from the time of that request.
+      let at = acceptedAt
+      if (younger !== 0 && young.bodyHash(younger) === bodyHash) at = young.acceptedAt(younger)
+      else if (older !== 0 && old.bodyHash(older) === bodyHash) at = old.acceptedAt(older)
+      young.put(nonceHash, bodyHash, KINDS[keyKind], body, at)
     },
   }
 }
