@@ -16,7 +16,7 @@ export const ENGINE_SETTINGS = [
     min: 0,
     max: 64,
     sentence:
-      'Shards that do so from the start; others join when those are full and a core is idle. 0: a quarter of all of them.',
+      'Shards that decide from the start; others join when those are full and a core is idle. 0: a quarter of all of them.',
   },
   {
     name: 'engine.visitorsMax',

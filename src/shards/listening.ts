@@ -1,5 +1,6 @@
-// Has a shard listen for the first time, whatever becomes of its thread meanwhile.
+// Which shards listen from the start, and how one comes to listen for the first time, whatever becomes of its thread meanwhile.
 
+import type { Config } from '../config.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Line } from '../lib/line.ts'
 import type { Thread } from './thread.ts'
@@ -14,6 +15,21 @@ export interface ListeningShard {
 const LOOK_MS = 200
 /** A shard that is lost before it first listens is replaced so many times before the process gives up. */
 const LOST_MAX = 5
+
+/**
+ * The shards that listen from the start, where several threads can listen on the port: those that decide, but in a cluster as many others
+ * in their place, as far as there are any (D228).
+ */
+export function listenersAtStart({
+  isCluster,
+  roles,
+  shards,
+  shardsMin,
+}: Pick<Config, 'isCluster' | 'roles' | 'shards' | 'shardsMin'>): readonly number[] {
+  const areApart = isCluster && roles.has('engine') && roles.has('ingress') && shards > shardsMin
+  const first = areApart ? shardsMin : 0
+  return Array.from({ length: Math.min(shardsMin, shards - first) }, (_, n) => first + n)
+}
 
 /** Resolves when the shard listens, also where its thread was lost before it did and another one took its place. */
 export async function listening(

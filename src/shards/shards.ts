@@ -21,7 +21,7 @@ import type { Log } from '../log/log.ts'
 import { type Glimpse, together } from '../records/event-locator.ts'
 import { createAssignment } from './assignment.ts'
 import { openFigures } from './figures.ts'
-import { listening } from './listening.ts'
+import { listenersAtStart, listening } from './listening.ts'
 import { joinAllCounts } from './memory.ts'
 import type { Peer } from './peers.ts'
 import { CASTS, type Cells, type ProcessCalls, type ShardCalls, type ShardStatus, type Shared } from './protocol.ts'
@@ -282,9 +282,8 @@ export function openShards(needs: ShardsNeeds): Shards {
       const found = await findPort(driverOf(config['http.driver']), host, wanted)
       const { port } = found
       isShared = found.isShared
-      for (const shard of shards) {
-        shard.listens = [host, port, isShared ? shard.index < config.shardsMin : shard.index === 0]
-      }
+      const listeners = isShared ? listenersAtStart(config) : [0]
+      for (const shard of shards) shard.listens = [host, port, listeners.includes(shard.index)]
       await Promise.all(shards.map((shard) => listening(shard, () => closing.signal.aborted, clock)))
       return port
     },

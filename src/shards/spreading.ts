@@ -1,4 +1,4 @@
-// When more shards of a process decide: while those that do are full and the machine has a core for another one, twice as many do, and
+// When more shards of a process decide: while one that works is full and the machine has a core for another one, twice as many do, and
 // partitions move to them. What one shard can bear it decides for the least, since its batches are larger and nothing is handed over.
 
 import { cpus } from 'node:os'
@@ -34,9 +34,14 @@ export function createSpreading(needs: SpreadingNeeds): () => Promise<void> {
 
   const deciding = (): number[] => [...new Set(owner)].filter((index) => index >= 0)
 
-  function isFull(index: number): boolean {
-    const { pending, busy } = needs.loadOf(index)
-    return pending >= FULL.pending && busy >= FULL.busy
+  /** What waits in a shard that only listens waits for those that decide, too. */
+  function isAnyFull(those: readonly number[]): boolean {
+    const loads = Array.from({ length: shards }, (_, index) => needs.loadOf(index))
+    const elsewhere = loads.reduce((sum, { pending }, index) => sum + (those.includes(index) ? 0 : pending), 0)
+    return loads.some(({ pending, busy }, index) => {
+      const waiting = pending + (those.includes(index) ? elsewhere : 0)
+      return waiting >= FULL.pending && busy >= FULL.busy
+    })
   }
 
   async function spread(count: number): Promise<void> {
@@ -53,7 +58,7 @@ export function createSpreading(needs: SpreadingNeeds): () => Promise<void> {
     if (isSpreading) return
     const those = deciding()
     const count = Math.min(2 * those.length, shards, owner.length)
-    if (count <= those.length || !those.some(isFull)) {
+    if (count <= those.length || !isAnyFull(those)) {
       found = 0
       return
     }

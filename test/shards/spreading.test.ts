@@ -30,7 +30,10 @@ interface Look {
   readonly pending: number
   readonly busy: number
   readonly idle: number
+  /** Of shards that decide nothing. */
+  readonly listening?: Pick<Look, 'pending' | 'busy'>
 }
+const RESTING = { pending: 0, busy: 0 }
 const BUSY: Look = { ...FULL, idle: IDLE_CORES_MIN }
 
 const CASES: [what: string, looks: readonly Look[], shards: number][] = [
@@ -39,6 +42,13 @@ const CASES: [what: string, looks: readonly Look[], shards: number][] = [
   ['full while no core is idle', Array<Look>(3 * LOOKS).fill({ ...BUSY, idle: 0.5 * IDLE_CORES_MIN }), 1],
   ['many that wait for something else than the thread', Array<Look>(3 * LOOKS).fill({ ...BUSY, busy: 0.8 }), 1],
   ['idle cores and not full', Array<Look>(3 * LOOKS).fill({ ...BUSY, pending: FULL.pending - 1 }), 1],
+  [
+    'busy, and what waits for it waits where it came in',
+    Array<Look>(LOOKS).fill({ ...BUSY, pending: 0, listening: { pending: FULL.pending, busy: 0 } }),
+    2,
+  ],
+  ['listening is what is full', Array<Look>(LOOKS).fill({ ...BUSY, ...RESTING, listening: FULL }), 2],
+  ['few wait, wherever', Array<Look>(3 * LOOKS).fill({ ...BUSY, pending: 0, listening: { pending: 8, busy: 0 } }), 1],
   [
     'full now and then',
     Array.from({ length: 3 * LOOKS }, (_, n) => (n % LOOKS === 0 ? { ...BUSY, pending: 0 } : BUSY)),
@@ -56,7 +66,7 @@ t.test('more shards decide only while those that do are full and a core is idle'
     const look = createSpreading({
       owner,
       shards: SHARDS,
-      loadOf: () => now,
+      loadOf: (index) => (owner.includes(index) ? now : (now.listening ?? RESTING)),
       idleCores: () => now.idle,
       join: async (index) => void joined.add(index),
       async move(partition, to) {
