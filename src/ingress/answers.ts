@@ -67,15 +67,14 @@ function createGeneration(bytesMax: number, entriesMax: number) {
     put(nonceHash: number, bodyHash: number, kind: number, body: string, at: number): void {
       const place = placeOf(nonceHash)
       let entry = places[place] as number
+      const isSame = entry !== 0 && bodyHashes[entry] === bodyHash && acceptedAt[entry] === at
       if (entry === 0) {
         size++
         entry = size
         places[place] = entry
         nonceHashes[entry] = nonceHash
-        lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
-      } else if (bodyHashes[entry] !== bodyHash || acceptedAt[entry] !== at) {
-        lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
       }
+      if (!isSame) lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
       bodyHashes[entry] = bodyHash
       acceptedAt[entry] = at
       const length = bytes.write(body, used, 'utf8')
@@ -106,10 +105,8 @@ export function createAnswers(monotonic: () => number, bytesMax = BYTES_MAX, ent
   }
 
   function turn(now: number): void {
-    const cleared = old
-    cleared.clear()
-    old = young
-    young = cleared
+    ;[young, old] = [old, young]
+    young.clear()
     turnedAt = now
   }
 
