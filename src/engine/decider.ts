@@ -100,7 +100,7 @@ export interface Decider {
     batch: readonly LogRecord[],
     poisoned: readonly number[],
     load: Load,
-  ): Promise<{ readonly decided: DecidedBatch; readonly dirtyCount: number }>
+  ): Promise<{ readonly decided: DecidedBatch; readonly dirtyCount: number; readonly isRepeating: boolean }>
   adopt(
     partition: number,
     records: readonly Uint8Array[],
@@ -115,7 +115,7 @@ export interface Decider {
 
 function* decideAndCount(p: Partition, batch: readonly LogRecord[], poisoned: readonly number[]) {
   const decided = yield* p.decide(batch, new Set(poisoned))
-  return { decided, dirtyCount: p.dirtyCount() }
+  return { decided, dirtyCount: p.dirtyCount(), isRepeating: p.isRepeating() }
 }
 
 function* adoptAndCount(p: Partition, records: readonly Uint8Array[]) {

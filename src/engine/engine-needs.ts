@@ -37,7 +37,7 @@ export interface EngineNeeds {
 }
 
 export interface CheckpointBounds {
-  /** Changed entries at which a checkpoint is due, which the last batch may exceed by what it changes. */
+  /** Changed entries at which a checkpoint is due, twice as many where it repeats the one before; the last batch may exceed them by what it changes. */
   readonly entriesMax: number
   /** Records of decisions that a take-over reads at once. */
   readonly adoptRecordsMax: number

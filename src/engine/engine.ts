@@ -33,7 +33,7 @@ const CHECKPOINT_MS = 200
 const FEW_EVENTS = 8
 /** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
 const CHECKPOINT_EVENTS = 20_000
-/** The kv takes three times as many entries in a commit. */
+/** A commit of the kv takes four times as many entries. */
 const BOUNDS: CheckpointBounds = { entriesMax: 6_000, adoptRecordsMax: 64 }
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 const RETRY_MS = 200
@@ -118,11 +118,13 @@ async function own(
     if (batch.length === 0) return null
     const begunAt = clock.now()
     const from = clock.monotonic()
-    const { decided, dirtyCount } = await poisonRetry.attempt(batch, (poisoned) =>
+    const { decided, dirtyCount, isRepeating } = await poisonRetry.attempt(batch, (poisoned) =>
       holding(counters, () => decider.decide(partition, batch, poisoned, load)),
     )
     const times = { begunAt, decideMs: clock.monotonic() - from }
-    return { decided, dirtyCount, times, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
+    // Where checkpoints write the same entries again and again, larger ones write each of them once (D230).
+    const isFull = dirtyCount >= (isRepeating ? 2 * entriesMax : entriesMax)
+    return { decided, isFull, times, count: batch.length, to: must(batch.at(-1), 'a last record').seq }
   }
 
   /** Without a pause now and then a batch that could not be settled would go unnoticed, or that the backlog was lost. */
@@ -139,17 +141,17 @@ async function own(
     while (!signal.aborted) {
       const next = await decideNext()
       if (next !== null) {
-        const { decided, dirtyCount, times } = next
+        const { decided, isFull, times } = next
         // R3: an erasure is told to nobody before the state without the visitor is the one that is stored.
         const isErasing = decided.erased.length > 0
         if (isErasing) await settling.rest()
         else await settling.room()
         // Where the kv is slow, decisions that went on would change more than one commit of it takes, and no checkpoint came any more.
-        if (dirtyCount >= entriesMax) await settling.stored()
+        if (isFull) await settling.stored()
         decidedTo = next.to
         undurable += next.count
         fresh.changed()
-        const isDue = undurable >= CHECKPOINT_EVENTS || dirtyCount >= entriesMax || clock.monotonic() >= dueAt()
+        const isDue = undurable >= CHECKPOINT_EVENTS || isFull || clock.monotonic() >= dueAt()
         const withCheckpoint = isErasing || (isDue && settling.isStored())
         settling.add(decided, decidedTo, times, withCheckpoint)
         if (withCheckpoint) taken()

@@ -22,6 +22,8 @@ export interface Partition {
   restoreNonces(packed: Uint8Array): void
   /** How many entries the next checkpoint would write. */
   dirtyCount(): number
+  /** Most of the last checkpoint had been in the one before as well: with a larger one it would have been written once. */
+  isRepeating(): boolean
   checkpoint(): Checkpoint
 }
 
@@ -41,6 +43,7 @@ export function createPartition(needs: PartitionNeeds): Partition {
     adopt: (records) => adoptRecords(parts, records),
     restoreNonces: nonces.restore,
     dirtyCount: () => state.dirtyCount() + board.dirtyCount(partition) + ENTRIES_PER_RULE * matches.size(),
+    isRepeating: () => board.isRepeating(partition),
     checkpoint() {
       shrinks++
       const nowMs = needs.monotonic()

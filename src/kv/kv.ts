@@ -67,7 +67,7 @@ export interface Prepared {
 }
 
 export const VALUE_BYTES_MAX = 1_000_000
-export const COMMIT_KEYS_MAX = 20_000
+export const COMMIT_KEYS_MAX = 26_000
 
 export interface Kv {
   /** One round trip; null for what does not exist or has expired. */

@@ -62,6 +62,8 @@ export async function openLmdbKv(config: LmdbKvConfig): Promise<Kv> {
     ...(config.onGroup ? { onGroup: config.onGroup } : {}),
     durability: config.durability ?? 'fsync',
     pageBytes: PAGE_BYTES,
+    // Nearly all records lie within a page, so that hardly anything looks for several in a row.
+    freePagesMax: 2_000,
     bytesMax: config.bytesMax ?? Number.POSITIVE_INFINITY,
     queuedBytesMax: config.queuedBytesMax ?? QUEUED_BYTES_MAX,
     leftOf: (key, value) => (isStale(key) ? null : value),

@@ -9,6 +9,11 @@ export interface DatabaseConfig {
   readonly pageBytes: number
   /** Whether values from `COMPRESSED_FROM_BYTES` on are compressed as they are written. Those that are not can be read all the same. */
   readonly compressed?: boolean
+  /**
+   * Entries of the list of free pages in memory, with which a writer that looks for several pages in a row reads no more of the list, but
+   * takes them from the end of the file; left out: 50,000. The library goes through all it has read with each commit (D231).
+   */
+  readonly freePagesMax?: number
 }
 
 const COMPRESSED_FROM_BYTES = 512
@@ -28,6 +33,7 @@ export function openDatabase(config: DatabaseConfig, path: string): RootDatabase
       eventTurnBatching: false,
       compression: config.compressed === true && { threshold: COMPRESSED_FROM_BYTES, dictionary: NO_DICTIONARY },
       noSync: config.durability === 'relaxed',
+      ...(config.freePagesMax === undefined ? {} : { maxFreeSpaceToLoad: config.freePagesMax }),
     })
   } catch (cause) {
     const code = (cause as { code?: unknown }).code

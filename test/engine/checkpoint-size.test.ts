@@ -1,5 +1,5 @@
 // A checkpoint is one commit of the kv, which takes so many entries: what an owner has to write must never be more, however slow the kv is
-// and whatever the owner before had left. Owners are real, over a log and a kv on LMDB.
+// and whatever the owner before had left; and what changes again and again is to be written seldom. Owners are real, over a log and a kv on LMDB.
 
 import t, { type Test } from 'tap'
 import { openLocalBus } from '../../src/bus/local.ts'
@@ -7,6 +7,7 @@ import { prepareDeployment } from '../../src/control/bootstrap.ts'
 import { makeObjectId, makeRequestId } from '../../src/domain/ids.ts'
 import { createDecider, createPartitionHost } from '../../src/engine/decider.ts'
 import { runPartition } from '../../src/engine/engine.ts'
+import type { CheckpointBounds } from '../../src/engine/engine-needs.ts'
 import { createFreshness } from '../../src/engine/freshness.ts'
 import { createRecent } from '../../src/engine/recent.ts'
 import { openCounterFeed } from '../../src/engine/velocity/feed.ts'
@@ -25,7 +26,7 @@ import { temporaryFolder } from '../helpers/server.ts'
 
 const { bytes: random } = rng(7)
 const PARTITION = 0
-/** Each of them is new, and changes some ten entries: together three times what a commit takes. */
+/** Each of them is new, and changes some ten entries: together more than twice what a commit takes. */
 const DEVICES = 6_000
 const RECORDS = 256
 const LATE_MS = 60_000
@@ -68,15 +69,15 @@ function recordOf(n: number): Uint8Array {
   return encodeIdentification(meta, Buffer.from(JSON.stringify({ ...body, linkedId: `account ${n}` })))
 }
 
-async function accept(log: Log): Promise<void> {
-  for (let n = 0; n < DEVICES; n += RECORDS) {
-    const records = Array.from({ length: Math.min(RECORDS, DEVICES - n) }, (_, i) => recordOf(n + i))
+async function accept(log: Log, devices = DEVICES): Promise<void> {
+  for (let n = 0; n < devices; n += RECORDS) {
+    const records = Array.from({ length: Math.min(RECORDS, devices - n) }, (_, i) => recordOf(n + i))
     await log.append('identifications', PARTITION, records)
   }
 }
 
 /** Owns the partition until the test ends, or `stop`. */
-async function startOwner(t: Test, { log, kv }: Stores) {
+async function startOwner(t: Test, { log, kv }: Stores, bounds?: CheckpointBounds) {
   const stopping = new AbortController()
   const { monotonic, now } = clock
   const place = createPartitionHost({ partitions: 1, random, monotonic, now, visitorsMax: 100_000 })
@@ -90,7 +91,8 @@ async function startOwner(t: Test, { log, kv }: Stores) {
   const nothing = () => undefined
   const owning = runPartition(
     {
-      ...{ log, kv, clock, counters, partitions: 1, checkpointMsMax: 5_000 },
+      ...{ log, kv, clock, counters, partitions: 1 },
+      ...(bounds ? { bounds, checkpointMsMax: LATE_MS } : { checkpointMsMax: 5_000 }),
       decider: createDecider(async (_, turn) => turn(place)),
       recent: createRecent(1, 100_000),
       freshness: createFreshness(),
@@ -129,6 +131,16 @@ function held(kv: Kv) {
     return kv.commit(commits)
   }
   return { kv: { ...kv, commit }, go: () => go() }
+}
+
+/** The kv, and how many entries checkpoints have put into it. */
+function counting(kv: Kv) {
+  let puts = 0
+  const commit: Kv['commit'] = (commits) => {
+    for (const { guard, put = [] } of commits) if (guard?.source === ENGINE_POSITION) puts += put.length
+    return kv.commit(commits)
+  }
+  return { kv: { ...kv, commit }, puts: () => puts }
 }
 
 /** Resolves with the value when it is `done`, or has not changed for a while. */
@@ -178,3 +190,32 @@ t.test('whoever takes over more than one checkpoint can take stores it in parts'
   t.same(owner.told.lost, [], 'no tenure was lost')
   t.equal(stored, last, 'and all of it is stored')
 })
+
+/** Entries put for `VISITS` visits of so many devices that were all here before, one after the other. */
+const VISITS = 4_800
+async function putsOf(t: Test, devices: number): Promise<number> {
+  const stores = await openStores(t)
+  const counted = counting(stores.kv)
+  await accept(stores.log, devices)
+  const owner = await startOwner(t, { ...stores, kv: counted.kv }, { entriesMax: 1_500, adoptRecordsMax: 64 })
+  t.equal(await settled(() => owner.told.replies, devices), devices, 'the first visits are decided')
+  const before = counted.puts()
+  for (let visits = 0; visits < VISITS; visits += devices) await accept(stores.log, devices)
+  t.equal(await settled(() => owner.told.replies, devices + VISITS), devices + VISITS, 'and the others')
+  const puts = counted.puts() - before
+  await owner.stop()
+  t.same(owner.told.lost, [], 'no tenure was lost')
+  return puts
+}
+
+t.test(
+  'what fits into a checkpoint of twice the size and changes again and again is written once, not with every checkpoint',
+  async (t) => {
+    const [few, many] = [await putsOf(t, 600), await putsOf(t, 2_400)]
+    t.ok(
+      many > 2 * VISITS,
+      `of many, whose entries differ from checkpoint to checkpoint, nearly all are written: ${many}`,
+    )
+    t.ok(few < VISITS, `of few, 1,800 entries, each is written once for several visits: ${few}`)
+  },
+)

@@ -61,6 +61,8 @@ export interface Board {
   /** Takes it out of them. */
   remove(partition: number, departure: Departure): void
   dirtyCount(partition: number): number
+  /** Most of the counters taken last had been taken the time before as well. */
+  isRepeating(partition: number): boolean
   /** Counters of the partition that changed since the last call, to be in the kv before the next one. `nowMs`: monotonic. */
   takeDirty(partition: number, nowMs: number): DirtyCounter[]
 }
@@ -89,6 +91,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
   const dirty = new Map<number, Set<number>>()
   const storing = new Map<number, Set<number>>()
+  const repeating = new Set<number>()
   let openings = 0
   const openedAt = new Map<number, number>()
   /** One event asks for a counter several times. */
@@ -182,6 +185,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
       drop(partition)
       dirty.delete(partition)
       storing.delete(partition)
+      repeating.delete(partition)
     },
     take(news) {
       if (news.reset) {
@@ -237,8 +241,11 @@ export function createBoard(partitions: number, keysMax: number): Board {
       }
     },
     dirtyCount: (partition) => dirty.get(partition)?.size ?? 0,
+    isRepeating: (partition) => repeating.has(partition),
     takeDirty(partition, nowMs) {
       const keys = must(dirty.get(partition), 'an open partition')
+      if (areMostIn(keys, storing.get(partition))) repeating.add(partition)
+      else repeating.delete(partition)
       // The last checkpoint is committed when the next one is taken; before that the kv cannot be asked for what it stores.
       storing.set(partition, keys)
       dirty.set(partition, new Set())
@@ -253,4 +260,11 @@ export function createBoard(partitions: number, keysMax: number): Board {
       })
     },
   }
+}
+
+function areMostIn(keys: ReadonlySet<number>, others: ReadonlySet<number> | undefined): boolean {
+  if (others === undefined) return false
+  let common = 0
+  for (const key of keys) if (others.has(key)) common++
+  return 2 * common > keys.size
 }
