@@ -29,6 +29,8 @@ const PARTITION = 0
 /** Each of them is new, and changes some ten entries: together more than twice what a commit takes. */
 const DEVICES = 6_000
 const RECORDS = 256
+/** Of devices that come back. */
+const VISITS = 4_800
 const LATE_MS = 60_000
 const STILL_MS = 3_000
 const LOOK_MS = 50
@@ -192,7 +194,6 @@ t.test('whoever takes over more than one checkpoint can take stores it in parts'
 })
 
 /** Entries put for `VISITS` visits of so many devices that were all here before, one after the other. */
-const VISITS = 4_800
 async function putsOf(t: Test, devices: number): Promise<number> {
   const stores = await openStores(t)
   const counted = counting(stores.kv)

@@ -91,6 +91,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
   const dirty = new Map<number, Set<number>>()
   const storing = new Map<number, Set<number>>()
+  /** Partitions, as `isRepeating` says. */
   const repeating = new Set<number>()
   let openings = 0
   const openedAt = new Map<number, number>()
