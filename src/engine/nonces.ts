@@ -2,6 +2,8 @@
 // more than a million of them. Both clocks must agree that the time is over: the machine's may jump.
 
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
+import { NO_ENTRY } from '../lib/hash-index.ts'
+import { createHashQueue } from '../lib/hash-queue.ts'
 
 export interface NonceEntry {
   readonly nonceHash: number
@@ -26,93 +28,63 @@ const ENTRY_BYTES = 24 + ID_BYTES
 /** Above this many the oldest is forgotten before its two minutes are over. */
 const ENTRIES_MAX = 4_194_304
 
+/** What the queue's columns hold: body's hash, milliseconds of acceptance, and since when it is known by this process's monotonic clock. */
+const [BODY, ACCEPTED, KNOWN] = [0, 1, 2] as const
+const COLUMNS = 3
+
 /** `monotonic`: milliseconds that never jump. */
 export function createNonces(monotonic: () => number): Nonces {
-  let capacity = 64
-  let hashes = new Float64Array(capacity)
-  let bodies = new Float64Array(capacity)
-  let times = new Float64Array(capacity)
-  /** Monotonic, of this process. */
-  let knownSince = new Float64Array(capacity)
-  let ids = Buffer.alloc(capacity * ID_BYTES)
-  // Slots are used as a ring from `head` (oldest) on; a hash maps to the newest slot that holds it.
-  let head = 0
-  let size = 0
+  const queue = createHashQueue(COLUMNS, ID_BYTES)
   let unpacked = 0
-  const slots = new Map<number, number>()
 
-  const entryAt = (slot: number): NonceEntry => ({
-    nonceHash: hashes[slot] as number,
-    bodyHash: bodies[slot] as number,
-    acceptedAt: times[slot] as number,
-    requestId: ids.toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
-  })
+  const number = (column: number, slot: number): number => (queue.columns[column] as Float64Array)[slot] as number
 
-  const isRecent = (slot: number, atMs: number, nowMs: number): boolean =>
-    Math.abs(atMs - (times[slot] as number)) <= NONCE_WINDOW_MS ||
-    nowMs - (knownSince[slot] as number) <= NONCE_WINDOW_MS
-
-  function dropOldest(): void {
-    const hash = hashes[head] as number
-    if (slots.get(hash) === head) slots.delete(hash)
-    head = (head + 1) % capacity
-    size--
-    unpacked = Math.min(unpacked, size)
+  function setNumber(column: number, slot: number, value: number): void {
+    ;(queue.columns[column] as Float64Array)[slot] = value
   }
 
-  /** Called when the ring is full: the copies begin with the oldest. */
-  function grow(): void {
-    for (const [hash, slot] of slots) slots.set(hash, (slot - head + capacity) % capacity)
-    const doubled = (values: Float64Array) => {
-      const wider = new Float64Array(2 * capacity)
-      wider.set(values.subarray(head))
-      wider.set(values.subarray(0, head), capacity - head)
-      return wider
-    }
-    hashes = doubled(hashes)
-    bodies = doubled(bodies)
-    times = doubled(times)
-    knownSince = doubled(knownSince)
-    const headBytes = head * ID_BYTES
-    ids = Buffer.concat([ids.subarray(headBytes), ids.subarray(0, headBytes)], 2 * ids.length)
-    head = 0
-    capacity *= 2
+  const isRecent = (slot: number, atMs: number, nowMs: number): boolean =>
+    Math.abs(atMs - number(ACCEPTED, slot)) <= NONCE_WINDOW_MS || nowMs - number(KNOWN, slot) <= NONCE_WINDOW_MS
+
+  function dropOldest(): void {
+    queue.dropOldest()
+    unpacked = Math.min(unpacked, queue.size)
   }
 
   function add(entry: NonceEntry): void {
     const nowMs = monotonic()
-    while (size > 0 && !isRecent(head, entry.acceptedAt, nowMs)) dropOldest()
-    if (size === capacity) {
-      if (capacity < ENTRIES_MAX) grow()
-      else dropOldest()
-    }
-    const slot = (head + size) % capacity
-    hashes[slot] = entry.nonceHash
-    bodies[slot] = entry.bodyHash
-    times[slot] = entry.acceptedAt
-    knownSince[slot] = nowMs
-    ids.write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
-    slots.set(entry.nonceHash, slot)
-    size++
+    while (queue.size > 0 && !isRecent(queue.slotAt(0), entry.acceptedAt, nowMs)) dropOldest()
+    if (queue.size === ENTRIES_MAX) dropOldest()
+    const slot = queue.push(entry.nonceHash)
+    setNumber(BODY, slot, entry.bodyHash)
+    setNumber(ACCEPTED, slot, entry.acceptedAt)
+    setNumber(KNOWN, slot, nowMs)
+    queue.bytes.write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
     unpacked++
   }
 
   return {
     find(nonceHash, atMs) {
-      const slot = slots.get(nonceHash)
-      return slot !== undefined && isRecent(slot, atMs, monotonic()) ? entryAt(slot) : null
+      const slot = queue.find(nonceHash)
+      if (slot === NO_ENTRY || !isRecent(slot, atMs, monotonic())) return null
+      return {
+        nonceHash,
+        bodyHash: number(BODY, slot),
+        acceptedAt: number(ACCEPTED, slot),
+        requestId: queue.bytes.toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
+      }
     },
     add,
     takeAdded() {
       if (unpacked === 0) return null
       const packed = Buffer.alloc(unpacked * ENTRY_BYTES)
       for (let i = 0; i < unpacked; i++) {
-        const slot = (head + size - unpacked + i) % capacity
+        const slot = queue.slotAt(queue.size - unpacked + i)
         const at = i * ENTRY_BYTES
-        packed.writeDoubleLE(hashes[slot] as number, at)
-        packed.writeDoubleLE(bodies[slot] as number, at + 8)
-        packed.writeDoubleLE(times[slot] as number, at + 16)
-        ids.copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
+        packed.writeDoubleLE(queue.hashOf(slot), at)
+        packed.writeDoubleLE(number(BODY, slot), at + 8)
+        packed.writeDoubleLE(number(ACCEPTED, slot), at + 16)
+        queue.bytes.copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
       }
       unpacked = 0
       return packed

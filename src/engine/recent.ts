@@ -2,6 +2,8 @@
 // 200 be read back at once. Bounded; what it cannot know it says so instead of "no such event".
 
 import { hash53 } from '../domain/ids.ts'
+import { NO_ENTRY } from '../lib/hash-index.ts'
+import { createHashQueue, type HashQueue } from '../lib/hash-queue.ts'
 import type { EventPlace } from '../records/event-locator.ts'
 
 export interface Recent {
@@ -20,65 +22,70 @@ export interface Recent {
   size(): number
 }
 
-interface RecordHeld {
-  readonly partition: number
-  readonly seq: number
-  /** Of its items, in order. */
-  readonly hashes: readonly number[]
-}
-
 interface Held {
-  /** By seq. Maps keep insertion order: oldest first. */
-  readonly records: Map<number, RecordHeld>
+  /** An entry for each event, oldest first. */
+  readonly events: HashQueue
   caughtUp: boolean
   /** Events after the sink's position that no longer fit. */
   overflowedAt: number
 }
 
+/** What the queue's columns hold: the record's seq, and which of its items the event is. */
+const [SEQ, INDEX] = [0, 1] as const
+const COLUMNS = 2
+
+const numberOf = ({ events }: Held, column: number, slot: number): number =>
+  (events.columns[column] as Float64Array)[slot] as number
+
 export function createRecent(partitions: number, entriesMax: number): Recent {
-  const places = new Map<number, RecordHeld>()
   const held: Held[] = Array.from({ length: partitions }, () => ({
-    records: new Map(),
+    events: createHashQueue(COLUMNS),
     caughtUp: false,
     overflowedAt: 0,
   }))
+  const sizeOf = (): number => held.reduce((sum, { events }) => sum + events.size, 0)
 
-  function remove(record: RecordHeld): void {
-    for (const hash of record.hashes) if (places.get(hash) === record) places.delete(hash)
-    held[record.partition]?.records.delete(record.seq)
+  /** 0: it holds no event. */
+  const oldestOf = (one: Held): number => (one.events.size === 0 ? 0 : numberOf(one, SEQ, one.events.slotAt(0)))
+  const newestOf = (one: Held): number =>
+    one.events.size === 0 ? 0 : numberOf(one, SEQ, one.events.slotAt(one.events.size - 1))
+
+  function dropUpTo(mine: Held, seq: number): void {
+    while (mine.events.size > 0 && oldestOf(mine) <= seq) mine.events.dropOldest()
   }
 
   return {
     add(partition, seq, requestIds) {
       const mine = held[partition] as Held
-      if (mine.records.has(seq)) return
-      const record = { partition, seq, hashes: requestIds.map((id) => hash53(id)) }
-      mine.records.set(seq, record)
-      for (const hash of record.hashes) places.set(hash, record)
-      while (places.size > entriesMax) {
-        const oldest = mine.records.values().next().value as RecordHeld
-        if (oldest === record) return
-        remove(oldest)
-        mine.overflowedAt = oldest.seq
+      const { events } = mine
+      // Whoever adopts a record that it has added itself adds it once more.
+      if (seq <= newestOf(mine)) return
+      for (const [index, requestId] of requestIds.entries()) {
+        const slot = events.push(hash53(requestId))
+        ;(events.columns[SEQ] as Float64Array)[slot] = seq
+        ;(events.columns[INDEX] as Float64Array)[slot] = index
+      }
+      while (sizeOf() > entriesMax && oldestOf(mine) < seq) {
+        mine.overflowedAt = oldestOf(mine)
+        dropUpTo(mine, mine.overflowedAt)
       }
     },
     find(requestId) {
       const hash = hash53(requestId)
-      const record = places.get(hash)
-      if (record === undefined) return null
-      return { partition: record.partition, seq: record.seq, index: record.hashes.indexOf(hash) }
+      for (const [partition, one] of held.entries()) {
+        const slot = one.events.find(hash)
+        if (slot !== NO_ENTRY) return { partition, seq: numberOf(one, SEQ, slot), index: numberOf(one, INDEX, slot) }
+      }
+      return null
     },
     forgetUpTo(partition, seq) {
       const mine = held[partition] as Held
-      for (const record of mine.records.values()) {
-        if (record.seq > seq) break
-        remove(record)
-      }
+      dropUpTo(mine, seq)
       if (seq >= mine.overflowedAt) mine.overflowedAt = 0
     },
     drop(partition) {
       const mine = held[partition] as Held
-      for (const record of mine.records.values()) remove(record)
+      dropUpTo(mine, Number.POSITIVE_INFINITY)
       mine.caughtUp = false
       mine.overflowedAt = 0
     },
@@ -88,6 +95,6 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
       ;(held[partition] as Held).caughtUp = caughtUp
     },
     caughtUp: (partition) => (held[partition] as Held).caughtUp,
-    size: () => places.size,
+    size: sizeOf,
   }
 }

@@ -3,6 +3,7 @@
 
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import type { KeyKind } from '../domain/workspace.ts'
+import { createHashIndex, NO_ENTRY } from '../lib/hash-index.ts'
 
 export interface Answered {
   /** Of the request's body, as `BodyFacts` has it. */
@@ -22,38 +23,24 @@ export interface Answers {
 const BYTES_MAX = 16_777_216
 /** In each generation, whatever they are long. */
 const ENTRIES_MAX = 32_768
-/** A power of two, and twice as many as entries: there is always an empty place. */
-const PLACES = 65_536
 /** A character of a JavaScript string takes at most so many bytes. */
 const CHAR_BYTES_MAX = 3
 const KINDS: Readonly<Record<KeyKind, number>> = { public: 0, secret: 1 }
 const KIND_COUNT = 2
 
-/** Entries are numbers from 1 on; 0: there is none. */
 function createGeneration(bytesMax: number, entriesMax: number) {
-  const places = new Int32Array(PLACES)
-  const nonceHashes = new Float64Array(entriesMax + 1)
-  const bodyHashes = new Float64Array(entriesMax + 1)
-  const acceptedAt = new Float64Array(entriesMax + 1)
+  const nonceHashes = new Float64Array(entriesMax)
+  const bodyHashes = new Float64Array(entriesMax)
+  const acceptedAt = new Float64Array(entriesMax)
   /** By entry and kind of key: where the answer lies in `bytes`; of no bytes where there is none. */
-  const starts = new Int32Array(KIND_COUNT * (entriesMax + 1))
-  const lengths = new Int32Array(KIND_COUNT * (entriesMax + 1))
+  const starts = new Int32Array(KIND_COUNT * entriesMax)
+  const lengths = new Int32Array(KIND_COUNT * entriesMax)
   const bytes = Buffer.allocUnsafeSlow(bytesMax)
-  let size = 0
+  const index = createHashIndex<number>((entry) => nonceHashes[entry] as number)
   let used = 0
 
-  /** The place of the nonce, or the empty one where it belongs. */
-  function placeOf(nonceHash: number): number {
-    let place = nonceHash % PLACES
-    for (;;) {
-      const entry = places[place] as number
-      if (entry === 0 || nonceHashes[entry] === nonceHash) return place
-      place = (place + 1) % PLACES
-    }
-  }
-
   return {
-    find: (nonceHash: number): number => places[placeOf(nonceHash)] as number,
+    find: (nonceHash: number): number => index.find(nonceHash, nonceHash),
     bodyHash: (entry: number): number => bodyHashes[entry] as number,
     acceptedAt: (entry: number): number => acceptedAt[entry] as number,
     body(entry: number, kind: number): string | null {
@@ -62,17 +49,15 @@ function createGeneration(bytesMax: number, entriesMax: number) {
       const length = lengths[at] as number
       return length === 0 ? null : bytes.toString('utf8', start, start + length)
     },
-    hasRoom: (body: string): boolean => size < entriesMax && used + CHAR_BYTES_MAX * body.length <= bytesMax,
+    hasRoom: (body: string): boolean => index.size < entriesMax && used + CHAR_BYTES_MAX * body.length <= bytesMax,
     /** Of another body than before, or accepted at another time, it is another entry in the same place. */
     put(nonceHash: number, bodyHash: number, kind: number, body: string, at: number): void {
-      const place = placeOf(nonceHash)
-      let entry = places[place] as number
-      const isSame = entry !== 0 && bodyHashes[entry] === bodyHash && acceptedAt[entry] === at
-      if (entry === 0) {
-        size++
-        entry = size
-        places[place] = entry
+      let entry = index.find(nonceHash, nonceHash)
+      const isSame = entry !== NO_ENTRY && bodyHashes[entry] === bodyHash && acceptedAt[entry] === at
+      if (entry === NO_ENTRY) {
+        entry = index.size
         nonceHashes[entry] = nonceHash
+        index.put(nonceHash, nonceHash, entry)
       }
       if (!isSame) lengths.fill(0, KIND_COUNT * entry, KIND_COUNT * (entry + 1))
       bodyHashes[entry] = bodyHash
@@ -83,8 +68,7 @@ function createGeneration(bytesMax: number, entriesMax: number) {
       used += length
     },
     clear(): void {
-      places.fill(0)
-      size = 0
+      index.clear()
       used = 0
     },
   }
@@ -98,10 +82,10 @@ export function createAnswers(monotonic: () => number, bytesMax = BYTES_MAX, ent
 
   type Generation = typeof young
 
-  /** The entry of the nonce in one of them, 0 where it has none of the window. */
+  /** The entry of the nonce in one of them, or NO_ENTRY where it has none of the window. */
   function recentIn(generation: Generation, nonceHash: number): number {
     const entry = generation.find(nonceHash)
-    return entry !== 0 && monotonic() - generation.acceptedAt(entry) <= NONCE_WINDOW_MS ? entry : 0
+    return entry !== NO_ENTRY && monotonic() - generation.acceptedAt(entry) <= NONCE_WINDOW_MS ? entry : NO_ENTRY
   }
 
   function turn(now: number): void {
@@ -115,10 +99,10 @@ export function createAnswers(monotonic: () => number, bytesMax = BYTES_MAX, ent
       const kind = KINDS[keyKind]
       const younger = recentIn(young, nonceHash)
       const older = recentIn(old, nonceHash)
-      if (younger === 0 && older === 0) return null
-      const bodyHash = younger === 0 ? old.bodyHash(older) : young.bodyHash(younger)
-      const body = younger === 0 ? null : young.body(younger, kind)
-      if (body !== null || older === 0 || old.bodyHash(older) !== bodyHash) return { bodyHash, body }
+      if (younger === NO_ENTRY && older === NO_ENTRY) return null
+      const bodyHash = younger === NO_ENTRY ? old.bodyHash(older) : young.bodyHash(younger)
+      const body = younger === NO_ENTRY ? null : young.body(younger, kind)
+      if (body !== null || older === NO_ENTRY || old.bodyHash(older) !== bodyHash) return { bodyHash, body }
       return { bodyHash, body: old.body(older, kind) }
     },
     add(nonceHash, bodyHash, keyKind, body, acceptedAt) {
@@ -127,11 +111,11 @@ export function createAnswers(monotonic: () => number, bytesMax = BYTES_MAX, ent
       if (!young.hasRoom(body) || now - turnedAt >= NONCE_WINDOW_MS) turn(now)
       if (!young.hasRoom(body)) return
       const younger = recentIn(young, nonceHash)
-      const older = younger === 0 ? recentIn(old, nonceHash) : 0
+      const older = younger === NO_ENTRY ? recentIn(old, nonceHash) : NO_ENTRY
       // What another kind of key was told of the same request counts from the time of that request.
       let at = acceptedAt
-      if (younger !== 0 && young.bodyHash(younger) === bodyHash) at = young.acceptedAt(younger)
-      else if (older !== 0 && old.bodyHash(older) === bodyHash) at = old.acceptedAt(older)
+      if (younger !== NO_ENTRY && young.bodyHash(younger) === bodyHash) at = young.acceptedAt(younger)
+      else if (older !== NO_ENTRY && old.bodyHash(older) === bodyHash) at = old.acceptedAt(older)
       young.put(nonceHash, bodyHash, KINDS[keyKind], body, at)
     },
   }

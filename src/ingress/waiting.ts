@@ -2,6 +2,7 @@
 // so that a repeat joins the first instead of being accepted again.
 
 import type { ApiError } from '../domain/errors.ts'
+import { hash32 } from '../domain/ids.ts'
 import type { KeyKind } from '../domain/workspace.ts'
 import { addCount, type SharedCounts } from '../lib/counts.ts'
 import { openInFlight } from '../lib/in-flight.ts'
@@ -89,8 +90,8 @@ export function createWaiting(
   onFirst: () => void = () => undefined,
 ): Waiting {
   // In order of arrival, hence of their first waiter's deadline.
-  const pending = openInFlight<string, Pending>()
-  const nonces = new Map<string, string>()
+  const pending = openInFlight<string, Pending>(hash32)
+  const nonces = openInFlight<string, string>(hash32)
   const originals = new Map<string, string>()
 
   function waiter(decided: OnDecided, expired: Expired, replayed: boolean, now: number): Waiter {
@@ -102,7 +103,7 @@ export function createWaiting(
     const entry = pending.take(requestId)
     if (entry === undefined) return undefined
     addCount(counts, PENDING_CELL, -1)
-    if (entry.nonce !== null) nonces.delete(entry.nonce)
+    if (entry.nonce !== null) nonces.take(entry.nonce)
     return entry
   }
 

@@ -82,7 +82,7 @@ export function openLine(
   const packr = new Packr({ useRecords: false })
   const served = new Map<string, (...args: never[]) => unknown>()
   const heard = new Map<string, (message: never) => void>()
-  const waiting = openInFlight<number, Waiting>()
+  const waiting = openInFlight<number, Waiting>((id) => id)
   let calls: Call[] = []
   let answers: Answer[] = []
   let ids = 0

@@ -17,7 +17,7 @@ interface Timeout {
 }
 
 export function openTimeouts(clock: Pick<Clock, 'monotonic' | 'sleep'>): Timeouts {
-  const waiting = openInFlight<number, Timeout>()
+  const waiting = openInFlight<number, Timeout>((id) => id)
   let count = 0
   let isWatching = false
 
@@ -26,7 +26,9 @@ export function openTimeouts(clock: Pick<Clock, 'monotonic' | 'sleep'>): Timeout
     while (waiting.size > 0) {
       await clock.sleep(STEP_MS)
       const now = clock.monotonic()
-      for (const [id, { dueAt }] of waiting.entries()) if (dueAt <= now) waiting.take(id)?.expire()
+      const due: number[] = []
+      for (const [id, { dueAt }] of waiting.entries()) if (dueAt <= now) due.push(id)
+      for (const id of due) waiting.take(id)?.expire()
     }
     isWatching = false
   }

@@ -1,6 +1,7 @@
 // Requests to JetStream over one connection: answers are waited for a bounded time, a lost connection fails at once what
 // waits for it, and what a server refuses becomes an error that carries its code.
 import { createInbox, Events, type Msg, type MsgHdrs, type NatsConnection } from 'nats'
+import { hash32 } from '../domain/ids.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Conflict, Full, Unavailable } from '../lib/failures.ts'
 import { openInFlight } from '../lib/in-flight.ts'
@@ -109,7 +110,7 @@ export function openApi(connection: NatsConnection, clock: Clock): Api {
   // The library's own requests make an error object for each answer that came in time, which costs more than the request.
   const inbox = createInbox()
   const timeouts = openTimeouts(clock)
-  const underWay = openInFlight<string, (outcome: Outcome) => void>()
+  const underWay = openInFlight<string, (outcome: Outcome) => void>(hash32)
   let count = 0
   let toSend: Message[] = []
 

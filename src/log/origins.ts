@@ -2,6 +2,7 @@
 // so it is known by its id until its place is known, and by its place until it is read. It is let go of where it lay: a list or a table
 // that is dead in V8's old generation would have all it still names promoted (D209).
 
+import { hash32 } from '../domain/ids.ts'
 import { openInFlight } from '../lib/in-flight.ts'
 import type { LogRecord, Seq } from './log.ts'
 
@@ -31,7 +32,7 @@ const RECORDS_MAX = 1_024
 const empty = (made: Made): void => void made.fill(undefined)
 
 export function openOrigins(): Origins {
-  const byId = openInFlight<string, Made>()
+  const byId = openInFlight<string, Made>(hash32)
   let placed: PlacedMessage[] = []
 
   function dropUpTo(seq: Seq): void {

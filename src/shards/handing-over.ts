@@ -60,7 +60,7 @@ export function openHandingOver(
   serve: (call: HandedOver) => Promise<HandedBack>,
   later: (send: () => void) => void,
 ): HandingOver {
-  const waiting = openInFlight<number, Waiting>()
+  const waiting = openInFlight<number, Waiting>((id) => id)
   const bodies = Buffer.allocUnsafeSlow(BODIES_BYTES_MAX)
   let used = 0
   let calls: Sent[] = []

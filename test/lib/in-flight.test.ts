@@ -10,7 +10,7 @@ t.test('it holds what a map holds, in the order of the keys, whatever comes and 
   t.comment(`seed ${seed}`)
   const random = rng(seed)
   const map = new Map<number, object>()
-  const inFlight = openInFlight<number, object>()
+  const inFlight = openInFlight<number, object>((key) => key)
   for (let step = 0; step < 20_000; step++) {
     const key = random.int(200)
     if (random.int(2) === 0) {
@@ -41,7 +41,7 @@ const PROMOTED = `
   }
   const measured = []
   for (const open of [openMap, openInFlight]) {
-    const held = open()
+    const held = open((key) => key)
     const step = (key) => {
       held.set(key, { key, filling: new Array(100).fill(key) })
       held.take(key - 250)
