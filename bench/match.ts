@@ -74,7 +74,7 @@ function fill(visitors: number, visitsMax: number, seed: number) {
     if (block % 10 === 9) log(`  ${known.size} visitors`)
   }
   const state = createState(Number.POSITIVE_INFINITY)
-  state.load(partition.checkpoint().dirty.filter(isLoadable))
+  state.load([...partition.checkpoint().dirty].filter(isLoadable))
   return { state, measured: measured.map((visit) => recordOf(visit, null, null, bytes)) }
 }
 

@@ -2,9 +2,9 @@
 // read. Told by copies of the match index, for the diagnosis.
 
 import { homePartition } from '../../src/domain/ids.ts'
+import type { IndexEntry } from '../../src/engine/index-entry.ts'
 import { openFrame } from '../../src/engine/open-frame.ts'
 import type { Partition } from '../../src/engine/partition.ts'
-import type { IndexEntry } from '../../src/engine/state.ts'
 import type { Visit } from '../../src/engine/visit.ts'
 import type { Parsers } from '../../src/identity/parsers.ts'
 import { shortlist } from '../../src/identity/shortlist.ts'
@@ -33,11 +33,13 @@ interface Copy {
 
 /** What a checkpoint writes, in the copy. */
 function follow({ index, keys }: Copy, partition: Partition): void {
-  for (const { kind, id, value } of partition.checkpoint().dirty) {
+  const { dirty, gone } = partition.checkpoint()
+  for (const [kind, id] of gone) if (kind === 'index') index.set(id, { total: 0, ids: [] })
+  for (const { kind, id, value } of dirty) {
     if (kind === 'index') {
-      const [total, ...ids] = (value ?? [0]) as [number, ...string[]]
+      const [total, ...ids] = value as [number, ...string[]]
       index.set(id, { total, ids })
-    } else if (kind === 'visitor' && value !== null) {
+    } else if (kind === 'visitor') {
       keys.set(id, allIndexKeysOf(unpackHeldVisitor(value as Uint8Array)))
     }
   }

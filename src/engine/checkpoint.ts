@@ -24,7 +24,7 @@ import { persist } from './append.ts'
 import type { Load } from './asking.ts'
 import type { Checkpoint } from './decided.ts'
 import { MERGED_RECORDS, type StoredMergedRecords } from './merged-records.ts'
-import type { LoadedEntry } from './state.ts'
+import type { Dirty, LoadedEntry } from './state.ts'
 import type { StoredCounter } from './velocity/board.ts'
 
 const RETRY_MS = 50
@@ -86,26 +86,37 @@ async function readMergedRecords(
   return Promise.all(ids.map(read))
 }
 
-/** What a checkpoint says of state and counts, as the kv is to write it `nowMs`; `seq`: the events record it is as of. */
-export function writesOf({ dirty, matches }: Pick<Checkpoint, 'dirty' | 'matches'>, seq: Seq, nowMs: number) {
-  const put: Put[] = []
-  const drop: KvKey[] = []
-  const ttlMs = velocityTtlMs(nowMs)
+/** Made as they are written: see `DirtyEntries`. */
+function* putsOf(dirty: Iterable<Dirty>, more: Iterable<Put>, seq: Seq, ttlMs: number): Generator<Put> {
   for (const { kind, id, value, isRenewal = false } of dirty) {
-    if (value === null) drop.push([kind, id])
-    else if (kind === VELOCITY) put.push({ key: [kind, id], value: [seq, value], ttlMs, isRenewal })
-    else put.push({ key: [kind, id], value })
+    if (kind === VELOCITY) yield { key: [kind, id], value: [seq, value], ttlMs, isRenewal }
+    else yield { key: [kind, id], value }
   }
+  yield* more
+}
+
+/**
+ * What a checkpoint says of state and counts, and `more`, as the kv is to write it `nowMs`; `seq`: the events record it is as of.
+ */
+export function writesOf(
+  { dirty, gone, matches }: Pick<Checkpoint, 'dirty' | 'gone' | 'matches'>,
+  seq: Seq,
+  nowMs: number,
+  more: readonly Put[],
+) {
+  const few = [...more]
+  const drop: KvKey[] = [...gone]
+  const ttlMs = velocityTtlMs(nowMs)
   const add: (readonly [KvKey, number])[] = []
   for (const { id, matched, monitored, lastMatchAt } of matches) {
     const keys = ruleStatKeys(id)
     if (matched > 0) {
       add.push([keys.live, matched])
-      put.push({ key: keys.last, value: lastMatchAt })
+      few.push({ key: keys.last, value: lastMatchAt })
     }
     if (monitored > 0) add.push([keys.monitor, monitored])
   }
-  return { put, drop, add }
+  return { put: { [Symbol.iterator]: () => putsOf(dirty, few, seq, ttlMs) }, drop, add }
 }
 
 /**
@@ -209,13 +220,14 @@ export async function commitCheckpoint(
   const scope = partitionScope(partition)
   // Nobody else writes them while the guarded position is ours.
   const matches = await persist(clock, () => withStoredMatches(kv, scope, checkpoint.matches))
-  const { put, drop, add } = writesOf({ dirty: checkpoint.dirty, matches }, seq, clock.now())
-  drop.push(...chunks.takeOld())
+  const more: Put[] = [{ key: DECIDED_TO, value: decidedTo }]
+  const old = chunks.takeOld()
   if (checkpoint.nonces !== null) {
-    put.push({ key: nonceKey(seq), value: checkpoint.nonces })
+    more.push({ key: nonceKey(seq), value: checkpoint.nonces })
     chunks.stored(seq)
   }
-  put.push({ key: DECIDED_TO, value: decidedTo })
+  const { put, drop, add } = writesOf({ ...checkpoint, matches }, seq, clock.now(), more)
+  drop.push(...old)
   const commit = { scope, guard: { source: ENGINE_POSITION, expect, next: seq }, put, drop, add }
 
   for (let unknown = false; ; unknown = true) {

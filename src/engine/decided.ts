@@ -5,7 +5,7 @@ import type { DecidedErasure } from '../events/record.ts'
 import type { DecidedAnnotation } from '../records/annotations.ts'
 import type { EventEffects, RuleLog } from '../records/effects.ts'
 import type { MatchCount } from './match-counts.ts'
-import type { Dirty } from './state.ts'
+import type { DirtyEntries } from './state.ts'
 
 /** An answer for the ingress that waits for `requestId`. */
 export interface DecisionReply {
@@ -68,8 +68,7 @@ export interface DecidedBatch {
   readonly annotated: readonly DecidedAnnotation[]
 }
 
-export interface Checkpoint {
-  readonly dirty: readonly Dirty[]
+export interface Checkpoint extends DirtyEntries {
   readonly matches: readonly MatchCount[]
   readonly nonces: Uint8Array | null
 }

@@ -94,7 +94,8 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     const ordered = opened.filter(isOrder)
     const unsettled = new Set(ordered.flatMap(unsettledBy))
     const asked = new Set<string>()
-    lookup.begin()
+    // Of a batch that was given up on.
+    lookup.forget()
     mergedRecords.begin(new Map(ordered.flatMap(joinedBy)))
     let lacking = opened
     for (;;) {
@@ -214,6 +215,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       replies.push({ requestId, replyTo, body, acceptedAt, verdict: event.verdict, env })
     }
     state.rest()
+    lookup.forget()
     const { records, placed, effects, counted } = pack.finish()
     // Named one by one: what a spread makes has no shape that the compiler knows again, and batches may be small.
     return {

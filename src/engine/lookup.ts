@@ -12,9 +12,10 @@ import { roomFor } from '../lib/room.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
 import { earlierKeysWith, type HeldVisitor, ownerOfToken, tooEarly } from '../records/visitors.ts'
 import type { Candidates } from './decide-event.ts'
+import { type HeldIndex, readIndex } from './index-entry.ts'
 import { keysBeside } from './items.ts'
 import type { MergedRecords } from './merged-records.ts'
-import { type HeldIndex, type Loadable, type PartitionState, readIndex, type WantedEntry } from './state.ts'
+import type { Loadable, PartitionState, WantedEntry } from './state.ts'
 import type { Visit } from './visit.ts'
 import type { Annotating, VisitorCommand, VisitorCommands } from './visitor-commands.ts'
 
@@ -38,6 +39,8 @@ interface Listing {
   readonly ids: readonly string[]
   /** As they were when the list was made. */
   readonly entries: (HeldIndex | null | undefined)[]
+  /** `indexChanges` then. */
+  changes: number
   made: Listed | null
 }
 
@@ -47,8 +50,8 @@ interface Listed extends Shortlist {
 }
 
 export interface Lookup {
-  /** Forgets which visits of the batch before were compared with whom. */
-  begin(): void
+  /** Lets go of the visits of a batch, and of whom they were compared with. */
+  forget(): void
   /**
    * What is not in memory yet of what these need, and who of them needs it: as long as nothing leaves the state, the others need
    * nothing more. `unsettled`: visitors that their batch erases or splits.
@@ -106,6 +109,7 @@ export function createLookup(
       keys,
       ids: keys.map((key) => c.tenant + key),
       entries: roomFor<HeldIndex>(keys.length),
+      changes: 0,
       made: null,
     }
     listings.set(c, listing)
@@ -116,6 +120,9 @@ export function createLookup(
   function candidatesOf(c: Visit): Listed {
     const listing = listingOf(c)
     const { keys, ids, entries } = listing
+    const changes = state.indexChanges()
+    if (listing.made !== null && listing.changes === changes) return listing.made
+    listing.changes = changes
     for (let i = 0; i < ids.length; i++) {
       const entry = state.index(ids[i] as string)
       if (entry !== entries[i]) listing.made = null
@@ -256,9 +263,9 @@ export function createLookup(
   }
 
   return {
-    begin() {
-      looked = new Set()
-      listings = new Map()
+    forget() {
+      if (looked.size > 0) looked = new Set()
+      if (listings.size > 0) listings = new Map()
     },
     wanted(some, unsettled) {
       const wanted = new Map<string, WantedEntry>()

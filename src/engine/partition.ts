@@ -27,17 +27,16 @@ export interface Partition {
   checkpoint(): Checkpoint
 }
 
+function* allOf(dirty: Iterable<Dirty>, counters: readonly DirtyCounter[]): Generator<Dirty> {
+  yield* dirty
+  for (const { key, packed, isRenewal } of counters) yield { kind: VELOCITY, id: String(key), value: packed, isRenewal }
+}
+
 export function createPartition(needs: PartitionNeeds): Partition {
   const parts = createPartitionParts(needs)
   const { state, board, matches, nonces } = parts
   const { partition } = needs
   let shrinks = 0
-  const dirtyCounter = ({ key, packed, isRenewal }: DirtyCounter): Dirty => ({
-    kind: VELOCITY,
-    id: String(key),
-    value: packed,
-    isRenewal,
-  })
   return {
     decide: createDeciding(parts, () => shrinks),
     adopt: (records) => adoptRecords(parts, records),
@@ -47,8 +46,14 @@ export function createPartition(needs: PartitionNeeds): Partition {
     checkpoint() {
       shrinks++
       const nowMs = needs.monotonic()
-      const counters = board.takeDirty(partition, nowMs).map(dirtyCounter)
-      return { dirty: [...state.takeDirty(nowMs), ...counters], matches: matches.take(), nonces: nonces.takeAdded() }
+      const { dirty, gone } = state.takeDirty(nowMs)
+      const counters = board.takeDirty(partition, nowMs)
+      return {
+        dirty: { [Symbol.iterator]: () => allOf(dirty, counters) },
+        gone,
+        matches: matches.take(),
+        nonces: nonces.takeAdded(),
+      }
     },
   }
 }

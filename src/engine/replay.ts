@@ -10,8 +10,9 @@ import { partitionScope, VELOCITY } from '../records/partitions.ts'
 import { allIndexKeysOf, unpackHeldVisitor } from '../records/visitors.ts'
 import { provideAll } from './asking.ts'
 import { readCounters, readStateEntries, withStoredMatches, writesOf } from './checkpoint.ts'
+import { readIndex } from './index-entry.ts'
 import { createPartition } from './partition.ts'
-import { createState, type LoadedEntry, readIndex, type WantedEntry } from './state.ts'
+import { createState, type LoadedEntry, type WantedEntry } from './state.ts'
 
 const COMMIT_KEYS = 1_000
 const DIRTY_MAX = 2_000
@@ -49,10 +50,10 @@ export function openStateReplay({ kv, clock, partition, partitions, nextNonceKey
 
   async function flush(): Promise<void> {
     const checkpoint = state.checkpoint()
-    const { nonces, dirty } = checkpoint
+    const { nonces } = checkpoint
     const matches = await withStoredMatches(kv, scope, checkpoint.matches)
-    const { put, drop, add } = writesOf({ dirty, matches }, 0, clock.now())
-    if (nonces !== null) put.push({ key: nextNonceKey(), value: nonces })
+    const more = nonces === null ? [] : [{ key: nextNonceKey(), value: nonces }]
+    const { put, drop, add } = writesOf({ ...checkpoint, matches }, 0, clock.now(), more)
     await putAll(kv, scope, put)
     for (const keys of parts(drop, COMMIT_KEYS)) await kv.commit([{ scope, drop: keys }])
     for (const sums of parts(add, COMMIT_KEYS)) await kv.commit([{ scope, add: sums }])
@@ -68,8 +69,8 @@ export function openStateReplay({ kv, clock, partition, partitions, nextNonceKey
 }
 
 /** Puts any number of records into a scope, not all at once. */
-export async function putAll(kv: Pick<Kv, 'commit'>, scope: string, put: readonly Put[]): Promise<void> {
-  for (const some of parts(put, COMMIT_KEYS)) await kv.commit([{ scope, put: some }])
+export async function putAll(kv: Pick<Kv, 'commit'>, scope: string, put: Iterable<Put>): Promise<void> {
+  for (const some of parts([...put], COMMIT_KEYS)) await kv.commit([{ scope, put: some }])
 }
 
 /**
@@ -96,7 +97,7 @@ export async function reindex(
     const entry = held.index(id)
     if (!entry || !readIndex(entry).ids.includes(visitorId)) held.addToIndex(id, visitorId)
   }
-  const put = held.takeDirty(0).map(({ kind, id, value }) => ({ key: [kind, id] as const, value }))
+  const put = Array.from(held.takeDirty(0).dirty, ({ kind, id, value }) => ({ key: [kind, id] as const, value }))
   await putAll(kv, partitionScope(partition), put)
 }
 

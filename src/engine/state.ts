@@ -1,6 +1,5 @@
 // What a partition's owner holds of its visitors in memory: packed states and the match index. A bounded cache over the kv
-// checkpoint plus what has changed since. Hundreds of thousands of both are held as texts, a byte to a character: one object for
-// the garbage collector to mark, which leads to no other.
+// checkpoint plus what has changed since. Hundreds of thousands of both are held outside of the heap.
 
 import {
   addObservation,
@@ -22,19 +21,10 @@ import {
   readState,
   unpackHeldVisitor,
 } from '../records/visitors.ts'
+import { createByteTable, type Place } from './byte-table.ts'
+import { type HeldIndex, INDEX_IDS_MAX, type IndexEntry, packIndex, readIndex, TEXT_IDS_MAX } from './index-entry.ts'
 import type { MERGED_RECORDS } from './merged-records.ts'
 import { createTable } from './table.ts'
-
-/** Ids that share a match key, newest last, and how many there ever were. */
-export interface IndexEntry {
-  readonly ids: readonly string[]
-  readonly total: number
-}
-export const INDEX_IDS_MAX = 32
-
-/** Of most entries a text: they have one id or few. The others are looked at so often that it would be taken apart all the time. */
-export type HeldIndex = string | IndexEntry
-const TEXT_IDS_MAX = 4
 
 export type Loadable = 'visitor' | 'index' | 'learned' | typeof ERASED
 export interface WantedEntry {
@@ -54,10 +44,16 @@ export interface LoadedEntry {
 export interface Dirty {
   readonly kind: Loadable | typeof VELOCITY
   readonly id: string
-  /** null: the entry goes. */
   readonly value: unknown
   /** As `Put` has it. */
   readonly isRenewal?: boolean
+}
+/** What a checkpoint is to write. */
+export interface DirtyEntries {
+  /** Each is made when it is asked for, as often as it is: thousands that wait to be written would grow old in the heap. */
+  readonly dirty: Iterable<Dirty>
+  /** Entries that go. */
+  readonly gone: readonly (readonly [kind: Loadable, id: string])[]
 }
 
 export interface PartitionState {
@@ -74,8 +70,10 @@ export interface PartitionState {
   /** `mayHaveManyKeys` of its record. */
   mayHaveManyKeys(id: string): boolean
   putVisitor(id: string, packed: Uint8Array): void
-  /** The same one as long as the entry does not change; see `readIndex`. */
+  /** An equal one as long as the entry does not change, until the next rest; see `readIndex`. */
   index(id: string): HeldIndex | null | undefined
+  /** Another number when any entry of the index may have changed. */
+  indexChanges(): number
   /** Makes `visitorId` the newest of an index entry. */
   addToIndex(id: string, visitorId: string): void
   /** Takes a visitor out of an index entry that is loaded. */
@@ -94,23 +92,9 @@ export interface PartitionState {
   /** How many entries the next checkpoint would write. */
   dirtyCount(): number
   /** Everything changed since the last call; afterwards the cache shrinks to its bound. `nowMs`: monotonic. */
-  takeDirty(nowMs: number): Dirty[]
+  takeDirty(nowMs: number): DirtyEntries
   /** Lets go of what was unpacked to be looked at. */
   rest(): void
-}
-
-/** Ids are letters, digits and underscores. */
-const holdIndex = (entry: IndexEntry): HeldIndex =>
-  entry.ids.length > TEXT_IDS_MAX ? entry : `${entry.total} ${entry.ids.join(' ')}`
-
-const ZERO = 48
-
-export function readIndex(held: HeldIndex): IndexEntry {
-  if (typeof held !== 'string') return held
-  const idsAt = held.indexOf(' ') + 1
-  let total = 0
-  for (let i = 0; i < idsAt - 1; i++) total = total * 10 + held.charCodeAt(i) - ZERO
-  return { total, ids: held.slice(idsAt).split(' ') }
 }
 
 const EMPTY: IndexEntry = { ids: [], total: 0 }
@@ -118,30 +102,21 @@ const EMPTY: IndexEntry = { ids: [], total: 0 }
 /** Holds the records that a batch looks at, of which most are small. */
 const ARENA_BYTES = 65_536
 
-/** A packed record: a text, but between a decision and the checkpoint that stores it, which takes bytes. */
-type HeldRecord = string | Uint8Array
-
-const textOf = (bytes: Uint8Array): string => Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length)
-
-const textOfHeld = (record: HeldRecord): HeldRecord => (typeof record === 'string' ? record : textOf(record))
-
-/** Of its own memory, which goes to another thread alone: bytes read from a record of the log are a part of that. */
-const owned = (bytes: Uint8Array): Uint8Array =>
-  bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
-
-/** `visitorsMax` bounds the clean entries kept of visitors, as `createTable` says; index entries are bounded at four times as many. */
+/** `visitorsMax` bounds the clean entries kept of visitors, as `createByteTable` says; index entries are bounded at four times as many. */
 export function createState(visitorsMax: number): PartitionState {
-  const visitors = createTable<HeldRecord>(visitorsMax, textOfHeld)
-  const indexes = createTable<HeldIndex>(visitorsMax * 4)
+  const visitors = createByteTable(visitorsMax)
+  const indexes = createByteTable(visitorsMax * 4)
   const tombstones = createTable<Tombstone>(visitorsMax)
   const learned = createTable<MatchStatistics>(visitorsMax)
   const tables = { learned, visitor: visitors, index: indexes, [ERASED]: tombstones }
-  // Both are made anew with each rest (D209): cleared, a map that lives keeps what was in it from the scavenger.
+  // All three are made anew with each rest (D209): cleared, a map that lives keeps what was in it from the scavenger.
   /** Unpacked since the last rest: within a batch the same visitors are asked for again and again. */
   let unpacked = new Map<string, HeldVisitor>()
   /** Peeked at and not handed out yet. */
   let peeked = new Map<string, VisitorState>()
-  let scratch = Buffer.alloc(4_096)
+  /** Entries with many ids, taken apart. */
+  let wide = new Map<string, IndexEntry>()
+  let indexChanges = 0
   /** What is unpacked from it is good until the next rest. */
   let arena = Buffer.allocUnsafeSlow(ARENA_BYTES)
   let arenaEnd = 0
@@ -154,9 +129,9 @@ export function createState(visitorsMax: number): PartitionState {
     if (last !== null && id === lastId) return last
     let held = unpacked.get(id)
     if (held === undefined) {
-      const record = visitors.get(id)
-      if (record === undefined || record === null) return record
-      held = typeof record === 'string' ? unpackText(record, likelyKeys) : unpackHeldVisitor(record)
+      const place = visitors.find(id)
+      if (place === undefined || place === null) return place
+      held = unpackAt(place, likelyKeys)
       unpacked.set(id, held)
     }
     lastId = id
@@ -164,30 +139,19 @@ export function createState(visitorsMax: number): PartitionState {
     return held
   }
 
-  function unpackText(text: string, likelyKeys?: readonly string[]): HeldVisitor {
-    if (arenaEnd + text.length > arena.length) {
-      arena = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, text.length))
+  /** Of a copy: what is unpacked is partly views, and the table writes over what it holds. */
+  function unpackAt({ start, end }: Place, likelyKeys?: readonly string[]): HeldVisitor {
+    const length = end - start
+    if (arenaEnd + length > arena.length) {
+      arena = Buffer.allocUnsafeSlow(Math.max(ARENA_BYTES, length))
       arenaEnd = 0
     }
-    const start = arenaEnd
-    arenaEnd += arena.write(text, start, 'latin1')
-    return unpackHeldVisitor(arena, start, arenaEnd, likelyKeys)
+    const first = arenaEnd
+    arenaEnd += visitors.bytes.copy(arena, first, start, end)
+    return unpackHeldVisitor(arena, first, arenaEnd, likelyKeys)
   }
 
-  /**
-   * At the beginning of memory that the next call writes over: nothing unpacked from it may be a view, nor may what is behind the text
-   * be read.
-   */
-  function lent(text: string): Uint8Array {
-    if (text.length > scratch.length) scratch = Buffer.alloc(2 * text.length)
-    scratch.write(text, 'latin1')
-    return scratch
-  }
-
-  /** To be read before the next call. */
-  const bytesOf = (record: HeldRecord): Uint8Array => (typeof record === 'string' ? lent(record) : record)
-
-  function setVisitor(id: string, record: HeldRecord | null): void {
+  function setVisitor(id: string, record: Uint8Array | null): void {
     visitors.set(id, record)
     unpacked.delete(id)
     peeked.delete(id)
@@ -197,28 +161,47 @@ export function createState(visitorsMax: number): PartitionState {
   function open(id: string): VisitorState | null | undefined {
     const held = unpacked.get(id)
     if (held !== undefined) return unpackVisitor(held.state)
-    const record = visitors.get(id)
-    if (record === undefined || record === null) return record
-    return readState(bytesOf(record), unpackVisitor)
+    const place = visitors.find(id)
+    if (place === undefined || place === null) return place
+    return readState(visitors.bytes, unpackVisitor, place.start, place.end)
+  }
+
+  function index(id: string): HeldIndex | null | undefined {
+    const place = indexes.find(id)
+    if (place === undefined || place === null) return place
+    const { bytes } = indexes
+    if ((bytes[place.start] as number) <= TEXT_IDS_MAX) return bytes.toString('latin1', place.start + 1, place.end)
+    let entry = wide.get(id)
+    if (entry === undefined) {
+      entry = readIndex(bytes.toString('latin1', place.start + 1, place.end))
+      wide.set(id, entry)
+    }
+    return entry
+  }
+
+  function setIndex(id: string, entry: IndexEntry | null): void {
+    indexChanges++
+    indexes.set(id, entry && packIndex(entry))
+    wide.delete(id)
   }
 
   function addToIndex(id: string, visitorId: string): void {
-    const held = indexes.get(id)
+    const held = index(id)
     const { ids: all, total } = held ? readIndex(held) : EMPTY
     const ids = all.filter((other) => other !== visitorId)
     const isNew = ids.length === all.length
     ids.push(visitorId)
     if (ids.length > INDEX_IDS_MAX) ids.shift()
-    indexes.set(id, holdIndex({ ids, total: total + (isNew ? 1 : 0) }))
+    setIndex(id, { ids, total: total + (isNew ? 1 : 0) })
   }
 
   function dropFromIndex(id: string, visitorId: string): void {
-    const held = indexes.get(id)
+    const held = index(id)
     if (!held) return
     const { ids: all, total } = readIndex(held)
     const ids = all.filter((other) => other !== visitorId)
     if (ids.length === all.length) return
-    indexes.set(id, ids.length === 0 ? null : holdIndex({ ids, total: Math.max(ids.length, total - 1) }))
+    setIndex(id, ids.length === 0 ? null : { ids, total: Math.max(ids.length, total - 1) })
   }
 
   function expire(id: string, indexIds: readonly string[]): void {
@@ -243,24 +226,23 @@ export function createState(visitorsMax: number): PartitionState {
     life(id) {
       const ready = peeked.get(id)
       if (ready !== undefined) return ready
-      const record = visitors.get(id)
-      if (record === undefined || record === null) return record
-      return readState(bytesOf(record), readLife)
+      const place = visitors.find(id)
+      if (place === undefined || place === null) return place
+      return readState(visitors.bytes, readLife, place.start, place.end)
     },
     survivor(id) {
       if (last !== null && id === lastId) return last.survivor
-      const record = visitors.get(id)
-      if (record === undefined || record === null) return record
-      const first = typeof record === 'string' ? record.charCodeAt(0) : (record[0] as number)
-      return mayHaveSurvivor(first) ? visitor(id)?.survivor : null
+      const place = visitors.find(id)
+      if (place === undefined || place === null) return place
+      return mayHaveSurvivor(visitors.bytes[place.start] as number) ? visitor(id)?.survivor : null
     },
     mayHaveManyKeys(id) {
-      const record = visitors.get(id)
-      if (record === undefined || record === null) return false
-      return mayHaveManyKeys(record)
+      const place = visitors.find(id)
+      return place ? mayHaveManyKeys(visitors.bytes, place.start, place.end) : false
     },
-    putVisitor: (id, packed) => setVisitor(id, owned(packed)),
-    index: indexes.get,
+    putVisitor: setVisitor,
+    index,
+    indexChanges: () => indexChanges,
     addToIndex,
     dropFromIndex,
     learned: learned.get,
@@ -279,10 +261,11 @@ export function createState(visitorsMax: number): PartitionState {
     missing: (kind, id) => !tables[kind].has(id),
     load(entries) {
       for (const { kind, id, value } of entries) {
-        if (kind === 'visitor') visitors.load(id, value === null ? null : textOf(value as Uint8Array))
+        if (kind === 'visitor') visitors.load(id, value as Uint8Array | null)
         else if (kind === 'index') {
           const [total, ...ids] = (value ?? [0]) as [number, ...string[]]
-          indexes.load(id, value === null ? null : holdIndex({ total, ids }))
+          indexChanges++
+          indexes.load(id, value === null ? null : packIndex({ total, ids }))
         } else if (kind === 'learned')
           learned.load(id, value === null ? null : unpackMatchStatistics(value as number[]))
         else if (kind === ERASED) tombstones.load(id, value as Tombstone | null)
@@ -290,21 +273,30 @@ export function createState(visitorsMax: number): PartitionState {
     },
     dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + learned.dirtyCount + tombstones.dirtyCount,
     takeDirty(nowMs) {
-      const dirty: Dirty[] = []
-      for (const [id, value] of visitors.takeDirty(nowMs)) dirty.push({ kind: 'visitor', id, value })
-      for (const [id, held] of indexes.takeDirty(nowMs)) {
-        const entry = held === null ? null : readIndex(held)
-        dirty.push({ kind: 'index', id, value: entry && [entry.total, ...entry.ids] })
+      const seen = visitors.takeDirty(nowMs)
+      const listed = indexes.takeDirty(nowMs)
+      indexChanges++
+      const few: Dirty[] = []
+      for (const [id, value] of tombstones.takeDirty(nowMs)) few.push({ kind: ERASED, id, value })
+      for (const [id, l] of learned.takeDirty(nowMs)) few.push({ kind: 'learned', id, value: packMatchStatistics(l) })
+      const gone = [
+        ...seen.gone.map((id) => ['visitor', id] as const),
+        ...listed.gone.map((id) => ['index', id] as const),
+      ]
+      function* dirty(): Generator<Dirty> {
+        for (const [id, value] of seen.entries()) yield { kind: 'visitor', id, value }
+        for (const [id, packed] of listed.entries()) {
+          const { total, ids } = readIndex(packed.toString('latin1', 1))
+          yield { kind: 'index', id, value: [total, ...ids] }
+        }
+        yield* few
       }
-      for (const [id, t] of tombstones.takeDirty(nowMs)) dirty.push({ kind: ERASED, id, value: t })
-      for (const [id, l] of learned.takeDirty(nowMs)) {
-        dirty.push({ kind: 'learned', id, value: l && packMatchStatistics(l) })
-      }
-      return dirty
+      return { dirty: { [Symbol.iterator]: dirty }, gone }
     },
     rest() {
-      unpacked = new Map()
-      peeked = new Map()
+      if (unpacked.size > 0) unpacked = new Map()
+      if (peeked.size > 0) peeked = new Map()
+      if (wide.size > 0) wide = new Map()
       last = null
       arenaEnd = 0
     },

@@ -6,11 +6,11 @@ export interface ListTable<T> {
   get(id: string): T | null | undefined
   /** Whether it is loaded; counts as no use. */
   has(id: string): boolean
-  set(id: string, value: T | null): void
+  set(id: string, value: T): void
   /** What the kv has, unless something is known already. */
   load(id: string, value: T | null): void
   /** What was set since the last call, to be in the kv before the next one; then the table makes room. `nowMs`: monotonic. */
-  takeDirty(nowMs: number): [string, T | null][]
+  takeDirty(nowMs: number): [string, T][]
   readonly dirtyCount: number
 }
 
@@ -24,11 +24,8 @@ export const UNUSED_MS_MAX = 60_000
 export const unusedMsMaxOf = (entriesMax: number): number =>
   entriesMax === Number.POSITIVE_INFINITY ? entriesMax : UNUSED_MS_MAX
 
-/**
- * After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay.
- * `settle` makes of a value what is kept of it once it was taken.
- */
-export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | null = null): ListTable<T> {
+/** After `takeDirty` holds half as many again as `entriesMax` at most, and what it took; of those used last half as many stay. */
+export function createTable<T>(entriesMax: number): ListTable<T> {
   let young = new Map<string, T | null>()
   let old = new Map<string, T | null>()
   let dirty = new Set<string>()
@@ -56,14 +53,11 @@ export function createTable<T>(entriesMax: number, settle: ((value: T) => T) | n
     },
     takeDirty(nowMs) {
       // Taken entries are among the young. They stay until the next call at least, and are in the kv by then.
-      const taken = Array.from(dirty, (id): [string, T | null] => [id, young.get(id) ?? null])
+      const taken = Array.from(dirty, (id): [string, T] => [id, young.get(id) as T])
       dirty = new Set()
-      const kept =
-        settle === null ? taken : taken.map(([id, value]): [string, T | null] => [id, value && settle(value)])
-      if (settle !== null) for (const [id, value] of kept) young.set(id, value)
       youngSinceMs ??= nowMs
       if (young.size > entriesMax / 2 || nowMs - youngSinceMs >= unusedMsMax) {
-        old = young.size > entriesMax ? new Map(kept) : young
+        old = young.size > entriesMax ? new Map<string, T | null>(taken) : young
         young = new Map()
         youngSinceMs = nowMs
       }

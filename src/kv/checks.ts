@@ -44,12 +44,16 @@ export function checkSorted(collection: string, unsorted: ReadonlySet<string>): 
   if (unsorted.has(collection)) throw new RangeError(`${collection} is kept unsorted: it can only be walked`)
 }
 
-/** The number of keys, the guard and the addends; keys and values are checked as they are encoded. */
-export function checkCommit({ guard, check = [], put = [], drop = [], add = [] }: Commit): void {
-  const keys = check.length + put.length + drop.length + add.length
-  if (keys > COMMIT_KEYS_MAX) throw new RangeError(`a commit takes up to ${COMMIT_KEYS_MAX} keys, not ${keys}`)
+/** The guard and the addends; keys and values are checked as they are encoded, and what is put is counted then: see `checkKeys`. */
+export function checkCommit({ guard, add = [] }: Commit): void {
   if (guard && !Number.isSafeInteger(guard.next)) throw new RangeError(`not a position: ${guard.next}`)
   for (const [, by] of add) if (!Number.isSafeInteger(by)) throw new RangeError(`a counter takes integers, not ${by}`)
+}
+
+/** Whether a commit with so many records put has no more keys than it may. */
+export function checkKeys({ check = [], drop = [], add = [] }: Commit, puts: number): void {
+  const keys = check.length + puts + drop.length + add.length
+  if (keys > COMMIT_KEYS_MAX) throw new RangeError(`a commit takes up to ${COMMIT_KEYS_MAX} keys, not ${keys}`)
 }
 
 /** Commits that are decided together. */

@@ -48,7 +48,8 @@ export interface Commit {
   readonly guard?: PositionGuard
   /** The version each key must have; null: it must not exist. */
   readonly check?: readonly (readonly [KvKey, Version | null])[]
-  readonly put?: readonly Put[]
+  /** May be asked for more than once: each is made when it is written, where there are thousands. */
+  readonly put?: Iterable<Put>
   readonly drop?: readonly KvKey[]
   /** Adds to integer counters, creating them from 0. A counter reads back as a number. */
   readonly add?: readonly (readonly [KvKey, number])[]

@@ -4,7 +4,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { diskBytes } from '../lib/lmdb.ts'
 import { beginPacking, putRaw, takePacked } from '../lib/packing.ts'
-import { checkCommit, checkTtl } from './checks.ts'
+import { checkCommit, checkKeys, checkTtl } from './checks.ts'
 import { keyBuilder, positionKey } from './keys.ts'
 import type { Commit, KvKey, Prepared, Put } from './kv.ts'
 import { encodeValue, NEVER } from './record.ts'
@@ -25,12 +25,19 @@ const PUTS_AT_ONCE = 500
 interface LaidOut {
   readonly bytes: number
   readonly put: Uint8Array
+  readonly count: number
 }
 
-function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number): LaidOut {
+/** Lays out the next of them. */
+function layOut(build: (key: KvKey) => Buffer, puts: Iterator<Put>, now: number): LaidOut {
   let bytes = 0
+  let count = 0
   beginPacking()
-  for (const { key, value, ttlMs, isRenewal } of puts) {
+  while (count < PUTS_AT_ONCE) {
+    const { done, value: one } = puts.next()
+    if (done === true) break
+    count++
+    const { key, value, ttlMs, isRenewal } = one
     const expiresAt = ttlMs === undefined ? NEVER : now + checkTtl(ttlMs)
     const built = build(key)
     const record = encodeValue(value, expiresAt)
@@ -42,7 +49,7 @@ function layOut(build: (key: KvKey) => Buffer, puts: readonly Put[], now: number
     putRaw(record)
     bytes += diskBytes(built.length, record.length, PAGE_BYTES)
   }
-  return { put: takePacked(), bytes }
+  return { put: takePacked(), bytes, count }
 }
 
 /** Calls `take` with each key and its record, which are views of `parts`, and `Put.isRenewal`. */
@@ -68,11 +75,15 @@ function* preparing(commits: readonly Commit[], nowMs: number): Generator<undefi
     const added = add.map(([key, by]) => [build(key), by] as const)
     let bytes = added.reduce((sum, [key]) => sum + diskBytes(key.length, NUMBER_BYTES, PAGE_BYTES), 0)
     const parts: Uint8Array[] = []
-    for (let at = 0; at < put.length; at += PUTS_AT_ONCE) {
-      if (at > 0) yield
-      const laidOut = layOut(build, put.slice(at, at + PUTS_AT_ONCE), nowMs)
+    const puts = put[Symbol.iterator]()
+    for (let count = 0, isMore = true; isMore; ) {
+      if (count > 0) yield
+      const laidOut = layOut(build, puts, nowMs)
+      count += laidOut.count
+      checkKeys(commit, count)
+      isMore = laidOut.count === PUTS_AT_ONCE
       bytes += laidOut.bytes
-      parts.push(laidOut.put)
+      if (laidOut.count > 0) parts.push(laidOut.put)
     }
     prepared.push({
       bytes,

@@ -2,7 +2,7 @@
 // the kind, the version in 8 bytes, then the value (a counter in decimal, so that the script can add to it).
 import type { RandomBytes } from '../domain/ids.ts'
 import { Unreadable } from '../lib/failures.ts'
-import { checkCommit, checkTtl } from './checks.ts'
+import { checkCommit, checkKeys, checkTtl } from './checks.ts'
 import type { Commit, KvEntry, KvKey, Scope, Version } from './kv.ts'
 import { COUNTER, decodeBody, encodeBody } from './record.ts'
 import type { CollectionKeys, KeysOf } from './redis-keys.ts'
@@ -54,10 +54,13 @@ export function prepareRedisCommit(
     groups.set(collection, made)
     return made
   }
+  let puts = 0
   for (const { key, value, ttlMs } of put) {
+    puts++
     const record = encodeRecord(value, version)
     groupOf(key[0]).puts.set(key[1], { record, ttlMs: ttlMs === undefined ? null : checkTtl(ttlMs) })
   }
+  checkKeys(commit, puts)
   for (const [collection, id] of drop) {
     const group = groupOf(collection)
     group.puts.delete(id)

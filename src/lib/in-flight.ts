@@ -19,12 +19,12 @@ export interface InFlight<K, V> {
 
 const CAPACITY_MIN = 64
 
-/** `hashOf`: a number whose lowest bits tell keys apart. */
+/** `hashOf`: a number whose lowest 32 bits tell keys apart. */
 export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
   // By slot, in the order in which keys were set. Slots from `head` to `end` are in use, but for those whose value was taken.
   const keys: (K | undefined)[] = []
   const values: (V | undefined)[] = []
-  let hashes = new Float64Array(CAPACITY_MIN)
+  let hashes = new Int32Array(CAPACITY_MIN)
   let head = 0
   let end = 0
   const index = createHashIndex<K>(
@@ -32,11 +32,11 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
     (slot, key) => keys[slot] === key,
   )
 
-  const slotOf = (key: K): number => index.find(hashOf(key), key)
+  const slotOf = (key: K): number => index.find(hashOf(key) | 0, key)
 
   /** Called when no slot is left: what is in use moves to the beginning, where it takes most of the room there is twice as much. */
   function makeRoom(): void {
-    const moved = 2 * index.size > hashes.length ? new Float64Array(2 * hashes.length) : hashes
+    const moved = 2 * index.size > hashes.length ? new Int32Array(2 * hashes.length) : hashes
     index.clear()
     let to = 0
     for (let slot = head; slot < end; slot++) {
@@ -65,7 +65,7 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
       return slot === NO_ENTRY ? undefined : values[slot]
     },
     set(key, value) {
-      const hash = hashOf(key)
+      const hash = hashOf(key) | 0
       const known = index.find(hash, key)
       if (known !== NO_ENTRY) {
         values[known] = value
@@ -79,7 +79,7 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
       end++
     },
     take(key) {
-      const slot = index.remove(hashOf(key), key)
+      const slot = index.remove(hashOf(key) | 0, key)
       if (slot === NO_ENTRY) return undefined
       const value = values[slot]
       keys[slot] = undefined

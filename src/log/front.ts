@@ -9,7 +9,7 @@ import { checkLimits, checkRecords } from './checks.ts'
 import { FRONT, type PartitionHead, type TakenBack, type Tick } from './front-protocol.ts'
 import { type AppendOptions, type Log, type LogRecord, type ReadLimits, type Seq, TOPICS, type Topic } from './log.ts'
 import { openReaders, type Readers } from './readers.ts'
-import { openRing, type RingEntry, segmentOf } from './ring.ts'
+import { openRing, segmentOf } from './ring.ts'
 import { openTail, type Tail } from './tail.ts'
 
 export interface FrontNeeds {
@@ -45,7 +45,9 @@ interface Append {
   readonly p: Own
   readonly after: Seq
   readonly last: Seq
-  readonly entry: RingEntry
+  /** Where its entry is in the ring, and how long. */
+  readonly at: number
+  readonly bytes: number
   readonly patient: boolean
   readonly resolve: (last: Seq) => void
   readonly reject: (error: Error) => void
@@ -110,9 +112,7 @@ export function openFrontLog(needs: FrontNeeds): FrontLog {
     number += 1
     submitted.push({ number, appends })
     const layout: number[] = []
-    for (const { p, after, entry } of appends) {
-      layout.push(TOPICS.indexOf(p.topic), p.partition, after, entry.at, entry.bytes.length)
-    }
+    for (const { p, after, at, bytes } of appends) layout.push(TOPICS.indexOf(p.topic), p.partition, after, at, bytes)
     const patient = appends.every((append) => append.patient)
     line.cast(FRONT.tick, { generation, number, patient, layout } satisfies Tick)
   }
@@ -138,9 +138,11 @@ export function openFrontLog(needs: FrontNeeds): FrontLog {
       p.tail.push(its === undefined ? { seq, bytes } : { seq, bytes, attached: its })
     }
     const { last } = p
+    const { at } = entry
+    const { length } = entry.bytes
     const done = new Promise<Seq>((resolve, reject) => {
       if (gathered.length === 0) atEndOfTurn(post)
-      gathered.push({ p, after, last, entry, patient, resolve, reject })
+      gathered.push({ p, after, last, at, bytes: length, patient, resolve, reject })
     })
     onPlaced?.(last)
     p.readers.wake(true)
@@ -166,9 +168,9 @@ export function openFrontLog(needs: FrontNeeds): FrontLog {
   line.hear(FRONT.durable, (upTo: number) => {
     while (submitted[0] !== undefined && submitted[0].number <= upTo) {
       const { appends } = must(submitted.shift(), 'a tick')
-      for (const { p, last, entry } of appends) {
+      for (const { p, last, at } of appends) {
         p.durable = last
-        ring.giveBack(entry)
+        ring.giveBack(at)
       }
       for (const { resolve, last } of appends) resolve(last)
       for (const { p } of appends) p.readers.wake(false)

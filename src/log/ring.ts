@@ -7,8 +7,8 @@ export interface Ring {
   readonly memory: SharedArrayBuffer
   /** null: the next segment is still on its way. */
   pack(records: readonly Uint8Array[]): RingEntry | null
-  /** The other thread is done with an entry. */
-  giveBack(entry: RingEntry): void
+  /** The other thread is done with the entry there. */
+  giveBack(at: number): void
   /** Of everything that was not given back. */
   reset(): void
 }
@@ -44,7 +44,7 @@ export function openRing(onReuse: (segment: number) => void): Ring {
       onTheirWay[segment] = (onTheirWay[segment] as number) + 1
       return { at, ...packInto(Buffer.from(memory as unknown as ArrayBuffer, at, length), records) }
     },
-    giveBack({ at }) {
+    giveBack(at) {
       const of = Math.floor(at / SEGMENT_BYTES)
       onTheirWay[of] = (onTheirWay[of] as number) - 1
     },

@@ -8,7 +8,10 @@ export interface Tail {
   push(record: LogRecord): void
   /** True when every record above `after` is here. */
   covers(after: Seq): boolean
-  /** The records above `after` and not above `upTo`, by default all, that keep the limits; at least one when there is one. */
+  /**
+   * The records above `after` and not above `upTo`, by default all, that keep the limits; at least one when there is one. What has
+   * something attached is for its first reader and leaves with it, and all before it.
+   */
   take(after: Seq, limits: Pick<ReadLimits, 'recordsMax' | 'bytesMax'>, upTo?: Seq): LogRecord[]
 }
 
@@ -23,18 +26,24 @@ export function openTail(from: Seq, bytesMax: number): Tail {
   let missingUpTo = from
   let bytes = 0
 
-  const evict = () => {
-    while (bytes > bytesMax && head < records.length) {
-      const oldest = records[head] as LogRecord
-      records[head] = undefined
-      head += 1
-      bytes -= oldest.bytes.length + RECORD_OVERHEAD_BYTES
-      missingUpTo = oldest.seq
-    }
-    if (head > COMPACT_AFTER && head * 2 > records.length) {
-      records.splice(0, head)
-      head = 0
-    }
+  const dropOldest = () => {
+    const oldest = records[head] as LogRecord
+    records[head] = undefined
+    head += 1
+    bytes -= oldest.bytes.length + RECORD_OVERHEAD_BYTES
+    missingUpTo = oldest.seq
+  }
+
+  const compact = () => {
+    if (head <= COMPACT_AFTER || head * 2 <= records.length) return
+    records.splice(0, head)
+    head = 0
+  }
+
+  const skip = (upTo: Seq) => {
+    while (head < records.length && (records[head] as LogRecord).seq <= upTo) dropOldest()
+    missingUpTo = Math.max(missingUpTo, upTo)
+    compact()
   }
 
   const firstAfter = (after: Seq): number => {
@@ -52,16 +61,10 @@ export function openTail(from: Seq, bytesMax: number): Tail {
     push(record) {
       records.push(record)
       bytes += record.bytes.length + RECORD_OVERHEAD_BYTES
-      evict()
+      while (bytes > bytesMax && head < records.length) dropOldest()
+      compact()
     },
-    skip(upTo) {
-      missingUpTo = Math.max(missingUpTo, upTo)
-      while (head < records.length && (records[head] as LogRecord).seq <= upTo) {
-        bytes -= (records[head] as LogRecord).bytes.length + RECORD_OVERHEAD_BYTES
-        records[head] = undefined
-        head += 1
-      }
-    },
+    skip,
     covers: (after) => after >= missingUpTo,
     take(after, { recordsMax, bytesMax: mostBytes }, upTo = Number.POSITIVE_INFINITY) {
       const found: LogRecord[] = []
@@ -72,9 +75,9 @@ export function openTail(from: Seq, bytesMax: number): Tail {
         sum += record.bytes.length
         if (found.length > 0 && sum > mostBytes) break
         found.push(record)
-        // Once: what it was made of is for its first reader, and is large.
-        if (record.attached !== undefined) records[index] = { seq: record.seq, bytes: record.bytes }
       }
+      const last = found.findLast(({ attached }) => attached !== undefined)
+      if (last !== undefined) skip(last.seq)
       return found
     },
   }

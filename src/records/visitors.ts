@@ -209,10 +209,15 @@ export const mayHaveSurvivor = (firstByte: number): boolean => firstByte >= ARRA
  * Reads the state in a packed record where it lies: making texts of the keys before it, and a view of it, takes as long as all else
  * there is to reading it.
  */
-export function readState<T>(packed: Uint8Array, read: (bytes: Uint8Array, first: number, behind: number) => T): T {
+export function readState<T>(
+  packed: Uint8Array,
+  read: (bytes: Uint8Array, first: number, behind: number) => T,
+  start = 0,
+  end = packed.length,
+): T {
   const byteAt = (at: number) => packed[at] ?? 0
-  const keys = byteAt(1)
-  let at = 2
+  const keys = byteAt(start + 1)
+  let at = start + 2
   let isPlain = keys >= FIX_ARRAY && keys <= FIX_ARRAY_MAX
   for (let left = keys - FIX_ARRAY; isPlain && left > 0; left--) {
     const form = byteAt(at)
@@ -223,7 +228,7 @@ export function readState<T>(packed: Uint8Array, read: (bytes: Uint8Array, first
   }
   if (isPlain && packed[at] === BIN_8) return read(packed, at + 2, at + 2 + byteAt(at + 1))
   if (isPlain && packed[at] === BIN_16) return read(packed, at + 3, at + 3 + byteAt(at + 1) * 256 + byteAt(at + 2))
-  const { state } = unpackHeldVisitor(packed)
+  const { state } = unpackHeldVisitor(packed, start, end)
   return read(state, 0, state.length)
 }
 
@@ -231,12 +236,12 @@ export function readState<T>(packed: Uint8Array, read: (bytes: Uint8Array, first
 export const tooEarly = (earlierKeys: readonly string[]): readonly string[] =>
   earlierKeys.length <= EARLIER_KEYS_MAX ? NOBODY : earlierKeys.slice(0, earlierKeys.length - EARLIER_KEYS_MAX)
 
-/** Whether a packed record, or its text of a character to a byte, may have about as many earlier keys as are kept: by their length. */
-export function mayHaveManyKeys(packed: Uint8Array | string): boolean {
-  const byteAt = (at: number) => (typeof packed === 'string' ? packed.charCodeAt(at) : packed[at]) || 0
-  const keys = byteAt(1)
+/** Whether a packed record may have about as many earlier keys as are kept: by their length. */
+export function mayHaveManyKeys(packed: Uint8Array, start = 0, end = packed.length): boolean {
+  const byteAt = (at: number) => (at < end ? (packed[at] ?? 0) : 0)
+  const keys = byteAt(start + 1)
   if (keys < FIX_ARRAY || keys > FIX_ARRAY_MAX) return true
-  let at = 2
+  let at = start + 2
   for (let left = keys - FIX_ARRAY; left > 0; left--) {
     const form = byteAt(at)
     if (form >= FIX_STR && form <= FIX_STR_MAX) at += 1 + form - FIX_STR

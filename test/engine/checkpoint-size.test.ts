@@ -139,7 +139,7 @@ function held(kv: Kv) {
 function counting(kv: Kv) {
   let puts = 0
   const commit: Kv['commit'] = (commits) => {
-    for (const { guard, put = [] } of commits) if (guard?.source === ENGINE_POSITION) puts += put.length
+    for (const { guard, put = [] } of commits) if (guard?.source === ENGINE_POSITION) puts += [...put].length
     return kv.commit(commits)
   }
   return { kv: { ...kv, commit }, puts: () => puts }

@@ -1,7 +1,8 @@
 // What a partition keeps in memory of its visitors, and what it lets go.
 
 import t from 'tap'
-import { createState, INDEX_IDS_MAX, type LoadedEntry, readIndex } from '../../src/engine/state.ts'
+import { INDEX_IDS_MAX, readIndex } from '../../src/engine/index-entry.ts'
+import { createState, type LoadedEntry } from '../../src/engine/state.ts'
 import { UNUSED_MS_MAX } from '../../src/engine/table.ts'
 
 const MAX = 8
@@ -37,7 +38,7 @@ t.test('what no checkpoint has written yet is never let go, nor what the last on
       some.filter((id) => state.missing('index', id)),
       [],
     )
-    t.equal(state.takeDirty(0).length, 10)
+    t.equal([...state.takeDirty(0).dirty].length, 10)
     t.same(
       some.filter((id) => state.missing('index', id)),
       [],
@@ -71,7 +72,7 @@ t.test(
     )
     state.addToIndex('k3', 'pv_1')
     t.equal(
-      state.takeDirty(10 * UNUSED_MS_MAX).length,
+      [...state.takeDirty(10 * UNUSED_MS_MAX).dirty].length,
       1,
       'what was set is written, however long ago the last time was',
     )
@@ -90,7 +91,7 @@ t.test('an entry of the index has the latest visitors, the newest last, and how 
   state.dropFromIndex('k', 'pv_20')
   const after = readIndex(state.index('k') ?? '')
   t.same([after.total, after.ids.includes('pv_20')], [INDEX_IDS_MAX + 2, false])
-  const [dirty] = state.takeDirty(0)
+  const [dirty] = state.takeDirty(0).dirty
   t.same(dirty, { kind: 'index', id: 'k', value: [after.total, ...after.ids] }, 'as it is stored')
   const other = createState(100)
   other.load([{ kind: 'index', id: 'k', value: [1, 'pv_1'] }])

@@ -58,10 +58,9 @@ export function openWorld() {
         return [{ kind, id, value: kind === VELOCITY ? [counter] : value }]
       })
     function store(): void {
-      for (const { kind, id, value } of partition.checkpoint().dirty) {
-        if (value === null) stored.delete(`${kind} ${id}`)
-        else stored.set(`${kind} ${id}`, value)
-      }
+      const { dirty, gone } = partition.checkpoint()
+      for (const { kind, id, value } of dirty) stored.set(`${kind} ${id}`, value)
+      for (const [kind, id] of gone) stored.delete(`${kind} ${id}`)
     }
     /** Names of records that have the text anywhere. */
     const naming = (text: string): string[] =>

@@ -55,3 +55,25 @@ t.test('what was taken is not promoted, as it is where a map of long life lets i
   t.comment(`promoted by a map ${byMap} bytes, by this ${byInFlight}`)
   t.ok(byInFlight < byMap / 3, `${byInFlight} bytes of ${byMap}`)
 })
+
+/** The same of what finds values that are one object: the tables alone. */
+const TABLES = `
+  import { openInFlight } from ${built('lib/in-flight.js')}
+  const value = {}
+  const map = new Map()
+  const byMap = await promotedBy((key) => {
+    map.set(key, value)
+    map.delete(key - 250)
+  }, 120_000)
+  const held = openInFlight((key) => key)
+  const byInFlight = await promotedBy((key) => {
+    held.set(key, value)
+    held.take(key - 250)
+  }, 120_000)
+  console.log(JSON.stringify([byMap / 120_000, byInFlight / 120_000]))`
+
+t.test('nor is what finds it, which a map allocates in the old generation anew all the time', async (t) => {
+  const [byMap, byInFlight] = (await measurePromoted(TABLES)) as [number, number]
+  t.comment(`with each value: by a map ${byMap.toFixed(1)} bytes, by this ${byInFlight.toFixed(1)}`)
+  t.ok(byInFlight < byMap / 10, `${byInFlight} bytes of ${byMap}`)
+})

@@ -72,7 +72,8 @@ interface Prepared extends Omit<Commit, 'put'> {
 }
 
 function prepare(commit: Commit, now: number): Prepared {
-  const { scope, guard, check = [], put = [], drop = [], add = [] } = commit
+  const { scope, guard, check = [], drop = [], add = [] } = commit
+  const put = [...(commit.put ?? [])]
   checkScope(scope)
   if (check.length + put.length + drop.length + add.length > COMMIT_KEYS_MAX) throw new RangeError('too many keys')
   if (guard !== undefined && !Number.isSafeInteger(guard.next)) throw new RangeError('not a position')

@@ -10,7 +10,7 @@ import type { Ports, Tamper } from './process.ts'
 
 const options = { erasing: true } as const
 
-const announced = ({ put = [] }: Commit) => put.filter(({ key }) => key[0] === 'erasing')
+const announced = ({ put = [] }: Commit) => [...put].filter(({ key }) => key[0] === 'erasing')
 const isAnnouncement = (commit: Commit) => announced(commit).length > 0
 
 /** Whether the decision an announcement is of is in the log already. */
@@ -44,14 +44,14 @@ const withTombstones = (commit: Commit): Commit => ({
 })
 
 const withOldCounters = (commit: Commit): Commit => {
-  const { put = [] } = commit
+  const put = [...(commit.put ?? [])]
   const isErasing = put.some(({ key }) => key[0] === ERASED)
   return isErasing ? { ...commit, put: put.filter(({ key }) => key[0] !== VELOCITY) } : commit
 }
 
 const withLatestKeys = (commit: Commit): Commit => ({
   ...commit,
-  put: (commit.put ?? []).map((put) => {
+  put: Array.from(commit.put ?? [], (put) => {
     if (put.key[0] !== 'visitor') return put
     const { keys, state, earlierKeys: _, ...more } = unpackHeldVisitor(put.value as Uint8Array)
     return { ...put, value: packHeldVisitor(keys, state, more) }

@@ -67,7 +67,7 @@ const unguarded = (source: string) =>
       : commit,
   )
 
-const isMark = ({ put }: Commit) => put?.[0]?.key === SINK_MARK
+const isMark = ({ put = [] }: Commit) => [...put][0]?.key === SINK_MARK
 const withoutGroup = <T>(mark: T): T => ({ ...mark, group: undefined })
 const isNoNote = ([key]: NonNullable<Commit['check']>[number]) => key !== SINK_REPEATED
 export const NOTHING = encodeEventsRecord({ from: 0, to: 0, items: [], rows: new Uint8Array(0) })
