@@ -133,7 +133,9 @@ export function startShard(needs: ShardNeeds): SingleShard {
       atEndOfTurn: (act) => host.step(host.latency(), act),
     })
     const commit: Kv['commit'] = (commits) => {
-      const answer = far.call('kv.commit', commits) as ReturnType<Kv['commit']>
+      // Laid out, as openRemoteKv does: what is put may be made as it is asked for, and the line takes data only.
+      const laidOut = commits.map(({ put, ...more }) => (put === undefined ? more : { ...more, put: [...put] }))
+      const answer = far.call('kv.commit', laidOut) as ReturnType<Kv['commit']>
       far.flush()
       return answer
     }
