@@ -99,12 +99,12 @@ export function seededBytes(seed: string): RandomBytes {
 export const makeObjectId = (prefix: string, random: RandomBytes): string => `${prefix}_${base62(20, random)}`
 
 /**
- * FNV-1a of the text's UTF-16 units with a final avalanche, unsigned 32 bits. Stable for ever: it decides a visitor's
+ * FNV-1a of the text's UTF-16 units, all or those behind a place, with a final avalanche, unsigned 32 bits. Stable for ever: it decides a visitor's
  * home partition.
  */
-export function hash32(text: string): number {
+export function hash32(text: string, from = 0): number {
   let h = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) {
+  for (let i = from; i < text.length; i++) {
     h ^= text.charCodeAt(i)
     h = Math.imul(h, 0x01000193)
   }

@@ -1,5 +1,6 @@
 // One generation of a table of small records by id, outside of the heap: ids and records one behind the other in a buffer, and where they lie.
 
+import { hash32 } from '../domain/ids.ts'
 import { createHashIndex, NO_ENTRY } from '../lib/hash-index.ts'
 
 const ENTRIES_MIN = 64
@@ -27,13 +28,8 @@ const FIELDS = 8
 /** Ids begin alike and end in what was drawn or hashed. */
 const HASHED_CHARS = 16
 
-/** FNV-1a of the id's end, of 32 bits with a sign: no number object. */
-export function hashOf(id: string): number {
-  let h = 0x811c9dc5
-  for (let i = Math.max(0, id.length - HASHED_CHARS); i < id.length; i++)
-    h = Math.imul(h ^ id.charCodeAt(i), 0x01000193)
-  return h ^ (h >>> 15)
-}
+/** With a sign: a number beyond 31 bits would be an object. */
+export const hashOf = (id: string): number => hash32(id, Math.max(0, id.length - HASHED_CHARS)) | 0
 
 /** Ids are ASCII. Entries are numbers from 0 on; none ever leaves. */
 export function createGeneration() {
@@ -104,7 +100,6 @@ export function createGeneration() {
     setField(entry, START, start)
     setField(entry, ID_LENGTH, id.length)
     setField(entry, ROOM, room)
-    setField(entry, IS_DIRTY, 0)
     index.put(hash, id, entry)
     return entry
   }

@@ -37,14 +37,9 @@ export function createNonces(monotonic: () => number): Nonces {
   const queue = createHashQueue(COLUMNS, ID_BYTES)
   let unpacked = 0
 
-  const number = (column: number, slot: number): number => (queue.columns[column] as Float64Array)[slot] as number
-
-  function setNumber(column: number, slot: number, value: number): void {
-    ;(queue.columns[column] as Float64Array)[slot] = value
-  }
-
   const isRecent = (slot: number, atMs: number, nowMs: number): boolean =>
-    Math.abs(atMs - number(ACCEPTED, slot)) <= NONCE_WINDOW_MS || nowMs - number(KNOWN, slot) <= NONCE_WINDOW_MS
+    Math.abs(atMs - queue.number(ACCEPTED, slot)) <= NONCE_WINDOW_MS ||
+    nowMs - queue.number(KNOWN, slot) <= NONCE_WINDOW_MS
 
   function dropOldest(): void {
     queue.dropOldest()
@@ -56,9 +51,9 @@ export function createNonces(monotonic: () => number): Nonces {
     while (queue.size > 0 && !isRecent(queue.slotAt(0), entry.acceptedAt, nowMs)) dropOldest()
     if (queue.size === ENTRIES_MAX) dropOldest()
     const slot = queue.push(entry.nonceHash)
-    setNumber(BODY, slot, entry.bodyHash)
-    setNumber(ACCEPTED, slot, entry.acceptedAt)
-    setNumber(KNOWN, slot, nowMs)
+    queue.setNumber(BODY, slot, entry.bodyHash)
+    queue.setNumber(ACCEPTED, slot, entry.acceptedAt)
+    queue.setNumber(KNOWN, slot, nowMs)
     queue.bytes.write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
     unpacked++
   }
@@ -69,8 +64,8 @@ export function createNonces(monotonic: () => number): Nonces {
       if (slot === NO_ENTRY || !isRecent(slot, atMs, monotonic())) return null
       return {
         nonceHash,
-        bodyHash: number(BODY, slot),
-        acceptedAt: number(ACCEPTED, slot),
+        bodyHash: queue.number(BODY, slot),
+        acceptedAt: queue.number(ACCEPTED, slot),
         requestId: queue.bytes.toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
       }
     },
@@ -82,8 +77,8 @@ export function createNonces(monotonic: () => number): Nonces {
         const slot = queue.slotAt(queue.size - unpacked + i)
         const at = i * ENTRY_BYTES
         packed.writeDoubleLE(queue.hashOf(slot), at)
-        packed.writeDoubleLE(number(BODY, slot), at + 8)
-        packed.writeDoubleLE(number(ACCEPTED, slot), at + 16)
+        packed.writeDoubleLE(queue.number(BODY, slot), at + 8)
+        packed.writeDoubleLE(queue.number(ACCEPTED, slot), at + 16)
         queue.bytes.copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
       }
       unpacked = 0

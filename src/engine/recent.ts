@@ -34,9 +34,6 @@ interface Held {
 const [SEQ, INDEX] = [0, 1] as const
 const COLUMNS = 2
 
-const numberOf = ({ events }: Held, column: number, slot: number): number =>
-  (events.columns[column] as Float64Array)[slot] as number
-
 export function createRecent(partitions: number, entriesMax: number): Recent {
   const held: Held[] = Array.from({ length: partitions }, () => ({
     events: createHashQueue(COLUMNS),
@@ -45,13 +42,13 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
   }))
   const sizeOf = (): number => held.reduce((sum, { events }) => sum + events.size, 0)
 
-  /** 0: it holds no event. */
-  const oldestOf = (one: Held): number => (one.events.size === 0 ? 0 : numberOf(one, SEQ, one.events.slotAt(0)))
-  const newestOf = (one: Held): number =>
-    one.events.size === 0 ? 0 : numberOf(one, SEQ, one.events.slotAt(one.events.size - 1))
+  /** 0: there is no event. */
+  const oldestOf = (events: HashQueue): number => (events.size === 0 ? 0 : events.number(SEQ, events.slotAt(0)))
+  const newestOf = (events: HashQueue): number =>
+    events.size === 0 ? 0 : events.number(SEQ, events.slotAt(events.size - 1))
 
-  function dropUpTo(mine: Held, seq: number): void {
-    while (mine.events.size > 0 && oldestOf(mine) <= seq) mine.events.dropOldest()
+  function dropUpTo(events: HashQueue, seq: number): void {
+    while (events.size > 0 && oldestOf(events) <= seq) events.dropOldest()
   }
 
   return {
@@ -59,33 +56,33 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
       const mine = held[partition] as Held
       const { events } = mine
       // Whoever adopts a record that it has added itself adds it once more.
-      if (seq <= newestOf(mine)) return
+      if (seq <= newestOf(events)) return
       for (const [index, requestId] of requestIds.entries()) {
         const slot = events.push(hash53(requestId))
-        ;(events.columns[SEQ] as Float64Array)[slot] = seq
-        ;(events.columns[INDEX] as Float64Array)[slot] = index
+        events.setNumber(SEQ, slot, seq)
+        events.setNumber(INDEX, slot, index)
       }
-      while (sizeOf() > entriesMax && oldestOf(mine) < seq) {
-        mine.overflowedAt = oldestOf(mine)
-        dropUpTo(mine, mine.overflowedAt)
+      while (sizeOf() > entriesMax && oldestOf(events) < seq) {
+        mine.overflowedAt = oldestOf(events)
+        dropUpTo(events, mine.overflowedAt)
       }
     },
     find(requestId) {
       const hash = hash53(requestId)
-      for (const [partition, one] of held.entries()) {
-        const slot = one.events.find(hash)
-        if (slot !== NO_ENTRY) return { partition, seq: numberOf(one, SEQ, slot), index: numberOf(one, INDEX, slot) }
+      for (const [partition, { events }] of held.entries()) {
+        const slot = events.find(hash)
+        if (slot !== NO_ENTRY) return { partition, seq: events.number(SEQ, slot), index: events.number(INDEX, slot) }
       }
       return null
     },
     forgetUpTo(partition, seq) {
       const mine = held[partition] as Held
-      dropUpTo(mine, seq)
+      dropUpTo(mine.events, seq)
       if (seq >= mine.overflowedAt) mine.overflowedAt = 0
     },
     drop(partition) {
       const mine = held[partition] as Held
-      dropUpTo(mine, Number.POSITIVE_INFINITY)
+      dropUpTo(mine.events, Number.POSITIVE_INFINITY)
       mine.caughtUp = false
       mine.overflowedAt = 0
     },

@@ -5,8 +5,9 @@ import { createHashIndex } from './hash-index.ts'
 /** An entry is named by its slot, until the next `push`, which may move all of them. */
 export interface HashQueue {
   readonly size: number
-  /** Numbers of each entry, by slot. */
-  readonly columns: readonly Float64Array[]
+  /** One of the numbers of an entry. */
+  number(column: number, slot: number): number
+  setNumber(column: number, slot: number, value: number): void
   /** Bytes of each entry, one behind the other by slot. */
   readonly bytes: Buffer
   /** The slot of the newest entry with this hash, or `NO_ENTRY`. */
@@ -59,7 +60,10 @@ export function createHashQueue(columnCount: number, bytesPerEntry = 0): HashQue
     get size() {
       return size
     },
-    columns,
+    number: (column, slot) => (columns[column] as Float64Array)[slot] as number,
+    setNumber(column, slot, value) {
+      ;(columns[column] as Float64Array)[slot] = value
+    },
     get bytes() {
       return bytes
     },

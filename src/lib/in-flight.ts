@@ -32,28 +32,26 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
     (slot, key) => keys[slot] === key,
   )
 
-  const slotOf = (key: K): number => index.find(hashOf(key) | 0, key)
-
   /** Called when no slot is left: what is in use moves to the beginning, where it takes most of the room there is twice as much. */
   function makeRoom(): void {
-    const moved = 2 * index.size > hashes.length ? new Int32Array(2 * hashes.length) : hashes
+    const before = hashes
+    if (2 * index.size > before.length) hashes = new Int32Array(2 * before.length)
     index.clear()
     let to = 0
     for (let slot = head; slot < end; slot++) {
       if (values[slot] === undefined) continue
       const key = keys[slot] as K
-      const hash = hashes[slot] as number
+      const hash = before[slot] as number
       keys[to] = key
       values[to] = values[slot]
-      moved[to] = hash
+      hashes[to] = hash
+      index.put(hash, key, to)
       to++
     }
     keys.fill(undefined, to)
     values.fill(undefined, to)
-    hashes = moved
     head = 0
     end = to
-    for (let slot = 0; slot < end; slot++) index.put(hashes[slot] as number, keys[slot] as K, slot)
   }
 
   return {
@@ -61,7 +59,7 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
       return index.size
     },
     get(key) {
-      const slot = slotOf(key)
+      const slot = index.find(hashOf(key) | 0, key)
       return slot === NO_ENTRY ? undefined : values[slot]
     },
     set(key, value) {

@@ -53,8 +53,8 @@ t.test('a queue finds the newest entry of a hash, with its numbers and bytes, un
     if (random.chance(step % 5_000 < 2_500 ? 0.7 : 0.3)) {
       const hash = random.int(400) * 2 ** 40
       const slot = queue.push(hash)
-      ;(queue.columns[0] as Float64Array)[slot] = step
-      ;(queue.columns[1] as Float64Array)[slot] = -step
+      queue.setNumber(0, slot, step)
+      queue.setNumber(1, slot, -step)
       queue.bytes.writeUInt16BE(step % 65_536, 2 * slot)
       list.push({ hash, value: step })
     } else if (list.length > 0) {
@@ -67,12 +67,12 @@ t.test('a queue finds the newest entry of a hash, with its numbers and bytes, un
     const found =
       slot === NO_ENTRY
         ? undefined
-        : [queue.hashOf(slot), queue.columns[0]?.[slot], queue.columns[1]?.[slot], queue.bytes.readUInt16BE(2 * slot)]
+        : [queue.hashOf(slot), queue.number(0, slot), queue.number(1, slot), queue.bytes.readUInt16BE(2 * slot)]
     const wanted = expected && [asked, expected.value, -expected.value, expected.value % 65_536]
     if (JSON.stringify(found) !== JSON.stringify(wanted)) t.same(found, wanted, `step ${step}`)
     if (queue.size !== list.length) t.fail(`step ${step}: ${queue.size} entries instead of ${list.length}`)
   }
-  const inOrder = Array.from(list, (_, place) => queue.columns[0]?.[queue.slotAt(place)])
+  const inOrder = Array.from(list, (_, place) => queue.number(0, queue.slotAt(place)))
   t.same(
     inOrder,
     list.map(({ value }) => value),
