@@ -1,5 +1,5 @@
 // The protocol under simulation: each seed is a deployment with clients, faults and crashes of its own. Deployments of other kinds
-// have a file of their own. The seeds are the same in every run, so that a red run is one's own doing: on others faults are known that
+// have files of their own. The seeds are the same in every run, so that a red run is one's own doing: on others faults are known that
 // come once in many thousand. The long form: npm run model -- --seeds 100000 [--from N].
 
 import { readFileSync } from 'node:fs'

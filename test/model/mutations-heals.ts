@@ -35,7 +35,7 @@ export const HEAL_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'heals',
     what: 'what people said of two visitors is not asked',
-    seed: 8,
+    seed: 10,
     options: { healing: true, splitting: true },
     tamper: blindTo(([kind]) => kind === CORRECTION),
   },

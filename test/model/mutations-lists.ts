@@ -9,7 +9,7 @@ export const LIST_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'the side effects of adopted decisions are taken for done',
-    seed: 70,
+    seed: 76,
     from: 30,
     tamper: {
       ports(of, ports) {

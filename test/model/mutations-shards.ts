@@ -81,7 +81,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'what a lost thread had handed over is written and not adopted',
-    seed: 7,
+    seed: 8,
     options,
     tamper: onDecider((decider) => ({
       adopt: (partition, _records, load) => decider.adopt(partition, [NOTHING], load),
@@ -121,7 +121,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a tick that builds on what was taken back is written',
-    seed: 393,
+    seed: 421,
     from: 300,
     options,
     tamper: anyGeneration,
@@ -139,7 +139,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a tick has no fence',
-    seed: 20,
+    seed: 35,
     options,
     tamper: onTicks((together, log) => {
       let before: Promise<unknown> = Promise.resolve()

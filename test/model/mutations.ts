@@ -76,7 +76,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'decisions found at a take-over are not applied',
-    seed: 1,
+    seed: 2,
     tamper: onDecider((decider) => ({
       adopt: (partition, _records, load) => decider.adopt(partition, [NOTHING], load),
     })),
@@ -172,7 +172,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'no mark is left before an insert',
-    seed: 2,
+    seed: 25,
     tamper: onKv('sink', ({ commit, commitTogether }) => ({
       commit: async (commits) => (commits.some(isMark) ? commits.map(() => true) : commit(commits)),
       ...(commitTogether && {
@@ -183,7 +183,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a mark may be based on a position of the past',
-    seed: 2,
+    seed: 10,
     tamper: onKv(
       'sink',
       eachCommit((commit) => (isMark(commit) ? withoutGuard(commit) : commit)),
@@ -192,7 +192,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'nobody looks whether the rows of a repeated insert are there',
-    seed: 81,
+    seed: 94,
     tamper: {
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, tokenFirst: false } } : ports,
@@ -212,7 +212,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is inserted though one of its marks was lost',
-    seed: 55,
+    seed: 10,
     tamper: onKv(
       'sink',
       apart(
@@ -224,7 +224,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who repeats a range does not know the others of its group',
-    seed: 5,
+    seed: 223,
     tamper: onKv('sink', (kv) => ({
       async get<T>(scope: Scope, keys: readonly KvKey[]) {
         const found = await kv.get<T>(scope, keys)
@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'commands are applied whatever the position of their scope',
-    seed: 35,
+    seed: 38,
     from: 19,
     tamper: onKv('control', (kv) => ({
       ...unguarded(CHANGES_SOURCE)(kv),
@@ -283,7 +283,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R9',
     what: 'every attempt of an insert has a token of its own',
-    seed: 61,
+    seed: 191,
     tamper: {
       ports(of, ports) {
         if (of !== 'sink') return ports
