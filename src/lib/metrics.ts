@@ -7,6 +7,7 @@ import type { CallFigures } from './measured.ts'
 import { addUp, atZero, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
 import { openRequestMetrics } from './request-metrics.ts'
 import type { Spans } from './spans.ts'
+import { openUtilization } from './utilization.ts'
 
 export interface BuildLabels {
   readonly version: string
@@ -39,7 +40,12 @@ const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 export const MAIN = 'main'
 
 /** `build`: null in threads that leave what is said of the process to another one. `shard`: its number, or MAIN. */
-export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spans: Spans | null = null) {
+export function openMetrics(
+  build: BuildLabels | null,
+  shard: string = MAIN,
+  spans: Spans | null = null,
+  utilizationNow: () => number = openUtilization(),
+) {
   const registry = new Registry()
   const { counter, tallies, gauge, histogram, histogramOf, histograms } = openDeclarations(registry)
   if (build !== null) {
@@ -78,13 +84,10 @@ export function openMetrics(build: BuildLabels | null, shard: string = MAIN, spa
     'Visitors that an engine had to read because it did not hold them, by whether anybody knows them.',
   )
   const dependencyTook = histogramOf('dependency_call_duration_seconds', 'Time of a call of a server.', SECONDS)
-  let loop = performance.eventLoopUtilization()
 
   /** What a thread knows of itself. */
   function lookAtThread(): void {
-    const now = performance.eventLoopUtilization()
-    utilization.set({ shard }, performance.eventLoopUtilization(now, loop).utilization)
-    loop = now
+    utilization.set({ shard }, utilizationNow())
     const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
     heap.set({ shard }, used)
     heapLimit.set({ shard }, limit)

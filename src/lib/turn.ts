@@ -10,14 +10,26 @@ export type AtEndOfTurn = (act: () => void) => void
 
 export type Turn = Readonly<Record<Phase, AtEndOfTurn>>
 
+export interface TurnHooks {
+  /** The first of its acts was asked for. */
+  began(): void
+  /** Its last act is over and none is waiting. */
+  ended(): void
+}
+const NO_HOOKS: TurnHooks = { began: () => undefined, ended: () => undefined }
+
 /** `later` runs what it is given in the order it was given, behind whatever runs now, and lets promises settle after each: `setImmediate`. */
-export function openTurn(later: (run: () => void) => void = setImmediate): Turn {
+export function openTurn(
+  later: (run: () => void) => void = setImmediate,
+  { began, ended }: TurnHooks = NO_HOOKS,
+): Turn {
   const waiting: Record<Phase, (() => void)[]> = { take: [], append: [], send: [] }
   /** How many of the phases of this turn are still to come; 0: no end of a turn is planned. */
   let left = 0
 
   function plan(): void {
     left = PHASES.length
+    began()
     for (const phase of PHASES) later(() => run(phase))
   }
 
@@ -26,7 +38,9 @@ export function openTurn(later: (run: () => void) => void = setImmediate): Turn 
     const acts = waiting[phase]
     waiting[phase] = []
     for (const act of acts) act()
-    if (left === 0 && PHASES.some((one) => waiting[one].length > 0)) plan()
+    if (left > 0) return
+    if (PHASES.some((one) => waiting[one].length > 0)) plan()
+    else ended()
   }
 
   const at =

@@ -27,6 +27,8 @@ export interface FrontLog extends Log {
   take(places: readonly PartitionHead[]): void
   /** From now on appends to the partition go over as they do to any other's; resolves when those made before are settled. */
   giveUp(partition: number): Promise<void>
+  /** Whether something submitted is not durable yet. */
+  isFlushing(): boolean
 }
 
 interface Own {
@@ -266,6 +268,7 @@ export function openFrontLog(needs: FrontNeeds): FrontLog {
       const isIts = isOf(partition)
       await settled(() => !gathered.some(isIts) && !submitted.some(({ appends }) => appends.some(isIts)))
     },
+    isFlushing: () => submitted.length > 0,
     pipelined: true,
     basis: () => generation,
     async append(topic, partition, records, opts = {}) {

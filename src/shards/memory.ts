@@ -19,6 +19,7 @@ export function makeCells(count: number, deciding: number, partitions: number): 
     owner,
     nonceRoutes: newClaims(NONCES_MAX),
     toldOfProxy: new Int32Array(new SharedArrayBuffer(4)),
+    bells: new Int32Array(new SharedArrayBuffer(4 * count)),
   }
 }
 

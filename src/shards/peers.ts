@@ -5,6 +5,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
 import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
+import { type Bells, ringing } from '../lib/doorbell.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import type { Turn } from '../lib/turn.ts'
 import type { Log, Seq } from '../log/log.ts'
@@ -28,6 +29,7 @@ export interface PeersNeeds {
   /** As `Cells` has them. */
   readonly held: Int32Array
   readonly owner: Int32Array
+  readonly bells: Bells
   /** What this shard has of its own, and what goes through the process. */
   readonly log: Log
   readonly bus: Bus
@@ -54,7 +56,7 @@ interface Calls {
 }
 
 export function openPeers(needs: PeersNeeds): Peers {
-  const { count, isAlone, log, bus, near, turn, owner, onError } = needs
+  const { count, isAlone, log, bus, near, turn, owner, bells, onError } = needs
   const lines = new Map<number, { readonly line: Line; readonly port: MessagePort; readonly identify: HandingOver }>()
   const shardOf = new Map(Array.from({ length: count }, (_, index) => [replySubject(needs.ingressIdOf(index)), index]))
   const isForAllShards = (subject: string) => isAlone && subject === COUNTED_SUBJECT
@@ -70,7 +72,7 @@ export function openPeers(needs: PeersNeeds): Peers {
   return {
     add({ index, port }) {
       // Whatever a turn of the loop brings for another shard is one message.
-      const line = openLine(port, onError, turn.send)
+      const line = openLine(ringing(port, bells, index), onError, turn.send)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', near.publish)
       const handingOver = openHandingOver(line, answering.serve, turn.send)

@@ -6,6 +6,7 @@ import type { Env, StoredEvent } from '../domain/event.ts'
 import type { ProxySuspicion } from '../ingress/proxy-watch.ts'
 import type { IpData } from '../ipintel/addresses.ts'
 import type { SharedCounts } from '../lib/counts.ts'
+import type { Bells } from '../lib/doorbell.ts'
 import type { Samples } from '../lib/prometheus.ts'
 import type { PartitionHead } from '../log/front-protocol.ts'
 import type { Seq } from '../log/log.ts'
@@ -54,6 +55,8 @@ export interface Cells {
   readonly nonceRoutes: Int32Array
   /** 1 when one of them has told the log of a proxy that is not trusted. */
   readonly toldOfProxy: Int32Array
+  /** By shard. */
+  readonly bells: Bells
 }
 
 /** In place of a shard while a partition goes from one to another: what comes for it waits in the process. */

@@ -16,6 +16,7 @@ import { openParsers } from '../identity/parsers.ts'
 import { type Ingress, startIngress } from '../ingress/ingress.ts'
 import { openRemoteKv, type ThreadKv } from '../kv/remote.ts'
 import { systemClock as clock, onEveryBeat } from '../lib/clock.ts'
+import { openBell } from '../lib/doorbell.ts'
 import { openClaims } from '../lib/first-claims.ts'
 import { createLifetime } from '../lib/lifetime.ts'
 import { type Line, openLine } from '../lib/line.ts'
@@ -27,6 +28,7 @@ import { openRandom } from '../lib/random.ts'
 import { openSealer, readMasterKey } from '../lib/sealed.ts'
 import { openSpans } from '../lib/spans.ts'
 import { openTurn } from '../lib/turn.ts'
+import { openUtilization } from '../lib/utilization.ts'
 import type { Limits } from '../limits/limits.ts'
 import { type FrontLog, openFrontLog } from '../log/front.ts'
 import type { Log } from '../log/log.ts'
@@ -35,6 +37,7 @@ import { openAuth } from '../records/auth.ts'
 import { openKeyDirectory } from '../records/key-directory.ts'
 import { replySubject } from '../records/replies.ts'
 import { engineSettings, eventsDaysOf, httpSettings, masterKeyFile } from '../role-settings.ts'
+import { openCoalescing } from './coalescing.ts'
 import { openPeers, type Peer } from './peers.ts'
 import {
   CASTS,
@@ -80,10 +83,12 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
-  const turn = openTurn()
+  const isFlushing = () => front?.isFlushing() ?? false
+  const coalescing = openCoalescing({ bell: openBell(cells.bells, start.index), clock, isFlushing })
+  const turn = openTurn(setImmediate, coalescing)
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
   const spans = await openSpans(config['tracing.sdk'], clock)
-  const metrics = openMetrics(null, String(start.index), spans)
+  const metrics = openMetrics(null, String(start.index), spans, openUtilization(coalescing.sleptMs))
   lifetime.onClose(() => spans?.close())
   const stopped = new AbortController()
   let refusal = start.refusal
@@ -131,6 +136,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     isAlone: !config.isCluster,
     held: cells.held,
     owner: cells.owner,
+    bells: cells.bells,
   })
   for (const peer of known) beside.add(peer)
   line.hear(CASTS.peer, beside.add)
@@ -147,7 +153,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
   const needs = { log, kv, bus, limits, clock, random, lifetime, logger, metrics, partitions, sealer }
 
-  let loop = performance.eventLoopUtilization()
+  const utilization = openUtilization(coalescing.sleptMs)
   let busy = 0
   let told = ''
   function tellStatus(): void {
@@ -285,10 +291,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
 
   const endTelling = onEveryBeat(clock, STATUS_MS, () => {
-    const now = performance.eventLoopUtilization()
     // To the last digit it would differ at rest as well, and be told every second.
-    busy = Math.round(10 * performance.eventLoopUtilization(now, loop).utilization) / 10
-    loop = now
+    busy = Math.round(10 * utilization()) / 10
     tellStatus()
   })
   lifetime.onClose(endTelling)

@@ -8,6 +8,7 @@ import type { Serve } from '../http/dispatch.ts'
 import { serveForwarded } from '../http/forwarded.ts'
 import type { Kv } from '../kv/kv.ts'
 import { serveKv } from '../kv/remote.ts'
+import { ringing } from '../lib/doorbell.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import type { Limits } from '../limits/limits.ts'
@@ -61,7 +62,7 @@ export function startThread(
 ): Thread {
   const { stores, onError } = needs
   const { port1, port2 } = new MessageChannel()
-  const line = openLine(port1, onError)
+  const line = openLine(ringing(port1, start.cells.bells, start.index), onError)
   const writer: FrontWriter | null = stores === null ? null : serveFrontLog({ line, ...stores })
   if (stores !== null) serveKv(line, stores.kv)
   const endBus = serveBus(line, needs.bus)

@@ -60,3 +60,19 @@ t.test('what asks for a phase that is over has the next turn, and nothing is don
   await loop.turn()
   t.same(order, ['appended', 'taken', 'sent'])
 })
+
+t.test('the end of a turn is told when nothing is left to do, and its beginning each time anew', async (t) => {
+  const loop = openLoop()
+  const told: string[] = []
+  const turn = openTurn(loop.later, { began: () => void told.push('began'), ended: () => void told.push('ended') })
+  turn.take(() => told.push('taken'))
+  turn.append(() => {
+    told.push('appended')
+    turn.take(() => told.push('taken later'))
+  })
+  t.same(told, ['began'])
+  await loop.turn()
+  t.same(told.splice(0), ['began', 'taken', 'appended', 'began'], 'another turn follows: it did not end')
+  await loop.turn()
+  t.same(told, ['taken later', 'ended'])
+})
