@@ -147,6 +147,9 @@ export function rowsOf(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(4 + headerBytesOf(bytes))
 }
 
+/** Whether a record has something for the sink besides rows: an erasure, a split or an annotation. */
+export const hasCommand = (bytes: Uint8Array): boolean => lengthOf(bytes) > LENGTH_BITS
+
 /** The erasure of a record, without decoding the items of those that have none. */
 export function erasureOf(bytes: Uint8Array): DecidedErasure | null {
   return lengthOf(bytes) >= ERASURE_BIT ? (decodeEventsRecord(bytes).erasure ?? null) : null

@@ -32,8 +32,9 @@ export interface LmdbLogConfig {
 /** A flush writes the last page of each partition and those above it anew: with larger pages several times what was appended (D205). */
 const PAGE_BYTES = 4_096
 const TRIM_STEP_RECORDS = 2_000
-/** A reader a second behind finds what it needs; records that stay for longer are copied from one generation of the collector to the next. */
-const TAIL_BYTES_MAX = 2 * 1024 * 1024
+/** Of a topic, shared by its partitions: a reader right behind the writer finds what it needs, and V8 promotes what stays for longer (D234). */
+const TAIL_BYTES_MAX = 1024 * 1024
+const TAIL_BYTES_MIN = 64 * 1024
 const QUEUED_BYTES_MAX = 128 * 1024 * 1024
 
 interface Partition {
@@ -58,7 +59,7 @@ interface Partition {
  * and sending them to another thread copies more than the record, so frame them first.
  */
 export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
-  const { clock, tailBytesMax = TAIL_BYTES_MAX } = config
+  const { clock, tailBytesMax = Math.max(TAIL_BYTES_MIN, TAIL_BYTES_MAX / config.partitions) } = config
   const partitions = new Map<string, Partition[]>()
   let closed = false
   let basis = 0

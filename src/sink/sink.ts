@@ -3,19 +3,18 @@
 // repeats; the token makes the repetition harmless, and rows that are missing in spite of it are looked for.
 
 import { BadRow, type ClickHouse } from '../clickhouse/clickhouse.ts'
-import { annotationOf, type DecidedErasure, erasureOf, rowsOf, splitOf } from '../events/record.ts'
+import { annotationOf, type DecidedErasure, erasureOf, splitOf } from '../events/record.ts'
 import { COLUMNS, EVENTS_TABLE } from '../events/row.ts'
 import type { Commit, Kv, Version } from '../kv/kv.ts'
 import { Conflict } from '../lib/failures.ts'
-import { must } from '../lib/must.ts'
-import type { LogRecord, Seq } from '../log/log.ts'
+import type { Seq } from '../log/log.ts'
 import { annotatedKeys } from '../records/annotations.ts'
 import { type ErasureOf, executedPuts } from '../records/erasure-progress.ts'
 import { erasedId, executedKeys } from '../records/erasures.ts'
 import { partitionScope, SINK_MARK, SINK_POSITION, SINK_REPEATED } from '../records/partitions.ts'
 import { annotateRows } from './annotate.ts'
 import { eraseRows } from './erase.ts'
-import { countLines, type GatherNeeds, gather, readLogRange } from './gather.ts'
+import { type GatherNeeds, gather, readLogRange, type Said } from './gather.ts'
 import { type Horizons, openHorizons } from './horizon.ts'
 import { insertRows } from './insert.ts'
 import { insertMissing, missingOf } from './lost.ts'
@@ -30,6 +29,7 @@ import {
   tokenOf,
 } from './mark.ts'
 import { moveRows } from './move.ts'
+import { openRowMemory, type RowMemory } from './rows.ts'
 import { type Hold, openShared } from './shared.ts'
 
 export interface SinkNeeds extends GatherNeeds {
@@ -49,9 +49,8 @@ export interface SinkReport {
   inserted(rows: number, seconds: number): void
 }
 
-/** A range with its records, and the note of a repetition as it was when the range was begun. */
-interface Part extends LogRange {
-  readonly records: readonly LogRecord[]
+/** A range with what it says, and the note of a repetition as it was when the range was begun. */
+interface Part extends LogRange, Said {
   readonly repeatedVersion: Version | null
 }
 
@@ -65,11 +64,16 @@ const GROUP_PARTITIONS_MAX = 32
 export function openSink(needs: SinkNeeds): Hold {
   const loops = new Map<number, Hold>()
   const horizons = openHorizons(needs.log)
+  /** Its steps follow each other, and the memory of one is the next one's. */
+  function openLoop(): Hold {
+    const memory = openRowMemory()
+    return openShared((partitions, signal) => sinkNext(needs, horizons, memory, partitions, signal))
+  }
   const partitionsMax = needs.kv.commitTogether === undefined ? 1 : GROUP_PARTITIONS_MAX
   return (partition, signal) => {
     horizons.begin(partition)
     const name = Math.floor(partition / partitionsMax)
-    const loop = loops.get(name) ?? openShared((partitions, signal) => sinkNext(needs, horizons, partitions, signal))
+    const loop = loops.get(name) ?? openLoop()
     loops.set(name, loop)
     return loop(partition, signal)
   }
@@ -79,6 +83,7 @@ export function openSink(needs: SinkNeeds): Hold {
 async function sinkNext(
   needs: SinkNeeds,
   horizons: Horizons,
+  memory: RowMemory,
   partitions: readonly number[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -115,7 +120,7 @@ async function sinkNext(
   if (free.length > 0 && !signal.aborted) {
     await attempt(
       free.map(({ partition }) => partition),
-      () => sinkNew(needs, horizons, free, failed, signal),
+      () => sinkNew(needs, horizons, memory, free, failed, signal),
     )
   }
   if (hasFailed) await clock.sleep(RETRY_MS, signal)
@@ -124,41 +129,47 @@ async function sinkNext(
 async function sinkNew(
   needs: SinkNeeds,
   horizons: Horizons,
+  memory: RowMemory,
   places: readonly MarkedPlace[],
   failed: (partition: number, error: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const gathered = await gather(needs, places, failed, signal)
+  const gathered = await gather(needs, memory, places, failed, signal)
   const parts = places.flatMap(({ partition, position, repeatedVersion }): Part[] => {
-    const records = gathered.get(partition) ?? []
-    const upTo = records.at(-1)?.seq
-    return upTo === undefined ? [] : [{ partition, after: position, upTo, records, repeatedVersion }]
+    const said = gathered.get(partition)
+    return said === undefined ? [] : [{ ...said, partition, after: position, repeatedVersion }]
   })
   if (parts.length === 0) return
   const byPartition = new Map(places.map((place) => [place.partition, place]))
   if (!(await markGroup(needs.kv, parts, byPartition))) throw new Conflict('another sink marked first')
   const doubts = await Promise.all(parts.map(async ({ partition, after }) => after < (await horizons.of(partition))))
   for (const { partition, upTo } of parts) horizons.reach(partition, upTo)
-  await sinkParts(needs, parts, 'new', doubts.includes(true))
+  try {
+    await sinkParts(needs, memory, parts, 'new', doubts.includes(true))
+  } catch (error) {
+    // A request that is given up may still be under way with the rows.
+    memory.abandon()
+    throw error
+  }
 }
 
 async function repeat(needs: SinkNeeds, group: RangeGroup, readAt: number): Promise<void> {
   const { log, kv, clock, clickhouse } = needs
   const parts = await Promise.all(
-    group.map(async (range) => ({ ...range, records: await readLogRange(log, range), repeatedVersion: null })),
+    group.map(async (range) => ({ ...(await readLogRange(log, range)), ...range, repeatedVersion: null })),
   )
   if (clock.monotonic() - readAt > MARK_AGE_MS_MAX) throw new Conflict('the mark is too old to be trusted')
   // Who marked the group may not have inserted it yet, and would not look for the rows that a failure of ours leaves out.
   if (clickhouse.tokenFirst && !(await noteRepeated(kv, group))) throw new Conflict('another sink finished first')
-  await sinkParts(needs, parts, 'repeated', clickhouse.tokenFirst)
+  await sinkParts(needs, openRowMemory(), parts, 'repeated', clickhouse.tokenFirst)
 }
 
-/** What the commands among a part's records change in ClickHouse, one after the other, and how the part is finished. */
+/** What the commands of a part change in ClickHouse, one after the other, and how the part is finished. */
 async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLookedFor: boolean) {
   const { clickhouse, clock, deployment } = needs
-  const { partition, after, upTo, records, repeatedVersion } = part
+  const { partition, after, upTo, commands, repeatedVersion } = part
   const erasures: (DecidedErasure & ErasureOf)[] = []
-  for (const { bytes } of records) {
+  for (const bytes of commands) {
     const erasure = erasureOf(bytes)
     const split = erasure === null ? splitOf(bytes) : null
     if (erasure !== null) {
@@ -168,7 +179,7 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
     }
     if (split !== null) await moveRows(clickhouse, split)
   }
-  const said = records.flatMap(({ bytes }) => annotationOf(bytes) ?? [])
+  const said = commands.flatMap((bytes) => annotationOf(bytes) ?? [])
   const commit: Commit = {
     scope: partitionScope(partition),
     guard: { source: SINK_POSITION, expect: after, next: upTo },
@@ -182,13 +193,14 @@ async function settle(needs: SinkNeeds, part: Part, as: 'new' | 'repeated', isLo
 
 async function sinkParts(
   needs: SinkNeeds,
+  memory: Pick<RowMemory, 'join'>,
   parts: readonly Part[],
   as: 'new' | 'repeated',
   isLookedFor: boolean,
 ): Promise<void> {
   const { kv, clickhouse, report } = needs
   const from = needs.clock.monotonic()
-  const rows = await insertParts(needs, parts, isLookedFor)
+  const rows = await insertParts(needs, memory, parts, isLookedFor)
   const inserted = rows.reduce((sum, count) => sum + count, 0)
   if (inserted > 0) report.inserted(inserted, (needs.clock.monotonic() - from) / 1_000)
   const settled = await Promise.all(parts.map((part) => settle(needs, part, as, isLookedFor)))
@@ -202,20 +214,21 @@ async function sinkParts(
 }
 
 /** Resolves with the rows that were inserted of each part when every line is either in the table or in quarantine. */
-async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor: boolean): Promise<number[]> {
+async function insertParts(
+  needs: SinkNeeds,
+  memory: Pick<RowMemory, 'join'>,
+  parts: readonly Part[],
+  isLookedFor: boolean,
+): Promise<number[]> {
   const { clickhouse, clock, report } = needs
   const token = tokenOf(needs.deployment, parts)
   const tokenWithin = ({ partition }: Part) => (parts.length === 1 ? token : `${token}/${partition}`)
-  const piecesOf = parts.map(({ records }) => records.map(({ bytes }) => rowsOf(bytes)))
-  const linesOf = () => piecesOf.map(concat)
 
   async function insertAlone(): Promise<number[]> {
     const rows: number[] = []
-    const its = linesOf()
-    for (const [at, part] of parts.entries()) {
-      const lines = its[at] as Uint8Array
+    for (const part of parts) {
       rows.push(
-        await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, lines, tokenWithin(part), {
+        await insertRows(clickhouse, EVENTS_TABLE, COLUMNS, part.rows, tokenWithin(part), {
           at: clock.now(),
           partition: part.partition,
           onQuarantine: (reason) => report.quarantined(part.partition, reason),
@@ -228,10 +241,9 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
 
   if (parts.length === 1) return insertAlone()
   try {
-    const due = isLookedFor
-      ? await Promise.all(linesOf().map((lines) => missingOf(clickhouse, lines)))
-      : piecesOf.flat()
-    const rows = concat(due)
+    const all = parts.map(({ rows }) => rows)
+    const due = isLookedFor ? await Promise.all(all.map((rows) => missingOf(clickhouse, rows))) : all
+    const rows = memory.join(due)
     if (rows.length > 0) await clickhouse.insert(EVENTS_TABLE, COLUMNS, rows, { token })
   } catch (error) {
     // The halves of a part are the same whatever the others hold.
@@ -239,11 +251,7 @@ async function insertParts(needs: SinkNeeds, parts: readonly Part[], isLookedFor
     throw error
   }
   if (isLookedFor) {
-    for (const [at, lines] of linesOf().entries()) await insertMissing(clickhouse, lines, tokenWithin(must(parts[at])))
+    for (const part of parts) await insertMissing(clickhouse, part.rows, tokenWithin(part))
   }
-  return piecesOf.map((pieces) => pieces.reduce((sum, lines) => sum + countLines(lines), 0))
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  return parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts)
+  return parts.map(({ rowCount }) => rowCount)
 }
