@@ -36,6 +36,8 @@ const CHECKPOINT_EVENTS = 20_000
 /** A commit of the kv takes four times as many entries. */
 const BOUNDS: CheckpointBounds = { entriesMax: 6_000, adoptRecordsMax: 64 }
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
+/** A checkpoint is due, and the one before is still being stored: so often it is looked whether it is. */
+const STORED_LOOK_MS = 50
 const RETRY_MS = 200
 
 /** Owns a partition until `signal` aborts, tenure after tenure. Rejects only with MissingPosition. */
@@ -111,7 +113,7 @@ async function own(
         bytesMax: BATCH_BYTES_MAX,
         // R2: decided as soon as they are submitted; their decisions are durable only behind them.
         submitted: true,
-        waitMsMax: undurable > 0 ? Math.ceil(due) : idleWaitMs(),
+        waitMsMax: undurable > 0 ? Math.max(Math.ceil(due), settling.isStored() ? 0 : STORED_LOOK_MS) : idleWaitMs(),
       },
       readSignal(),
     )
@@ -156,17 +158,19 @@ async function own(
         settling.add(decided, decidedTo, times, withCheckpoint)
         if (withCheckpoint) taken()
       } else {
-        await settling.rest()
+        await settling.settled()
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
-        if (undurable > 0 && clock.monotonic() >= dueAt()) {
+        if (undurable > 0 && clock.monotonic() >= dueAt() && settling.isStored()) {
           taken()
-          await settling.checkpoint(decidedTo)
+          // Nobody waits until it is stored: under load there is often nothing to decide at the very moment when it is due.
+          settling.checkpoint(decidedTo)
         }
       }
     }
     await settling.rest()
-    if (undurable > 0) await settling.checkpoint(decidedTo)
+    if (undurable > 0) settling.checkpoint(decidedTo)
+    await settling.rest()
   } finally {
     await settling.rest().catch(() => undefined)
     fresh.end()

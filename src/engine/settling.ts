@@ -34,9 +34,11 @@ export interface Settling {
   /** Takes over what was decided of the identifications up to `to`, before anything else is decided. */
   add(decided: DecidedBatch, to: Seq, times: Omit<BatchTimes, 'flushMs'>, withCheckpoint: boolean): void
   /** Resolves when all that was added is settled. */
+  settled(): Promise<void>
+  /** Resolves when that is stored as well, as far as it was taken for a checkpoint. */
   rest(): Promise<void>
-  /** Stores all that was decided; nothing else is under way. */
-  checkpoint(to: Seq): Promise<void>
+  /** Takes all that was decided, where all of it is settled and what was taken before is stored. What fails the others throw. */
+  checkpoint(to: Seq): void
   /** What was taken for the last checkpoint is in the kv; before that none can be taken. */
   isStored(): boolean
   /** Resolves when it is. Throws what failed. */
@@ -194,15 +196,18 @@ export function openSettling(needs: SettlingNeeds): Settling {
         })
       underWay.push(settled)
     },
+    async settled() {
+      await underWay.at(-1)
+      check()
+    },
     async rest() {
       await underWay.at(-1)
       await storing
       check()
     },
-    async checkpoint(to) {
+    checkpoint(to) {
       const committed = fresh.taken()
-      await store(await take(), to, committed)
-      check()
+      storing = take().then((checkpoint) => store(checkpoint, to, committed), fail)
     },
     isStored: () => !isTaken,
     async stored() {

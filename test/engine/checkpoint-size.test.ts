@@ -29,6 +29,8 @@ const PARTITION = 0
 /** Each of them is new, and changes some ten entries: together more than twice what a commit takes. */
 const DEVICES = 6_000
 const RECORDS = 256
+/** Their checkpoint is due as soon as nothing arrives for a moment. */
+const FEW = 5
 /** Of devices that come back. */
 const VISITS = 4_800
 const LATE_MS = 60_000
@@ -125,14 +127,18 @@ async function startOwner(t: Test, { log, kv }: Stores, bounds?: CheckpointBound
 /** The kv with checkpoints that wait until `go`. */
 function held(kv: Kv) {
   let go: () => void = () => undefined
+  let waiting = 0
   const gone = new Promise<void>((resolve) => {
     go = resolve
   })
   const commit: Kv['commit'] = async (commits) => {
-    if (commits.some(({ guard }) => guard?.source === ENGINE_POSITION)) await gone
+    if (commits.some(({ guard }) => guard?.source === ENGINE_POSITION)) {
+      waiting++
+      await gone
+    }
     return kv.commit(commits)
   }
-  return { kv: { ...kv, commit }, go: () => go() }
+  return { kv: { ...kv, commit }, go: () => go(), waiting: () => waiting }
 }
 
 /** The kv, and how many entries checkpoints have put into it. */
@@ -171,6 +177,26 @@ t.test('while a checkpoint is not stored no more is decided than the next one ca
   t.same(owner.told.lost, [], 'no tenure was lost')
   const last = await stores.log.last('events', PARTITION)
   t.equal(await stores.kv.position(partitionScope(PARTITION), ENGINE_POSITION), last, 'and stored')
+})
+
+t.test('what arrives while a checkpoint is stored that was due when nothing arrived is decided at once', async (t) => {
+  const stores = await openStores(t)
+  const slow = held(stores.kv)
+  const owner = await startOwner(t, { ...stores, kv: slow.kv })
+  await accept(stores.log, FEW)
+  t.equal(await settled(slow.waiting, 1), 1, 'a checkpoint is being stored')
+  await accept(stores.log, FEW)
+  t.equal(await settled(() => owner.told.replies, 2 * FEW), 2 * FEW, 'all are answered')
+  t.equal(slow.waiting(), 1, 'and no other checkpoint was begun')
+  slow.go()
+  await owner.stop()
+  t.same(owner.told.lost, [], 'no tenure was lost')
+  const last = await stores.log.last('events', PARTITION)
+  t.equal(
+    await stores.kv.position(partitionScope(PARTITION), ENGINE_POSITION),
+    last,
+    'what came later is stored as well',
+  )
 })
 
 t.test('whoever takes over more than one checkpoint can take stores it in parts', async (t) => {
