@@ -35,14 +35,14 @@ export const HEAL_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'heals',
     what: 'what people said of two visitors is not asked',
-    seed: 10,
+    seed: 38,
     options: { healing: true, splitting: true },
     tamper: blindTo(([kind]) => kind === CORRECTION),
   },
   {
     rule: 'heals',
     what: 'nobody asks whether a visitor is gone',
-    seed: 2,
+    seed: 5,
     options: { healing: true, erasing: true },
     tamper: blindTo(([kind]) => kind === 'forgotten'),
   },

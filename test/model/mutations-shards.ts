@@ -104,7 +104,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'the parts of a tick are written whatever becomes of the others',
-    seed: 108,
+    seed: 6,
     from: 100,
     options,
     tamper: onTicks((together) => async (appends, opts) => {
@@ -121,7 +121,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a tick that builds on what was taken back is written',
-    seed: 421,
+    seed: 128,
     from: 300,
     options,
     tamper: anyGeneration,
@@ -153,7 +153,7 @@ export const SHARD_MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'a partition is taken while its appends to another shard are under way',
-    seed: 258,
+    seed: 2360,
     from: 200,
     options: { ...spreading, handing: true },
     tamper: onCalls((line) => async (name, ...args) => {

@@ -76,7 +76,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R1',
     what: 'decisions found at a take-over are not applied',
-    seed: 2,
+    seed: 15,
     tamper: onDecider((decider) => ({
       adopt: (partition, _records, load) => decider.adopt(partition, [NOTHING], load),
     })),
@@ -107,7 +107,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R2',
     what: 'decisions outlive the identifications they were made on',
-    seed: 894,
+    seed: 63,
     from: 880,
     tamper: onLog('engine', (log) => ({
       append: (topic, partition, records, { basis: _, ...opts } = {}) => log.append(topic, partition, records, opts),
@@ -192,7 +192,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'nobody looks whether the rows of a repeated insert are there',
-    seed: 94,
+    seed: 365,
     tamper: {
       ports: (of, ports) =>
         of === 'sink' ? { ...ports, clickhouse: { ...ports.clickhouse, tokenFirst: false } } : ports,
@@ -201,7 +201,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'who marked a range does not ask whether somebody else inserted it',
-    seed: 1382,
+    seed: 61,
     from: 1300,
     options: { crashing: true },
     tamper: onKv(
@@ -212,7 +212,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is inserted though one of its marks was lost',
-    seed: 10,
+    seed: 297,
     tamper: onKv(
       'sink',
       apart(
@@ -235,7 +235,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R7',
     what: 'a group is finished one partition after the other',
-    seed: 496,
+    seed: 19,
     from: 400,
     tamper: onKv(
       'sink',
@@ -254,7 +254,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R8',
     what: 'commands are applied whatever the position of their scope',
-    seed: 38,
+    seed: 25,
     from: 19,
     tamper: onKv('control', (kv) => ({
       ...unguarded(CHANGES_SOURCE)(kv),
@@ -283,7 +283,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     rule: 'R9',
     what: 'every attempt of an insert has a token of its own',
-    seed: 191,
+    seed: 84,
     tamper: {
       ports(of, ports) {
         if (of !== 'sink') return ports
