@@ -53,5 +53,6 @@ export function* adoptRecords(parts: PartitionParts, records: readonly Uint8Arra
     })
   }
   state.rest()
+  board.rest()
   return replies
 }

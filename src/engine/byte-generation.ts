@@ -139,6 +139,10 @@ export function createGeneration() {
       setField(entry, LENGTH, length)
       return entry
     },
+    /** There is no record any more. */
+    setAbsent(entry: number): void {
+      setField(entry, LENGTH, ABSENT)
+    },
     /** Whether it was not. */
     markDirty(entry: number): boolean {
       if (field(entry, IS_DIRTY) === 1) return false

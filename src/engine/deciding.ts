@@ -215,6 +215,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
       replies.push({ requestId, replyTo, body, acceptedAt, verdict: event.verdict, env })
     }
     state.rest()
+    board.rest()
     lookup.forget()
     const { records, placed, effects, counted } = pack.finish()
     // Named one by one: what a spread makes has no shape that the compiler knows again, and batches may be small.

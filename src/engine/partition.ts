@@ -9,7 +9,7 @@ import { createDeciding } from './deciding.ts'
 import type { Frame } from './frames.ts'
 import { createPartitionParts, type PartitionNeeds } from './parts.ts'
 import type { Dirty } from './state.ts'
-import type { DirtyCounter } from './velocity/board.ts'
+import type { DirtyCounter } from './velocity/taken-counters.ts'
 
 /** Matches, matches of monitored ones, and the time of the last. */
 const ENTRIES_PER_RULE = 3
@@ -27,7 +27,7 @@ export interface Partition {
   checkpoint(): Checkpoint
 }
 
-function* allOf(dirty: Iterable<Dirty>, counters: readonly DirtyCounter[]): Generator<Dirty> {
+function* allOf(dirty: Iterable<Dirty>, counters: Iterable<DirtyCounter>): Generator<Dirty> {
   yield* dirty
   for (const { key, packed, isRenewal } of counters) yield { kind: VELOCITY, id: String(key), value: packed, isRenewal }
 }

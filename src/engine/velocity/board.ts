@@ -2,16 +2,15 @@
 // its own; what rules see is all of them together. Those of partitions decided elsewhere follow what is told of them, and a
 // counter that is loaded late is brought up to date with what was told since it was stored.
 
-import { openClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
-import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
-import { unusedMsMaxOf } from '../table.ts'
 import { allCounterKeysOf, type Counted, unflatten } from './counted.ts'
-import { type Counters, packCounters, unpackCounters } from './counters.ts'
+import { type Counters, unpackCounters } from './counters.ts'
 import { type Departure, departureOf } from './departure.ts'
-import { addTo, countable, countingOf, type Entry, type Followed, newEntry, startAnew, UNCOUNTED } from './entry.ts'
+import { createEntries } from './entries.ts'
+import { addTo, countable, countingOf, type Followed, newEntry, startAnew, UNCOUNTED } from './entry.ts'
 import { countSeen } from './seen.ts'
+import { createTakenCounters, type DirtyCounter } from './taken-counters.ts'
 
 /** One record of decisions of a partition, wherever it was decided. */
 export interface CounterDelta {
@@ -64,14 +63,9 @@ export interface Board {
   /** Most of the counters taken last had been taken the time before as well. */
   isRepeating(partition: number): boolean
   /** Counters of the partition that changed since the last call, to be in the kv before the next one. `nowMs`: monotonic. */
-  takeDirty(partition: number, nowMs: number): DirtyCounter[]
-}
-
-export interface DirtyCounter {
-  readonly key: number
-  readonly packed: Uint8Array
-  /** Taken so recently that the kv has it still. */
-  readonly isRenewal: boolean
+  takeDirty(partition: number, nowMs: number): Iterable<DirtyCounter>
+  /** Behind a turn: what `of` returned is good until then. */
+  rest(): void
 }
 
 /** An event that may not be in the kv yet. */
@@ -84,8 +78,7 @@ const NOTHING: readonly Counters[] = []
 
 /** `keysMax` bounds the keys kept that have nothing to be stored. */
 export function createBoard(partitions: number, keysMax: number): Board {
-  const entries = new Map<number, Entry>()
-  const makeRoom = openClock(entries, { entriesMax: keysMax, unusedMsMax: unusedMsMaxOf(keysMax) })
+  const entries = createEntries(partitions, keysMax)
   const pending: Map<number, Pending[]>[] = Array.from({ length: partitions }, () => new Map())
   const storedTo: number[] = Array.from({ length: partitions }, () => 0)
   /** Of each open partition the keys changed since its last checkpoint, and those that this checkpoint stores. */
@@ -95,17 +88,9 @@ export function createBoard(partitions: number, keysMax: number): Board {
   const repeating = new Set<number>()
   let openings = 0
   const openedAt = new Map<number, number>()
-  /** One event asks for a counter several times. */
-  let lastKey = Number.NaN
-  let lastEntry: Entry | undefined
 
-  function entryOf(key: number): Entry | undefined {
-    if (key !== lastKey) {
-      lastEntry = entries.get(key)
-      lastKey = key
-    }
-    return lastEntry
-  }
+  /** Keys of which something is not in the kv yet. */
+  const kept = (): ReadonlySet<number>[] => [...dirty.values(), ...storing.values()]
 
   function follow({ partition, seq, counted }: CounterDelta): void {
     const waiting = pending[partition] as Map<number, Pending[]>
@@ -141,7 +126,8 @@ export function createBoard(partitions: number, keysMax: number): Board {
   }
 
   function drop(partition: number): void {
-    for (const entry of entries.values()) {
+    entries.keepOnly(kept().flatMap((keys) => [...keys]))
+    for (const entry of entries.all()) {
       entry.of[partition] = undefined
       entry.isLoaded = false
       startAnew(entry)
@@ -165,15 +151,9 @@ export function createBoard(partitions: number, keysMax: number): Board {
   }
 
   function addAt(key: number, partition: number, counted: Counted): void {
-    const entry = must(entryOf(key), 'counters that are loaded')
+    const entry = must(entries.get(key), 'counters that are loaded')
     addTo(entry, must(countable(entry, partition), 'counters that are loaded'), key, counted)
     must(dirty.get(partition), 'an open partition').add(key)
-  }
-
-  function evict(nowMs: number): void {
-    const kept = [...dirty.values(), ...storing.values()]
-    lastKey = Number.NaN
-    makeRoom(nowMs, (key) => kept.some((keys) => keys.has(key)))
   }
 
   return {
@@ -183,10 +163,10 @@ export function createBoard(partitions: number, keysMax: number): Board {
       openedAt.set(partition, ++openings)
     },
     forget(partition) {
-      drop(partition)
       dirty.delete(partition)
       storing.delete(partition)
       repeating.delete(partition)
+      drop(partition)
     },
     take(news) {
       if (news.reset) {
@@ -196,7 +176,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
       for (const one of news.deltas) follow(one)
       news.storedTo.forEach((seq, partition) => void settle(partition, seq))
     },
-    missing: (key) => entryOf(key)?.isLoaded !== true,
+    missing: (key) => entries.get(key)?.isLoaded !== true,
     openings: () => openings,
     load(key, stored, askedAt = openings) {
       const entry = entries.get(key) ?? newEntry(partitions)
@@ -212,17 +192,16 @@ export function createBoard(partitions: number, keysMax: number): Board {
         if (!isOld(partition)) entry.of[partition] ??= open({ partition, seq: 0, packed: null }, key)
       }
       entry.isLoaded = entry.of.every((followed) => followed !== undefined)
-      entries.set(key, entry)
-      lastKey = Number.NaN
+      entries.add(key, entry)
     },
     of(key) {
-      const entry = entryOf(key)
+      const entry = entries.get(key)
       if (entry?.isLoaded !== true) return NOTHING
       entry.unusedSinceS = null
       return countingOf(entry)
     },
     seen(key, set, at, also) {
-      const entry = entryOf(key)
+      const entry = entries.get(key)
       return entry?.isLoaded !== true ? 1 : countSeen(entry, countingOf(entry), set, at, also)
     },
     add(partition, counted) {
@@ -250,16 +229,13 @@ export function createBoard(partitions: number, keysMax: number): Board {
       // The last checkpoint is committed when the next one is taken; before that the kv cannot be asked for what it stores.
       storing.set(partition, keys)
       dirty.set(partition, new Set())
-      evict(nowMs)
+      entries.makeRoom(nowMs, kept())
       const nowS = Math.floor(nowMs / SECOND_MS)
-      return Array.from(keys, (key): DirtyCounter => {
-        const followed = must(entries.get(key)?.of[partition], 'counters that are loaded')
-        const packed = packCounters(must(followed.counters, 'something counted'))
-        const isRenewal = followed.takenS >= 0 && (nowS - followed.takenS) * SECOND_MS < VELOCITY_THERE_MS
-        followed.takenS = nowS
-        return { key, packed, isRenewal }
-      })
+      const taken = createTakenCounters(nowS, keys.size)
+      for (const key of keys) entries.take(key, partition, nowS, taken)
+      return taken
     },
+    rest: entries.rest,
   }
 }
 

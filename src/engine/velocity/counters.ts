@@ -173,8 +173,9 @@ export function packCounters(counters: Counters): Uint8Array {
   return takePacked()
 }
 
-export function unpackCounters(bytes: Uint8Array): Counters {
-  beginReading(bytes)
+/** Of bytes of which they are a part, `first` is where they begin and `behind` where they end. */
+export function unpackCounters(bytes: Uint8Array, first = 0, behind = bytes.length): Counters {
+  beginReading(bytes, first, behind)
   const parts = readArray()
   const counters: Counters = {
     latest: readStretch(),

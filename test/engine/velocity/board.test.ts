@@ -4,7 +4,7 @@
 import t from 'tap'
 import { readCounters } from '../../../src/engine/checkpoint.ts'
 import { UNUSED_MS_MAX } from '../../../src/engine/table.ts'
-import { type Board, createBoard, type DirtyCounter } from '../../../src/engine/velocity/board.ts'
+import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
 import { type Counted, flattenRecord, packCounted } from '../../../src/engine/velocity/counted.ts'
 import {
   addEvent,
@@ -22,6 +22,7 @@ import {
   openCounterFeed,
   type ToldCounters,
 } from '../../../src/engine/velocity/feed.ts'
+import type { DirtyCounter } from '../../../src/engine/velocity/taken-counters.ts'
 import { finishTally, tallyEvent } from '../../../src/engine/velocity/tally.ts'
 import { addTraces } from '../../../src/engine/velocity/traces.ts'
 import type { DecidedItem } from '../../../src/events/packed-items.ts'
@@ -327,6 +328,7 @@ for (const lossy of [false, true]) {
               checked++
             }
             owner.thread.board.add(partition, counted)
+            if (random.chance(0.5)) owner.thread.board.rest()
             decided.push(counted)
           }
           release()
@@ -353,7 +355,7 @@ t.test('what is stored under an account and an address stays apart', async (t) =
   board.load(8, [])
   board.add(0, { at: T0, ipKey: 7, linkedKey: 8, visitor: 1, ip: 2, lat: null, lng: null })
   t.strictSame(
-    board.takeDirty(0, 0).map(({ key }) => key),
+    Array.from(board.takeDirty(0, 0), ({ key }) => key),
     [7, 8],
   )
   t.equal(board.dirtyCount(0), 0)
@@ -364,7 +366,7 @@ t.test('only counters that this owner had stored within half a day are said to b
   const board = createBoard(1, 10)
   const isRenewal = (nowMs: number) => {
     board.add(0, { at: T0, ipKey: 7, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null })
-    return board.takeDirty(0, nowMs).map((one) => one.isRenewal)
+    return Array.from(board.takeDirty(0, nowMs), (one) => one.isRenewal)
   }
   board.open(0)
   board.load(7, [{ partition: 0, seq: 4, packed: packCounters(noCounters()) }])
@@ -412,7 +414,7 @@ t.test('counters read before a partition was taken over are not taken for what i
   before.open(1)
   before.load(7, [])
   before.add(1, counted)
-  const [{ packed }] = before.takeDirty(1, 0) as [DirtyCounter]
+  const [{ packed }] = [...before.takeDirty(1, 0)] as [DirtyCounter]
 
   const board = createBoard(2, 10)
   board.open(0)
@@ -424,7 +426,7 @@ t.test('counters read before a partition was taken over are not taken for what i
   board.load(7, [{ partition: 1, seq: 4, packed }], board.openings())
   t.notOk(board.missing(7))
   board.add(1, { ...counted, visitor: 3 })
-  const [stored] = board.takeDirty(1, 0) as [DirtyCounter]
+  const [stored] = [...board.takeDirty(1, 0)] as [DirtyCounter]
   t.equal(countEvents(unpackCounters(stored.packed), T0, DAY), 2)
 })
 

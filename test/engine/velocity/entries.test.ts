@@ -1,0 +1,130 @@
+// Counters that are packed between turns and unpacked with the next, against a board that never packs; and which of them are packed.
+
+import t from 'tap'
+import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
+import type { Counted } from '../../../src/engine/velocity/counted.ts'
+import { createEntries } from '../../../src/engine/velocity/entries.ts'
+import { addTo, countable, newEntry, UNCOUNTED } from '../../../src/engine/velocity/entry.ts'
+import { createTakenCounters } from '../../../src/engine/velocity/taken-counters.ts'
+import { must } from '../../../src/lib/must.ts'
+import { sized } from '../../helpers/depth.ts'
+import { rng, testSeed } from '../../helpers/rng.ts'
+
+const SEED = testSeed()
+const EVENTS = sized({ quick: 2_000, usual: 8_000, long: 80_000 })
+const PARTITIONS = 3
+const KEYS = 40
+const T0 = Date.UTC(2026, 9, 1)
+const SECOND = 1_000
+const HOUR = 3_600 * SECOND
+const DAY = 24 * HOUR
+
+const stored = (board: Board, partition: number, nowMs: number) =>
+  Array.from(board.takeDirty(partition, nowMs), ({ key, packed, isRenewal }) => [
+    key,
+    Buffer.from(packed).toString('hex'),
+    isRenewal,
+  ])
+
+t.test(`packed counters tell and store what others do, to the byte (seed ${SEED})`, async (t) => {
+  const random = rng(SEED)
+  const keysOf = (from: number) => from + (random.chance(0.5) ? random.int(3) : random.int(KEYS))
+  const [packing, plain] = [createBoard(PARTITIONS, 1_000), createBoard(PARTITIONS, 1_000)]
+  const boards = [packing, plain]
+  for (let partition = 0; partition < PARTITIONS; partition++) for (const board of boards) board.open(partition)
+  let nowMs = 0
+  let now = T0
+  for (let i = 0; i < EVENTS; i++) {
+    now += random.int(random.chance(0.01) ? 30 * HOUR : 300 * SECOND)
+    const at = now - (random.chance(0.7) ? 0 : random.int(random.pick([50, 300 * SECOND, 5 * DAY])))
+    const [ipKey, linkedKey] = [keysOf(2 ** 52), random.chance(0.5) ? 0 : keysOf(1)]
+    const [lat, lng] = random.chance(0.3) ? [null, null] : [random.int(90), 0.5 + random.int(90)]
+    const one: Counted = { at, ipKey, linkedKey, visitor: random.int(9_000), ip: random.int(40), lat, lng }
+    const keys = linkedKey === 0 ? [ipKey] : [ipKey, linkedKey]
+    for (const board of boards) for (const key of keys) if (board.missing(key)) board.load(key, [])
+    for (const key of keys) {
+      const [mine, right] = boards.map((board) => [board.of(key), board.seen(key, 0, at, one.visitor)])
+      if (JSON.stringify(mine) !== JSON.stringify(right)) return void t.same(mine, right, `seed ${SEED}, event ${i}`)
+    }
+    const partition = random.int(PARTITIONS)
+    for (const board of boards) board.add(partition, one)
+    if (random.chance(0.7)) packing.rest()
+    if (!random.chance(0.02)) continue
+    // Not so much that anything goes that only one of them has to load again.
+    nowMs += random.int(8 * SECOND)
+    const [mine, right] = boards.map((board) => stored(board, partition, nowMs))
+    if (JSON.stringify(mine) !== JSON.stringify(right)) return void t.same(mine, right, `seed ${SEED}, event ${i}`)
+  }
+  t.pass(`${EVENTS} events`)
+})
+
+function openEntries(keysMax: number) {
+  const entries = createEntries(1, keysMax)
+  const kept = new Set<number>()
+  let nowMs = 0
+  return {
+    entries,
+    kept,
+    objects: () => [...entries.all()].length,
+    /** A turn in which a key is counted; it is loaded where it is not held. */
+    visit(key: number): boolean {
+      const held = entries.get(key)
+      const entry = held ?? { ...newEntry(1), of: [UNCOUNTED], isLoaded: true }
+      if (held === undefined) entries.add(key, entry)
+      entry.unusedSinceS = null
+      const counted = { at: T0, ipKey: key, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null }
+      addTo(entry, must(countable(entry, 0)), key, counted)
+      entries.rest()
+      return held !== undefined
+    },
+    wait(ms: number): void {
+      nowMs += ms
+      entries.makeRoom(nowMs, [kept])
+    },
+    /** How many events the key has, as it would be stored. */
+    eventsOf(key: number): number {
+      const taken = createTakenCounters(0, 1)
+      entries.take(key, 0, 0, taken)
+      return [...taken].length && (must(entries.get(key)?.of[0]?.counters?.latest).moments.times.length as number)
+    },
+  }
+}
+
+t.test('who comes again within seconds stays an object, who does not is packed behind the turn', async (t) => {
+  const { visit, wait, objects, eventsOf } = openEntries(1_000)
+  wait(0)
+  for (let key = 1; key <= 10; key++) visit(key)
+  t.equal(objects(), 0, 'none came twice')
+  wait(2 * SECOND)
+  for (let key = 1; key <= 5; key++) t.ok(visit(key))
+  t.equal(objects(), 5)
+  for (let second = 0; second < 30; second++) {
+    wait(SECOND)
+    visit(1)
+  }
+  t.equal(objects(), 1, 'who did not come again was packed')
+  t.ok(visit(2))
+  t.equal(objects(), 1, 'and is no object for one visit')
+  t.same([1, 2, 6].map(eventsOf), [32, 3, 1])
+})
+
+t.test('what is not stored yet stays, however much room is made, and the rest goes', async (t) => {
+  const { entries, visit, wait, kept, eventsOf } = openEntries(10)
+  for (const key of [1, 2, 3]) kept.add(key)
+  wait(0)
+  for (let key = 1; key <= 200; key++) {
+    visit(key)
+    if (key % 4 === 0) wait(SECOND)
+  }
+  t.same(
+    Array.from({ length: 150 }, (_, key) => key + 1).filter((key) => entries.get(key) !== undefined),
+    [1, 2, 3],
+  )
+  t.ok(entries.get(200))
+  entries.keepOnly([2, 3])
+  t.same(
+    [1, 2, 3, 200].filter((key) => entries.get(key) !== undefined),
+    [2, 3],
+  )
+  t.equal(eventsOf(3), 1)
+})
