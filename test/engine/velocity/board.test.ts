@@ -422,6 +422,7 @@ t.test('counters read before a partition was taken over are not taken for what i
   // Its owner before stores it meanwhile.
   board.open(1)
   board.load(7, [{ partition: 1, seq: 0, packed: null }], askedAt)
+  board.rest()
   t.ok(board.missing(7), 'they are asked for again')
   board.load(7, [{ partition: 1, seq: 4, packed }], board.openings())
   t.notOk(board.missing(7))
