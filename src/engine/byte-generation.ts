@@ -116,12 +116,8 @@ export function createGeneration() {
   }
 
   return {
-    get bytes() {
-      return bytes
-    },
-    get size() {
-      return count
-    },
+    bytes: () => bytes,
+    size: () => count,
     find: (hash: number, id: string): number => index.find(hash, id),
     isAbsent: (entry: number): boolean => field(entry, LENGTH) === ABSENT,
     recordAt,

@@ -9,7 +9,7 @@ import { unusedMsMaxOf } from './table.ts'
 export interface ByteTable {
   /** Where the record is from now until the next call, in `bytes`; undefined: not loaded. null: known to be absent. */
   find(id: string): Place | null | undefined
-  readonly bytes: Buffer
+  bytes(): Buffer
   /** Whether it is loaded; counts as no use. */
   has(id: string): boolean
   set(id: string, record: Uint8Array | null): void
@@ -17,7 +17,7 @@ export interface ByteTable {
   load(id: string, record: Uint8Array | null): void
   /** What was set since the last call, to be in the kv before the next one; then the table makes room. `nowMs`: monotonic. */
   takeDirty(nowMs: number): TakenRecords
-  readonly dirtyCount: number
+  dirtyCount(): number
 }
 
 /** The table's own object, which the next call changes. */
@@ -66,13 +66,13 @@ export function createByteTable(entriesMax: number): ByteTable {
     const length = from.lengthOf(entry)
     const copy = to.put(hash, id, length)
     const at = from.recordAt(entry)
-    if (length !== ABSENT) from.bytes.copy(to.bytes, to.recordAt(copy), at, at + length)
+    if (length !== ABSENT) from.bytes().copy(to.bytes(), to.recordAt(copy), at, at + length)
     return copy
   }
 
   function put(id: string, record: Uint8Array | null): number {
     const entry = young.put(hashOf(id), id, record === null ? ABSENT : record.length)
-    if (record !== null) young.bytes.set(record, young.recordAt(entry))
+    if (record !== null) young.bytes().set(record, young.recordAt(entry))
     return entry
   }
 
@@ -85,8 +85,8 @@ export function createByteTable(entriesMax: number): ByteTable {
   /** Taken entries are among the young. They stay until the next call at least, and are in the kv by then. */
   function makeRoom(taken: readonly number[], nowMs: number): void {
     youngSinceMs ??= nowMs
-    if (young.size <= entriesMax / 2 && nowMs - youngSinceMs < unusedMsMax) return
-    old = young.size > entriesMax ? onlyOf(young, taken) : young
+    if (young.size() <= entriesMax / 2 && nowMs - youngSinceMs < unusedMsMax) return
+    old = young.size() > entriesMax ? onlyOf(young, taken) : young
     young = createGeneration()
     lastEntry = NO_ENTRY
     youngSinceMs = nowMs
@@ -110,9 +110,7 @@ export function createByteTable(entriesMax: number): ByteTable {
       place.end = place.start + young.lengthOf(entry)
       return place
     },
-    get bytes() {
-      return young.bytes
-    },
+    bytes: () => young.bytes(),
     has,
     set(id, record) {
       // An older record is found by nobody any more.
@@ -129,9 +127,7 @@ export function createByteTable(entriesMax: number): ByteTable {
       makeRoom(taken, nowMs)
       return records
     },
-    get dirtyCount() {
-      return dirty.length
-    },
+    dirtyCount: () => dirty.length,
   }
 }
 
@@ -157,7 +153,7 @@ function takeRecords(from: Generation, entries: readonly number[]): TakenRecords
     copy.writeUInt16BE(idLength, used)
     copy.writeUInt32BE(from.lengthOf(entry), used + RECORD_LENGTH_AT)
     used += FRONT_BYTES
-    used += from.bytes.copy(copy, used, recordAt - idLength, recordAt + from.lengthOf(entry))
+    used += from.bytes().copy(copy, used, recordAt - idLength, recordAt + from.lengthOf(entry))
   }
 
   function* read(): Generator<readonly [string, Buffer]> {

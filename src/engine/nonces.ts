@@ -43,18 +43,18 @@ export function createNonces(monotonic: () => number): Nonces {
 
   function dropOldest(): void {
     queue.dropOldest()
-    unpacked = Math.min(unpacked, queue.size)
+    unpacked = Math.min(unpacked, queue.size())
   }
 
   function add(entry: NonceEntry): void {
     const nowMs = monotonic()
-    while (queue.size > 0 && !isRecent(queue.slotAt(0), entry.acceptedAt, nowMs)) dropOldest()
-    if (queue.size === ENTRIES_MAX) dropOldest()
+    while (queue.size() > 0 && !isRecent(queue.slotAt(0), entry.acceptedAt, nowMs)) dropOldest()
+    if (queue.size() === ENTRIES_MAX) dropOldest()
     const slot = queue.push(entry.nonceHash)
     queue.setNumber(BODY, slot, entry.bodyHash)
     queue.setNumber(ACCEPTED, slot, entry.acceptedAt)
     queue.setNumber(KNOWN, slot, nowMs)
-    queue.bytes.write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
+    queue.bytes().write(entry.requestId, slot * ID_BYTES, ID_BYTES, 'latin1')
     unpacked++
   }
 
@@ -66,7 +66,7 @@ export function createNonces(monotonic: () => number): Nonces {
         nonceHash,
         bodyHash: queue.number(BODY, slot),
         acceptedAt: queue.number(ACCEPTED, slot),
-        requestId: queue.bytes.toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
+        requestId: queue.bytes().toString('latin1', slot * ID_BYTES, (slot + 1) * ID_BYTES),
       }
     },
     add,
@@ -74,12 +74,12 @@ export function createNonces(monotonic: () => number): Nonces {
       if (unpacked === 0) return null
       const packed = Buffer.alloc(unpacked * ENTRY_BYTES)
       for (let i = 0; i < unpacked; i++) {
-        const slot = queue.slotAt(queue.size - unpacked + i)
+        const slot = queue.slotAt(queue.size() - unpacked + i)
         const at = i * ENTRY_BYTES
         packed.writeDoubleLE(queue.hashOf(slot), at)
         packed.writeDoubleLE(queue.number(BODY, slot), at + 8)
         packed.writeDoubleLE(queue.number(ACCEPTED, slot), at + 16)
-        queue.bytes.copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
+        queue.bytes().copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
       }
       unpacked = 0
       return packed

@@ -40,15 +40,15 @@ export function createRecent(partitions: number, entriesMax: number): Recent {
     caughtUp: false,
     overflowedAt: 0,
   }))
-  const sizeOf = (): number => held.reduce((sum, { events }) => sum + events.size, 0)
+  const sizeOf = (): number => held.reduce((sum, { events }) => sum + events.size(), 0)
 
   /** 0: there is no event. */
-  const oldestOf = (events: HashQueue): number => (events.size === 0 ? 0 : events.number(SEQ, events.slotAt(0)))
+  const oldestOf = (events: HashQueue): number => (events.size() === 0 ? 0 : events.number(SEQ, events.slotAt(0)))
   const newestOf = (events: HashQueue): number =>
-    events.size === 0 ? 0 : events.number(SEQ, events.slotAt(events.size - 1))
+    events.size() === 0 ? 0 : events.number(SEQ, events.slotAt(events.size() - 1))
 
   function dropUpTo(events: HashQueue, seq: number): void {
-    while (events.size > 0 && oldestOf(events) <= seq) events.dropOldest()
+    while (events.size() > 0 && oldestOf(events) <= seq) events.dropOldest()
   }
 
   return {

@@ -147,7 +147,7 @@ export function createState(visitorsMax: number): PartitionState {
       arenaEnd = 0
     }
     const first = arenaEnd
-    arenaEnd += visitors.bytes.copy(arena, first, start, end)
+    arenaEnd += visitors.bytes().copy(arena, first, start, end)
     return unpackHeldVisitor(arena, first, arenaEnd, likelyKeys)
   }
 
@@ -163,13 +163,13 @@ export function createState(visitorsMax: number): PartitionState {
     if (held !== undefined) return unpackVisitor(held.state)
     const place = visitors.find(id)
     if (place === undefined || place === null) return place
-    return readState(visitors.bytes, unpackVisitor, place.start, place.end)
+    return readState(visitors.bytes(), unpackVisitor, place.start, place.end)
   }
 
   function index(id: string): HeldIndex | null | undefined {
     const place = indexes.find(id)
     if (place === undefined || place === null) return place
-    const { bytes } = indexes
+    const bytes = indexes.bytes()
     if ((bytes[place.start] as number) <= TEXT_IDS_MAX) return bytes.toString('latin1', place.start + 1, place.end)
     let entry = wide.get(id)
     if (entry === undefined) {
@@ -228,17 +228,17 @@ export function createState(visitorsMax: number): PartitionState {
       if (ready !== undefined) return ready
       const place = visitors.find(id)
       if (place === undefined || place === null) return place
-      return readState(visitors.bytes, readLife, place.start, place.end)
+      return readState(visitors.bytes(), readLife, place.start, place.end)
     },
     survivor(id) {
       if (last !== null && id === lastId) return last.survivor
       const place = visitors.find(id)
       if (place === undefined || place === null) return place
-      return mayHaveSurvivor(visitors.bytes[place.start] as number) ? visitor(id)?.survivor : null
+      return mayHaveSurvivor(visitors.bytes()[place.start] as number) ? visitor(id)?.survivor : null
     },
     mayHaveManyKeys(id) {
       const place = visitors.find(id)
-      return place ? mayHaveManyKeys(visitors.bytes, place.start, place.end) : false
+      return place ? mayHaveManyKeys(visitors.bytes(), place.start, place.end) : false
     },
     putVisitor: setVisitor,
     index,
@@ -271,7 +271,7 @@ export function createState(visitorsMax: number): PartitionState {
         else if (kind === ERASED) tombstones.load(id, value as Tombstone | null)
       }
     },
-    dirtyCount: () => visitors.dirtyCount + indexes.dirtyCount + learned.dirtyCount + tombstones.dirtyCount,
+    dirtyCount: () => visitors.dirtyCount() + indexes.dirtyCount() + learned.dirtyCount() + tombstones.dirtyCount(),
     takeDirty(nowMs) {
       const seen = visitors.takeDirty(nowMs)
       const listed = indexes.takeDirty(nowMs)

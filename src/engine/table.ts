@@ -11,7 +11,7 @@ export interface ListTable<T> {
   load(id: string, value: T | null): void
   /** What was set since the last call, to be in the kv before the next one; then the table makes room. `nowMs`: monotonic. */
   takeDirty(nowMs: number): [string, T][]
-  readonly dirtyCount: number
+  dirtyCount(): number
 }
 
 /**
@@ -63,8 +63,6 @@ export function createTable<T>(entriesMax: number): ListTable<T> {
       }
       return taken
     },
-    get dirtyCount() {
-      return dirty.size
-    },
+    dirtyCount: () => dirty.size,
   }
 }

@@ -49,13 +49,13 @@ function createGeneration(bytesMax: number, entriesMax: number) {
       const length = lengths[at] as number
       return length === 0 ? null : bytes.toString('utf8', start, start + length)
     },
-    hasRoom: (body: string): boolean => index.size < entriesMax && used + CHAR_BYTES_MAX * body.length <= bytesMax,
+    hasRoom: (body: string): boolean => index.size() < entriesMax && used + CHAR_BYTES_MAX * body.length <= bytesMax,
     /** Of another body than before, or accepted at another time, it is another entry in the same place. */
     put(nonceHash: number, bodyHash: number, kind: number, body: string, at: number): void {
       let entry = index.find(nonceHash, nonceHash)
       const isSame = entry !== NO_ENTRY && bodyHashes[entry] === bodyHash && acceptedAt[entry] === at
       if (entry === NO_ENTRY) {
-        entry = index.size
+        entry = index.size()
         nonceHashes[entry] = nonceHash
         index.put(nonceHash, nonceHash, entry)
       }

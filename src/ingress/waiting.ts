@@ -122,7 +122,7 @@ export function createWaiting(
       pending.set(requestId, { nonce, first, openedAt, stored: false, askedAt: 0, givenOut: false, waiters })
       addCount(counts, PENDING_CELL, 1)
       if (nonce !== null) nonces.set(nonce, requestId)
-      if (pending.size === 1) onFirst()
+      if (pending.size() === 1) onFirst()
     },
     stored(requestId) {
       const entry = pending.get(requestId)
@@ -167,7 +167,7 @@ export function createWaiting(
       }
       return found
     },
-    size: () => pending.size,
+    size: pending.size,
     oldestMs() {
       for (const [, { openedAt }] of pending.entries()) return monotonic() - openedAt
       return 0

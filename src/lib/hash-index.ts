@@ -4,7 +4,7 @@
 
 /** Entries are numbers from 0 on. Where an entry lies is told by the lowest bits of its hash, a number of at most 53. */
 export interface HashIndex<K> {
-  readonly size: number
+  size(): number
   /** The entry that has the key, or `NO_ENTRY`. */
   find(hash: number, key: K): number
   /** From now on this entry has the key. */
@@ -88,9 +88,7 @@ export function createHashIndex<K>(
   }
 
   return {
-    get size() {
-      return size
-    },
+    size: () => size,
     find: (hash, key) => (table[placeOf(hash, key)] as number) - 1,
     put(hash, key, entry) {
       if (4 * (size + 1) > 3 * (table.length / WIDTH)) grow()

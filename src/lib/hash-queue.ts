@@ -4,12 +4,12 @@ import { createHashIndex } from './hash-index.ts'
 
 /** An entry is named by its slot, until the next `push`, which may move all of them. */
 export interface HashQueue {
-  readonly size: number
+  size(): number
   /** One of the numbers of an entry. */
   number(column: number, slot: number): number
   setNumber(column: number, slot: number, value: number): void
   /** Bytes of each entry, one behind the other by slot. */
-  readonly bytes: Buffer
+  bytes(): Buffer
   /** The slot of the newest entry with this hash, or `NO_ENTRY`. */
   find(hash: number): number
   /** The slot of a new entry, whose numbers and bytes are those of an older one until they are written. */
@@ -57,16 +57,12 @@ export function createHashQueue(columnCount: number, bytesPerEntry = 0): HashQue
   }
 
   return {
-    get size() {
-      return size
-    },
+    size: () => size,
     number: (column, slot) => (columns[column] as Float64Array)[slot] as number,
     setNumber(column, slot, value) {
       ;(columns[column] as Float64Array)[slot] = value
     },
-    get bytes() {
-      return bytes
-    },
+    bytes: () => bytes,
     find: (hash) => index.find(hash, hash),
     push(hash) {
       if (size === capacity) grow()

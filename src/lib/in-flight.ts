@@ -6,7 +6,7 @@
 import { createHashIndex, NO_ENTRY } from './hash-index.ts'
 
 export interface InFlight<K, V> {
-  readonly size: number
+  size(): number
   get(key: K): V | undefined
   set(key: K, value: V): void
   /** Takes the value out. */
@@ -35,7 +35,7 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
   /** Called when no slot is left: what is in use moves to the beginning, where it takes most of the room there is twice as much. */
   function makeRoom(): void {
     const before = hashes
-    if (2 * index.size > before.length) hashes = new Int32Array(2 * before.length)
+    if (2 * index.size() > before.length) hashes = new Int32Array(2 * before.length)
     index.clear()
     let to = 0
     for (let slot = head; slot < end; slot++) {
@@ -55,9 +55,7 @@ export function openInFlight<K, V>(hashOf: (key: K) => number): InFlight<K, V> {
   }
 
   return {
-    get size() {
-      return index.size
-    },
+    size: index.size,
     get(key) {
       const slot = index.find(hashOf(key) | 0, key)
       return slot === NO_ENTRY ? undefined : values[slot]

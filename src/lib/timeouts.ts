@@ -23,7 +23,7 @@ export function openTimeouts(clock: Pick<Clock, 'monotonic' | 'sleep'>): Timeout
 
   async function watch(): Promise<void> {
     isWatching = true
-    while (waiting.size > 0) {
+    while (waiting.size() > 0) {
       await clock.sleep(STEP_MS)
       const now = clock.monotonic()
       const due: number[] = []

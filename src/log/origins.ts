@@ -52,7 +52,7 @@ export function openOrigins(): Origins {
 
   return {
     keep(messageId, attached) {
-      if (byId.size < MESSAGES_MAX) byId.set(messageId, [...attached])
+      if (byId.size() < MESSAGES_MAX) byId.set(messageId, [...attached])
     },
     forget(messageId) {
       empty(byId.take(messageId) ?? [])

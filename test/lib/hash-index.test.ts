@@ -33,13 +33,13 @@ t.test('an index holds what a map holds, though hashes and their lowest bits coi
       if (index.remove(hashOf(key), key) !== held) t.fail(`step ${step}: another entry was removed`)
       map.delete(key)
     }
-    if (index.size !== map.size) t.fail(`step ${step}: ${index.size} entries instead of ${map.size}`)
+    if (index.size() !== map.size) t.fail(`step ${step}: ${index.size()} entries instead of ${map.size}`)
   }
   for (let key = 0; key < KEYS; key++) {
     if (index.find(hashOf(key), key) !== (map.get(key) ?? NO_ENTRY)) t.fail(`key ${key} in the end`)
   }
   index.clear()
-  t.equal(index.size, 0)
+  t.equal(index.size(), 0)
   t.equal(index.find(hashOf(1), 1), NO_ENTRY)
 })
 
@@ -55,7 +55,7 @@ t.test('a queue finds the newest entry of a hash, with its numbers and bytes, un
       const slot = queue.push(hash)
       queue.setNumber(0, slot, step)
       queue.setNumber(1, slot, -step)
-      queue.bytes.writeUInt16BE(step % 65_536, 2 * slot)
+      queue.bytes().writeUInt16BE(step % 65_536, 2 * slot)
       list.push({ hash, value: step })
     } else if (list.length > 0) {
       queue.dropOldest()
@@ -67,10 +67,10 @@ t.test('a queue finds the newest entry of a hash, with its numbers and bytes, un
     const found =
       slot === NO_ENTRY
         ? undefined
-        : [queue.hashOf(slot), queue.number(0, slot), queue.number(1, slot), queue.bytes.readUInt16BE(2 * slot)]
+        : [queue.hashOf(slot), queue.number(0, slot), queue.number(1, slot), queue.bytes().readUInt16BE(2 * slot)]
     const wanted = expected && [asked, expected.value, -expected.value, expected.value % 65_536]
     if (JSON.stringify(found) !== JSON.stringify(wanted)) t.same(found, wanted, `step ${step}`)
-    if (queue.size !== list.length) t.fail(`step ${step}: ${queue.size} entries instead of ${list.length}`)
+    if (queue.size() !== list.length) t.fail(`step ${step}: ${queue.size()} entries instead of ${list.length}`)
   }
   const inOrder = Array.from(list, (_, place) => queue.number(0, queue.slotAt(place)))
   t.same(

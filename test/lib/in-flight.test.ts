@@ -28,7 +28,7 @@ t.test('it holds what a map holds, in the order of the keys, whatever comes and 
       t.same(inFlight.takeAll(), [...map.values()], `all at step ${step}`)
       map.clear()
     }
-    if (inFlight.size !== map.size) t.fail(`step ${step}: another size`)
+    if (inFlight.size() !== map.size) t.fail(`step ${step}: another size`)
   }
 })
 

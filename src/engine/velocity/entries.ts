@@ -102,8 +102,9 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     const place = find(key)
     if (place === NO_ENTRY) return undefined
     const start = generation.recordAt(place)
-    const entry = unpackEntry(generation.bytes, start, start + generation.lengthOf(place), partitions)
-    if (nowS - usedSOf(generation.bytes, start) > OFTEN_S) looked.push(key)
+    const bytes = generation.bytes()
+    const entry = unpackEntry(bytes, start, start + generation.lengthOf(place), partitions)
+    if (nowS - usedSOf(bytes, start) > OFTEN_S) looked.push(key)
     generation.setAbsent(place)
     objects.set(key, entry)
     return entry
@@ -113,7 +114,7 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     const length = packEntry(entry, entry.unusedSinceS ?? nowS)
     const id = idOf(key)
     const place = young.put(hashOf(id), id, length)
-    copyEntry(young.bytes, young.recordAt(place))
+    copyEntry(young.bytes(), young.recordAt(place))
   }
 
   /** Whether an object has to stay one: those that are not loaded cannot be packed, and are of no use. */
@@ -133,12 +134,12 @@ export function createEntries(partitions: number, keysMax: number): Entries {
       const start = from.recordAt(place)
       const length = from.lengthOf(place)
       const copy = next.put(hash, id, length)
-      from.bytes.copy(next.bytes, next.recordAt(copy), start, start + length)
+      from.bytes().copy(next.bytes(), next.recordAt(copy), start, start + length)
     }
   }
 
   function beginGeneration(kept: readonly ReadonlySet<number>[]): void {
-    const before = young.size > keysMax ? createGeneration() : young
+    const before = young.size() > keysMax ? createGeneration() : young
     for (const keys of kept) {
       if (before !== young) keepIn(before, young, keys)
       keepIn(before, old, keys)
@@ -189,19 +190,19 @@ export function createEntries(partitions: number, keysMax: number): Entries {
         beginPacking()
         putCounters(must(followed.counters, 'something counted'))
         const place = into.place(key, followed.takenS, packedLength())
-        copyPacked(into.bytes, place)
+        copyPacked(into.bytes(), place)
         followed.takenS = nowS
         return
       }
       const entry = find(key)
       assert(entry !== NO_ENTRY, 'expected counters that are held')
-      const { bytes } = generation
+      const bytes = generation.bytes()
       const start = generation.recordAt(entry)
       const part = partAt(bytes, start, start + generation.lengthOf(entry), partition)
       assert(part >= 0, 'expected something counted')
       const [from, end] = [countersStart(part), countersEnd(bytes, part)]
       const place = into.place(key, takenSOf(bytes, part), end - from)
-      bytes.copy(into.bytes, place, from, end)
+      bytes.copy(into.bytes(), place, from, end)
       setTakenS(bytes, part, nowS)
     },
     makeRoom(nowMs, kept) {
@@ -210,7 +211,7 @@ export function createEntries(partitions: number, keysMax: number): Entries {
       const isKept = (key: number) => kept.some((keys) => keys.has(key))
       packWhatRests(nowMs, (key) => staysObject(key, isKept))
       youngSinceMs ??= nowMs
-      if (young.size <= keysMax / 2 && nowMs - youngSinceMs < unusedMsMax) return
+      if (young.size() <= keysMax / 2 && nowMs - youngSinceMs < unusedMsMax) return
       beginGeneration(kept)
       youngSinceMs = nowMs
     },

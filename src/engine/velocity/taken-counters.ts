@@ -14,7 +14,7 @@ export interface DirtyCounter {
 export interface TakenCounters extends Iterable<DirtyCounter> {
   /** Where the counters of a key are to be written, as many bytes as they have, before the next call; `takenS`: when they were taken before, -1: not by this owner. */
   place(key: number, takenS: number, length: number): number
-  readonly bytes: Buffer
+  bytes(): Buffer
 }
 
 // What stands in front of the counters of a key.
@@ -59,8 +59,6 @@ export function createTakenCounters(nowS: number, count: number): TakenCounters 
       used = place + length
       return place
     },
-    get bytes() {
-      return bytes
-    },
+    bytes: () => bytes,
   }
 }
