@@ -126,8 +126,7 @@ export function createBoard(partitions: number, keysMax: number): Board {
   }
 
   function drop(partition: number): void {
-    entries.keepOnly(kept().flatMap((keys) => [...keys]))
-    for (const entry of entries.all()) {
+    for (const entry of entries.keepOnly(kept().flatMap((keys) => [...keys]))) {
       entry.of[partition] = undefined
       entry.isLoaded = false
       startAnew(entry)

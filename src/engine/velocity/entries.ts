@@ -35,10 +35,8 @@ export interface Entries {
   add(key: number, entry: Entry): void
   /** Between turns: packs what was looked at and does not come often. */
   rest(): void
-  /** Lets go of all but the given ones. Those are not packed, and neither is any other that is left: see `all`. */
-  keepOnly(keys: Iterable<number>): void
-  /** Those that are objects. */
-  all(): Iterable<Entry>
+  /** Lets go of all but the given ones, and returns those: they are objects until somebody adds them anew. */
+  keepOnly(keys: Iterable<number>): Iterable<Entry>
   /** Copies what is to be stored of a key's counters in one partition, and notes when: `nowS`. */
   take(key: number, partition: number, nowS: number, into: TakenCounters): void
   /** Packs and lets go of what nobody used for a while, but none of the keys in `kept`. `nowMs`: monotonic. */
@@ -72,14 +70,14 @@ export function createEntries(partitions: number, keysMax: number): Entries {
   const objects = new Map<number, Entry>()
   const packWhatRests = openClock(objects, { entriesMax: keysMax, unusedMsMax: UNUSED_OBJECT_MS })
   const unusedMsMax = unusedMsMaxOf(keysMax)
-  // A key is in one of the three: an object, or packed in one of these.
+  /** Those to be packed with the next rest, which makes it anew: what leaves a map of long life may be taken for alive (D209). */
+  let looked = new Map<number, Entry>()
+  // A key is in one of the four: an object in one of these maps, or packed in one of these generations.
   let young = createGeneration()
   let old = createGeneration()
   /** The one in which the last one was found. */
   let generation = young
   let youngSinceMs: number | null = null
-  /** Keys to be packed with the next rest. */
-  const looked: number[] = []
   /** When room was made last. */
   let nowS = 0
   /** One event asks for an entry several times. */
@@ -104,9 +102,9 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     const start = generation.recordAt(place)
     const bytes = generation.bytes()
     const entry = unpackEntry(bytes, start, start + generation.lengthOf(place), partitions)
-    if (nowS - usedSOf(bytes, start) > OFTEN_S) looked.push(key)
+    const to = nowS - usedSOf(bytes, start) > OFTEN_S ? looked : objects
+    to.set(key, entry)
     generation.setAbsent(place)
-    objects.set(key, entry)
     return entry
   }
 
@@ -148,44 +146,47 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     young = createGeneration()
   }
 
+  const objectOf = (key: number): Entry | undefined => objects.get(key) ?? looked.get(key)
+
   function get(key: number): Entry | undefined {
     if (key !== lastKey) {
-      lastEntry = objects.get(key) ?? unpack(key)
+      lastEntry = objectOf(key) ?? unpack(key)
       lastKey = key
     }
     return lastEntry
   }
 
+  function rest(): void {
+    if (looked.size === 0) return
+    for (const [key, entry] of looked) {
+      if (entry.isLoaded) pack(key, entry)
+      else objects.set(key, entry)
+    }
+    looked = new Map()
+    lastKey = Number.NaN
+  }
+
   return {
     get,
     add(key, entry) {
-      objects.set(key, entry)
-      looked.push(key)
+      objects.delete(key)
+      looked.set(key, entry)
       lastKey = Number.NaN
     },
-    rest() {
-      if (looked.length === 0) return
-      for (const key of looked) {
-        const entry = objects.get(key)
-        if (entry?.isLoaded !== true) continue
-        pack(key, entry)
-        objects.delete(key)
-      }
-      looked.length = 0
-      lastKey = Number.NaN
-    },
+    rest,
     keepOnly(keys) {
-      const kept = new Set(keys)
-      for (const key of kept) get(key)
-      for (const key of objects.keys()) if (!kept.has(key)) objects.delete(key)
+      const kept = new Map<number, Entry>()
+      for (const key of keys) kept.set(key, must(get(key), 'counters that are held'))
+      objects.clear()
+      for (const [key, entry] of kept) objects.set(key, entry)
+      looked = new Map()
       young = createGeneration()
       old = createGeneration()
-      looked.length = 0
       lastKey = Number.NaN
+      return kept.values()
     },
-    all: () => objects.values(),
     take(key, partition, nowS, into) {
-      const followed = objects.get(key)?.of[partition]
+      const followed = objectOf(key)?.of[partition]
       if (followed !== undefined) {
         beginPacking()
         putCounters(must(followed.counters, 'something counted'))
@@ -206,6 +207,7 @@ export function createEntries(partitions: number, keysMax: number): Entries {
       setTakenS(bytes, part, nowS)
     },
     makeRoom(nowMs, kept) {
+      rest()
       nowS = Math.floor(nowMs / SECOND_MS)
       lastKey = Number.NaN
       const isKept = (key: number) => kept.some((keys) => keys.has(key))

@@ -3,10 +3,10 @@
 import t from 'tap'
 import { type Board, createBoard } from '../../../src/engine/velocity/board.ts'
 import type { Counted } from '../../../src/engine/velocity/counted.ts'
-import { countEvents } from '../../../src/engine/velocity/counters.ts'
+import { countEvents, unpackCounters } from '../../../src/engine/velocity/counters.ts'
 import { createEntries } from '../../../src/engine/velocity/entries.ts'
-import { addTo, countable, newEntry, UNCOUNTED } from '../../../src/engine/velocity/entry.ts'
-import { createTakenCounters } from '../../../src/engine/velocity/taken-counters.ts'
+import { addTo, countable, type Entry, newEntry, UNCOUNTED } from '../../../src/engine/velocity/entry.ts'
+import { createTakenCounters, type DirtyCounter } from '../../../src/engine/velocity/taken-counters.ts'
 import { must } from '../../../src/lib/must.ts'
 import { sized } from '../../helpers/depth.ts'
 import { rng, testSeed } from '../../helpers/rng.ts'
@@ -74,9 +74,8 @@ function openEntries(keysMax: number) {
   return {
     entries,
     kept,
-    objects: () => [...entries.all()].length,
-    /** A turn in which a key is counted; it is loaded where it is not held. */
-    visit(key: number): boolean {
+    /** A turn in which a key is counted; it is loaded where it is not held. Returns its entry, another one if it was packed before. */
+    visit(key: number): Entry {
       const held = entries.get(key)
       const entry = held ?? { ...newEntry(1), of: [UNCOUNTED], isLoaded: true }
       if (held === undefined) entries.add(key, entry)
@@ -84,7 +83,7 @@ function openEntries(keysMax: number) {
       const counted = { at: T0, ipKey: key, linkedKey: 0, visitor: 1, ip: 2, lat: null, lng: null }
       addTo(entry, must(countable(entry, 0)), key, counted)
       entries.rest()
-      return held !== undefined
+      return entry
     },
     wait(ms: number): void {
       nowMs += ms
@@ -94,27 +93,31 @@ function openEntries(keysMax: number) {
     eventsOf(key: number): number {
       const taken = createTakenCounters(0, 1)
       entries.take(key, 0, 0, taken)
-      return [...taken].length && (must(entries.get(key)?.of[0]?.counters?.latest).moments.times.length as number)
+      const [{ packed }] = [...taken] as [DirtyCounter]
+      return countEvents(unpackCounters(packed), T0, DAY)
     },
   }
 }
 
 t.test('who comes again within seconds stays an object, who does not is packed behind the turn', async (t) => {
-  const { visit, wait, objects, eventsOf } = openEntries(1_000)
+  const { visit, wait, eventsOf } = openEntries(1_000)
   wait(0)
-  for (let key = 1; key <= 10; key++) visit(key)
-  t.equal(objects(), 0, 'none came twice')
+  const first = [1, 2, 3].map(visit)
   wait(2 * SECOND)
-  for (let key = 1; key <= 5; key++) t.ok(visit(key))
-  t.equal(objects(), 5)
+  const second = [1, 2, 3].map(visit)
+  second.forEach((entry, at) => void t.not(entry, first[at], 'nobody had come twice'))
+  const third = [1, 2, 3].map(visit)
+  third.forEach((entry, at) => void t.equal(entry, second[at]))
   for (let second = 0; second < 30; second++) {
     wait(SECOND)
-    visit(1)
+    t.equal(visit(1), third[0])
   }
-  t.equal(objects(), 1, 'who did not come again was packed')
-  t.ok(visit(2))
-  t.equal(objects(), 1, 'and is no object for one visit')
-  t.same([1, 2, 6].map(eventsOf), [32, 3, 1])
+  t.not(visit(2), third[1], 'who did not come again was packed')
+  wait(6 * SECOND)
+  const fourth = visit(2)
+  wait(6 * SECOND)
+  t.not(visit(2), fourth, 'and is no object for a visit now and then')
+  t.same([1, 2, 3].map(eventsOf), [33, 6, 3])
 })
 
 t.test('what is not stored yet stays, however much room is made, and the rest goes', async (t) => {
