@@ -65,7 +65,7 @@ function held(generation: Generation, hash: number, id: string): number {
   return place === NO_ENTRY || generation.isAbsent(place) ? NO_ENTRY : place
 }
 
-/** `keysMax` bounds the keys that are held and have nothing to be stored: half as many again when room was made. */
+/** Holds `keysMax` keys as objects and half as many again packed when room was made, and those of which something is not stored yet. */
 export function createEntries(partitions: number, keysMax: number): Entries {
   const objects = new Map<number, Entry>()
   const packWhatRests = openClock(objects, { entriesMax: keysMax, unusedMsMax: UNUSED_OBJECT_MS })

@@ -2,6 +2,7 @@
 // and the counters as the kv has them.
 
 import { beginPacking, copyPacked, packedLength } from '../../lib/packing.ts'
+import { withRoom } from '../../lib/room.ts'
 import { type Counters, putCounters, unpackCounters } from './counters.ts'
 import { type Entry, type Followed, newEntry, UNCOUNTED } from './entry.ts'
 
@@ -24,13 +25,6 @@ const KEPT_BYTES_MAX = 1_048_576
 let bytes = Buffer.allocUnsafeSlow(START_BYTES)
 let used = 0
 
-function makeRoom(wanted: number): void {
-  if (used + wanted <= bytes.length) return
-  const before = bytes
-  bytes = Buffer.allocUnsafeSlow(Math.max(2 * before.length, used + wanted))
-  before.copy(bytes, 0, 0, used)
-}
-
 function packFollowed({ counters, seq, takenS }: Followed, partition: number): void {
   let length = 0
   if (counters !== null) {
@@ -38,7 +32,7 @@ function packFollowed({ counters, seq, takenS }: Followed, partition: number): v
     putCounters(counters)
     length = packedLength()
   }
-  makeRoom(FRONT_BYTES + length)
+  bytes = withRoom(bytes, used, FRONT_BYTES + length)
   bytes.writeUInt16LE(partition, used + PARTITION_AT)
   bytes.writeInt32LE(takenS, used + TAKEN_AT)
   bytes.writeDoubleLE(seq, used + SEQ_AT)

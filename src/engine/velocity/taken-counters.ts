@@ -2,6 +2,7 @@
 // asked for. Thousands that wait to be written would grow old in the heap.
 
 import { SECOND_MS } from '../../lib/durations.ts'
+import { withRoom } from '../../lib/room.ts'
 import { VELOCITY_THERE_MS } from '../../records/partitions.ts'
 
 export interface DirtyCounter {
@@ -30,13 +31,6 @@ export function createTakenCounters(nowS: number, count: number): TakenCounters 
   let bytes = Buffer.allocUnsafeSlow(USUAL_BYTES * (count + 1))
   let used = 0
 
-  function makeRoom(wanted: number): void {
-    if (used + wanted <= bytes.length) return
-    const before = bytes
-    bytes = Buffer.allocUnsafeSlow(Math.max(2 * before.length, used + wanted))
-    before.copy(bytes, 0, 0, used)
-  }
-
   function* read(): Generator<DirtyCounter> {
     for (let at = 0; at < used; ) {
       const start = at + FRONT_BYTES
@@ -50,7 +44,7 @@ export function createTakenCounters(nowS: number, count: number): TakenCounters 
   return {
     [Symbol.iterator]: read,
     place(key, takenS, length) {
-      makeRoom(FRONT_BYTES + length)
+      bytes = withRoom(bytes, used, FRONT_BYTES + length)
       const isRenewal = takenS >= 0 && (nowS - takenS) * SECOND_MS < VELOCITY_THERE_MS
       bytes.writeDoubleLE(key, used + KEY_AT)
       bytes[used + IS_RENEWAL_AT] = isRenewal ? 1 : 0
