@@ -53,9 +53,13 @@ function ignoreLmdbRejections(tell: (reason: unknown) => void = (reason) => cons
 /** What this process makes is for its user alone, files of libraries included. */
 const beSecretive = () => void process.umask(0o077)
 
-/** Old generations hold little but caches: they may grow to five times what lives in them, below `engine.heapMbMax`, before they are collected (D200). */
+/**
+ * Old generations hold little but caches: they may grow to five times what lives in them, below `engine.heapMbMax`, before they are collected (D200).
+ * What is allocated in them at once, since most of its kind once lived longer, is garbage there as soon as less is under way (D238).
+ */
 function tuneCollector(): void {
   setFlagsFromString('--heap-growing-percent=400')
+  setFlagsFromString('--no-allocation-site-pretenuring')
 }
 
 async function start(roleList: string | undefined, acceptLost: boolean): Promise<void> {
