@@ -152,3 +152,12 @@ export function createGeneration() {
 }
 
 export type Generation = ReturnType<typeof createGeneration>
+
+/** Copies an entry with its record from another generation; returns the entry it is here. */
+export function copyInto(to: Generation, hash: number, id: string, entry: number, from: Generation): number {
+  const length = from.lengthOf(entry)
+  const copy = to.put(hash, id, length)
+  const at = from.recordAt(entry)
+  if (length !== ABSENT) from.bytes().copy(to.bytes(), to.recordAt(copy), at, at + length)
+  return copy
+}

@@ -3,7 +3,7 @@
 // heap old (D232). It forgets by generations, as `table.ts` does.
 
 import { NO_ENTRY } from '../lib/hash-index.ts'
-import { ABSENT, createGeneration, type Generation, hashOf } from './byte-generation.ts'
+import { ABSENT, copyInto, createGeneration, type Generation, hashOf } from './byte-generation.ts'
 import { unusedMsMaxOf } from './table.ts'
 
 export interface ByteTable {
@@ -60,14 +60,6 @@ export function createByteTable(entriesMax: number): ByteTable {
     lastId = id
     lastEntry = entry
     return entry
-  }
-
-  function copyInto(to: Generation, hash: number, id: string, entry: number, from: Generation): number {
-    const length = from.lengthOf(entry)
-    const copy = to.put(hash, id, length)
-    const at = from.recordAt(entry)
-    if (length !== ABSENT) from.bytes().copy(to.bytes(), to.recordAt(copy), at, at + length)
-    return copy
   }
 
   function put(id: string, record: Uint8Array | null): number {

@@ -1,7 +1,7 @@
 // The counters of one key: when its events were and what it was seen with. Events whose time lies more than a day back, as a
 // sandbox makes them, have a stretch of time of their own, so that neither history disturbs the other.
 
-import { beginPacking, packNumber, putArray, putNull, takePacked } from '../../lib/packing.ts'
+import { beginPacking, packedLength, packNumber, putArray, putNull } from '../../lib/packing.ts'
 import { roomFor } from '../../lib/room.ts'
 import { beginReading, endReading, readArray, readNumber, readNumbers, skipNull } from '../../lib/unpacking.ts'
 import {
@@ -166,11 +166,11 @@ export function putCounters({ latest, earlier, place, traces }: Counters): void 
   if (traces !== null) putTraces(traces)
 }
 
-/** In memory of its own. */
-export function packCounters(counters: Counters): Uint8Array {
+/** Packs them where `copyPacked` takes them from; returns how many bytes they are. */
+export function packCounters(counters: Counters): number {
   beginPacking()
   putCounters(counters)
-  return takePacked()
+  return packedLength()
 }
 
 /** Of bytes of which they are a part, `first` is where they begin and `behind` where they end. */

@@ -5,10 +5,10 @@ import { openClock } from '../../lib/clock-eviction.ts'
 import { SECOND_MS } from '../../lib/durations.ts'
 import { NO_ENTRY } from '../../lib/hash-index.ts'
 import { assert, must } from '../../lib/must.ts'
-import { beginPacking, copyPacked, packedLength } from '../../lib/packing.ts'
-import { createGeneration, type Generation, hashOf } from '../byte-generation.ts'
+import { copyPacked } from '../../lib/packing.ts'
+import { copyInto, createGeneration, type Generation, hashOf } from '../byte-generation.ts'
 import { unusedMsMaxOf } from '../table.ts'
-import { putCounters } from './counters.ts'
+import { packCounters } from './counters.ts'
 import type { Entry } from './entry.ts'
 import {
   copyEntry,
@@ -89,11 +89,10 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     const id = idOf(key)
     const hash = hashOf(id)
     generation = young
-    let place = held(young, hash, id)
+    const place = held(young, hash, id)
     if (place !== NO_ENTRY) return place
     generation = old
-    place = held(old, hash, id)
-    return place
+    return held(old, hash, id)
   }
 
   function unpack(key: number): Entry | undefined {
@@ -128,11 +127,7 @@ export function createEntries(partitions: number, keysMax: number): Entries {
       const id = idOf(key)
       const hash = hashOf(id)
       const place = held(from, hash, id)
-      if (place === NO_ENTRY) continue
-      const start = from.recordAt(place)
-      const length = from.lengthOf(place)
-      const copy = next.put(hash, id, length)
-      from.bytes().copy(next.bytes(), next.recordAt(copy), start, start + length)
+      if (place !== NO_ENTRY) copyInto(next, hash, id, place, from)
     }
   }
 
@@ -188,9 +183,8 @@ export function createEntries(partitions: number, keysMax: number): Entries {
     take(key, partition, nowS, into) {
       const followed = objectOf(key)?.of[partition]
       if (followed !== undefined) {
-        beginPacking()
-        putCounters(must(followed.counters, 'something counted'))
-        const place = into.place(key, followed.takenS, packedLength())
+        const length = packCounters(must(followed.counters, 'something counted'))
+        const place = into.place(key, followed.takenS, length)
         copyPacked(into.bytes(), place)
         followed.takenS = nowS
         return

@@ -1,9 +1,9 @@
 // A thread's counters of one key as bytes, for keys that do not come again soon: of each partition that has some, what is known of them
 // and the counters as the kv has them.
 
-import { beginPacking, copyPacked, packedLength } from '../../lib/packing.ts'
+import { copyPacked } from '../../lib/packing.ts'
 import { withRoom } from '../../lib/room.ts'
-import { type Counters, putCounters, unpackCounters } from './counters.ts'
+import { type Counters, packCounters, unpackCounters } from './counters.ts'
 import { type Entry, type Followed, newEntry, UNCOUNTED } from './entry.ts'
 
 /** When it was used last, in seconds of the board's clock. */
@@ -26,12 +26,7 @@ let bytes = Buffer.allocUnsafeSlow(START_BYTES)
 let used = 0
 
 function packFollowed({ counters, seq, takenS }: Followed, partition: number): void {
-  let length = 0
-  if (counters !== null) {
-    beginPacking()
-    putCounters(counters)
-    length = packedLength()
-  }
+  const length = counters === null ? 0 : packCounters(counters)
   bytes = withRoom(bytes, used, FRONT_BYTES + length)
   bytes.writeUInt16LE(partition, used + PARTITION_AT)
   bytes.writeInt32LE(takenS, used + TAKEN_AT)

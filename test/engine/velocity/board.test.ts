@@ -29,6 +29,7 @@ import type { DecidedItem } from '../../../src/events/packed-items.ts'
 import { encodeEventsRecord } from '../../../src/events/record.ts'
 import type { Kv } from '../../../src/kv/kv.ts'
 import { must } from '../../../src/lib/must.ts'
+import { takePacked } from '../../../src/lib/packing.ts'
 import type { LogRecord } from '../../../src/log/log.ts'
 import { VELOCITY } from '../../../src/records/partitions.ts'
 import { sized } from '../../helpers/depth.ts'
@@ -369,7 +370,8 @@ t.test('only counters that this owner had stored within half a day are said to b
     return Array.from(board.takeDirty(0, nowMs), (one) => one.isRenewal)
   }
   board.open(0)
-  board.load(7, [{ partition: 0, seq: 4, packed: packCounters(noCounters()) }])
+  packCounters(noCounters())
+  board.load(7, [{ partition: 0, seq: 4, packed: takePacked() }])
   t.strictSame(isRenewal(0), [false], 'one that was loaded may have expired since')
   t.strictSame(isRenewal(11 * HOUR), [true])
   t.strictSame(isRenewal(22 * HOUR), [true])
