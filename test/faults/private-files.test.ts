@@ -1,9 +1,10 @@
 // What a deployment remembers is readable by its user alone, whoever made the folder and whatever was in it.
 
-import { chmodSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import t from 'tap'
 import { browserBody, CHROME, clientOf } from '../helpers/client.ts'
+import { entriesOf } from '../helpers/folder.ts'
 import { cleanUp, historyOpen, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.setTimeout(400_000)
@@ -11,11 +12,11 @@ t.teardown(cleanUp)
 
 /** What others could read or enter, with its mode. */
 function openIn(dir: string): string[] {
-  return ['', ...readdirSync(dir, { recursive: true, encoding: 'utf8' })].flatMap((name) => {
-    const found = lstatSync(join(dir, name), { throwIfNoEntry: false })
+  return [dir, ...Array.from(entriesOf(dir), ({ path }) => path)].flatMap((path) => {
+    const found = lstatSync(path, { throwIfNoEntry: false })
     // What a link names counts, not the link.
     const mode = found === undefined || found.isSymbolicLink() ? 0 : found.mode
-    return (mode & 0o077) === 0 ? [] : [`${name || '.'} ${(mode & 0o777).toString(8)}`]
+    return (mode & 0o077) === 0 ? [] : [`${relative(dir, path) || '.'} ${(mode & 0o777).toString(8)}`]
   })
 }
 

@@ -1,9 +1,10 @@
 // Secrets that cannot be opened: the process says so and serves nothing, until the key is back or they are given up.
 
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
+import { filesOf } from '../helpers/folder.ts'
 import { cleanUp, type Server, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.setTimeout(400_000)
@@ -49,12 +50,10 @@ const visit = async (server: Server, storageToken?: string) => {
 }
 
 /** Every byte below the folder, but not those of ClickHouse. */
-function bytesIn(dir: string): Buffer {
-  const files = readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) => !name.startsWith('clickhouse'))
-  return Buffer.concat(
-    files.flatMap((name) => (statSync(join(dir, name)).isFile() ? [readFileSync(join(dir, name))] : [])),
+const bytesIn = (dir: string): Buffer =>
+  Buffer.concat(
+    Array.from(filesOf(dir), ({ path, bytes }) => (path.startsWith(join(dir, 'clickhouse')) ? Buffer.alloc(0) : bytes)),
   )
-}
 
 t.test('without its master key a deployment is not ready, and goes on where it was when the key is back', async (t) => {
   const dataDir = join(temporaryFolder(), 'data')

@@ -1,6 +1,6 @@
 // What lies in a folder that a running server writes to, where files come and go while they are looked at, and copies of folders.
 
-import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, type Dirent, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 function whatIsThere<T>(read: () => T, otherwise: T): T {
@@ -12,12 +12,19 @@ function whatIsThere<T>(read: () => T, otherwise: T): T {
   }
 }
 
-/** Every file below it, one after the other. What a link leads to is looked into where it lies. */
-export function* filesOf(folder: string): Generator<{ readonly path: string; readonly bytes: Buffer }, void> {
+/** Every file and folder below it, a folder before what is in it. What a link leads to is looked into where it lies. */
+export function* entriesOf(folder: string): Generator<{ readonly path: string; readonly entry: Dirent }, void> {
   for (const entry of whatIsThere(() => readdirSync(folder, { withFileTypes: true }), [])) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) yield* filesOf(path)
-    else if (entry.isFile()) yield { path, bytes: whatIsThere(() => readFileSync(path), Buffer.alloc(0)) }
+    yield { path, entry }
+    if (entry.isDirectory()) yield* entriesOf(path)
+  }
+}
+
+/** Every file below it, one after the other. */
+export function* filesOf(folder: string): Generator<{ readonly path: string; readonly bytes: Buffer }, void> {
+  for (const { path, entry } of entriesOf(folder)) {
+    if (entry.isFile()) yield { path, bytes: whatIsThere(() => readFileSync(path), Buffer.alloc(0)) }
   }
 }
 
