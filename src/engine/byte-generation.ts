@@ -1,7 +1,7 @@
 // One generation of a table of small records by id, outside of the heap: ids and records one behind the other in a buffer, and where they lie.
 
 import { hash32 } from '../domain/ids.ts'
-import { createHashIndex, NO_ENTRY } from '../lib/hash-index.ts'
+import { createHashIndex, type HashIndex, NO_ENTRY } from '../lib/hash-index.ts'
 
 const ENTRIES_MIN = 64
 const BYTES_MIN = 16_384
@@ -31,7 +31,10 @@ const HASHED_CHARS = 16
 /** With a sign: a number beyond 31 bits would be an object. */
 export const hashOf = (id: string): number => hash32(id, Math.max(0, id.length - HASHED_CHARS)) | 0
 
-/** Ids are ASCII. Entries are numbers from 0 on; none ever leaves. */
+/** Memory is given up where the generation before used less than this part of it. */
+const USED_SHARE_MIN = 1 / 4
+
+/** Ids are ASCII. Entries are numbers from 0 on; none leaves before all of them do. */
 export function createGeneration() {
   let capacity = ENTRIES_MIN
   let bytes: Buffer = Buffer.allocUnsafeSlow(BYTES_MIN)
@@ -45,7 +48,11 @@ export function createGeneration() {
     fields[FIELDS * entry + which] = value
   }
 
-  const index = createHashIndex<string>((entry) => field(entry, HASH), isIdOf)
+  let index = createIndex()
+
+  function createIndex(): HashIndex<string> {
+    return createHashIndex<string>((entry) => field(entry, HASH), isIdOf)
+  }
 
   function isIdOf(entry: number, id: string): boolean {
     if (field(entry, ID_LENGTH) !== id.length) return false
@@ -100,6 +107,7 @@ export function createGeneration() {
     setField(entry, START, start)
     setField(entry, ID_LENGTH, id.length)
     setField(entry, ROOM, room)
+    setField(entry, IS_DIRTY, 0)
     index.put(hash, id, entry)
     return entry
   }
@@ -115,7 +123,20 @@ export function createGeneration() {
     setField(entry, ROOM, room)
   }
 
+  /** Forgets all entries; their memory is there for as many others, which need not grow into it again. */
+  function clear(): void {
+    if (count < USED_SHARE_MIN * capacity) {
+      capacity = Math.max(ENTRIES_MIN, 2 * count)
+      fields = new Int32Array(FIELDS * capacity)
+      index = createIndex()
+    } else index.clear()
+    if (used < USED_SHARE_MIN * bytes.length) bytes = Buffer.allocUnsafeSlow(Math.max(BYTES_MIN, 2 * used))
+    count = 0
+    used = 0
+  }
+
   return {
+    clear,
     bytes: () => bytes,
     size: () => count,
     find: (hash: number, id: string): number => index.find(hash, id),

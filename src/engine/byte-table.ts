@@ -78,19 +78,21 @@ export function createByteTable(entriesMax: number): ByteTable {
   function makeRoom(taken: readonly number[], nowMs: number): void {
     youngSinceMs ??= nowMs
     if (young.size() <= entriesMax / 2 && nowMs - youngSinceMs < unusedMsMax) return
-    old = young.size() > entriesMax ? onlyOf(young, taken) : young
-    young = createGeneration()
+    // What is forgotten leaves its memory to the next generation (D239).
+    old.clear()
+    if (young.size() > entriesMax) {
+      copyAll(taken, young, old)
+      young.clear()
+    } else [young, old] = [old, young]
     lastEntry = NO_ENTRY
     youngSinceMs = nowMs
   }
 
-  function onlyOf(from: Generation, entries: readonly number[]): Generation {
-    const only = createGeneration()
+  function copyAll(entries: readonly number[], from: Generation, to: Generation): void {
     for (const entry of entries) {
       const id = from.idOf(entry)
-      copyInto(only, hashOf(id), id, entry, from)
+      copyInto(to, hashOf(id), id, entry, from)
     }
-    return only
   }
 
   return {

@@ -71,6 +71,29 @@ t.test('it holds what was set or loaded, changed since or not, as long as it may
   t.ok(missed > 100, `${missed} times something had been let go of`)
 })
 
+t.test('generations take turns in the same memory, and give up what they no longer need', async (t) => {
+  const table = createByteTable(2 * IDS)
+  let nowMs = 0
+  /** Has more than half of what the table may hold changed, or waits until it is old, so that a generation begins behind it. */
+  function turn(turns: number, entries: number): void {
+    for (let n = 0; n < entries; n++) table.set(`live/pv_${turns}/${n}`, Buffer.from('x'.repeat(90)))
+    for (let n = 0; n < entries; n++) t.ok(table.find(`live/pv_${turns}/${n}`))
+    table.takeDirty(nowMs)
+    nowMs += 3_600_000
+  }
+  const seen = new Set<Buffer>()
+  let turns = 0
+  for (; turns < 40; turns++) {
+    turn(turns, IDS + 1)
+    if (turns >= 4) seen.add(table.bytes())
+  }
+  t.equal(seen.size, 2)
+  const bytes = table.bytes().length
+  for (; turns < 44; turns++) turn(turns, 5)
+  t.ok(table.bytes().length < bytes / 2, `${table.bytes().length} bytes after ${bytes}`)
+  t.equal(table.find('live/pv_0/0'), undefined)
+})
+
 /** Bytes that reach the old generation with each record, of 3,000 that change again and again, as bytes in a map and in the table. */
 const PROMOTED = `
   import { createByteTable } from ${built('engine/byte-table.js')}

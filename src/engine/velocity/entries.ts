@@ -137,8 +137,11 @@ export function createEntries(partitions: number, keysMax: number): Entries {
       if (before !== young) keepIn(before, young, keys)
       keepIn(before, old, keys)
     }
+    // What is forgotten leaves its memory to the next generation (D239).
+    const forgotten = before === young ? old : young
     old = before
-    young = createGeneration()
+    young = forgotten
+    young.clear()
   }
 
   const objectOf = (key: number): Entry | undefined => objects.get(key) ?? looked.get(key)
