@@ -77,7 +77,7 @@ t.test('generations take turns in the same memory, and give up what they no long
   /** Has more than half of what the table may hold changed, or waits until it is old, so that a generation begins behind it. */
   function turn(turns: number, entries: number): void {
     for (let n = 0; n < entries; n++) table.set(`live/pv_${turns}/${n}`, Buffer.from('x'.repeat(90)))
-    for (let n = 0; n < entries; n++) t.ok(table.find(`live/pv_${turns}/${n}`))
+    for (let n = 0; n < entries; n++) if (!table.find(`live/pv_${turns}/${n}`)) t.fail(`entry ${n} of turn ${turns}`)
     table.takeDirty(nowMs)
     nowMs += 3_600_000
   }
