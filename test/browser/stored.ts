@@ -1,9 +1,10 @@
 // Whether what a page stored has reached the profile on the disk: browsers write it some seconds later, and one that is ended at once
 // may lose it, which no person's browser is.
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { entriesOf } from '../helpers/folder.ts'
 
 /** A token as storages have it. */
 const TOKEN = /st_[0-9A-Za-z_-]{64}/
@@ -25,7 +26,7 @@ function hasToken(path: string): boolean {
 }
 
 function isStored(profileDir: string): boolean {
-  const names = readdirSync(profileDir, { recursive: true, encoding: 'utf8' })
+  const names = Array.from(entriesOf(profileDir), ({ path }) => relative(profileDir, path))
   const isChromium = names.some((name) => name.endsWith('Local State'))
   const stores = isChromium ? CHROMIUM_STORES : FIREFOX_STORES
   return stores.every((store) => names.some((name) => store.test(name) && hasToken(join(profileDir, name))))
