@@ -5,7 +5,7 @@ import { createRecent } from '../../src/engine/recent.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
 const PARTITIONS = 3
-const ENTRIES_MAX = 200
+const ENTRIES_MAX = 100
 
 interface Record {
   readonly seq: number
