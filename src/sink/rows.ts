@@ -1,6 +1,8 @@
 // Memory for the rows of a batch, which the next batch uses again. Rows wait for a second until they are inserted: as buffers of their own
 // they outlived V8's young generation, and the whole heap was marked for them every few seconds (D234).
 
+import { withRoom } from '../lib/room.ts'
+
 export interface Bytes {
   add(bytes: Uint8Array): void
   clear(): void
@@ -15,11 +17,7 @@ export function openBytes(): Bytes {
   let used = 0
   return {
     add(bytes) {
-      if (used + bytes.length > memory.length) {
-        const before = memory
-        memory = Buffer.allocUnsafeSlow(Math.max(2 * before.length, used + bytes.length))
-        before.copy(memory, 0, 0, used)
-      }
+      memory = withRoom(memory, used, bytes.length)
       memory.set(bytes, used)
       used += bytes.length
     },
