@@ -125,12 +125,14 @@ export function createGeneration() {
 
   /** Forgets all entries; their memory is there for as many others, which need not grow into it again. */
   function clear(): void {
-    if (count < USED_SHARE_MIN * capacity) {
+    if (count < USED_SHARE_MIN * capacity && capacity > ENTRIES_MIN) {
       capacity = Math.max(ENTRIES_MIN, 2 * count)
       fields = new Int32Array(FIELDS * capacity)
       index = createIndex()
     } else index.clear()
-    if (used < USED_SHARE_MIN * bytes.length) bytes = Buffer.allocUnsafeSlow(Math.max(BYTES_MIN, 2 * used))
+    if (used < USED_SHARE_MIN * bytes.length && bytes.length > BYTES_MIN) {
+      bytes = Buffer.allocUnsafeSlow(Math.max(BYTES_MIN, 2 * used))
+    }
     count = 0
     used = 0
   }
