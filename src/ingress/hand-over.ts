@@ -21,6 +21,8 @@ export interface HandedOver {
   /** The values of EVIDENCE_HEADERS, in their order; '' where one was not sent. */
   readonly evidence: readonly string[]
   readonly body: Uint8Array
+  /** What `bodyHashOf` makes of it, which takes as long as handing it over: whoever decides has no time to spare. */
+  readonly bodyHash: number
 }
 
 /** The answer, made there and written where the call arrived. */
@@ -32,13 +34,15 @@ export interface HandedBack {
   readonly commonHeaders?: readonly HttpHeader[]
 }
 
-/** Rejects with Unavailable when the shard is lost before it has answered. */
-export type HandOver = (call: HandedOver) => Promise<HandedBack>
+/** Tells `answer` once how the call was answered, or Unavailable where the shard is lost before it was. */
+export type HandOver = (call: HandedOver, answer: (outcome: HandedBack | Error) => void) => void
 
 /** Other shards of the process. */
 export interface OtherShards {
   /** Whether any of them decides anything: if not, nobody need look whose a call is. */
   decide(): boolean
+  /** The way to the one that decides all there is, whosever a call is; null where there is none such. */
+  wayToAll(): HandOver | null
   /** The way to the shard that decides the partition; null where that is this one, or cannot be reached. */
   wayTo(partition: number): HandOver | null
   /** `serve` answers what others hand over; what came before waits for it. */
@@ -48,13 +52,13 @@ export interface OtherShards {
 /** What comes before this shard can answer waits until it can. */
 export function openAnswering(): Pick<OtherShards, 'answer'> & { readonly serve: HandOver } {
   const begun = promised<HandOver>()
-  let answerIt: HandOver = async (call) => (await begun.promise)(call)
+  let answerIt: HandOver = (call, answer) => void begun.promise.then((serve) => serve(call, answer))
   return {
     answer(serve) {
       answerIt = serve
       begun.resolve(serve)
     },
-    serve: (call) => answerIt(call),
+    serve: (call, answer) => answerIt(call, answer),
   }
 }
 

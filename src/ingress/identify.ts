@@ -9,11 +9,18 @@ import type { Http } from '../http/server.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type Auth, bearer, type Caller, permit, permitOrigin } from '../records/auth.ts'
-import { factsOf } from '../records/identification.ts'
+import { bodyHashOf, factsOf } from '../records/identification.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
-import { evidenceOf, type HandedBack, type HandedOver, type OtherShards, partitionNamedBy } from './hand-over.ts'
+import {
+  evidenceOf,
+  type HandedBack,
+  type HandedOver,
+  type HandOver,
+  type OtherShards,
+  partitionNamedBy,
+} from './hand-over.ts'
 import { partitionSeemingIn } from './hardware-in-body.ts'
 import type { ProxyWatch } from './proxy-watch.ts'
 import type { TakeIngress } from './rates.ts'
@@ -85,6 +92,8 @@ interface Call {
   readonly context: Context
   /** There until the call returns. */
   readonly bytes: Uint8Array
+  /** What `bodyHashOf` makes of them; null: nobody has asked. */
+  readonly bodyHash: number | null
   readonly cookieToken: string | null
   readonly header: (name: string) => string
   readonly check: (() => void) | null
@@ -170,7 +179,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   }
 
   /** `check`: what else may be wrong with the call, behind what may be wrong with its body. Answers once, unless it throws. */
-  function serveCall({ context, bytes, cookieToken, header, check }: Call, answer: Answer): void {
+  function serveCall({ context, bytes, bodyHash, cookieToken, header, check }: Call, answer: Answer): void {
     const { caller, client, trace } = context
     const packed = trace === null ? null : packTrace(trace)
     const from = clock.monotonic()
@@ -184,7 +193,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
         caller,
         body,
         bytes,
-        facts: factsOf(bytes, body),
+        facts: factsOf(bytes, body, bodyHash),
         atMs,
         ip: mockIp ?? ip ?? client.address,
         hopsBefore: client.hopsBefore,
@@ -205,20 +214,28 @@ export function serveIdentify(needs: IdentifyNeeds): void {
 
   /** As far as its bytes say it. A server may speak for other hardware than its headers show. */
   function partitionSaidBy(request: HttpRequest, caller: Caller, cookieToken: string | null): number | null {
-    const { otherShards, partitions, parsers } = needs
-    if (!otherShards.decide()) return null
+    const { partitions, parsers } = needs
     const named = partitionNamedBy(request.body, cookieToken, partitions)
     if (named !== null || caller.key.kind === 'secret') return named
     return partitionSeemingIn(request.body, caller, (name) => request.header(name), parsers, partitions)
   }
 
-  /** Gives the call to the shard that decides it; false where that is this one, or only the parsed body can tell. */
+  /** The way to the shard that decides the call; null where that is this one, or only the parsed body can tell. */
+  function wayFor(request: HttpRequest, caller: Caller, cookieToken: string | null): HandOver | null {
+    const { otherShards } = needs
+    if (!otherShards.decide()) return null
+    const toAll = otherShards.wayToAll()
+    if (toAll !== null) return toAll
+    const partition = partitionSaidBy(request, caller, cookieToken)
+    return partition === null ? null : otherShards.wayTo(partition)
+  }
+
+  /** Gives the call to the shard that decides it; false where it is served here. */
   function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
     // What is wrong with the call besides its body is refused behind it, here.
     if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
     const context = request.context as Context
-    const partition = partitionSaidBy(request, context.caller, cookieToken)
-    const handOver = partition === null ? null : needs.otherShards.wayTo(partition)
+    const handOver = wayFor(request, context.caller, cookieToken)
     if (handOver === null) return false
     const { key, client, isFirstParty, trace } = context
     const { address, hopsBefore } = client
@@ -231,8 +248,9 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       trace: trace === null ? null : packTrace(trace),
       evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
       body: request.body,
+      bodyHash: bodyHashOf(request.body),
     }
-    handOver(call).then(answer, (error) => answer(present(error, context)))
+    handOver(call, (outcome) => answer(outcome instanceof Error ? present(outcome, context) : outcome))
     return true
   }
 
@@ -247,7 +265,7 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     }
     const header = (name: string) => request.header(name)
     try {
-      serveCall({ context, bytes: request.body, cookieToken, header, check }, answer)
+      serveCall({ context, bytes: request.body, bodyHash: null, cookieToken, header, check }, answer)
     } catch (error) {
       return present(error, context)
     }
@@ -255,21 +273,19 @@ export function serveIdentify(needs: IdentifyNeeds): void {
   }
 
   /** Another shard has admitted it; its key may have been revoked on the way. */
-  function serveHandedOver(call: HandedOver): Promise<HandedBack> {
-    const { key, address, hopsBefore, isFirstParty, cookieToken, body } = call
-    return new Promise((resolve) => {
-      // Whatever answers a call here is a text.
-      const answer = (outcome: HttpResponse | Error) => resolve(outcome as HandedBack)
-      let context: Context | undefined
-      try {
-        const caller = auth.authenticate(key, address)
-        const trace = call.trace === null ? null : readTrace(call.trace)
-        context = { key, caller, client: { address, hopsBefore }, isFirstParty, trace }
-        serveCall({ context, bytes: body, cookieToken, header: evidenceOf(call), check: null }, answer)
-      } catch (error) {
-        answer(present(error, context))
-      }
-    })
+  function serveHandedOver(call: HandedOver, giveBack: (outcome: HandedBack) => void): void {
+    const { key, address, hopsBefore, isFirstParty, cookieToken, body, bodyHash } = call
+    // Whatever answers a call here is a text.
+    const answer = (outcome: HttpResponse | Error) => giveBack(outcome as HandedBack)
+    let context: Context | undefined
+    try {
+      const caller = auth.authenticate(key, address)
+      const trace = call.trace === null ? null : readTrace(call.trace)
+      context = { key, caller, client: { address, hopsBefore }, isFirstParty, trace }
+      serveCall({ context, bytes: body, bodyHash, cookieToken, header: evidenceOf(call), check: null }, answer)
+    } catch (error) {
+      answer(present(error, context))
+    }
   }
   needs.otherShards.answer(serveHandedOver)
 

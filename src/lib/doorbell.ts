@@ -18,10 +18,11 @@ export const openBell = (bells: Bells, index: number): Bell => ({
   sleep: (rings, msMax) => void Atomics.wait(bells, index, rings, msMax),
 })
 
-/** The port of a line to the thread of this index, whose bell each message rings. */
+/** The port of a line to the thread of this index, whose bell each message rings that is to wake it. */
 export const ringing = (port: LinePort, bells: Bells, index: number): LinePort => ({
-  postMessage(message, transfer) {
-    port.postMessage(message, transfer)
+  postMessage(message, transfer, wakes) {
+    port.postMessage(message, transfer, wakes)
+    if (!wakes) return
     Atomics.add(bells, index, 1)
     Atomics.notify(bells, index)
   },

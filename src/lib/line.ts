@@ -8,7 +8,8 @@ import { openInFlight } from './in-flight.ts'
 
 /** What a line needs of a MessagePort. */
 export interface LinePort {
-  postMessage(message: unknown, transfer: readonly Transferable[]): void
+  /** `wakes`: as `Line.cast` has it. */
+  postMessage(message: unknown, transfer: readonly Transferable[], wakes: boolean): void
   on(event: 'message', listener: (message: unknown) => void): unknown
 }
 
@@ -22,8 +23,11 @@ export interface Line {
   tell(name: string, ...args: readonly unknown[]): void
   /** Sends the calls made until now: what their arguments hold may change from here on. */
   flush(): void
-  /** What structured cloning can hold; arrives in order with the other casts and behind the calls made before it. */
-  cast(name: string, message: unknown, transfer?: readonly Transferable[]): void
+  /**
+   * What structured cloning can hold; arrives in order with the other casts and behind the calls made before it. `wakes`, true by
+   * default: whether a thread that sleeps for some milliseconds is to look at it before.
+   */
+  cast(name: string, message: unknown, transfer?: readonly Transferable[], wakes?: boolean): void
   /** Answers calls; one for each name. */
   serve(name: string, answer: (...args: never[]) => unknown): void
   /** Takes casts; one for each name. */
@@ -92,7 +96,7 @@ export function openLine(
   function send(kind: 'calls' | 'answers', what: unknown): void {
     // The place it was packed in is free again: a buffer worn out by passing messages is garbage that outlives young generations.
     const bytes = new Uint8Array(packr.pack(what, RESET_BUFFER_MODE))
-    port.postMessage({ kind, bytes } satisfies Message, [bytes.buffer])
+    port.postMessage({ kind, bytes } satisfies Message, [bytes.buffer], true)
   }
 
   /** What cannot be packed fails by itself and holds up nothing that shares its message. */
@@ -170,10 +174,10 @@ export function openLine(
       if (!ended) add(calls, { id: 0, name, args })
     },
     flush,
-    cast(name, message, transfer = []) {
+    cast(name, message, transfer = [], wakes = true) {
       if (ended) return
       flush()
-      port.postMessage({ kind: 'cast', name, message } satisfies Message, transfer)
+      port.postMessage({ kind: 'cast', name, message } satisfies Message, transfer, wakes)
     },
     serve: (name, answer) => void served.set(name, answer),
     hear: (name, take) => void heard.set(name, take),

@@ -1,8 +1,9 @@
-// The end of a turn of the event loop, in phases: what sockets and other threads brought is taken together, then what follows from it goes
-// to the log together, then what is for other threads leaves together. Promises settle between two phases.
+// The end of a turn of the event loop, in phases: what has become known is told to those who wait for it, what sockets and other threads
+// brought is taken together, then what follows from it goes to the log together, then what is for other threads leaves together. Promises
+// settle between two phases.
 
 /** In the order in which they come. */
-export const PHASES = ['take', 'append', 'send'] as const
+export const PHASES = ['tell', 'take', 'append', 'send'] as const
 export type Phase = (typeof PHASES)[number]
 
 /** Runs `act` when its phase comes: in this turn, or in the next where it is over. */
@@ -23,7 +24,7 @@ export function openTurn(
   later: (run: () => void) => void = setImmediate,
   { began, ended }: TurnHooks = NO_HOOKS,
 ): Turn {
-  const waiting: Record<Phase, (() => void)[]> = { take: [], append: [], send: [] }
+  const waiting: Record<Phase, (() => void)[]> = { tell: [], take: [], append: [], send: [] }
   /** How many of the phases of this turn are still to come; 0: no end of a turn is planned. */
   let left = 0
 
@@ -49,5 +50,5 @@ export function openTurn(
       waiting[phase].push(act)
       if (left === 0) plan()
     }
-  return { take: at('take'), append: at('append'), send: at('send') }
+  return { tell: at('tell'), take: at('take'), append: at('append'), send: at('send') }
 }

@@ -111,7 +111,7 @@ export function decodeIdentification(bytes: Uint8Array): { readonly meta: Identi
 }
 
 /** The first 48 bits of SHA-1, as a number. */
-function bodyHashOf(body: Uint8Array): number {
+export function bodyHashOf(body: Uint8Array): number {
   // A text of one character per byte is made faster than a buffer, or one in hex.
   const digest = hash('sha1', body, 'binary')
   let first = 0
@@ -126,9 +126,9 @@ function mayHoldHalves(json: Uint8Array): boolean {
   return LONE_SURROGATE_ESCAPE.test(Buffer.prototype.latin1Slice.call(json, 0, json.length))
 }
 
-/** `body` is what JSON.parse makes of `bytes`. */
-export const factsOf = (bytes: Uint8Array, body: IdentifyBody): BodyFacts => ({
-  bodyHash: body.nonce === undefined ? 0 : bodyHashOf(bytes),
+/** `body` is what JSON.parse makes of `bytes`; `hash` what `bodyHashOf` does, where that is known. */
+export const factsOf = (bytes: Uint8Array, body: IdentifyBody, hash: number | null = null): BodyFacts => ({
+  bodyHash: body.nonce === undefined ? 0 : (hash ?? bodyHashOf(bytes)),
   mayHoldHalves: mayHoldHalves(bytes),
 })
 

@@ -1,6 +1,6 @@
-// What a shard does between two short turns of its loop while what it appended is on its way to the disk: it sleeps until another thread
-// has something for it, most often that the disk is done. Requests that arrive meanwhile are then read, decided, appended and flushed
-// together, as a network card gathers packets instead of interrupting for each (D233).
+// What a shard does between two short turns of its loop while what it appended is on its way to the disk, or what it handed over is being
+// decided: it sleeps until another thread has something for it, most often that this is done. Requests that arrive meanwhile are then read,
+// decided, appended and flushed together, as a network card gathers packets instead of interrupting for each (D233, D240).
 
 import type { Clock } from '../lib/clock.ts'
 import type { Bell } from '../lib/doorbell.ts'
@@ -9,8 +9,8 @@ import type { TurnHooks } from '../lib/turn.ts'
 export interface CoalescingNeeds {
   readonly bell: Bell
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Whether something the shard appended is not durable yet. */
-  readonly isFlushing: () => boolean
+  /** Whether the shard has nothing to do before other threads are done with what it gave them. */
+  readonly isWaiting: () => boolean
 }
 
 export interface Coalescing extends TurnHooks {
@@ -23,7 +23,7 @@ export const TURN_MS_MAX = 4
 /** Shorter sleeps are not worth their calls. */
 const SLEEP_MS_MIN = 0.5
 
-export function openCoalescing({ bell, clock, isFlushing }: CoalescingNeeds): Coalescing {
+export function openCoalescing({ bell, clock, isWaiting }: CoalescingNeeds): Coalescing {
   let beganAt = 0
   let rings = 0
   let slept = 0
@@ -35,7 +35,7 @@ export function openCoalescing({ bell, clock, isFlushing }: CoalescingNeeds): Co
     ended() {
       const endedAt = clock.monotonic()
       const leftMs = TURN_MS_MAX - (endedAt - beganAt)
-      if (leftMs < SLEEP_MS_MIN || !isFlushing()) return
+      if (leftMs < SLEEP_MS_MIN || !isWaiting()) return
       // What was sent since the turn began is not looked at yet: it ends the sleep at once.
       bell.sleep(rings, leftMs)
       slept += clock.monotonic() - endedAt

@@ -2,14 +2,19 @@
 // bodies in one piece of memory. As calls of a line each of them would be packed, copied and taken apart, at twice the price.
 
 import { IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
-import type { HandedBack, HandedOver } from '../ingress/hand-over.ts'
+import type { HandedBack, HandOver } from '../ingress/hand-over.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { openInFlight } from '../lib/in-flight.ts'
 import type { Line } from '../lib/line.ts'
+import { must } from '../lib/must.ts'
 
 export interface HandingOver {
-  /** Its body need not outlive the call. Rejects with Unavailable when the other shard is lost before it has answered. */
-  handOver(call: HandedOver): Promise<HandedBack>
+  /** Its body need not outlive the call. */
+  readonly handOver: HandOver
+  /** Whether answers of the other shard are still to come. */
+  isWaiting(): boolean
+  /** Whether calls of the other shard are still to be served. */
+  isBehind(): boolean
   /** Fails what is under way and what comes later. */
   end(): void
 }
@@ -25,6 +30,7 @@ type Sent = readonly [
   cookieToken: string | null,
   trace: string | null,
   evidence: readonly string[],
+  bodyHash: number,
 ]
 /** Status 0: it was not answered, for the reason in place of the body. */
 type Returned = readonly [
@@ -40,10 +46,7 @@ interface Calls {
   readonly bodies: Uint8Array
 }
 
-interface Waiting {
-  readonly resolve: (back: HandedBack) => void
-  readonly reject: (error: Error) => void
-}
+type Outcome = Parameters<Parameters<HandOver>[1]>[0]
 
 /** Names of casts. */
 const CALLS = 'identify'
@@ -54,24 +57,41 @@ const FAILED = 0
 
 const gone = () => new Unavailable('the other thread is gone')
 
-/** `later` says when what a turn brought is sent. */
-export function openHandingOver(
-  line: Pick<Line, 'cast' | 'hear'>,
-  serve: (call: HandedOver) => Promise<HandedBack>,
-  later: (send: () => void) => void,
-): HandingOver {
-  const waiting = openInFlight<number, Waiting>((id) => id)
+/** Of all that another shard waits for half are served in a turn: the other half is on its way to the disk and back meanwhile. */
+const SHARE_SERVED = 0.5
+/** Turns that take fewer cost more for each. */
+const SERVED_MIN = 32
+
+export interface Whens {
+  /** When what a turn brought for the other shard is sent. */
+  readonly calls: (act: () => void) => void
+  /** When answers are. */
+  readonly answers: (act: () => void) => void
+  /** When the next calls are served: behind the turn that has taken those before. */
+  readonly next: (act: () => void) => void
+}
+
+export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOver, when: Whens): HandingOver {
+  const waiting = openInFlight<number, (outcome: Outcome) => void>((id) => id)
   const bodies = Buffer.allocUnsafeSlow(BODIES_BYTES_MAX)
   let used = 0
   let calls: Sent[] = []
   let answers: Returned[] = []
   let ids = 0
   let ended = false
+  /** Messages with calls to serve, from the call `served` of the first on, whose body is at `bodyAt`; and how many calls these are. */
+  const heard: Calls[] = []
+  let served = 0
+  let bodyAt = 0
+  let left = 0
+  /** Served calls that were not answered yet. */
+  let inside = 0
 
   function sendCalls(): void {
     if (calls.length === 0) return
     const sent = new Uint8Array(bodies.buffer.slice(0, used))
-    line.cast(CALLS, { calls, bodies: sent } satisfies Calls, [sent.buffer])
+    // Who sleeps while its own decisions are being stored takes a few along with those that come until then.
+    line.cast(CALLS, { calls, bodies: sent } satisfies Calls, [sent.buffer], calls.length >= SERVED_MIN)
     calls = []
     used = 0
   }
@@ -82,48 +102,76 @@ export function openHandingOver(
   }
 
   function giveBack(answer: Returned): void {
-    if (answers.length === 0) later(sendAnswers)
+    inside--
+    if (answers.length === 0) when.answers(sendAnswers)
     answers.push(answer)
   }
 
-  line.hear(CALLS, (message: Calls) => {
-    let at = 0
-    for (const [id, bodyBytes, key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence] of message.calls) {
-      const body = message.bodies.subarray(at, at + bodyBytes)
-      at += bodyBytes
-      serve({ key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body }).then(
-        ({ status, body, headers, commonHeaders }) => giveBack([id, status, body, headers, commonHeaders]),
-        (error) => giveBack([id, FAILED, error instanceof Error ? error.message : String(error), [], undefined]),
-      )
+  function serveOne(call: Sent, body: Uint8Array): void {
+    const [id, , key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, bodyHash] = call
+    serve({ key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body, bodyHash }, (outcome) =>
+      giveBack(
+        outcome instanceof Error
+          ? [id, FAILED, outcome.message, [], undefined]
+          : [id, outcome.status, outcome.body, outcome.headers, outcome.commonHeaders],
+      ),
+    )
+  }
+
+  function serveSome(): void {
+    let some = Math.min(left, Math.max(SERVED_MIN, Math.ceil(SHARE_SERVED * (left + inside))))
+    left -= some
+    inside += some
+    for (; some > 0; some--) {
+      const message = must(heard[0], 'a message')
+      const call = must(message.calls[served], 'a call')
+      const [, bodyBytes] = call
+      const body = message.bodies.subarray(bodyAt, bodyAt + bodyBytes)
+      served++
+      bodyAt += bodyBytes
+      if (served === message.calls.length) {
+        heard.shift()
+        served = 0
+        bodyAt = 0
+      }
+      serveOne(call, body)
     }
+    if (left > 0) when.next(serveSome)
+  }
+
+  line.hear(CALLS, (message: Calls) => {
+    if (left === 0) when.next(serveSome)
+    heard.push(message)
+    left += message.calls.length
   })
 
   line.hear(ANSWERS, (message: readonly Returned[]) => {
     for (const [id, status, body, headers, commonHeaders] of message) {
-      const one = waiting.take(id)
-      if (status === FAILED) one?.reject(new Error(body))
-      else
-        one?.resolve(commonHeaders === undefined ? { status, headers, body } : { status, headers, body, commonHeaders })
+      const answer = waiting.take(id)
+      if (status === FAILED) answer?.(new Error(body))
+      else answer?.(commonHeaders === undefined ? { status, headers, body } : { status, headers, body, commonHeaders })
     }
   })
 
   return {
-    handOver({ key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body }) {
-      if (ended) return Promise.reject(gone())
+    handOver({ key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body, bodyHash }, answer) {
+      if (ended) {
+        answer(gone())
+        return
+      }
       if (used + body.length > BODIES_BYTES_MAX) sendCalls()
-      if (calls.length === 0) later(sendCalls)
+      if (calls.length === 0) when.calls(sendCalls)
       bodies.set(body, used)
       used += body.length
       ids += 1
-      const id = ids
-      calls.push([id, body.length, key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence])
-      return new Promise((resolve, reject) => {
-        waiting.set(id, { resolve, reject })
-      })
+      calls.push([ids, body.length, key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, bodyHash])
+      waiting.set(ids, answer)
     },
+    isWaiting: () => waiting.size() > 0,
+    isBehind: () => left > 0,
     end() {
       ended = true
-      for (const { reject } of waiting.takeAll()) reject(gone())
+      for (const answer of waiting.takeAll()) answer(gone())
     },
   }
 }

@@ -17,16 +17,15 @@ const LOOK_MS = 200
 const LOST_MAX = 5
 
 /**
- * The shards that listen from the start, where several threads can listen on the port: those that decide, but in a cluster as many others
- * in their place, as far as there are any (D228).
+ * The shards that listen from the start, where several threads can listen on the port: as many others in place of those that decide, as
+ * far as there are any (D228, D240).
  */
 export function listenersAtStart({
-  isCluster,
   roles,
   shards,
   shardsMin,
-}: Pick<Config, 'isCluster' | 'roles' | 'shards' | 'shardsMin'>): readonly number[] {
-  const areApart = isCluster && roles.has('engine') && roles.has('ingress') && shards > shardsMin
+}: Pick<Config, 'roles' | 'shards' | 'shardsMin'>): readonly number[] {
+  const areApart = roles.has('engine') && roles.has('ingress') && shards > shardsMin
   const first = areApart ? shardsMin : 0
   return Array.from({ length: Math.min(shardsMin, shards - first) }, (_, n) => first + n)
 }

@@ -47,6 +47,10 @@ export interface Peers {
   /** The bus on which what only shards say reaches them directly; answers for this one arrive on `near` as well. */
   readonly bus: Bus
   readonly others: OtherShards
+  /** Whether one of them is still to answer what this shard handed over. */
+  areAnswering(): boolean
+  /** Whether what they handed over is still to be served here. */
+  isBehind(): boolean
   close(): void
 }
 
@@ -75,7 +79,11 @@ export function openPeers(needs: PeersNeeds): Peers {
       const line = openLine(ringing(port, bells, index), onError, turn.send)
       serve(line, 'append', (partition, records) => log.append('identifications', partition, records))
       serve(line, 'publish', near.publish)
-      const handingOver = openHandingOver(line, answering.serve, turn.send)
+      const handingOver = openHandingOver(line, answering.serve, {
+        calls: turn.send,
+        answers: turn.take,
+        next: setImmediate,
+      })
       lines.set(index, { line, port, identify: handingOver })
       port.on('close', () => {
         line.end()
@@ -107,9 +115,16 @@ export function openPeers(needs: PeersNeeds): Peers {
     },
     others: {
       decide: () => owner.some((index) => index !== needs.index),
+      wayToAll() {
+        const first = owner[0] as number
+        const isAll = needs.held.every((held) => held === 1) && owner.every((index) => index === first)
+        return isAll ? (lines.get(first)?.identify.handOver ?? null) : null
+      },
       wayTo: (partition) => ownerOf(partition)?.identify.handOver ?? null,
       answer: answering.answer,
     },
+    areAnswering: () => [...lines.values()].some(({ identify }) => identify.isWaiting()),
+    isBehind: () => [...lines.values()].some(({ identify }) => identify.isBehind()),
     close() {
       for (const { port } of lines.values()) port.close()
     },

@@ -83,8 +83,8 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
-  const isFlushing = () => front?.isFlushing() ?? false
-  const coalescing = openCoalescing({ bell: openBell(cells.bells, start.index), clock, isFlushing })
+  const isWaiting = () => !beside.isBehind() && ((front?.isFlushing() ?? false) || beside.areAnswering())
+  const coalescing = openCoalescing({ bell: openBell(cells.bells, start.index), clock, isWaiting })
   const turn = openTurn(setImmediate, coalescing)
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
   const spans = await openSpans(config['tracing.sdk'], clock)
@@ -123,7 +123,7 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
     front === null
       ? await (await import('../ports-cluster.ts')).openCluster(config, logger, lifetime, metrics)
       : portsOver(line, front, logger)
-  const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.take })
+  const near = openLocalBus({ onError: busError(logger), atEndOfTurn: turn.tell })
   const beside = openPeers({
     log: stores.log,
     bus: stores.bus,

@@ -4,6 +4,7 @@ import type { OtherShards } from '../../src/ingress/hand-over.ts'
 
 export const NO_OTHERS: OtherShards = {
   decide: () => false,
+  wayToAll: () => null,
   wayTo: () => null,
   answer: () => undefined,
 }

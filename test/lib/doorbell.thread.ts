@@ -6,5 +6,5 @@ import { must } from '../../src/lib/must.ts'
 
 const { port, bells, index } = workerData as { port: MessagePort; bells: Int32Array; index: number }
 const line = ringing(port, bells, index)
-must(parentPort, 'a thread').once('message', () => line.postMessage('sent', []))
+must(parentPort, 'a thread').once('message', () => line.postMessage('sent', [], true))
 must(parentPort, 'a thread').postMessage('ready')

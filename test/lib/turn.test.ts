@@ -21,12 +21,16 @@ function openLoop() {
 }
 
 t.test(
-  'what was taken is appended and what follows from that is sent in the same turn, whoever asked first',
+  'what is known is told, what was taken is appended and what follows from that is sent in the same turn, whoever asked first',
   async (t) => {
     const loop = openLoop()
     const turn = openTurn(loop.later)
     const order: string[] = []
     turn.send(() => order.push('sent 1'))
+    turn.tell(() => {
+      order.push('told')
+      turn.take(() => order.push('taken behind it'))
+    })
     turn.take(() => {
       order.push('taken')
       void Promise.resolve().then(() => {
@@ -39,7 +43,7 @@ t.test(
     })
     turn.take(() => order.push('taken too'))
     await loop.turn()
-    t.same(order, ['taken', 'taken too', 'decided', 'appended', 'sent 1', 'sent 2'])
+    t.same(order, ['told', 'taken', 'taken too', 'taken behind it', 'decided', 'appended', 'sent 1', 'sent 2'])
     t.equal(await loop.turn(), 0, 'an idle turn plans nothing')
   },
 )

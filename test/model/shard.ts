@@ -1,7 +1,7 @@
 // A shard of a model process: a thread of its own that accepts and decides, with the real front log, its writer and the real
 // line between them. It dies without its process, which writes what it had handed over and starts another one.
 
-import { type HandedBack, type HandedOver, openAnswering } from '../../src/ingress/hand-over.ts'
+import { type HandedBack, type HandedOver, type HandOver, openAnswering } from '../../src/ingress/hand-over.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { openRemoteKv, serveKv } from '../../src/kv/remote.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
@@ -143,7 +143,13 @@ export function startShard(needs: ShardNeeds): SingleShard {
     const its: Ports = { log, kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
     const answering = openAnswering()
-    far.serve('identify', answering.serve)
+    far.serve(
+      'identify',
+      (call: HandedOver) =>
+        new Promise<HandedBack>((resolve, reject) => {
+          answering.serve(call, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)))
+        }),
+    )
     const deciding = startDeciding({
       ...needs,
       otherShards: { ...NO_OTHERS, answer: answering.answer },
@@ -226,13 +232,17 @@ export function withHanding<S extends Shard>(
 ): S {
   if (!needs.handing) return shard
   const { ports, random } = needs
-  const wayTo = (partition: number) => async (call: HandedOver) =>
-    (await lineTo(partition)).call('identify', call) as Promise<HandedBack>
+  const wayTo =
+    (partition: number): HandOver =>
+    (call, answer) =>
+      void lineTo(partition)
+        .then((line) => line.call('identify', call) as Promise<HandedBack>)
+        .then(answer, answer)
   const handing = startAccepting({
     ...needs,
     ports: { ...ports, log: { ...ports.log, append: shard.append } },
     ingressId: needs.ingressId(),
-    otherShards: { decide: () => true, wayTo, answer: () => undefined },
+    otherShards: { decide: () => true, wayToAll: () => null, wayTo, answer: () => undefined },
   })
 
   /** What the threads know, and what the process itself accepted. */

@@ -8,7 +8,7 @@ import { openCoalescing, TURN_MS_MAX } from '../../src/shards/coalescing.ts'
 function open() {
   let nowMs = 1_000
   let rings = 0
-  let isFlushing = true
+  let isWaiting = true
   const slept: (readonly [rings: number, msMax: number])[] = []
   const coalescing = openCoalescing({
     bell: {
@@ -19,13 +19,13 @@ function open() {
       },
     },
     clock: { monotonic: () => nowMs },
-    isFlushing: () => isFlushing,
+    isWaiting: () => isWaiting,
   })
   return {
     slept,
     coalescing,
     flushing(is: boolean) {
-      isFlushing = is
+      isWaiting = is
     },
     turn(tookMs: number, rang = 0) {
       coalescing.began()
