@@ -1,5 +1,6 @@
 // Identifications from one shard to another and their answers: those of a turn go over in one message, the texts as they are and the
-// bodies in one piece of memory. As calls of a line each of them would be packed, copied and taken apart, at twice the price.
+// bodies in one piece of memory. As calls of a line each of them would be packed, copied and taken apart, at twice the price. The other
+// shard serves a part of them in each turn, so that not all wait for the same stage at once (D240).
 
 import { IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
 import type { HandedBack, HandOver } from '../ingress/hand-over.ts'
@@ -46,8 +47,6 @@ interface Calls {
   readonly bodies: Uint8Array
 }
 
-type Outcome = Parameters<Parameters<HandOver>[1]>[0]
-
 /** Names of casts. */
 const CALLS = 'identify'
 const ANSWERS = 'identified'
@@ -72,7 +71,7 @@ export interface Whens {
 }
 
 export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOver, when: Whens): HandingOver {
-  const waiting = openInFlight<number, (outcome: Outcome) => void>((id) => id)
+  const waiting = openInFlight<number, (outcome: HandedBack | Error) => void>((id) => id)
   const bodies = Buffer.allocUnsafeSlow(BODIES_BYTES_MAX)
   let used = 0
   let calls: Sent[] = []

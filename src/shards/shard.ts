@@ -83,23 +83,14 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   const logger = openLogger(config['logging.level'])
   const lifetime = createLifetime(logger)
   const random = openRandom()
-  const isWaiting = () => !beside.isBehind() && ((front?.isFlushing() ?? false) || beside.areAnswering())
+  /** In a cluster what a shard waits for comes over sockets, which ring no bell. */
+  const isWaiting = () => front !== null && !beside.isBehind() && (front.isFlushing() || beside.areAnswering())
   const coalescing = openCoalescing({ bell: openBell(cells.bells, start.index), clock, isWaiting })
   const turn = openTurn(setImmediate, coalescing)
   const line = openLine(port, (error) => logger.error({ error }, 'a message of another thread failed'))
-  const spans = await openSpans(config['tracing.sdk'], clock)
-  const metrics = openMetrics(null, String(start.index), spans, openUtilization(coalescing.sleptMs))
-  lifetime.onClose(() => spans?.close())
-  const stopped = new AbortController()
   let refusal = start.refusal
   let { ipData } = start
-  let engine: EngineRole | null = null
-  let ingress: Ingress | null = null
-  let http: Dispatch | null = null
-  let listener: Listener | null = null
-  const holds = new Map<number, AbortController>()
-
-  // From the beginning on: what is cast while nobody hears it is lost.
+  // From the beginning on: what is cast while nobody hears it is lost, such as while an SDK is loaded.
   line.hear(CASTS.refusal, (reason: string | null) => {
     refusal = reason
   })
@@ -108,6 +99,15 @@ export async function runShard({ start, port, peers }: ShardTask): Promise<void>
   })
   const known = [...peers]
   line.hear(CASTS.peer, (peer: Peer) => void known.push(peer))
+  const spans = await openSpans(config['tracing.sdk'], clock)
+  const metrics = openMetrics(null, String(start.index), spans, openUtilization(coalescing.sleptMs))
+  lifetime.onClose(() => spans?.close())
+  const stopped = new AbortController()
+  let engine: EngineRole | null = null
+  let ingress: Ingress | null = null
+  let http: Dispatch | null = null
+  let listener: Listener | null = null
+  const holds = new Map<number, AbortController>()
 
   const serve = <Name extends keyof ShardCalls>(name: Name, answer: ShardCalls[Name]) => line.serve(name, answer)
   const call = <Name extends keyof ProcessCalls>(name: Name, ...args: Parameters<ProcessCalls[Name]>) =>
