@@ -3,11 +3,10 @@
 // shard serves a part of them in each turn, so that not all wait for the same stage at once (D240).
 
 import { IDENTIFY_BODY_BYTES_MAX } from '../domain/identify.ts'
-import type { HandedBack, HandOver } from '../ingress/hand-over.ts'
+import type { HandedBack, HandedOver, HandOver } from '../ingress/hand-over.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { openInFlight } from '../lib/in-flight.ts'
 import type { Line } from '../lib/line.ts'
-import { must } from '../lib/must.ts'
 
 export interface HandingOver {
   /** Its body need not outlive the call. */
@@ -47,6 +46,11 @@ interface Calls {
   readonly bodies: Uint8Array
 }
 
+interface Heard {
+  readonly id: number
+  readonly call: HandedOver
+}
+
 /** Names of casts. */
 const CALLS = 'identify'
 const ANSWERS = 'identified'
@@ -78,11 +82,8 @@ export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOv
   let answers: Returned[] = []
   let ids = 0
   let ended = false
-  /** Messages with calls to serve, from the call `served` of the first on, whose body is at `bodyAt`; and how many calls these are. */
-  const heard: Calls[] = []
-  let served = 0
-  let bodyAt = 0
-  let left = 0
+  /** Calls of the other shard that are still to be served. */
+  const heard: Heard[] = []
   /** Served calls that were not answered yet. */
   let inside = 0
 
@@ -106,9 +107,8 @@ export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOv
     answers.push(answer)
   }
 
-  function serveOne(call: Sent, body: Uint8Array): void {
-    const [id, , key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, bodyHash] = call
-    serve({ key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body, bodyHash }, (outcome) =>
+  function serveOne({ id, call }: Heard): void {
+    serve(call, (outcome) =>
       giveBack(
         outcome instanceof Error
           ? [id, FAILED, outcome.message, [], undefined]
@@ -118,30 +118,34 @@ export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOv
   }
 
   function serveSome(): void {
-    let some = Math.min(left, Math.max(SERVED_MIN, Math.ceil(SHARE_SERVED * (left + inside))))
-    left -= some
-    inside += some
-    for (; some > 0; some--) {
-      const message = must(heard[0], 'a message')
-      const call = must(message.calls[served], 'a call')
-      const [, bodyBytes] = call
-      const body = message.bodies.subarray(bodyAt, bodyAt + bodyBytes)
-      served++
-      bodyAt += bodyBytes
-      if (served === message.calls.length) {
-        heard.shift()
-        served = 0
-        bodyAt = 0
-      }
-      serveOne(call, body)
-    }
-    if (left > 0) when.next(serveSome)
+    const some = heard.splice(0, Math.max(SERVED_MIN, Math.ceil(SHARE_SERVED * (heard.length + inside))))
+    inside += some.length
+    for (const one of some) serveOne(one)
+    if (heard.length > 0) when.next(serveSome)
   }
 
-  line.hear(CALLS, (message: Calls) => {
-    if (left === 0) when.next(serveSome)
-    heard.push(message)
-    left += message.calls.length
+  line.hear(CALLS, ({ calls, bodies }: Calls) => {
+    if (heard.length === 0) when.next(serveSome)
+    let at = 0
+    for (const [
+      id,
+      bodyBytes,
+      key,
+      address,
+      hopsBefore,
+      isFirstParty,
+      cookieToken,
+      trace,
+      evidence,
+      bodyHash,
+    ] of calls) {
+      const body = bodies.subarray(at, at + bodyBytes)
+      at += bodyBytes
+      heard.push({
+        id,
+        call: { key, address, hopsBefore, isFirstParty, cookieToken, trace, evidence, body, bodyHash },
+      })
+    }
   })
 
   line.hear(ANSWERS, (message: readonly Returned[]) => {
@@ -167,7 +171,7 @@ export function openHandingOver(line: Pick<Line, 'cast' | 'hear'>, serve: HandOv
       waiting.set(ids, answer)
     },
     isWaiting: () => waiting.size() > 0,
-    isBehind: () => left > 0,
+    isBehind: () => heard.length > 0,
     end() {
       ended = true
       for (const answer of waiting.takeAll()) answer(gone())

@@ -13,6 +13,7 @@ import { type FrontWriter, ownTopics, serveFrontLog } from '../../src/log/front-
 import type { Log, Seq } from '../../src/log/log.ts'
 import type { Glimpse } from '../../src/records/event-locator.ts'
 import { CASTS } from '../../src/shards/protocol.ts'
+import { handedOver } from '../helpers/handed-over.ts'
 import { NO_OTHERS } from '../helpers/no-others.ts'
 import { rng } from '../helpers/rng.ts'
 import { startAccepting } from './accepting.ts'
@@ -143,13 +144,7 @@ export function startShard(needs: ShardNeeds): SingleShard {
     const its: Ports = { log, kv, bus, clickhouse: ports.clickhouse }
     const portsOf = (role: Role): Ports => tamper.ports?.(role, its, raw) ?? its
     const answering = openAnswering()
-    far.serve(
-      'identify',
-      (call: HandedOver) =>
-        new Promise<HandedBack>((resolve, reject) => {
-          answering.serve(call, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)))
-        }),
-    )
+    far.serve('identify', (call: HandedOver) => handedOver(answering.serve, call))
     const deciding = startDeciding({
       ...needs,
       otherShards: { ...NO_OTHERS, answer: answering.answer },

@@ -24,7 +24,7 @@ function open() {
   return {
     slept,
     coalescing,
-    flushing(is: boolean) {
+    waiting(is: boolean) {
       isWaiting = is
     },
     turn(tookMs: number, rang = 0) {
@@ -53,10 +53,10 @@ t.test(
 )
 
 t.test('it does not sleep behind a long turn, nor while nothing is on its way to the disk', async (t) => {
-  const { slept, coalescing, turn, flushing } = open()
+  const { slept, coalescing, turn, waiting } = open()
   turn(TURN_MS_MAX)
   turn(10 * TURN_MS_MAX)
-  flushing(false)
+  waiting(false)
   turn(1)
   t.same(slept, [])
   t.equal(coalescing.sleptMs(), 0)

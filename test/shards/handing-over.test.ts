@@ -7,6 +7,7 @@ import type { HandedBack, HandedOver, HandOver } from '../../src/ingress/hand-ov
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openLine } from '../../src/lib/line.ts'
 import { type HandingOver, openHandingOver, type Whens } from '../../src/shards/handing-over.ts'
+import { handedOver } from '../helpers/handed-over.ts'
 
 const CALL: HandedOver = {
   key: 'pk_live_1',
@@ -23,7 +24,6 @@ const BACK: HandedBack = { status: 200, headers: [['Cache-Control', 'no-store']]
 
 interface Ends {
   readonly near: HandingOver
-  /** Rejects with what it is told in place of an answer. */
   readonly handOver: (call: HandedOver) => Promise<HandedBack>
   readonly messages: () => number
   readonly errors: unknown[]
@@ -54,11 +54,7 @@ function open(t: Test, answering: (call: HandedOver) => Promise<HandedBack>): En
     serve,
     WHENS,
   )
-  const handOver = (call: HandedOver) =>
-    new Promise<HandedBack>((resolve, reject) => {
-      near.handOver(call, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)))
-    })
-  return { near, handOver, messages: () => messages, errors }
+  return { near, handOver: (call) => handedOver(near.handOver, call), messages: () => messages, errors }
 }
 
 const told = ({ body, ...call }: HandedOver): string => JSON.stringify([call, Buffer.from(body).toString()])
