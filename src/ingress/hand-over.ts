@@ -39,12 +39,11 @@ export type HandOver = (call: HandedOver, answer: (outcome: HandedBack | Error) 
 
 /** Other shards of the process. */
 export interface OtherShards {
-  /** Whether any of them decides anything: if not, nobody need look whose a call is. */
-  decide(): boolean
-  /** The way to the one that decides all there is, whosever a call is; null where there is none such. */
-  wayToAll(): HandOver | null
-  /** The way to the shard that decides the partition; null where that is this one, or cannot be reached. */
-  wayTo(partition: number): HandOver | null
+  /**
+   * The way to the one that decides a call; null where that is this shard, or cannot be told or reached. `partitionOf` says whose the call
+   * is, as far as anybody can: it is asked only where not all partitions are decided by one shard.
+   */
+  wayFor(partitionOf: () => number | null): HandOver | null
   /** `serve` answers what others hand over; what came before waits for it. */
   answer(serve: HandOver): void
 }

@@ -13,14 +13,7 @@ import { bodyHashOf, factsOf } from '../records/identification.ts'
 import { readIdentify } from './body.ts'
 import { findClient, type RequestClient } from './client-address.ts'
 import { cookieOf, credentialHeaders, endedCookie, firstPartyOrigin, tokenInCookies } from './cookie.ts'
-import {
-  evidenceOf,
-  type HandedBack,
-  type HandedOver,
-  type HandOver,
-  type OtherShards,
-  partitionNamedBy,
-} from './hand-over.ts'
+import { evidenceOf, type HandedBack, type HandedOver, type OtherShards, partitionNamedBy } from './hand-over.ts'
 import { partitionSeemingIn } from './hardware-in-body.ts'
 import type { ProxyWatch } from './proxy-watch.ts'
 import type { TakeIngress } from './rates.ts'
@@ -220,22 +213,12 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return partitionSeemingIn(request.body, caller, (name) => request.header(name), parsers, partitions)
   }
 
-  /** The way to the shard that decides the call; null where that is this one, or only the parsed body can tell. */
-  function wayFor(request: HttpRequest, caller: Caller, cookieToken: string | null): HandOver | null {
-    const { otherShards } = needs
-    if (!otherShards.decide()) return null
-    const toAll = otherShards.wayToAll()
-    if (toAll !== null) return toAll
-    const partition = partitionSaidBy(request, caller, cookieToken)
-    return partition === null ? null : otherShards.wayTo(partition)
-  }
-
   /** Gives the call to the shard that decides it; false where it is served here. */
   function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
     // What is wrong with the call besides its body is refused behind it, here.
     if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
     const context = request.context as Context
-    const handOver = wayFor(request, context.caller, cookieToken)
+    const handOver = needs.otherShards.wayFor(() => partitionSaidBy(request, context.caller, cookieToken))
     if (handOver === null) return false
     const { key, client, isFirstParty, trace } = context
     const { address, hopsBefore } = client

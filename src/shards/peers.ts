@@ -4,7 +4,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Bus } from '../bus/bus.ts'
 import { COUNTED_SUBJECT } from '../engine/velocity/feed.ts'
-import { type OtherShards, openAnswering } from '../ingress/hand-over.ts'
+import { type HandOver, type OtherShards, openAnswering } from '../ingress/hand-over.ts'
 import { type Bells, ringing } from '../lib/doorbell.ts'
 import { type Line, openLine } from '../lib/line.ts'
 import type { Turn } from '../lib/turn.ts'
@@ -68,6 +68,8 @@ export function openPeers(needs: PeersNeeds): Peers {
   const ownerOf = (partition: number) =>
     needs.held[partition] === 1 ? lines.get(owner[partition] as number) : undefined
 
+  const wayTo = (peer: ReturnType<typeof ownerOf>): HandOver | null => peer?.identify.handOver ?? null
+
   const serve = <Name extends keyof Calls>(line: Line, name: Name, answer: Calls[Name]) => line.serve(name, answer)
   const answering = openAnswering()
   const tell = (line: Line, subject: string, message: unknown) =>
@@ -114,13 +116,14 @@ export function openPeers(needs: PeersNeeds): Peers {
       close: () => bus.close(),
     },
     others: {
-      decide: () => owner.some((index) => index !== needs.index),
-      wayToAll() {
+      wayFor(partitionOf) {
         const first = owner[0] as number
-        const isAll = needs.held.every((held) => held === 1) && owner.every((index) => index === first)
-        return isAll ? (lines.get(first)?.identify.handOver ?? null) : null
+        const isDecidedByOne = owner.every((index) => index === first)
+        if (isDecidedByOne && first === needs.index) return null
+        if (isDecidedByOne && needs.held.every((held) => held === 1)) return wayTo(lines.get(first))
+        const partition = partitionOf()
+        return partition === null ? null : wayTo(ownerOf(partition))
       },
-      wayTo: (partition) => ownerOf(partition)?.identify.handOver ?? null,
       answer: answering.answer,
     },
     areAnswering: () => [...lines.values()].some(({ identify }) => identify.isWaiting()),

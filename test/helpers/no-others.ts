@@ -3,8 +3,6 @@
 import type { OtherShards } from '../../src/ingress/hand-over.ts'
 
 export const NO_OTHERS: OtherShards = {
-  decide: () => false,
-  wayToAll: () => null,
-  wayTo: () => null,
+  wayFor: () => null,
   answer: () => undefined,
 }

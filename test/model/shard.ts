@@ -233,11 +233,15 @@ export function withHanding<S extends Shard>(
       void lineTo(partition)
         .then((line) => line.call('identify', call) as Promise<HandedBack>)
         .then(answer, answer)
+  function wayFor(partitionOf: () => number | null): HandOver | null {
+    const partition = partitionOf()
+    return partition === null ? null : wayTo(partition)
+  }
   const handing = startAccepting({
     ...needs,
     ports: { ...ports, log: { ...ports.log, append: shard.append } },
     ingressId: needs.ingressId(),
-    otherShards: { decide: () => true, wayToAll: () => null, wayTo, answer: () => undefined },
+    otherShards: { wayFor, answer: () => undefined },
   })
 
   /** What the threads know, and what the process itself accepted. */

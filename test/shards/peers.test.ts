@@ -7,8 +7,9 @@ import { openTurn } from '../../src/lib/turn.ts'
 import type { Log } from '../../src/log/log.ts'
 import { openPeers } from '../../src/shards/peers.ts'
 
-const PARTITIONS = 4
 const SELF = 1
+
+const HELD = [1, 1, 1, 1]
 
 function open(t: Test, owner: readonly number[], held: readonly number[]) {
   const near = openLocalBus({ onError: (error) => t.fail(String(error)) })
@@ -35,29 +36,26 @@ function open(t: Test, owner: readonly number[], held: readonly number[]) {
   return peers
 }
 
-const HELD = Array.from({ length: PARTITIONS }, () => 1)
-
 t.test('where one other shard decides everything nobody need look whose a call is', async (t) => {
-  const { others } = open(t, [0, 0, 0, 0], HELD)
-  t.ok(others.decide())
-  t.ok(others.wayToAll())
-  t.equal(others.wayToAll(), others.wayTo(3))
+  function wayOf(owner: number, held: readonly number[]) {
+    return open(t, [owner, owner, owner, owner], held).others.wayFor(() => {
+      t.fail('somebody looked')
+      return null
+    })
+  }
+  t.ok(wayOf(0, HELD))
+  t.equal(wayOf(SELF, [1, 1, 1, 0]), null, 'this one')
+  t.equal(wayOf(7, HELD), null, 'one that is lost')
 })
 
-t.test('where several decide, or another process, or this shard, each call takes its own way', async (t) => {
-  for (const [what, owner, held] of [
-    ['two shards', [0, 2, 0, 2], HELD],
-    ['this one and another', [0, 0, 0, SELF], HELD],
-    ['this one', [SELF, SELF, SELF, SELF], HELD],
-    ['another process', [0, 0, 0, 0], [1, 1, 1, 0]],
-    ['a shard that is lost', [7, 7, 7, 7], HELD],
-  ] as const) {
-    t.equal(open(t, owner, held).others.wayToAll(), null, what)
-  }
-  const { others } = open(t, [0, 2, SELF, 0], [1, 1, 1, 0])
-  t.ok(others.wayTo(0))
-  t.ok(others.wayTo(1))
-  t.not(others.wayTo(0), others.wayTo(1))
-  t.equal(others.wayTo(2), null, 'its own')
-  t.equal(others.wayTo(3), null, 'of another process')
+t.test('where several decide, or another process, each call takes the way of its partition', async (t) => {
+  const { others } = open(t, [0, 2, SELF, 0, 7], [1, 1, 1, 0, 1])
+  const wayTo = (partition: number | null) => others.wayFor(() => partition)
+  t.ok(wayTo(0))
+  t.ok(wayTo(1))
+  t.not(wayTo(0), wayTo(1))
+  t.equal(wayTo(2), null, 'its own')
+  t.equal(wayTo(3), null, 'of another process')
+  t.equal(wayTo(4), null, 'of a shard that is lost')
+  t.equal(wayTo(null), null, 'nobody can tell')
 })
