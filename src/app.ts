@@ -245,7 +245,7 @@ export async function startRoles(
   capacity = watched
   lifetime.onClose(() => watched.stop())
 
-  const { sight, freshKv } = openFreshReads({ ...needs, shards, processId, isCluster, partitions })
+  const { sight, isFresh, freshKv } = openFreshReads({ ...needs, shards, processId, isCluster, partitions })
   if (isCluster && roles.has('ingress')) own(INGRESS_GROUP, [], async () => undefined)
 
   async function reloadKeys(directory: KeyDirectory): Promise<void> {
@@ -268,7 +268,7 @@ export async function startRoles(
   if (auth !== null && directory !== null && control !== null && outgoing !== null) {
     serveOperator = startApi({
       ...needs,
-      ...{ http, auth, events, sight, clickhouse, retentionDays, partitions, build, driver, demo, config },
+      ...{ http, auth, events, sight, isFresh, clickhouse, retentionDays, partitions, build, driver, demo, config },
       sdk: files.sdk,
       docsDir: fileURLToPath(new URL('../docs', import.meta.url)),
       consoleDir: fileURLToPath(new URL('../console', import.meta.url)),

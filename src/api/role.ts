@@ -24,7 +24,7 @@ import { openErasureReads } from '../reads/erasures.ts'
 import { openEventPlaces } from '../reads/event-places.ts'
 import { openEventRows } from '../reads/event-rows.ts'
 import type { EventReads } from '../reads/events.ts'
-import { openFreshVisitors } from '../reads/fresh-visitors.ts'
+import { type FreshVisitorsNeeds, openFreshVisitors } from '../reads/fresh-visitors.ts'
 import { openIdentityReads } from '../reads/identity.ts'
 import { openListSnapshots } from '../reads/list-snapshots.ts'
 import { openMonitor } from '../reads/monitor.ts'
@@ -92,6 +92,7 @@ export interface ApiRoleNeeds {
   readonly submit: Submitter['submit']
   readonly events: EventReads
   readonly sight: EventLocator
+  readonly isFresh: FreshVisitorsNeeds['isFresh']
   readonly logger: Pick<Logger, 'error' | 'warn'>
   readonly clickhouse: Pick<ClickHouse, 'query' | 'insert'>
   readonly outgoing: Pick<WebhooksNeeds, 'guard' | 'attempts' | 'sealer' | 'ips'>
@@ -150,7 +151,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
   const observe = (ms: number) => metrics.propagation.observe(ms / 1_000)
   const propagation = openPropagation({ kv, bus, clock, observe })
   lifetime.onClose(() => propagation.close())
-  const visitors = openFreshVisitors({ visitors: openVisitorReads(kv, partitions), kv, log, clock, partitions })
+  const visitors = openFreshVisitors({ ...needs, visitors: openVisitorReads(kv, partitions) })
   const annotate = openAnnotate({ log, kv, clock, random })
   const turns = openPacedSteps(clock)
   const pacedKv = openPacedKv(kv, turns, clock)

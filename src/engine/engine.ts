@@ -67,8 +67,8 @@ async function own(
   const { log, kv, decider, recent, clock, counters } = needs
   const basis = log.basis()
   const chunks = openNonceChunks(kv, clock, partition)
-  const { checkpointed, seq, adopted, ...takenOver } = await takeOver(needs, partition, chunks)
-  let { decidedTo } = takenOver
+  const { checkpointed, seq, ...takenOver } = await takeOver(needs, partition, chunks)
+  let { decidedTo, undurable } = takenOver
   const load = loadFrom(kv, { ...needs, partition }, needs.loadRuleset, () => settling.checkpointed())
   // What was accepted before us and is still undecided is known to nobody: until it is decided, "no such event" may be wrong.
   const backlogTo = await log.last('identifications', partition)
@@ -77,26 +77,18 @@ async function own(
   }
   noteProgress(decidedTo)
 
-  let undurable = adopted
   let checkpointAt = clock.monotonic()
-  const fresh = needs.freshness.own(partition)
+  const fresh = needs.freshness.own(partition, signal)
   const { checkpointMsMax, bounds: { entriesMax } = BOUNDS } = needs
   const turnMs = (partition / needs.partitions) * checkpointMsMax
   /** Partitions take turns: together they would hold up whoever writes log and kv for as long as all of them take. */
   const nextTurn = () => checkpointAt + checkpointMsMax - ((checkpointAt + checkpointMsMax - turnMs) % checkpointMsMax)
   const dueAt = () => (undurable > FEW_EVENTS && !fresh.isAsked() ? nextTurn() : checkpointAt + CHECKPOINT_MS)
-  if (adopted > 0) fresh.changed()
-  let asked: AbortSignal | null = null
-  let either = signal
+  if (undurable > 0) fresh.changed()
   /** Ends a wait for records when the tenure ends or somebody asks. */
   function readSignal(): AbortSignal {
-    const current = fresh.signal()
-    if (current.aborted) return signal
-    if (current !== asked) {
-      asked = current
-      either = AbortSignal.any([signal, current])
-    }
-    return either
+    const asked = fresh.signal()
+    return asked.aborted ? signal : asked
   }
 
   const settling = openSettling({ ...needs, partition, basis, chunks, fresh, seq, checkpointed, noteProgress })
@@ -278,5 +270,6 @@ async function takeOver(needs: EngineNeeds, partition: number, chunks: NonceChun
     adopted = 0
   }
   await confirm()
-  return { checkpointed, seq, decidedTo, adopted }
+  // Up to where the log lost what it had nothing is left to be adopted: readers who compare it with the checkpoint are to see that.
+  return { checkpointed, seq, decidedTo, undurable: Math.max(adopted, seq > checkpointed ? 1 : 0) }
 }

@@ -3,13 +3,13 @@
 export interface Freshness {
   /** Resolves with true when everything that was answered before the call is in the kv; with false when the partition is not, or no more, owned here. */
   ask(partition: number): Promise<boolean>
-  /** The owner's side of a partition, for one tenure. */
-  own(partition: number): OwnedFreshness
+  /** The owner's side of a partition, for one tenure, which `signal` ends. */
+  own(partition: number, signal: AbortSignal): OwnedFreshness
 }
 
 export interface OwnedFreshness {
   isAsked(): boolean
-  /** Aborts when somebody asks: the owner stops waiting for records. Another one after each checkpoint. */
+  /** Aborts when somebody asks or the tenure ends: the owner stops waiting for records. Another one after each checkpoint. */
   signal(): AbortSignal
   /** Decisions were made that no checkpoint has. */
   changed(): void
@@ -20,53 +20,55 @@ export interface OwnedFreshness {
 
 interface Owned {
   hasChanged: boolean
-  /** Checkpoints taken and not committed. */
-  committing: number
-  waiting: ((isStored: boolean) => void)[]
+  /** Checkpoints, counted from the first of the tenure; they are committed in this order. */
+  taken: number
+  committed: number
+  /** Who waits, each until the checkpoint is committed that has what was decided before. */
+  waiting: { readonly checkpoint: number; readonly resolve: (isStored: boolean) => void }[]
   asked: AbortController
 }
 
 export function createFreshness(): Freshness {
   const owned = new Map<number, Owned>()
 
-  function settle(one: Owned, isStored: boolean): void {
-    for (const resolve of one.waiting.splice(0)) resolve(isStored)
-  }
-
   return {
     ask(partition) {
       const one = owned.get(partition)
       if (one === undefined) return Promise.resolve(false)
-      if (!one.hasChanged && one.committing === 0) return Promise.resolve(true)
+      const checkpoint = one.hasChanged ? one.taken + 1 : one.taken
+      if (checkpoint <= one.committed) return Promise.resolve(true)
       return new Promise((resolve) => {
-        one.waiting.push(resolve)
+        one.waiting.push({ checkpoint, resolve })
         if (one.hasChanged) one.asked.abort()
       })
     },
-    own(partition) {
-      const one: Owned = { hasChanged: false, committing: 0, waiting: [], asked: new AbortController() }
+    own(partition, signal) {
+      const one: Owned = { hasChanged: false, taken: 0, committed: 0, waiting: [], asked: new AbortController() }
       owned.set(partition, one)
+      // One listener for the whole tenure: what `AbortSignal.any` makes of each question would stay with the signal of the process.
+      const endWaiting = () => one.asked.abort()
+      signal.addEventListener('abort', endWaiting)
       return {
-        isAsked: () => one.waiting.length > 0,
+        isAsked: () => one.waiting.some(({ checkpoint }) => checkpoint > one.taken),
         signal: () => one.asked.signal,
         changed() {
           one.hasChanged = true
         },
         taken() {
-          const { waiting } = one
           one.hasChanged = false
-          one.waiting = []
-          one.committing++
-          if (one.asked.signal.aborted) one.asked = new AbortController()
+          const checkpoint = ++one.taken
+          if (one.asked.signal.aborted && !signal.aborted) one.asked = new AbortController()
           return () => {
-            one.committing--
-            for (const resolve of waiting) resolve(true)
-            if (!one.hasChanged && one.committing === 0) settle(one, true)
+            one.committed = checkpoint
+            const { waiting } = one
+            one.waiting = waiting.filter((its) => its.checkpoint > checkpoint)
+            for (const its of waiting) if (its.checkpoint <= checkpoint) its.resolve(true)
           }
         },
         end() {
+          signal.removeEventListener('abort', endWaiting)
           if (owned.get(partition) === one) owned.delete(partition)
-          settle(one, false)
+          for (const { resolve } of one.waiting.splice(0)) resolve(false)
         },
       }
     },

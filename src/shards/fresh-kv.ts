@@ -2,16 +2,19 @@
 
 import type { Kv, KvKey, Scope } from '../kv/kv.ts'
 import { ruleStatKeys, visitorKey } from '../records/partitions.ts'
+import type { Freshen } from './freshen.ts'
 
 const CHANGED_BY_DECISIONS: ReadonlySet<string> = new Set([visitorKey('', 'live', '')[0], ruleStatKeys('').live[0]])
+/** As long as it takes at most until the partition of an owner that died is decided by another one. */
+const WAIT_MS_MAX = 5_000
 const PARTITION = /^p\/(\d+)$/
 
-/** `freshen` resolves when the kv has what was answered before; what fails is read as old as it is. */
-export function openFreshKv(kv: Kv, freshen: (partition: number) => Promise<unknown>): Kv {
+/** What `freshen` does not bring up to date is read as old as it is. */
+export function openFreshKv(kv: Kv, freshen: Freshen): Kv {
   async function freshened(scope: Scope, keys: readonly KvKey[]): Promise<void> {
     const [, partition] = PARTITION.exec(scope) ?? []
     if (partition === undefined || !keys.some(([collection]) => CHANGED_BY_DECISIONS.has(collection))) return
-    await freshen(Number(partition)).catch(() => undefined)
+    await freshen(Number(partition), WAIT_MS_MAX).catch(() => undefined)
   }
 
   return {

@@ -6,6 +6,7 @@ import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Lifetime } from '../lib/lifetime.ts'
 import type { Logger } from '../lib/logger.ts'
+import type { Log } from '../log/log.ts'
 import {
   combineAnswers,
   type EventLocator,
@@ -23,6 +24,7 @@ export interface FreshReadsNeeds {
   readonly isCluster: boolean
   readonly partitions: number
   readonly bus: Bus
+  readonly log: Pick<Log, 'last'>
   readonly kv: Kv
   readonly clock: Clock
   readonly lifetime: Lifetime
@@ -31,6 +33,8 @@ export interface FreshReadsNeeds {
 
 export interface FreshReads {
   readonly sight: EventLocator
+  /** Whether the kv has, when it resolves, what was answered before of a partition. */
+  readonly isFresh: (partition: number) => Promise<boolean>
   /** As `openFreshKv` makes it. */
   readonly freshKv: Kv
 }
@@ -38,13 +42,15 @@ export interface FreshReads {
 const NOTHING = { place: null, pending: false, original: null, covers: [] }
 
 export function openFreshReads(needs: FreshReadsNeeds): FreshReads {
-  const { shards, processId, isCluster, bus, kv, clock, lifetime, logger } = needs
+  const { processId, isCluster, bus, kv, clock, lifetime, logger } = needs
   const onError = (error: unknown) => logger.warn({ error }, 'another process could not be answered')
   const ask = isCluster ? openAsk({ bus, clock, id: processId, onError }) : null
   if (ask !== null) lifetime.onClose(() => ask.close())
+  const freshen = openFreshen({ ...needs, ask })
   return {
     sight: openLocator(needs, ask),
-    freshKv: openFreshKv(kv, openFreshen({ shards, ask })),
+    isFresh: (partition) => freshen(partition, 0),
+    freshKv: openFreshKv(kv, freshen),
   }
 }
 

@@ -1,7 +1,12 @@
-// Has the owner of a partition store what it has decided, before somebody reads it: a shard of this process, or of one that hears the
-// question on the bus.
+// Brings the kv up to date with what was decided of a partition, before somebody reads it: the owner, in this process or in one that
+// hears the question on the bus, makes its checkpoint.
 
 import type { Ask } from '../bus/ask.ts'
+import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
+import { Unavailable } from '../lib/failures.ts'
+import type { Log } from '../log/log.ts'
+import { ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import type { Shards } from './shards.ts'
 
 export interface FreshenNeeds {
@@ -9,30 +14,57 @@ export interface FreshenNeeds {
   readonly shards: Pick<Shards, 'freshen'> | null
   /** null: no other process decides. */
   readonly ask: Ask | null
+  readonly log: Pick<Log, 'last'>
+  readonly kv: Pick<Kv, 'position'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
 }
 
 /**
- * Resolves when the kv has what was answered before of a partition, or a second later: then nobody owns it, or its owner is too slow, and
- * the kv is read as old as it is.
+ * Resolves with true when the kv has what was answered before of a partition. With false where it does not get there within `waitMsMax`,
+ * since nobody owns the partition or its owner is too slow, or where the partition has lost its position. Its owner is asked once in any
+ * case, which takes half a second at most. Fails with Unavailable when log or kv do not answer.
  */
-export type Freshen = (partition: number) => Promise<void>
+export type Freshen = (partition: number, waitMsMax: number) => Promise<boolean>
 
 const SUBJECT = 'freshen'
 /** A question may be lost on its way. */
-const QUESTIONS_MAX = 2
-const TIMEOUT_MS = 500
+const ANSWER_MS_MAX = 500
+const LOOK_MS = 20
 
-export function openFreshen({ shards, ask }: FreshenNeeds): Freshen {
-  /** False where it is not of this process. */
-  const freshenOwn = async (partition: number) => (await shards?.freshen(partition)) ?? false
+export function openFreshen({ shards, ask, log, kv, clock }: FreshenNeeds): Freshen {
+  /** False also where its shard dies meanwhile. */
+  async function freshenOwn(partition: number): Promise<boolean> {
+    try {
+      return (await shards?.freshen(partition)) ?? false
+    } catch (error) {
+      if (error instanceof Unavailable) return false
+      throw error
+    }
+  }
+
   // Who does not own it says nothing.
   ask?.answer(SUBJECT, async (partition) => (await freshenOwn(partition as number)) || null)
   const enough = (answers: readonly unknown[]) => answers.length > 0
 
-  return async (partition) => {
-    if ((await freshenOwn(partition)) || ask === null) return
-    for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
-      if (enough(await ask.ask(SUBJECT, partition, { enough, timeoutMs: TIMEOUT_MS }))) return
+  async function askOwner(partition: number): Promise<void> {
+    if (ask === null) await freshenOwn(partition)
+    else await ask.ask(SUBJECT, partition, { enough, timeoutMs: ANSWER_MS_MAX })
+  }
+
+  return async (partition, waitMsMax) => {
+    // What was answered is in the log, whoever decided it. The word of an owner is not enough: one that was frozen for longer than its
+    // lease has stored all that it knows of, and learns later that somebody else has decided more (D242).
+    const decided = await log.last('events', partition)
+    const giveUpAt = clock.monotonic() + waitMsMax
+    for (let isAsked = false; ; isAsked = true) {
+      const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
+      if (position === null) return false
+      if (position >= decided) return true
+      if (isAsked) {
+        if (clock.monotonic() >= giveUpAt) return false
+        await clock.sleep(LOOK_MS)
+      }
+      await askOwner(partition)
     }
   }
 }

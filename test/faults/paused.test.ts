@@ -33,6 +33,8 @@ const SIZE = sized({
 
 /** Before an owner freezes. */
 const ANSWERS_MIN = 40
+/** Of each device when its owner goes on. */
+const VISITS = 4
 
 /** Partitions that an engine says it holds. */
 async function held({ url }: Member): Promise<number> {
@@ -74,7 +76,12 @@ t.test('an owner frozen for longer than its lease does no harm when it goes on',
     const device = browserBody(`GPU of ${name}`)
     Object.assign(device.components, { fonts: { value: [name] } })
     const { body } = await client.identify({ ...device, userAgent: CHROME }, { key: keys.testSecret })
-    return { device, ...(body as { visitorId: string; requestId: string; storageToken: string }) }
+    const { visitorId, requestId, storageToken } = body as {
+      visitorId: string
+      requestId: string
+      storageToken: string
+    }
+    return { device, visitorId, requestId, storageToken }
   }
 
   const erased: { visitorId: string; requestId: string }[] = []
@@ -120,9 +127,20 @@ t.test('an owner frozen for longer than its lease does no harm when it goes on',
         `${moment}: an erasure is carried out, at once or later`,
       )
       erased.push(...visitors)
+      const visit = async (device: object, storageToken: string) => {
+        const answer = await client.identify({ ...device, storageToken, userAgent: CHROME }, { key: keys.testSecret })
+        t.equal(answer.status, 200, `${moment}: a visit is answered`)
+        return answer.body as { visitorId: string; storageToken: string }
+      }
       for (const { device, storageToken, visitorId } of visitors) {
-        const { body } = await client.identify({ ...device, storageToken, userAgent: CHROME }, { key: keys.testSecret })
-        t.not(body.visitorId, visitorId, `${moment}: its token does not bring it back`)
+        const made = await visit(device, storageToken)
+        t.not(made.visitorId, visitorId, `${moment}: its token does not bring it back`)
+        // Whoever goes on says that it has stored all it decided before it hears that it owns nothing.
+        for (let visits = 2; visits <= VISITS; visits++) {
+          await visit(device, made.storageToken)
+          const { body } = await client.get(`/v1/visitors/${made.visitorId}`, keys.testSecret)
+          t.equal(body.totalVisits, visits, `${moment}: each visit is read once it was answered`)
+        }
       }
       stopped.abort()
       await running

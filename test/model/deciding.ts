@@ -4,7 +4,7 @@
 import { makeObjectId } from '../../src/domain/ids.ts'
 import type { DecisionReply, Replay } from '../../src/engine/decided.ts'
 import { MissingPosition, runPartition } from '../../src/engine/engine.ts'
-import { createFreshness } from '../../src/engine/freshness.ts'
+import { createFreshness, type Freshness } from '../../src/engine/freshness.ts'
 import { createRecent, type Recent } from '../../src/engine/recent.ts'
 import { openRulesets, type Rulesets } from '../../src/engine/rulesets.ts'
 import { type CounterFeed, openCounterFeed } from '../../src/engine/velocity/feed.ts'
@@ -40,6 +40,8 @@ export interface Deciding {
   identify(request: Identify, answer: (response: HttpResponse) => void): void
   glimpse(scope: string, requestId: string): Glimpse
   readonly recent: Recent
+  /** As `Freshness` has it. */
+  readonly ask: Freshness['ask']
   /** Decides the partition until `signal` aborts. Rejects with MissingPosition. */
   hold(partition: number, signal: AbortSignal): Promise<void>
   stop(): Promise<void>
@@ -67,6 +69,7 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   const stops: (() => Promise<void> | void)[] = []
   const running: Promise<unknown>[] = []
   const recent = createRecent(partitions, 10_000)
+  const freshness = createFreshness()
   let accepting: Accepting | null = null
   let ready = false
   const begun = promised<(partition: number, signal: AbortSignal) => Promise<void>>()
@@ -89,7 +92,6 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
     })
     const effects = { random: bytes, deployment: 'd', entriesMax: 1_000, partitions }
     const decider = tamper.decider?.(threads, reply) ?? threads
-    const freshness = createFreshness()
     function own(partition: number, signal: AbortSignal): Promise<void> {
       const report = {
         decided: () => undefined,
@@ -163,13 +165,22 @@ export function startDeciding(needs: DecidingNeeds): Deciding {
   return {
     ready: () => ready,
     recent,
+    ask: freshness.ask,
     async hold(partition, signal) {
       const own = await begun.promise
-      const owning = own(partition, AbortSignal.any([signal, stopping.signal]))
+      // What `AbortSignal.any` makes would be kept for good where the process is killed and never stops.
+      const ending = new AbortController()
+      const end = () => ending.abort()
+      for (const one of [signal, stopping.signal]) {
+        if (one.aborted) end()
+        one.addEventListener('abort', end)
+      }
+      const owning = own(partition, ending.signal)
       running.push(owning.catch(() => undefined))
       try {
         await owning
       } finally {
+        for (const one of [signal, stopping.signal]) one.removeEventListener('abort', end)
         recent.drop(partition)
       }
     },

@@ -41,3 +41,7 @@ t.test('the same seed is the same run', async (t) => {
 })
 
 t.test('every accepted identification is decided once and never contradicted', (t) => holds(t, 1, SEEDS))
+
+t.test('who reads a visitor finds every visit that was answered before, whoever decided it', (t) =>
+  holds(t, 1, sized({ quick: 3, usual: 35, long: 200 }), { reading: true }),
+)

@@ -131,6 +131,13 @@ export const MUTATIONS: readonly Mutation[] = [
     })),
   },
   {
+    rule: 'R3',
+    what: 'who reads a visitor does not ask the log what was decided',
+    seed: 6,
+    tamper: onLog('reads', () => ({ last: async () => 0 })),
+    options: { reading: true },
+  },
+  {
     rule: 'R4',
     what: 'the log is trimmed to its end',
     seed: 2,

@@ -1,5 +1,6 @@
 // One model process: every role of the product with its real code, on ports of its own host, and a memory that dies with it.
 
+import { openAsk } from '../../src/bus/ask.ts'
 import type { Bus } from '../../src/bus/bus.ts'
 import type { ClickHouse } from '../../src/clickhouse/clickhouse.ts'
 import { runControl } from '../../src/control/owner.ts'
@@ -27,6 +28,7 @@ import type { RuleLog } from '../../src/records/effects.ts'
 import { combineAnswers } from '../../src/records/event-locator.ts'
 import { byTime, repeatedSplit } from '../../src/records/splits.ts'
 import type { AssignmentNeeds } from '../../src/shards/assignment.ts'
+import { openFreshen } from '../../src/shards/freshen.ts'
 import { openSink } from '../../src/sink/sink.ts'
 import { NO_OTHERS } from '../helpers/no-others.ts'
 import { type Rng, rng } from '../helpers/rng.ts'
@@ -101,6 +103,8 @@ export interface ModelProcess {
   erase(env: Env, visitorId: string): ReturnType<Erase>
   /** What the endpoint does with these events of one visitor; null: there is nothing to ask for. */
   split(env: Env, requestIds: readonly string[]): Promise<SplitTold | null>
+  /** Visits that a visitor's own record has; null where it is not known to be fresh. Only of a process without threads of its own. */
+  visitsOf(env: Env, visitorId: string): Promise<number | null>
   /** Whether it can tell of every event that there is none. */
   complete(): boolean
   readonly reads: Reads
@@ -108,6 +112,8 @@ export interface ModelProcess {
   readonly readsNow: Reads
   stop(): Promise<void>
 }
+
+const FRESH_MS_MAX = 2_000
 
 export interface SplitTold {
   readonly draft: Extract<CommandDraft, { readonly type: 'visitor.split' }>
@@ -245,7 +251,10 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
     ingressId: () => makeObjectId('ing', bytes),
     missing: (partition: number) => missingPositions.add(partition),
   }
+  let shards: Parameters<typeof openFreshen>[0]['shards'] = null
   const accepting = needs.thread === null ? startAlone() : startApart(needs.thread)
+  const ask = openAsk({ bus: portsOf('reads').bus, clock, id: host.name })
+  const freshen = openFreshen({ ...portsOf('reads'), clock, shards, ask })
   if (needs.thread !== null) {
     for (let partition = 0; partition < partitions; partition++) runSink(partition)
     runTrims()
@@ -272,6 +281,7 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       beside: runSink,
       besides: runTrims,
     })
+    shards = { freshen: deciding.ask }
     return {
       ...deciding,
       append: ports.log.append,
@@ -296,12 +306,17 @@ export function startProcess(needs: ProcessNeeds): ModelProcess {
       return { outcome, propagated: (await propagation.awaitPropagation(question)).propagated }
     },
     split,
+    async visitsOf(env, visitorId) {
+      if (!(await freshen(homePartition(visitorId, partitions), FRESH_MS_MAX))) return null
+      return (await visitorsOver(portsOf('reads')).record(workspace.id, env, visitorId))?.totalVisits ?? 0
+    },
     complete,
     erase: (env, visitorId) => erase(workspace.id, env, visitorId),
     reads: { events: reads, visitors: visitorsOver(portsOf('reads')) },
     readsNow: { events: readsOver(raw, accepting.glimpseNow), visitors: visitorsOver(raw) },
     async stop() {
       stopping.abort()
+      await ask.close()
       await accepting.stop()
       await Promise.all(running)
     },

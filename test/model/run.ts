@@ -1,4 +1,4 @@
-// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--spreading] [--portions] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
+// Many seeds by hand: `npm run model -- --seeds 100000 [--from N] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--spreading] [--portions] [--reading] [--loses-stream]`. Two processes share them; progress goes to stderr, failing
 // seeds with their trace to stdout, and the exit code is 1 when there was one.
 
 import { fork } from 'node:child_process'
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     sharded: { type: 'boolean', default: false },
     handing: { type: 'boolean', default: false },
     portions: { type: 'boolean', default: false },
+    reading: { type: 'boolean', default: false },
     spreading: { type: 'boolean', default: false },
     splitting: { type: 'boolean' },
     'loses-stream': { type: 'boolean', default: false },
@@ -38,12 +39,13 @@ const options = JSON.stringify({
   sharded: values.sharded,
   handing: values.handing,
   portions: values.portions,
+  reading: values.reading,
   spreading: values.spreading,
   splitting: values.splitting,
 })
 if (!Number.isSafeInteger(seeds) || seeds < 1 || !Number.isSafeInteger(from) || from < 0) {
   console.error(
-    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--spreading] [--portions] [--loses-stream]',
+    'usage: npm run model -- --seeds <count> [--from <first seed>] [--erasing] [--healing] [--lists] [--merging] [--splitting] [--moving] [--crashing] [--sharded] [--handing] [--spreading] [--portions] [--reading] [--loses-stream]',
   )
   process.exit(2)
 }

@@ -21,6 +21,7 @@ import { bindKv } from './model-kv.ts'
 import { type Changed, createOperators } from './operators.ts'
 import { bindBus, bindLog } from './ports.ts'
 import { type ModelProcess, type SplitTold, startProcess, type Tamper } from './process.ts'
+import { createReaders } from './readers.ts'
 import { createScheduler } from './scheduler.ts'
 import { createSplitters } from './splitters.ts'
 import { unfinished } from './unfinished.ts'
@@ -58,6 +59,7 @@ const MOVERS = 0x30e4
 const CRASHES = 0xc4a5
 const SHARING = 0x9409
 const THREADS = 0x5a4d
+const READERS = 0x4ead
 const READS_AFTER_ERASURE_MS = 5_000
 
 export interface WorldOptions {
@@ -77,6 +79,8 @@ export interface WorldOptions {
   readonly moving?: boolean
   /** Rules put visitors on a list. */
   readonly lists?: boolean
+  /** Visitors are read once they are known, and nobody is erased. */
+  readonly reading?: boolean
   /** A process that is alone accepts and decides in a thread of its own, which dies by itself. */
   readonly sharded?: boolean
   /** And what arrives at the process is handed over to that thread. */
@@ -95,7 +99,7 @@ export interface WorldOptions {
 export async function runWorld(seed: number, given: Tamper = {}, options: WorldOptions = {}): Promise<WorldResult> {
   const { erasing = false, losesStream = false, lists = false, merging = false, moving = false } = options
   const { crashing = false, sharded = false, handing = false, healing = false, portions = false } = options
-  const { spreading = false } = options
+  const { spreading = false, reading = false } = options
   const tamper = healing ? withHealing(given) : given
   const { splitting = merging && !erasing, stepsMax = STEPS_MAX, traceLinesMax = 200 } = options
   const random = rng(seed)
@@ -107,7 +111,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
   }
   const erasersRandom = rng(seed ^ ERASERS)
   const erasures =
-    !losesStream && (erasing || (!merging && erasersRandom.chance(ERASING))) ? 1 + erasersRandom.int(4) : 0
+    !losesStream && !reading && (erasing || (!merging && erasersRandom.chance(ERASING))) ? 1 + erasersRandom.int(4) : 0
   const deployment = await createDeployment(scheduler, { lists, gapless: sharded })
   const { log, kv, clickhouse, bus, raw, workspace, gap } = deployment
   const alone = random.chance(0.4) || sharded
@@ -183,6 +187,7 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
 
   function onAnswer(answered: Answered): void {
     answers.push(answered)
+    if (reading) readers.onAnswer(answered)
     if (!alone) return
     void watch.onRead(answered, answered.by.readsNow.events)
     if (random.chance(0.2)) scheduler.after(random.float() * 4_000, () => ready().map(readAgain))
@@ -222,6 +227,11 @@ export async function runWorld(seed: number, given: Tamper = {}, options: WorldO
     sharing,
     losesStream,
     threads: sharded ? rng(seed ^ THREADS) : null,
+  })
+  const readers = createReaders({
+    ...{ scheduler, ready, decided, problem },
+    random: rng(seed ^ READERS),
+    answers: () => answers,
   })
   const mergersRandom = rng(seed ^ MERGERS)
   const onChange = (changed: Changed) => changes.push(changed)

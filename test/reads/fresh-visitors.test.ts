@@ -1,81 +1,52 @@
 // What is said of a visitor that the checkpoint does not have: whether there is none, or whether nobody can tell.
 
 import t from 'tap'
-import { makeVisitorId, seededBytes } from '../../src/domain/ids.ts'
+import { homePartition, makeVisitorId, seededBytes } from '../../src/domain/ids.ts'
 import type { VisitorState } from '../../src/identity/visitor.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import { openFreshVisitors } from '../../src/reads/fresh-visitors.ts'
 
+const PARTITIONS = 4
 const id = makeVisitorId(seededBytes('a visitor'))
 /** Nothing else of it is asked for. */
 const VISITOR = { id } as VisitorState
 
-interface Partition {
-  /** Whether a look makes the owner store what it has decided until then. */
-  readonly isAsked: boolean
-  /** Where the visitor was decided, if ever. */
-  readonly decidedAt: number
-  /** What the owner stores of its own, by what it has decided. */
-  readonly storedOf: (decided: number) => number
-}
-
-/** Others are decided with every step. */
-function reading({ isAsked, decidedAt, storedOf }: Partition) {
-  let decided = 100
-  let stored = 0
-  const step = () => {
-    decided++
-    stored = Math.max(stored, storedOf(decided))
-  }
+/** A visitor that the kv has from the start, once it is brought up to date, or never; `isOwned`: it can be. */
+function reading(has: 'now' | 'when fresh' | 'never', isOwned: boolean) {
+  let isFresh = false
+  const asked: number[] = []
   const visitors = openFreshVisitors({
-    partitions: 4,
+    partitions: PARTITIONS,
     visitors: {
-      async byId() {
-        if (isAsked) stored = decided
-        const seen = stored
-        step()
-        return seen >= decidedAt ? VISITOR : null
-      },
+      byId: async () => (has === 'now' || (has === 'when fresh' && isFresh) ? VISITOR : null),
       record: async () => null,
       idsOf: async () => [id],
     },
-    kv: {
-      async position() {
-        step()
-        return stored
-      },
+    async isFresh(partition) {
+      asked.push(partition)
+      isFresh = isOwned
+      return isOwned
     },
-    log: {
-      async last() {
-        step()
-        return decided
-      },
-    },
-    clock: { sleep: async () => step() },
   })
-  return () => visitors.byId('ws', 'live', id)
+  return { asked, read: (visitorId = id) => visitors.byId('ws', 'live', visitorId) }
 }
 
-const NEVER = Number.POSITIVE_INFINITY
-
-t.test('a visitor nobody knows is not found, however much is decided meanwhile', async (t) => {
-  t.equal(await reading({ isAsked: true, decidedAt: NEVER, storedOf: () => 0 })(), null, 'by an owner that is asked')
-  const late = (decided: number) => (decided < 150 ? 0 : 120)
-  t.equal(
-    await reading({ isAsked: false, decidedAt: NEVER, storedOf: late })(),
-    null,
-    'by a checkpoint of its own time',
-  )
+t.test('a visitor nobody knows is not found, and one who was decided before the question is', async (t) => {
+  t.equal(await reading('never', true).read(), null)
+  const late = reading('when fresh', true)
+  t.equal(await late.read(), VISITOR)
+  t.same(late.asked, [homePartition(id, PARTITIONS)])
 })
 
-t.test('who was decided before the question is found, whenever the checkpoint comes', async (t) => {
-  for (let at = 100; at < 140; at++) {
-    const storedOf = (decided: number) => (decided < at ? 0 : decided)
-    t.equal(await reading({ isAsked: false, decidedAt: 100, storedOf })(), VISITOR, `with decision ${at}`)
-  }
-  t.equal(await reading({ isAsked: true, decidedAt: 100, storedOf: () => 0 })(), VISITOR, 'by an owner that is asked')
+t.test('who is found needs nobody, and neither does what is no id', async (t) => {
+  const found = reading('now', false)
+  t.equal(await found.read(), VISITOR)
+  const never = reading('never', false)
+  t.equal(await never.read('nobody'), null)
+  t.same([...found.asked, ...never.asked], [])
 })
 
-t.test('that there is no such visitor is not said where no checkpoint comes', async (t) => {
-  await t.rejects(reading({ isAsked: false, decidedAt: NEVER, storedOf: () => 0 })(), Unavailable)
+t.test('that there is no such visitor is not said where its partition is behind', async (t) => {
+  await t.rejects(reading('when fresh', false).read(), Unavailable)
+  await t.rejects(reading('never', false).read(), Unavailable)
 })
