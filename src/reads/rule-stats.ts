@@ -1,4 +1,4 @@
-// How often a rule matched: the sum of what each partition counted (at most 100 ms behind).
+// How often a rule matched: the sum of what each partition counted.
 
 import type { Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'

@@ -1,6 +1,6 @@
 // A TCP proxy that stands between a process and a server and breaks the network, as told, for new and existing connections.
 
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
 import { pause } from './processes.ts'
 import { type Rng, rng } from './rng.ts'
@@ -68,6 +68,13 @@ const HELD_BYTES_MAX = 65_536
 const SLICES_PER_SECOND = 20
 const LINGER_MS = 1_000
 
+/** Tells of the next change of the mode, to as many as there are connections. */
+function openChange(): AbortController {
+  const change = new AbortController()
+  setMaxListeners(0, change.signal)
+  return change
+}
+
 /** Listens on a free loopback port; passes everything until told otherwise. */
 export async function openProxy({
   target,
@@ -77,7 +84,7 @@ export async function openProxy({
   const links = new Set<Link>()
   const counters: Counters = { connections: 0, requests: 0, cut: 0, failed: 0, bytesToServer: 0, bytesToClient: 0 }
   let mode: Mode = { kind: 'pass' }
-  let changed = new AbortController()
+  let changed = openChange()
   let repliesToCut = 0
   let random: Rng = rng(0)
   let serverPort = target.port
@@ -264,7 +271,7 @@ export async function openProxy({
       }
       if (next.kind === 'refuse') reset()
       const before = changed
-      changed = new AbortController()
+      changed = openChange()
       before.abort()
     },
     reset,
@@ -275,7 +282,7 @@ export async function openProxy({
       listener.close()
       reset()
       const before = changed
-      changed = new AbortController()
+      changed = openChange()
       before.abort()
       await once(listener, 'close')
     },

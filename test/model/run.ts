@@ -72,7 +72,13 @@ function runShare(index: number): Promise<boolean> {
     failed++
     console.log(`${message.failed}\n`)
   })
-  return new Promise((resolve) => child.once('exit', (code) => resolve(code === 0)))
+  return new Promise((resolve) =>
+    child.once('exit', (code, signal) => {
+      if (done[index] !== count)
+        console.log(`share ${index + 1} ended early, with ${done[index]} of ${count} seeds told: ${signal ?? code}\n`)
+      resolve(code === 0)
+    }),
+  )
 }
 
 const timer = setInterval(progress, PROGRESS_MS)
