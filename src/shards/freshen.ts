@@ -27,7 +27,7 @@ export interface FreshenNeeds {
 export type Freshen = (partition: number, waitMsMax: number) => Promise<boolean>
 
 const SUBJECT = 'freshen'
-/** A question may be lost on its way. */
+/** A question may be lost on its way, or its owner wait for a disk. */
 const ANSWER_MS_MAX = 500
 const LOOK_MS = 20
 
@@ -46,9 +46,15 @@ export function openFreshen({ shards, ask, log, kv, clock }: FreshenNeeds): Fres
   ask?.answer(SUBJECT, async (partition) => (await freshenOwn(partition as number)) || null)
   const enough = (answers: readonly unknown[]) => answers.length > 0
 
+  /** Resolves when somebody has answered, or half a second later. */
   async function askOwner(partition: number): Promise<void> {
-    if (ask === null) await freshenOwn(partition)
-    else await ask.ask(SUBJECT, partition, { enough, timeoutMs: ANSWER_MS_MAX })
+    if (ask !== null) return void (await ask.ask(SUBJECT, partition, { enough, timeoutMs: ANSWER_MS_MAX }))
+    const answered = new AbortController()
+    try {
+      await Promise.race([freshenOwn(partition), clock.sleep(ANSWER_MS_MAX, answered.signal)])
+    } finally {
+      answered.abort()
+    }
   }
 
   return async (partition, waitMsMax) => {

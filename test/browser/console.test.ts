@@ -103,6 +103,17 @@ t.test('a rule is made of the event, its backtest stands beside it, and it block
   await look(t, 'rule')
   await rail('Events')
   const row = page.getByRole('row', { name: /block/ }).first()
+  // The list has what the sink has stored.
+  await eventually(
+    async () => {
+      const isListed = await row.isVisible()
+      if (!isListed) await button('Read again').click()
+      return isListed
+    },
+    (isListed) => isListed,
+    WAIT_MS,
+    500,
+  )
   await row.getByRole('link').first().click()
   await page.getByText('Decided by').waitFor()
   await page.getByText('The event has true').first().waitFor()

@@ -149,10 +149,19 @@ t.test('a shard that dies while it is asked is not the end of it', async (t) => 
   t.equal(its.asked, 1)
 })
 
+t.test('a reader waits no longer than it says for an owner that does not come to store anything', async (t) => {
+  const { its, needs } = partition()
+  const stuck = { freshen: () => new Promise<boolean>(() => undefined) }
+  t.equal(await openFreshen({ ...needs, shards: stuck, ask: null })(PARTITION, WAIT_MS_MAX), false)
+  t.ok(its.slept >= WAIT_MS_MAX && its.slept < 2 * WAIT_MS_MAX, `${its.slept} ms`)
+})
+
 t.test('whoever does not wait has its owner asked all the same', async (t) => {
-  const { its, needs, owner } = partition()
-  t.equal(await openFreshen({ ...needs, shards: NOBODY, ask: null })(PARTITION, 0), false)
-  t.equal(its.slept, 0)
+  const { needs, owner } = partition()
+  let asked = 0
+  const nobody = { freshen: async () => asked++ < 0 }
+  t.equal(await openFreshen({ ...needs, shards: nobody, ask: null })(PARTITION, 0), false)
+  t.equal(asked, 1)
   t.equal(await openFreshen({ ...needs, shards: owner(), ask: null })(PARTITION, 0), true)
 })
 
