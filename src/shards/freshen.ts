@@ -4,7 +4,7 @@
 import type { Ask } from '../bus/ask.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
-import { Unavailable } from '../lib/failures.ts'
+import { pollUntil, whenAvailable } from '../lib/poll.ts'
 import type { Log } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import type { Shards } from './shards.ts'
@@ -32,45 +32,37 @@ const ANSWER_MS_MAX = 500
 const LOOK_MS = 20
 
 export function openFreshen({ shards, ask, log, kv, clock }: FreshenNeeds): Freshen {
-  /** False also where its shard dies meanwhile. */
-  async function freshenOwn(partition: number): Promise<boolean> {
-    try {
-      return (await shards?.freshen(partition)) ?? false
-    } catch (error) {
-      if (error instanceof Unavailable) return false
-      throw error
-    }
-  }
+  /** null where this process does not own it, or its shard dies meanwhile. */
+  const freshenOwn = (partition: number) =>
+    whenAvailable(async () => ((await shards?.freshen(partition)) === true ? true : null))()
 
   // Who does not own it says nothing.
-  ask?.answer(SUBJECT, async (partition) => (await freshenOwn(partition as number)) || null)
+  ask?.answer(SUBJECT, (partition) => freshenOwn(partition as number))
   const enough = (answers: readonly unknown[]) => answers.length > 0
 
   /** Resolves when somebody has answered, or half a second later. */
   async function askOwner(partition: number): Promise<void> {
     if (ask !== null) return void (await ask.ask(SUBJECT, partition, { enough, timeoutMs: ANSWER_MS_MAX }))
     const answered = new AbortController()
-    try {
-      await Promise.race([freshenOwn(partition), clock.sleep(ANSWER_MS_MAX, answered.signal)])
-    } finally {
-      answered.abort()
-    }
+    const late = clock.sleep(ANSWER_MS_MAX, answered.signal)
+    await Promise.race([freshenOwn(partition), late]).finally(() => answered.abort())
   }
 
   return async (partition, waitMsMax) => {
     // What was answered is in the log, whoever decided it. The word of an owner is not enough: one that was frozen for longer than its
     // lease has stored all that it knows of, and learns later that somebody else has decided more (D242).
     const decided = await log.last('events', partition)
-    const giveUpAt = clock.monotonic() + waitMsMax
-    for (let isAsked = false; ; isAsked = true) {
+    /** null: not yet. */
+    const isStored = async (): Promise<boolean | null> => {
       const position = await kv.position(partitionScope(partition), ENGINE_POSITION)
       if (position === null) return false
-      if (position >= decided) return true
-      if (isAsked) {
-        if (clock.monotonic() >= giveUpAt) return false
-        await clock.sleep(LOOK_MS)
-      }
-      await askOwner(partition)
+      return position >= decided ? true : null
     }
+    const storedAfterAsking = async () => {
+      await askOwner(partition)
+      return isStored()
+    }
+    const pace = { forMs: waitMsMax, everyMs: LOOK_MS }
+    return (await isStored()) ?? (await pollUntil(clock, pace, storedAfterAsking)) ?? false
   }
 }

@@ -46,6 +46,17 @@ const go = async (path: string) => {
 const said = (text: string | RegExp) => page.locator('.notices p', { hasText: text }).first().waitFor()
 const rail = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
 
+/** Reads the table of the page again until it has such a row. */
+const listed = (name: RegExp) =>
+  eventually(
+    async () => {
+      await button('Read again').click()
+      return page.getByRole('row', { name }).count()
+    },
+    (rows) => rows > 0,
+    WAIT_MS,
+  )
+
 async function identify(body: object = {}): Promise<{
   requestId: string
   visitorId: string
@@ -104,16 +115,7 @@ t.test('a rule is made of the event, its backtest stands beside it, and it block
   await rail('Events')
   const row = page.getByRole('row', { name: /block/ }).first()
   // The list has what the sink has stored.
-  await eventually(
-    async () => {
-      const isListed = await row.isVisible()
-      if (!isListed) await button('Read again').click()
-      return isListed
-    },
-    (isListed) => isListed,
-    WAIT_MS,
-    500,
-  )
+  await listed(/block/)
   await row.getByRole('link').first().click()
   await page.getByText('Decided by').waitFor()
   await page.getByText('The event has true').first().waitFor()
@@ -194,14 +196,7 @@ t.test('a webhook reaches a real receiver, is sent again by hand, and its signat
     (hits) => hits > 0,
     WAIT_MS,
   )
-  await eventually(
-    async () => {
-      await button('Read again').click()
-      return page.getByRole('row', { name: /delivered/ }).count()
-    },
-    (rows) => rows > 0,
-    WAIT_MS,
-  )
+  await listed(/delivered/)
   await button(/^Open dlv_/)
     .first()
     .click()

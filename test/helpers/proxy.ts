@@ -112,6 +112,12 @@ export async function openProxy({
     signal.removeEventListener('abort', wake)
   }
 
+  function endWaits(): void {
+    const before = changed
+    changed = openChange()
+    before.abort()
+  }
+
   const isHeld = (direction: Direction) =>
     mode.kind === 'blackhole' && (mode.direction === undefined || mode.direction === direction)
 
@@ -270,9 +276,7 @@ export async function openProxy({
         link.fate = 'pass'
       }
       if (next.kind === 'refuse') reset()
-      const before = changed
-      changed = openChange()
-      before.abort()
+      endWaits()
     },
     reset,
     lead(port) {
@@ -281,9 +285,7 @@ export async function openProxy({
     async close() {
       listener.close()
       reset()
-      const before = changed
-      changed = openChange()
-      before.abort()
+      endWaits()
       await once(listener, 'close')
     },
   }

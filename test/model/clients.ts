@@ -33,6 +33,10 @@ export interface Answered {
   readonly by: ModelProcess
 }
 
+/** Whom a 200 told its client of. */
+export const visitorIdOf = ({ body }: Pick<Answered, 'body'>): string =>
+  (JSON.parse(body) as { visitorId: string }).visitorId
+
 interface Device {
   readonly headers: Readonly<Record<string, string>>
   readonly ip: string

@@ -5,7 +5,7 @@ import { ApiError } from '../../src/domain/errors.ts'
 import type { Env } from '../../src/domain/event.ts'
 import type { ErasedVisitor } from '../../src/ingress/erase.ts'
 import type { Rng } from '../helpers/rng.ts'
-import type { Answered } from './clients.ts'
+import { type Answered, visitorIdOf } from './clients.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Problem } from './watch.ts'
@@ -44,7 +44,7 @@ export function createErasers({ scheduler, random, ready, answers, onErased, pro
     const known = answers().filter(({ status }) => status === 200)
     if (known.length === 0) return null
     const { ask, body } = random.pick(random.chance(0.7) ? known.slice(-LATEST) : known)
-    return { env: ask.env, visitorId: (JSON.parse(body) as { visitorId: string }).visitorId }
+    return { env: ask.env, visitorId: visitorIdOf({ body }) }
   }
 
   function erase({ env, visitorId }: Pick<Erased, 'env' | 'visitorId'>): void {

@@ -4,7 +4,7 @@
 import type { Env } from '../../src/domain/event.ts'
 import type { CommandDraft, CommandOutcome } from '../../src/records/commands.ts'
 import type { Rng } from '../helpers/rng.ts'
-import type { Answered } from './clients.ts'
+import { type Answered, visitorIdOf } from './clients.ts'
 import { PARTITIONS, WORKSPACE } from './deployment.ts'
 import type { Changed } from './operators.ts'
 import type { ModelProcess } from './process.ts'
@@ -35,7 +35,7 @@ export function createMergers({ scheduler, random, ready, answers, onChange }: M
   function drawPair(): { env: Env; pair: readonly [string, string] } | null {
     const env = random.chance(0.9) ? 'live' : 'test'
     const known = answers().filter(({ status, ask }) => status === 200 && ask.env === env)
-    const ids = [...new Set(known.map(({ body }) => (JSON.parse(body) as { visitorId: string }).visitorId))]
+    const ids = [...new Set(known.map(visitorIdOf))]
     if (ids.length < 2) return null
     const survivor = random.pick(ids)
     return { env, pair: [survivor, random.pick(ids.filter((id) => id !== survivor))] }

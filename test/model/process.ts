@@ -113,8 +113,6 @@ export interface ModelProcess {
   stop(): Promise<void>
 }
 
-const FRESH_MS_MAX = 2_000
-
 export interface SplitTold {
   readonly draft: Extract<CommandDraft, { readonly type: 'visitor.split' }>
   readonly outcome: CommandOutcome
@@ -128,6 +126,8 @@ export interface Reads {
   readonly events: EventReads
   readonly visitors: VisitorReads
 }
+
+const FRESH_MS_MAX = 2_000
 
 export function startProcess(needs: ProcessNeeds): ModelProcess {
   const { host, raw, tamper, partitions, workspace, onFailure } = needs

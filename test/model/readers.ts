@@ -3,7 +3,7 @@
 import type { Env } from '../../src/domain/event.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Rng } from '../helpers/rng.ts'
-import type { Answered } from './clients.ts'
+import { type Answered, visitorIdOf } from './clients.ts'
 import type { DecidedSoFar } from './decided.ts'
 import type { ModelProcess } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -21,8 +21,6 @@ export interface ReadersNeeds {
 
 const DELAY_MS_MAX = 1_500
 
-const visitorOf = (body: string): string => (JSON.parse(body) as { visitorId: string }).visitorId
-
 export interface Readers {
   /** Has the visitor read, at once or later. */
   onAnswer(answered: Answered): void
@@ -33,7 +31,7 @@ export function createReaders({ scheduler, random, ready, answers, decided, prob
   function toldOf(env: Env, visitorId: string): number {
     const visits = new Set<string>()
     for (const { ask, status, body, requestId } of answers()) {
-      if (status !== 200 || requestId === null || ask.env !== env || visitorOf(body) !== visitorId) continue
+      if (status !== 200 || requestId === null || ask.env !== env || visitorIdOf({ body }) !== visitorId) continue
       if (decided.eventsOf(requestId).some(({ item }) => item.state.length > 0)) visits.add(requestId)
     }
     return visits.size
@@ -55,7 +53,7 @@ export function createReaders({ scheduler, random, ready, answers, decided, prob
   return {
     onAnswer({ ask, status, body }) {
       if (status !== 200) return
-      scheduler.after(random.float() * DELAY_MS_MAX, () => void read(ask.env, visitorOf(body)))
+      scheduler.after(random.float() * DELAY_MS_MAX, () => void read(ask.env, visitorIdOf({ body })))
     },
   }
 }

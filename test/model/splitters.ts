@@ -5,7 +5,7 @@ import { ApiError } from '../../src/domain/errors.ts'
 import type { Env } from '../../src/domain/event.ts'
 import { Unavailable } from '../../src/lib/failures.ts'
 import type { Rng } from '../helpers/rng.ts'
-import type { Answered } from './clients.ts'
+import { type Answered, visitorIdOf } from './clients.ts'
 import type { Changed } from './operators.ts'
 import type { ModelProcess, SplitTold } from './process.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -42,9 +42,9 @@ export function createSplitters(needs: SplittersNeeds): Splitters {
   function drawEvents(): { env: Env; requestIds: readonly string[] } | null {
     const known = answers().filter(({ status, requestId }) => status === 200 && requestId !== null)
     if (known.length === 0) return null
-    const visitorOf = ({ body }: Answered) => (JSON.parse(body) as { visitorId: string }).visitorId
-    const { ask, ...one } = random.pick(known)
-    const its = known.filter((other) => other.ask.env === ask.env && visitorOf(other) === visitorOf({ ask, ...one }))
+    const { ask, body } = random.pick(known)
+    const visitorId = visitorIdOf({ body })
+    const its = known.filter((other) => other.ask.env === ask.env && visitorIdOf(other) === visitorId)
     const ids = [...new Set(its.map(({ requestId }) => requestId as string))]
     const count = 1 + random.int(Math.min(EVENTS_MAX, ids.length))
     const from = random.int(ids.length - count + 1)
