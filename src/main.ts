@@ -14,6 +14,7 @@ import { Told, Unavailable } from './lib/failures.ts'
 import { isLmdbRejection } from './lib/lmdb-failures.ts'
 import { type Logger, openLogger } from './lib/logger.ts'
 import { isSystemFailure, reasonOf } from './lib/plain.ts'
+import { within } from './lib/within.ts'
 import { type CommandName, Misuse, type ParsedCommandLine, readArguments } from './ops/command-line.ts'
 import { keygen } from './ops/keygen.ts'
 import type { SeedWanted } from './ops/seed.ts'
@@ -81,9 +82,7 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
     unwanted.abort()
     const opened = started.catch(() => null)
     // What waits for servers has accepted nothing, and one of them may never answer. One machine has none to wait for.
-    const app = await (config.isCluster
-      ? Promise.race([opened, systemClock.sleep(OPENING_MS_MAX).then(() => null)])
-      : opened)
+    const app = await (config.isCluster ? within(systemClock, OPENING_MS_MAX, opened) : opened)
     await app?.stop()
     process.exit(0)
   }

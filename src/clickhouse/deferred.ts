@@ -2,6 +2,7 @@
 
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { within } from '../lib/within.ts'
 import type { ClickHouse } from './clickhouse.ts'
 
 const WAIT_MS_MAX = 3_000
@@ -22,16 +23,11 @@ export function deferClickHouse(
 
   async function opened(): Promise<ClickHouse> {
     if (port !== null) return port
-    const waited = new AbortController()
-    try {
-      const first = await Promise.race([opening, clock.sleep(WAIT_MS_MAX, waited.signal)])
-      if (first) return first
-    } catch (error) {
+    const first = await within(clock, WAIT_MS_MAX, Promise.resolve(opening)).catch((error: unknown) => {
       throw new Unavailable('clickhouse could not be opened', { cause: error })
-    } finally {
-      waited.abort()
-    }
-    throw new Unavailable('clickhouse is starting')
+    })
+    if (first === null) throw new Unavailable('clickhouse is starting')
+    return first
   }
 
   return {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Clock } from '../lib/clock.ts'
 import { Unavailable } from '../lib/failures.ts'
 import { makeFolder } from '../lib/make-folder.ts'
+import { within } from '../lib/within.ts'
 import type { ChildMessage } from './chdb.child.ts'
 import type { ClickHouse } from './clickhouse.ts'
 import { type HttpClickHouseConfig, openHttpClickHouse } from './client.ts'
@@ -94,13 +95,8 @@ export async function openEmbeddedClickHouse(config: EmbeddedConfig): Promise<Em
 
   async function stop(running: Engine): Promise<void> {
     if (running.child.connected) running.child.send('stop', () => {})
-    const stopped = new AbortController()
-    const deadline = clock.sleep(config.stopMsMax ?? 10_000, stopped.signal).then(() => {
-      if (!stopped.signal.aborted) running.child.kill('SIGKILL')
-    })
+    if ((await within(clock, config.stopMsMax ?? 10_000, running.exited)) === null) running.child.kill('SIGKILL')
     await running.exited
-    stopped.abort()
-    await deadline
   }
 
   async function current(): Promise<ClickHouse> {
@@ -171,13 +167,11 @@ async function startEngine(config: EmbeddedConfig): Promise<Engine> {
     child.once('close', (code, signal) => resolve(`${signal ?? `code ${code}`} ${stderr.trim()}`.trim()))
   })
 
-  const ready = new AbortController()
-  const message = await Promise.race([
-    new Promise<ChildMessage>((resolve) => child.once('message', (message) => resolve(message as ChildMessage))),
-    exited,
-    config.clock.sleep(READY_MS_MAX + lockWaitMsMax, ready.signal).then(() => 'it does not answer'),
-  ])
-  ready.abort()
+  const began = new Promise<ChildMessage>((resolve) =>
+    child.once('message', (message) => resolve(message as ChildMessage)),
+  )
+  const message =
+    (await within(config.clock, READY_MS_MAX + lockWaitMsMax, Promise.race([began, exited]))) ?? 'it does not answer'
   if (typeof message === 'object' && message.kind === 'ready') {
     const port = openHttpClickHouse({
       ...config,

@@ -4,6 +4,7 @@
 import type { Clock } from '../lib/clock.ts'
 import { newCounts, type SharedCounts } from '../lib/counts.ts'
 import { assert, must } from '../lib/must.ts'
+import { within } from '../lib/within.ts'
 import { MethodNotAllowed, RouteUnknown } from './errors.ts'
 import { openExchanges } from './exchange.ts'
 import { wantedHeaders } from './framing.ts'
@@ -178,9 +179,7 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     inFlight: exchanges.inFlight,
 
     async drain(deadlineMs) {
-      const over = new AbortController()
-      await Promise.race([exchanges.drained(), clock.sleep(deadlineMs, over.signal)])
-      over.abort()
+      await within(clock, deadlineMs, exchanges.drained())
     },
 
     close: exchanges.close,

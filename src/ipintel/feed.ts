@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../lib/clock.ts'
+import { within } from '../lib/within.ts'
 import type { IpData } from './addresses.ts'
 import type { LoadedSource, LoadJob } from './load.ts'
 import { IP_SOURCES, type SourceName, type SourcePlaces } from './sources.ts'
@@ -134,9 +135,7 @@ export async function openIpFeed(needs: IpFeedNeeds): Promise<IpFeed> {
     }
   }
   const polling = poll()
-  const waited = new AbortController()
-  await Promise.race([first, clock.sleep(FIRST_LOAD_MS_MAX, waited.signal)])
-  waited.abort()
+  await within(clock, FIRST_LOAD_MS_MAX, first)
 
   return {
     current: () => current,

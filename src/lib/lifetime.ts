@@ -3,6 +3,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
+import { within } from './within.ts'
 
 export interface Lifetime {
   /** Aborts when the process is to stop; background work ends by it. */
@@ -75,9 +76,7 @@ export async function settleWithin(
     hurry,
   }: { readonly lifetime: Lifetime; readonly clock: Clock; readonly hurry: () => Promise<void> },
 ): Promise<void> {
-  const settled = new AbortController()
-  const hurried = clock.sleep(msMax, settled.signal).then(() => (settled.signal.aborted ? undefined : hurry()))
-  await lifetime.settle()
-  settled.abort()
-  await hurried
+  const settled = lifetime.settle().then(() => true)
+  if ((await within(clock, msMax, settled)) === null) await hurry()
+  await settled
 }

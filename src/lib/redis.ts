@@ -6,6 +6,7 @@ import { Cluster, Redis, ReplyError } from 'ioredis'
 import type { Clock } from './clock.ts'
 import { Full, Told, Unavailable } from './failures.ts'
 import { layOutStrings } from './fast-strings.ts'
+import { within } from './within.ts'
 
 export interface RedisConfig {
   /** `redis://[user:password@]host:port[/db]`, or `rediss://` for TLS; ignored when `clusterNodes` names any. */
@@ -56,14 +57,11 @@ export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
     latest = error
     if (isConnected) onError?.(error)
   })
-  const deadline = new AbortController()
   try {
-    await Promise.race([
-      client.connect(),
-      clock.sleep(CONNECT_MS_MAX, deadline.signal).then(() => {
-        throw new Unavailable(`Redis was not ready within ${CONNECT_MS_MAX} ms`)
-      }),
-    ])
+    const connected = client.connect().then(() => true)
+    if ((await within(clock, CONNECT_MS_MAX, connected)) === null) {
+      throw new Unavailable(`Redis was not ready within ${CONNECT_MS_MAX} ms`)
+    }
   } catch (cause) {
     client.disconnect()
     // What ended the connection is told apart from that it ended.
@@ -71,8 +69,6 @@ export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
     if (REFUSALS.includes(codeOf(why))) throw new UnsafeRedis('Redis refuses the credentials', { cause: why })
     if (cause instanceof Unavailable) throw new Unavailable(cause.message, { cause: latest })
     throw new Unavailable('Redis cannot be reached', { cause: why })
-  } finally {
-    deadline.abort()
   }
   isConnected = true
   void probe(client, clock)

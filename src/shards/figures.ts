@@ -1,9 +1,10 @@
 // What the shards of a process have counted: of those that answer in time, and of those that are gone as far as they told it.
 
 import type { Clock } from '../lib/clock.ts'
-import { Unavailable } from '../lib/failures.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { whenAvailable } from '../lib/poll.ts'
 import { addUp, atZero, countedBy, type Samples } from '../lib/prometheus.ts'
+import { within } from '../lib/within.ts'
 
 export interface Figures {
   /** Of every shard. One that does not answer soon counts with what it told last. */
@@ -37,22 +38,11 @@ export function openFigures({ count, clock, ask, restarts }: FiguresNeeds): Figu
 
   atZero(restarts, { shard: shards.map((_, index) => index) })
 
-  async function soon(answer: Promise<Samples>): Promise<Samples | null> {
-    const answered = new AbortController()
-    const late = clock.sleep(ANSWER_MS_MAX, answered.signal).then(() => null)
-    try {
-      return await Promise.race([answer, late])
-    } catch (error) {
-      if (error instanceof Unavailable) return null
-      throw error
-    } finally {
-      answered.abort()
-    }
-  }
+  const answerOf = (index: number) => whenAvailable(() => ask(index))()
 
   async function samplesOf(shard: Known, index: number): Promise<Samples[]> {
     const { losses } = shard
-    const told = await soon(ask(index))
+    const told = await within(clock, ANSWER_MS_MAX, answerOf(index))
     if (told !== null && losses === shard.losses) shard.told = told
     return [await shard.before, told === null ? countedBy(shard.told) : shard.told]
   }

@@ -5,6 +5,7 @@ import type { Ask } from '../bus/ask.ts'
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { pollUntil, whenAvailable } from '../lib/poll.ts'
+import { within } from '../lib/within.ts'
 import type { Log } from '../log/log.ts'
 import { ENGINE_POSITION, partitionScope } from '../records/partitions.ts'
 import type { Shards } from './shards.ts'
@@ -43,9 +44,7 @@ export function openFreshen({ shards, ask, log, kv, clock }: FreshenNeeds): Fres
   /** Resolves when somebody has answered, or half a second later. */
   async function askOwner(partition: number): Promise<void> {
     if (ask !== null) return void (await ask.ask(SUBJECT, partition, { enough, timeoutMs: ANSWER_MS_MAX }))
-    const answered = new AbortController()
-    const late = clock.sleep(ANSWER_MS_MAX, answered.signal)
-    await Promise.race([freshenOwn(partition), late]).finally(() => answered.abort())
+    await within(clock, ANSWER_MS_MAX, freshenOwn(partition))
   }
 
   return async (partition, waitMsMax) => {

@@ -6,6 +6,7 @@ import { requestTime } from '../../domain/ids.ts'
 import { oneOf, strict, Type } from '../../domain/schema.ts'
 import type { Annotate } from '../../ingress/annotate.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { within } from '../../lib/within.ts'
 import type { EventHome, EventPlaces } from '../../reads/event-places.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import type { Caller } from '../../records/auth.ts'
@@ -139,9 +140,7 @@ export function labelRoutes(needs: LabelsNeeds): ApiRoute[] {
 
   /** Throws what fails before the answer. What fails behind it is told to nobody: whoever asks again has it done again. */
   async function answerInTime(progress: Progress, end: Promise<void>): Promise<Progress> {
-    const answered = new AbortController()
-    await Promise.race([end, clock.sleep(ANSWER_MS_MAX, answered.signal)]).finally(() => answered.abort())
-    end.catch(() => undefined)
+    await within(clock, ANSWER_MS_MAX, end)
     return progress
   }
 
