@@ -325,4 +325,4 @@ export async function openLmdbLog(config: LmdbLogConfig): Promise<Log> {
 
 /** In memory of its own. */
 const entryOf = (records: readonly Uint8Array[]): Uint8Array =>
-  packInto(Buffer.allocUnsafe(entryBytes(records)), records).bytes
+  packInto(Buffer.allocUnsafe(entryBytes(records)), records)

@@ -40,8 +40,8 @@ export function slabRecordsOf(bytes: Uint8Array): Uint8Array[] {
   return records
 }
 
-/** Lays records out as an entry in `bytes`, which has room for exactly that. */
-export function packInto(bytes: Buffer, records: readonly Uint8Array[]): SlabEntry {
+/** Lays records out as an entry in `bytes`, which has room for exactly that, and returns them. */
+export function packInto(bytes: Buffer, records: readonly Uint8Array[]): Buffer {
   bytes.writeUInt32BE(records.length, 0)
   let at = LENGTH_BYTES * (1 + records.length)
   for (const [index, record] of records.entries()) {
@@ -49,7 +49,7 @@ export function packInto(bytes: Buffer, records: readonly Uint8Array[]): SlabEnt
     bytes.set(record, at)
     at += record.length
   }
-  return { bytes, records: slabRecordsOf(bytes) }
+  return bytes
 }
 
 /** How many records an entry holds. */
@@ -72,7 +72,10 @@ export function openSlab(): Slab {
   }
 
   return {
-    pack: (records) => packInto(take(entryBytes(records)), records),
+    pack(records) {
+      const bytes = packInto(take(entryBytes(records)), records)
+      return { bytes, records: slabRecordsOf(bytes) }
+    },
     copy(entry) {
       const bytes = take(entry.length)
       bytes.set(entry)
