@@ -76,7 +76,7 @@ export async function settleWithin(
     hurry,
   }: { readonly lifetime: Lifetime; readonly clock: Clock; readonly hurry: () => Promise<void> },
 ): Promise<void> {
-  const settled = lifetime.settle().then(() => true)
+  const settled = lifetime.settle()
   if ((await within(clock, msMax, settled)) === null) await hurry()
   await settled
 }

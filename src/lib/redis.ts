@@ -58,8 +58,7 @@ export async function connectRedis(config: RedisConfig): Promise<RedisClient> {
     if (isConnected) onError?.(error)
   })
   try {
-    const connected = client.connect().then(() => true)
-    if ((await within(clock, CONNECT_MS_MAX, connected)) === null) {
+    if ((await within(clock, CONNECT_MS_MAX, client.connect())) === null) {
       throw new Unavailable(`Redis was not ready within ${CONNECT_MS_MAX} ms`)
     }
   } catch (cause) {

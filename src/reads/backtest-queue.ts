@@ -34,7 +34,7 @@ export function openBacktestQueue(config: BacktestQueueConfig): BacktestQueue {
   const ofWorkspaces = new Map<string, Semaphore>()
 
   /** Aborts after the time or with the given signal, whichever is first. */
-  async function within<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async function limited<T>(ms: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController()
     const limit = new AbortController()
     const end = () => limit.abort()
@@ -57,14 +57,14 @@ export function openBacktestQueue(config: BacktestQueueConfig): BacktestQueue {
       ofWorkspaces.set(workspace, turns)
       let endTurn: () => void
       try {
-        endTurn = await within(waitMsMax, signal, (limit) => turns.take(limit))
+        endTurn = await limited(waitMsMax, signal, (limit) => turns.take(limit))
       } catch (error) {
         if (error instanceof GaveUp) throw new WorkspaceBusy('another backtest of this workspace runs')
         throw error
       }
       try {
         // One of each workspace waits here, so taking turns is fair to them all.
-        return await within(runMsMax, signal, async (limit) => {
+        return await limited(runMsMax, signal, async (limit) => {
           const endOverall = await overall.take(limit).catch((error: unknown) => {
             throw error instanceof GaveUp ? new Unavailable('too many backtests run') : error
           })

@@ -38,11 +38,9 @@ export function openFigures({ count, clock, ask, restarts }: FiguresNeeds): Figu
 
   atZero(restarts, { shard: shards.map((_, index) => index) })
 
-  const answerOf = (index: number) => whenAvailable(() => ask(index))()
-
   async function samplesOf(shard: Known, index: number): Promise<Samples[]> {
     const { losses } = shard
-    const told = await within(clock, ANSWER_MS_MAX, answerOf(index))
+    const told = await within(clock, ANSWER_MS_MAX, whenAvailable(() => ask(index))())
     if (told !== null && losses === shard.losses) shard.told = told
     return [await shard.before, told === null ? countedBy(shard.told) : shard.told]
   }
