@@ -210,15 +210,21 @@ async function startBare(): Promise<{ child: ChildProcess; port: number }> {
   return { child, port }
 }
 
-/** Latencies with the server half busy. */
-function halfLoad(server: Subject, tokens: readonly (string | null)[], perSecond: number) {
+/** Latencies with the server half busy. Requests are made beforehand: that takes more of a core than to send them. */
+function halfLoad(server: Subject, tokens: readonly (string | null)[], fullPerSecond: number) {
+  const perSecond = Math.max(100, fullPerSecond / 2)
+  const lastsSeconds = Math.min(30, seconds)
+  const requests = Array.from({ length: Math.min(devices, Math.ceil(perSecond * lastsSeconds)) }, (_, n) => {
+    const i = (n * 7919) % devices
+    const { head, before, after } = prepare(server, i, tokens[i] ?? null)
+    return [`${head.replaceAll('|', '\r\n')}\r\n\r\n${before}half`, after] as const
+  })
   let sent = 0
   function next(): string {
-    const i = (sent * 7919) % devices
-    const { head, before, after } = prepare(server, i, tokens[i] ?? null)
-    return `${head.replaceAll('|', '\r\n')}\r\n\r\n${before}half${String(sent++).padStart(12, '0')}${after}`
+    const [before, after] = requests[sent % requests.length] as readonly [string, string]
+    return before + String(sent++).padStart(12, '0') + after
   }
-  return pace({ port: server.port, perSecond: Math.max(100, perSecond / 2), seconds: Math.min(30, seconds), next })
+  return pace({ port: server.port, perSecond, seconds: lastsSeconds, next })
 }
 
 async function main(): Promise<void> {
