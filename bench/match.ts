@@ -94,7 +94,7 @@ function measure(state: PartitionState, records: readonly Uint8Array[]) {
     let best = Number.POSITIVE_INFINITY
     for (let run = 0; run < RUNS; run++) {
       const c = openFrame({ seq: 0, bytes: record }, parsers, () => NO_FACTS)
-      if (!('meta' in c)) throw new Error('no visit')
+      if (!('attributes' in c)) throw new Error('no visit')
       // As for a batch of one.
       state.rest()
       const from = performance.now()

@@ -47,7 +47,7 @@ function follow({ index, keys }: Copy, partition: Partition): void {
 
 function opened(record: Uint8Array, parsers: Parsers): Visit {
   const visit = openFrame({ seq: 0, bytes: record }, parsers, () => NO_FACTS)
-  if (!('meta' in visit)) throw new Error('no visit')
+  if (!('attributes' in visit)) throw new Error('no visit')
   return visit
 }
 

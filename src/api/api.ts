@@ -14,6 +14,8 @@ import { type Auth, bearer, type Caller, permit, permitRole } from '../records/a
 import { tenantScope } from '../records/scopes.ts'
 import type { Operator } from './admin/operator.ts'
 import { whileAllowed } from './allowed-stream.ts'
+import { ACCEPT_ENCODING } from './coding.ts'
+import { compressed } from './compressed.ts'
 import { CONSOLE_ANSWER_HEADERS, callerOf, SESSION_HEADERS, type SessionGuard } from './console/guard.ts'
 import type { Idempotency, KeyOwner } from './idempotency.ts'
 import type { PacedSteps } from './paced-steps.ts'
@@ -29,7 +31,14 @@ const JSON_TYPE = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 const CSV_TYPE = /^text\/csv(?:\s*;\s*(?:charset="?utf-8"?|header=(?:present|absent)))*\s*$/i
 const NOT_ENCODED = { message: 'A body is taken as it is: without Content-Encoding.' }
 const IDEMPOTENCY_KEY = 'idempotency-key'
-const HEADERS = ['authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding']
+const HEADERS = [
+  'authorization',
+  'content-type',
+  'content-encoding',
+  'content-length',
+  'transfer-encoding',
+  ACCEPT_ENCODING,
+]
 
 export interface ApiNeeds {
   readonly auth: Auth
@@ -187,8 +196,12 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
             async (seed) => handle({ ...call, seed }),
           )
     if (reply.stream !== undefined) return presentStream(whileAllowed(reply.stream, permitAgain(request), clock))
-    if (reply.text !== undefined) return presentText(reply.text, reply.headers ?? [])
-    return presentReply(reply.status ?? 200, reply.body, reply.headers ?? [], turns)
+    const headers = reply.headers ?? []
+    const answer =
+      reply.text === undefined
+        ? presentReply(reply.status ?? 200, reply.body, headers, turns)
+        : presentText(reply.text, headers)
+    return compressed(answer, request.header(ACCEPT_ENCODING))
   }
 
   return { before, handler }

@@ -98,7 +98,8 @@ function asApiError(error: unknown): ApiError | null {
   if (error instanceof DeadlineExceeded || error instanceof TooManyInFlight) {
     return new ApiError('unavailable', { retryAfter: error.retryAfterSeconds })
   }
-  if (error instanceof BadFraming || error instanceof HeadersTooLarge) {
+  if (error instanceof HeadersTooLarge) return new ApiError('headers_too_large')
+  if (error instanceof BadFraming) {
     return new ApiError('validation_error', { field: 'headers', message: 'The headers of this request are refused.' })
   }
   if (error instanceof Unavailable) return new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })

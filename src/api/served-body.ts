@@ -4,16 +4,16 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { HttpHeader, HttpRequest, HttpResponse } from '../http/message.ts'
+import { ACCEPT_ENCODING, type Coding, codingFor, VARIES } from './coding.ts'
 
 const COMPRESSED_BYTES_MIN = 1_024
 const compressors = {
   br: (body: Uint8Array) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (body: Uint8Array) => promisify(gzip)(body, { level: 9 }),
-} as const
-type Coding = keyof typeof compressors
+} satisfies Record<Coding, unknown>
 
 /** What a route with such a body has to capture. */
-export const SERVED_BODY_HEADERS: readonly string[] = ['if-none-match', 'accept-encoding']
+export const SERVED_BODY_HEADERS: readonly string[] = ['if-none-match', ACCEPT_ENCODING]
 
 export interface ServedBody {
   /** 200 in the best coding there is, or 304. */
@@ -31,17 +31,6 @@ export interface Body {
 
 export const hashOf = (body: Uint8Array): string => createHash('sha256').update(body).digest('base64url')
 
-/** The coding to answer in, of those there are; null: as it is (RFC 9110, 12.5.3). */
-function codingFor(accepted: string, there: ReadonlyMap<Coding, Uint8Array>): Coding | null {
-  const takes = (coding: Coding) =>
-    accepted.split(',').some((one) => {
-      const [name = '', weight = ''] = one.split(';')
-      return name.trim().toLowerCase() === coding && !/^\s*q\s*=\s*0(\.0*)?\s*$/.test(weight)
-    })
-  for (const coding of ['br', 'gzip'] as const) if (there.has(coding) && takes(coding)) return coding
-  return null
-}
-
 async function compress(body: Uint8Array, into: Map<Coding, Uint8Array>): Promise<void> {
   if (body.length < COMPRESSED_BYTES_MIN) return
   for (const coding of ['br', 'gzip'] as const) into.set(coding, await compressors[coding](body))
@@ -53,9 +42,9 @@ export function openServedBody({ contentType, headers, body }: Body): ServedBody
   const etag = hashOf(body).slice(0, 22)
   return {
     answer(request) {
-      const coding = codingFor(request.header('accept-encoding'), codings)
+      const coding = codingFor(request.header(ACCEPT_ENCODING), (one) => codings.has(one))
       const tag = `"${etag}${coding === null ? '' : `-${coding}`}"`
-      const own: HttpHeader[] = [...headers, ['Vary', 'Accept-Encoding'], ['ETag', tag]]
+      const own: HttpHeader[] = [...headers, VARIES, ['ETag', tag]]
       if (request.header('if-none-match') === tag) return { status: 304, headers: own }
       if (coding === null) return { status: 200, headers: own, contentType, body }
       const whole = codings.get(coding) as Uint8Array

@@ -9,7 +9,7 @@ import { auditEffects } from './audit-effects.ts'
 import type { Change, CommandOf, Read } from './change.ts'
 import { readStored, tenantOf, writtenEntries } from './list-changes.ts'
 import { type Addition, draftEntries, type EntriesWritten } from './list-entries.ts'
-import { listedAs } from './memberships.ts'
+import { erasedOf, listedAs } from './memberships.ts'
 
 const EFFECTS = 'list-effects'
 
@@ -42,6 +42,7 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
   for (const [id, some] of byList) {
     const list = must(await readStored(read, tenant, id), 'a list that has a name')
     const values = some.map(({ value }) => value)
+    const erased = await erasedOf(read, tenant, list.type, values)
     const as = await listedAs(read, tenant.scope, list.type, values)
     const draft = await draftEntries(read, tenant.scope, list, [...values.map(as), ...values], {
       atMs: command.at,
@@ -51,7 +52,7 @@ export async function applyListEffects(command: CommandOf<'list.effects'>, seq: 
       const value = as(effect.value)
       // Whom the engine found to be another is on lists as before.
       if (effect.remove) for (const one of new Set([effect.value, value])) draft.remove(one)
-      else if (!draft.add(additionOf({ ...effect, value }))) skipped += 1
+      else if (erased.has(effect.value) || !draft.add(additionOf({ ...effect, value }))) skipped += 1
     }
     finished.push(draft.finish(seq))
   }

@@ -12,7 +12,7 @@ import { countsOf, growingKey } from './audit-effects.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 import { changed, readStored, tenantOf, writtenEntries } from './list-changes.ts'
 import { changeOf, draftEntries, type EntriesWritten } from './list-entries.ts'
-import { listedAs, membershipsOf, visitorLists } from './memberships.ts'
+import { erasedOf, listedAs, membershipsOf, visitorLists } from './memberships.ts'
 
 export async function applyListCreate(command: CommandOf<'list.create'>, seq: number, read: Read): Promise<Change> {
   const { id, name, type, description, ttl, maxima } = command.data
@@ -67,7 +67,9 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
   const tenant = tenantOf(command)
   const list = await readStored(read, tenant, id)
   if (list === null) return refuse(seq, 'not_found')
-  const values = [...remove, ...add.map(({ value }) => value)]
+  const additions = add.map(({ value }) => value)
+  const values = [...remove, ...additions]
+  const erased = await erasedOf(read, tenant, list.type, additions)
   const as = await listedAs(read, tenant.scope, list.type, values)
   const draft = await draftEntries(read, tenant.scope, list, [...values.map(as), ...remove], {
     atMs: command.at,
@@ -75,14 +77,20 @@ export async function applyListEntries(command: CommandOf<'list.entries'>, seq: 
   })
   // Whom the engine found to be another is on lists as before.
   for (const value of remove) for (const one of new Set([value, as(value)])) draft.remove(one)
+  let skipped = 0
   for (const entry of add) {
+    if (erased.has(entry.value)) {
+      skipped += 1
+      continue
+    }
     if (draft.add({ ...entry, value: as(entry.value), source, ruleId: null, requestId: null })) continue
     return refuse(seq, 'resource_limit_reached', `A list may have at most ${entriesMax} entries.`)
   }
   const finished = draft.finish(seq)
   const { added, removed } = finished
   const audit = countsOf(id, { id, added, removed, source })
-  return { ...(await writtenEntries(command, seq, read, [finished])), ...(added + removed === 0 ? {} : { audit }) }
+  const written = await writtenEntries(command, seq, read, [finished], { skipped })
+  return { ...written, ...(added + removed === 0 ? {} : { audit }) }
 }
 
 export async function applyListExpire(command: CommandOf<'list.expire'>, seq: number, read: Read): Promise<Change> {

@@ -46,14 +46,23 @@ export const forgottenKey = (workspace: string, env: Env, visitorId: string): Kv
   erasedId(workspace, env, visitorId),
 ]
 
-export async function isForgotten(
+interface Place {
+  readonly workspace: string
+  readonly env: Env
+}
+
+export const isForgotten = async (read: Read, place: Place, ids: readonly string[]): Promise<boolean> =>
+  (await forgottenOf(read, place, ids)).size > 0
+
+/** Those of `ids` that are gone for good. */
+export async function forgottenOf(
   read: Read,
-  { workspace, env }: { readonly workspace: string; readonly env: Env },
+  { workspace, env }: Place,
   ids: readonly string[],
-): Promise<boolean> {
+): Promise<ReadonlySet<string>> {
   const found = await read.get(
     tenantScope(workspace, env),
     ids.map((id) => forgottenKey(workspace, env, id)),
   )
-  return found.some((entry) => entry !== null)
+  return new Set(ids.filter((_, i) => found[i] !== null))
 }

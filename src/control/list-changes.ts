@@ -28,7 +28,7 @@ export type ListCommand = CommandOf<keyof typeof LIST_COMMANDS | 'visitor.merge'
 /** Deltas dropped at once, so that most commands need not look for the oldest. */
 const DELTAS_DROPPED = 50
 
-interface Tenant {
+export interface Tenant {
   readonly workspace: string
   readonly env: Env
   readonly scope: Scope

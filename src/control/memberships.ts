@@ -14,7 +14,8 @@ import {
 } from '../records/lists.ts'
 import { scanAll } from '../records/scopes.ts'
 import type { Change, CommandOf, Read } from './change.ts'
-import { tenantOf, writtenEntries } from './list-changes.ts'
+import { forgottenOf } from './corrections.ts'
+import { type Tenant, tenantOf, writtenEntries } from './list-changes.ts'
 import { draftEntries, type EntriesWritten } from './list-entries.ts'
 
 export interface OwnedMembership {
@@ -31,6 +32,14 @@ export async function visitorLists(read: Read, scope: Scope): Promise<StoredList
 }
 
 const KEYS_PER_GET = 1_000
+
+/** Of what is to be put on the list the visitors that were erased: nobody is listed under such an id again. */
+export const erasedOf = async (
+  read: Read,
+  tenant: Tenant,
+  type: ListType,
+  values: readonly string[],
+): Promise<ReadonlySet<string>> => (type === 'visitor' ? forgottenOf(read, tenant, values) : new Set())
 
 /** How values stand on a list of `type`: whoever was merged into another is on it, and off it, as the survivor. */
 export async function listedAs(

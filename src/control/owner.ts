@@ -118,7 +118,7 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
   throw new Unavailable(`the records of command ${seq} keep changing under its owner`)
 }
 
-/** Side effects that no list could take. */
+/** As `EntriesOutcome` has it. */
 const skippedOf = ({ outcome }: Applied): number => (outcome.ok ? (outcome.entries?.skipped ?? 0) : 0)
 
 /** False when another owner moved a scope meanwhile: the command must be computed again from what is there now. */

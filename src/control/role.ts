@@ -28,7 +28,7 @@ export function startControl(needs: ControlRoleNeeds): Submitter {
   const { log, kv, bus, clock, random, lifetime, logger } = needs
   const report: Parameters<typeof runControl>[0]['report'] = (fact) => {
     if (fact.kind === 'dead') logger.warn(fact, 'a command could not be applied')
-    if (fact.kind === 'applied' && fact.skipped > 0) needs.metrics.effectsSkipped.inc(fact.skipped)
+    if (fact.kind === 'applied' && fact.type === 'list.effects') needs.metrics.effectsSkipped.inc(fact.skipped)
     if (fact.kind === 'stalled') logger.warn({ error: fact.error }, 'the control plane waits for a port')
   }
   needs.own((signal) => runControl({ log, kv, bus, clock, signal, report }))

@@ -20,6 +20,7 @@ export const ERRORS = {
   resource_limit_reached: [409, 'The maximum number of objects of this kind is reached.'],
   payload_too_large: [413, 'The body is larger than this endpoint accepts.'],
   unsupported_media_type: [415, 'The body must be application/json.'],
+  headers_too_large: [431, 'The header fields of this request are too many or too long.'],
   rate_limited: [429, 'Too many requests.'],
   internal_error: [500, 'Something failed on our side. Retry with exponential backoff.'],
   unavailable: [503, 'The service cannot accept this request now. Retry later.'],

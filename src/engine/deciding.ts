@@ -17,9 +17,9 @@ import type { Dead, DecidedBatch, FreshReply, Replay } from './decided.ts'
 import { failedEvent } from './failed.ts'
 import type { Frame } from './frames.ts'
 import { itemOf, keysBeside, type VisitOutcome } from './items.ts'
-import { createLookup, isOrder, type OpenedRecord } from './lookup.ts'
+import { createLookup, type FailedVisit, isOrder, type OpenedRecord } from './lookup.ts'
 import { openFrame } from './open-frame.ts'
-import { createPacker } from './packer.ts'
+import { createPacker, type Packer } from './packer.ts'
 import type { PartitionParts } from './parts.ts'
 import type { WantedEntry } from './state.ts'
 import { type Counted, packCounted } from './velocity/counted.ts'
@@ -30,8 +30,9 @@ import { type Visit, visitorIdIn } from './visit.ts'
 import { joinedBy, scopedId, unsettledBy } from './visitor-commands.ts'
 
 /** A visit as it was decided; `dead`: why it could not be. */
-interface Verdict {
+interface DecidedVisit {
   readonly event: StoredEvent
+  readonly rowBytes: number
   readonly outcome: VisitOutcome
   readonly counted: Counted | null
   readonly effectsSkipped: number
@@ -76,9 +77,11 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         for (const key of left) if (board.missing(key)) counters.add(key)
         continue
       }
-      const { ipKey, linkedKey } = one.counts
-      if (board.missing(ipKey)) counters.add(ipKey)
-      if (linkedKey !== 0 && board.missing(linkedKey)) counters.add(linkedKey)
+      if ('counts' in one) {
+        const { ipKey, linkedKey } = one.counts
+        if (board.missing(ipKey)) counters.add(ipKey)
+        if (linkedKey !== 0 && board.missing(linkedKey)) counters.add(linkedKey)
+      }
       const { workspace, env } = one.meta
       if (needs.ruleset(workspace, env) !== null) continue
       const id = `${workspace}/${env}`
@@ -111,9 +114,8 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     }
   }
 
-  function decideVisit(c: Visit, ruleset: CompiledRuleset | null, isPoisoned: boolean): Verdict {
+  function decideVisit(c: Visit, ruleset: CompiledRuleset | null, pack: Packer): DecidedVisit {
     try {
-      if (isPoisoned) throw new Error('given up after repeated failures')
       const decision = decideEvent(c, lookup.candidates(c), must(ruleset, 'a ruleset for every workspace'), decideNeeds)
       const { event, visitor, held: before, counters, keys } = decision
       const earlier = before === null ? NO_KEYS : earlierKeysWith(before, keys)
@@ -135,18 +137,30 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         counted: packCounted(decision.counted),
         lines: decision.logs,
       }
-      return { event, outcome, counted: decision.counted, effectsSkipped: decision.effectsSkipped, dead: null }
-    } catch (error) {
-      const reason = isPoisoned ? 'repeated_failure' : 'evaluation_failed'
-      const event = failedEvent(c.meta, drawId(), reason)
-      const nothing = { indexed: [], left: [], effects: [], lesson: null, counted: null, lines: [] }
+      const rowBytes = pack.addRow(event, partition, c.seq)
       return {
         event,
-        outcome: { visitorId: event.visitorId, state: NO_STATE, ...nothing },
-        counted: null,
-        effectsSkipped: 0,
-        dead: `${reason}: ${String(error).slice(0, 500)}`,
+        rowBytes,
+        outcome,
+        counted: decision.counted,
+        effectsSkipped: decision.effectsSkipped,
+        dead: null,
       }
+    } catch (error) {
+      return failVisit({ ...c, failed: 'evaluation_failed', why: String(error) }, pack)
+    }
+  }
+
+  function failVisit({ meta, seq, failed, why }: FailedVisit, pack: Packer): DecidedVisit {
+    const event = failedEvent(meta, drawId(), failed)
+    const nothing = { indexed: [], left: [], effects: [], lesson: null, counted: null, lines: [] }
+    return {
+      event,
+      rowBytes: pack.addRow(event, partition, seq),
+      outcome: { visitorId: event.visitorId, state: NO_STATE, ...nothing },
+      counted: null,
+      effectsSkipped: 0,
+      dead: `${failed}: ${why.slice(0, 500)}`,
     }
   }
 
@@ -164,7 +178,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
     return lookup.tokenErased(c) ? { ...c, meta: { ...c.meta, token: null }, tokenId: null } : c
   }
 
-  function decideAll(opened: readonly OpenedRecord[], poisoned: ReadonlySet<number>): DecidedBatch {
+  function decideAll(opened: readonly OpenedRecord[]): DecidedBatch {
     const replies: FreshReply[] = []
     const replays: Replay[] = []
     const dead: Dead[] = []
@@ -193,7 +207,7 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         pack.addCommand(one.seq, { annotation })
         continue
       }
-      const c = settled(one)
+      const c = 'failed' in one ? one : settled(one)
       const { requestId, replyTo, keyKind, workspace, env, acceptedAt } = c.meta
       const first = c.nonceHash === 0 ? null : nonces.find(c.nonceHash, acceptedAt)
       if (first !== null) {
@@ -202,13 +216,13 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
         continue
       }
       const ruleset = needs.ruleset(workspace, env)
-      const verdict = decideVisit(c, ruleset, poisoned.has(c.seq))
-      const { event, outcome } = verdict
-      if (verdict.dead !== null) dead.push({ seq: c.seq, reason: verdict.dead })
-      effectsSkipped += verdict.effectsSkipped
-      const item = itemOf(c, event, pack.addRow(event, partition, c.seq), outcome)
+      const decided = 'failed' in c ? failVisit(c, pack) : decideVisit(c, ruleset, pack)
+      const { event, outcome } = decided
+      if (decided.dead !== null) dead.push({ seq: c.seq, reason: decided.dead })
+      effectsSkipped += decided.effectsSkipped
+      const item = itemOf(c, event, decided.rowBytes, outcome)
       for (const line of outcome.lines) logs.push({ requestId, ...line })
-      parts.apply(item, c.tenant, visitorIdIn(c, item.visitorId), verdict.counted)
+      parts.apply(item, c.tenant, visitorIdIn(c, item.visitorId), decided.counted)
       pack.add(item)
       if (ruleset === null) continue
       const body = presentResult(event, ruleset.workspace, keyKind)
@@ -239,9 +253,9 @@ export function createDeciding(parts: PartitionParts, shrinks: () => number) {
   return function* decide(frames: readonly Frame[], poisoned: ReadonlySet<number>): Asking<DecidedBatch> {
     const opened = frames.map((frame) => {
       needs.onRecord?.(frame.seq)
-      return openFrame(frame, parsers, locate)
+      return openFrame(frame, parsers, locate, poisoned.has(frame.seq))
     })
     yield* provided(opened)
-    return decideAll(opened, poisoned)
+    return decideAll(opened)
   }
 }

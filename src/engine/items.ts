@@ -4,7 +4,7 @@ import type { StoredEvent } from '../domain/event.ts'
 import type { DecidedItem } from '../events/packed-items.ts'
 import { type Observation, packObservation } from '../identity/match-statistics.ts'
 import type { DecidedEffect, LogLine, RuleLog } from '../records/effects.ts'
-import type { Visit } from './visit.ts'
+import type { UnreadVisit } from './visit.ts'
 
 /** What a decision leaves besides its row. */
 export interface VisitOutcome {
@@ -28,7 +28,7 @@ const NO_MATCHES: readonly (readonly [string, number])[] = []
 type Draft = { -readonly [Field in keyof DecidedItem]: DecidedItem[Field] }
 
 /** `rowBytes`: with the newline behind the row. */
-export function itemOf(c: Visit, event: StoredEvent, rowBytes: number, outcome: VisitOutcome): DecidedItem {
+export function itemOf(c: UnreadVisit, event: StoredEvent, rowBytes: number, outcome: VisitOutcome): DecidedItem {
   const { requestId, workspace, env } = event
   const { visitorId, state, indexed, left, effects, lesson, counted, lines } = outcome
   const { matchedRules, monitorMatches } = event

@@ -16,7 +16,7 @@ import { type HeldIndex, readIndex } from './index-entry.ts'
 import { keysBeside } from './items.ts'
 import type { MergedRecords } from './merged-records.ts'
 import type { Loadable, PartitionState, WantedEntry } from './state.ts'
-import type { Visit } from './visit.ts'
+import type { UnreadVisit, Visit } from './visit.ts'
 import type { Annotating, VisitorCommand, VisitorCommands } from './visitor-commands.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
@@ -28,8 +28,19 @@ const NO_TEXTS: readonly string[] = []
 const NOBODY: readonly VisitorState[] = []
 const NO_TOTALS: Readonly<Record<string, number>> = {}
 
+/** An identification that cannot be read: `failed` is what its event says, `why` what its dead letter says. */
+export interface FailedVisit extends UnreadVisit {
+  readonly failed: string
+  readonly why: string
+}
+
 /** A record that is no identification at all keeps its place in the batch. */
-export type OpenedRecord = Visit | VisitorCommand | Annotating | { readonly seq: number; readonly broken: string }
+export type OpenedRecord =
+  | Visit
+  | FailedVisit
+  | VisitorCommand
+  | Annotating
+  | { readonly seq: number; readonly broken: string }
 
 export const isOrder = (one: OpenedRecord): one is VisitorCommand =>
   'erasure' in one || 'aliasing' in one || 'splitting' in one || 'expiry' in one || 'unnaming' in one
@@ -271,7 +282,7 @@ export function createLookup(
       const wanted = new Map<string, WantedEntry>()
       const lacking: OpenedRecord[] = []
       for (const one of some) {
-        if ('broken' in one) continue
+        if ('broken' in one || 'failed' in one) continue
         const its = 'meta' in one ? wantedFor(one, unsettled) : orders.wanted(one)
         if (its.length === 0) continue
         lacking.push(one)

@@ -4,7 +4,7 @@ import type { StoredEvent } from '../domain/event.ts'
 import type { DecidedItem } from '../events/packed-items.ts'
 import { type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { writeRow } from '../events/write-row.ts'
-import { clearLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
+import { clearLines, cutLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
 import type { EventEffects } from '../records/effects.ts'
 import { flattenRecord } from './velocity/counted.ts'
@@ -32,6 +32,8 @@ function effectsOf(items: readonly DecidedItem[]): EventEffects[] {
   }
   return all
 }
+
+export type Packer = ReturnType<typeof createPacker>
 
 /**
  * Gathers items into records below the log's limit whose source ranges join without a gap. Their rows lie in the buffer of the
@@ -64,6 +66,8 @@ export function createPacker(from: number, to: number) {
   return {
     /** The bytes of the event's row, whose item is to be added next. */
     addRow(event: StoredEvent, partition: number, seq: number): number {
+      // What is behind them is of a row that could not be written to its end.
+      cutLines(rowsEnd)
       writeRow(event, partition, seq)
       return linesEnd() - rowsEnd
     },

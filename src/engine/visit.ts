@@ -45,6 +45,9 @@ export interface Visit {
   readonly counts: EventCountsOf
 }
 
+/** What is known of an identification whose body nobody has read: enough to say that it failed. */
+export type UnreadVisit = Pick<Visit, 'seq' | 'meta' | 'tenant' | 'tokenId' | 'familyId' | 'nonceHash' | 'bodyHash'>
+
 /** What the state calls a visitor of the environment; mostly the token's. */
 export const visitorIdIn = (
   { meta, tenant, tokenId }: Pick<Visit, 'meta' | 'tenant' | 'tokenId'>,
@@ -103,11 +106,28 @@ function familyIdOf({ tenant, families }: EnvironmentNames, { os, browserFamily,
 }
 
 /** Throws when the bytes are no identification at all. */
-export function openVisit(frame: Frame, parsers: Parsers, locate: (ip: string) => AddressFacts): Visit {
-  return visitOf(frame.seq, decodedOf(frame) ?? takeApart(frame.bytes), parsers, locate)
+export const decodeFrame = (frame: Frame): Decoded => decodedOf(frame) ?? takeApart(frame.bytes)
+
+const tokenIdOf = ({ token }: IdentifyMeta, tenant: string): string | null =>
+  token === null ? null : tenant + token.visitorId
+
+const nonceHashOf = ({ nonce }: IdentifyBody, environment: string): number =>
+  nonce === undefined ? 0 : hash53Of(environment, '/', nonce)
+
+export function unreadVisitOf(seq: number, { meta, body, facts }: Decoded): UnreadVisit {
+  const { environment, tenant } = namesOf(meta.workspace, meta.env)
+  return {
+    seq,
+    meta,
+    tenant,
+    tokenId: tokenIdOf(meta, tenant),
+    // Nothing is learned from it.
+    familyId: '',
+    nonceHash: nonceHashOf(body, environment),
+    bodyHash: facts.bodyHash,
+  }
 }
 
-/** The same of what is decoded. */
 export function visitOf(
   seq: number,
   { meta, body: parsed, facts }: Decoded,
@@ -137,9 +157,9 @@ export function visitOf(
     keys: nativeKey === null ? looks : [...looks, nativeKey],
     nativeKey,
     tenant,
-    tokenId: meta.token === null ? null : tenant + meta.token.visitorId,
+    tokenId: tokenIdOf(meta, tenant),
     familyId: familyIdOf(names, attributes),
-    nonceHash: body.nonce === undefined ? 0 : hash53Of(environment, '/', body.nonce),
+    nonceHash: nonceHashOf(body, environment),
     bodyHash: facts.bodyHash,
     counts: eventCountsOf(environment, { at: atMs, acceptedAt: meta.acceptedAt }, ip, body.linkedId ?? null),
   }

@@ -190,6 +190,7 @@ export function openExchanges(config: ExchangeConfig) {
   function answer(x: Exchange, outcome: HttpResponse | Error): void {
     if (x.decided || x.over) {
       if (x.decided && !x.expired) log.warn({ route: x.label }, 'a second answer was ignored')
+      if (!(outcome instanceof Error)) dropParts(outcome)
       return
     }
     x.decided = true
@@ -200,9 +201,13 @@ export function openExchanges(config: ExchangeConfig) {
     else send(x, response)
   }
 
+  /** What makes them has something open, perhaps. */
+  const dropParts = ({ parts }: HttpResponse) => void parts?.return()
+
   function send(x: Exchange, response: HttpResponse): void {
-    if (x.over) return
     const { raw, method } = x
+    if (x.over || method === 'HEAD') dropParts(response)
+    if (x.over) return
     const hasParts = response.parts !== undefined && method !== 'HEAD'
     if (hasParts) removeDeadline(x)
     else finish(x, response.status)
@@ -230,7 +235,7 @@ export function openExchanges(config: ExchangeConfig) {
     sendResponse(raw, response, headersOf(route, answerHeaders), presenter, method === 'HEAD', closing)
   }
 
-  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string, void>): AnswerParts {
+  function sendRest(x: Exchange, status: number, rest: AsyncGenerator<string | Uint8Array, void>): AnswerParts {
     const over = (error: unknown) => {
       if (error !== null) log.error({ err: error, route: x.label }, 'a response could not be made to its end')
       finish(x, status)

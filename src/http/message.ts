@@ -50,7 +50,7 @@ export interface HttpResponse {
   /** In place of `HttpConfig.responseHeaders`, where what those say has been told elsewhere already. */
   readonly commonHeaders?: readonly HttpHeader[]
   /** Follows `body`, made while it leaves; the request is in flight until its end. */
-  readonly parts?: AsyncGenerator<string, void>
+  readonly parts?: AsyncGenerator<string | Uint8Array, void>
 }
 
 /** Gives the one answer; an Error goes through the presenter. Later calls, and calls after the client left, do nothing. */

@@ -10,7 +10,7 @@ export interface AnswerParts {
 
 export interface PartsNeeds {
   readonly raw: RawResponse
-  readonly parts: AsyncGenerator<string, void>
+  readonly parts: AsyncGenerator<string | Uint8Array, void>
   /** How long the client may take nothing. */
   readonly stalls: DeadlineQueue
   readonly monotonic: () => number
@@ -38,11 +38,11 @@ export function sendParts({ raw, parts, stalls, monotonic, over, closes }: Parts
 
   async function run(): Promise<void> {
     try {
-      for await (const text of parts) {
+      for await (const part of parts) {
         if (isGone) return
         let isFull = false
         raw.cork(() => {
-          isFull = !raw.write(text)
+          isFull = !raw.write(part)
         })
         if (isFull) await taken()
         removeDeadline(stall)

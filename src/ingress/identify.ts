@@ -57,6 +57,8 @@ const NO_STORE: HttpHeader = ['Cache-Control', 'no-store']
 const REPLAYED: HttpHeader = ['Idempotent-Replayed', 'true']
 const OF_ANSWERS: readonly HttpHeader[] = [NO_STORE]
 const OF_REPEATS: readonly HttpHeader[] = [NO_STORE, REPLAYED]
+/** What a body says that was not sent. */
+const NO_MEMBERS = Buffer.from('{}')
 const IDEMPOTENCY_KEY = 'idempotency-key'
 const OWN_HEADERS = [
   'authorization',
@@ -156,8 +158,8 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       }
     }
     const contentType = request.header('content-type')
-    // A call that ends the cookie has no body, and so no type.
-    if (contentType === '' && request.path === FORGET_PATH) return null
+    // A call without a body has no type. Whether it has one is known when it has been read.
+    if (contentType === '') return null
     if (request.hasHeader('content-encoding')) throw new ApiError('unsupported_media_type')
     checkMediaType(contentType, fromQuery)
     return null
@@ -213,8 +215,15 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     return partitionSeemingIn(request.body, caller, (name) => request.header(name), parsers, partitions)
   }
 
+  /** Throws where something was sent without saying what. */
+  function bodyOf(request: HttpRequest): Uint8Array {
+    if (request.body.length === 0) return NO_MEMBERS
+    if (request.header('content-type') === '') throw new ApiError('unsupported_media_type')
+    return request.body
+  }
+
   /** Gives the call to the shard that decides it; false where it is served here. */
-  function isHandedOver(request: HttpRequest, cookieToken: string | null, answer: Answer): boolean {
+  function isHandedOver(request: HttpRequest, bytes: Uint8Array, cookieToken: string | null, answer: Answer): boolean {
     // What is wrong with the call besides its body is refused behind it, here.
     if (!isPlain(request.query) || request.hasHeader(IDEMPOTENCY_KEY)) return false
     const context = request.context as Context
@@ -230,8 +239,8 @@ export function serveIdentify(needs: IdentifyNeeds): void {
       cookieToken,
       trace: trace === null ? null : packTrace(trace),
       evidence: EVIDENCE_HEADERS.map((name) => request.header(name)),
-      body: request.body,
-      bodyHash: bodyHashOf(request.body),
+      body: bytes,
+      bodyHash: bodyHashOf(bytes),
     }
     handOver(call, (outcome) => answer(outcome instanceof Error ? present(outcome, context) : outcome))
     return true
@@ -241,14 +250,15 @@ export function serveIdentify(needs: IdentifyNeeds): void {
     const context = request.context as Context
     const { caller, isFirstParty } = context
     const cookieToken = isFirstParty ? tokenInCookies(request.header('cookie'), caller.env) : null
-    if (isHandedOver(request, cookieToken, answer)) return undefined
     function check(): void {
       checkQuery(request.query)
       if (request.hasHeader(IDEMPOTENCY_KEY)) throw invalid('nonce', NONCE_INSTEAD)
     }
     const header = (name: string) => request.header(name)
     try {
-      serveCall({ context, bytes: request.body, bodyHash: null, cookieToken, header, check }, answer)
+      const bytes = bodyOf(request)
+      if (isHandedOver(request, bytes, cookieToken, answer)) return undefined
+      serveCall({ context, bytes, bodyHash: null, cookieToken, header, check }, answer)
     } catch (error) {
       return present(error, context)
     }

@@ -108,6 +108,8 @@ export function createWaiting(
   }
 
   function expire(entry: Pending, now: number): void {
+    // Most of what has been here for long: their clients know that they have to come back.
+    if (entry.waiters.length === 0) return
     const late = entry.waiters.filter((w) => w.deadline <= now)
     if (late.length === 0) return
     entry.waiters = entry.waiters.filter((w) => w.deadline > now)

@@ -22,15 +22,15 @@ export function openClaims(memory: Int32Array, windowMs: number, now: () => numb
   const windowSeconds = Math.ceil(windowMs / 1000)
 
   function claimIn(set: number, low: number, high: number, value: number): number | null {
-    // Never 0, which says that an entry is free.
-    const at = Math.floor(now() / 1000) + 1
+    // Of 32 bits, which are full in 2038 and begin anew. 0 says that an entry is free.
+    const at = (Math.floor(now() / 1000) + 1) | 0 || 1
     let oldest = set + 1
     for (let entry = set + 1; entry < set + SET_WORDS; entry += WORDS) {
       const since = memory[entry + 2] as number
-      const isRecent = since !== 0 && at - since <= windowSeconds
+      const isRecent = since !== 0 && ((at - since) | 0) <= windowSeconds
       const packed = memory[entry + 1] as number
       if (isRecent && memory[entry] === low && (packed & (2 ** HIGH_BITS - 1)) === high) return packed >>> HIGH_BITS
-      if (since < (memory[oldest + 2] as number)) oldest = entry
+      if (since === 0 || ((since - (memory[oldest + 2] as number)) | 0) < 0) oldest = entry
     }
     memory[oldest] = low
     memory[oldest + 1] = (value << HIGH_BITS) | high

@@ -196,7 +196,7 @@ export function openMetrics(
     listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),
     effectsSkipped: counter(
       'side_effects_skipped_total',
-      'Side effects of rules without a value that a list could take, or with a claim where verifiedOnly is set.',
+      'Side effects of rules without a value that a list could take, about an erased visitor, or with a claim where verifiedOnly is set.',
     ),
     healingsDropped: counter(
       'heals_dropped_total',

@@ -144,7 +144,10 @@ export type RuleHead = Pick<Rule, 'id' | 'name' | 'status' | 'priority' | 'creat
 /** A webhook without its secrets. */
 export type WebhookHead = Omit<StoredWebhook, 'secrets'>
 
-/** Entries that were not there before, entries that were, and side effects of rules that no list could take. */
+/**
+ * Entries that were not there before, entries that were, and what was skipped: visitors that were erased and, of side effects of rules,
+ * what no list could take.
+ */
 export interface EntriesOutcome {
   readonly added: number
   readonly removed: number

@@ -179,14 +179,14 @@ export function openShards(needs: ShardsNeeds): Shards {
     await clock.sleep(RESTART_MS)
     const line = await start(shard)
     const { thread } = shard
-    while (shard.listens !== null && shard.thread === thread) {
+    while (shard.listens !== null && shard.thread === thread && !closing.signal.aborted) {
       try {
         await line.call('listen', ...shard.listens)
         break
       } catch (error) {
         // Its partitions wait for it, so it is tried until it listens or is lost again.
         logger.warn({ error, shard: shard.index }, 'a shard cannot listen yet')
-        await clock.sleep(RESTART_MS)
+        await clock.sleep(RESTART_MS, closing.signal)
       }
     }
     return line

@@ -40,6 +40,7 @@ t.test('every check answers with its code, and an earlier one hides the later on
       415,
       'unsupported_media_type',
     ],
+    ['GET', '/v1/meta', { key, headers: { 'X-Long': 'y'.repeat(16_384) } }, 431, 'headers_too_large'],
     ['POST', '/v1/rules', { key, raw: large }, 413, 'payload_too_large'],
     ['POST', '/v1/rules?x=1', { key, raw: '{' }, 400, 'invalid_json'],
     ['POST', '/v1/rules', { key, raw: '' }, 400, 'validation_error', 'name'],

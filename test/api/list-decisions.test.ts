@@ -72,6 +72,11 @@ const entriesOf = async (id: string): Promise<Entry[]> =>
   (await client.get(`/v1/lists/${id}/entries?limit=100`)).body.data
 const valuesOf = async (id: string) => (await entriesOf(id)).map(({ value }) => value)
 
+const skipped = async () => {
+  const { text } = await client.send('GET', '/metrics')
+  return Number(/^fingerpost_side_effects_skipped_total (\d+)$/m.exec(text)?.[1])
+}
+
 t.test('rules ask lists of visitors, addresses and emails, and not_in needs a value and a list', async (t) => {
   const visitors = await make('visitors', 'visitor')
   const ips = await make('ips', 'ip')
@@ -186,10 +191,6 @@ t.test('the deciding rule alone changes lists, with the value it names, and the 
   const again = () => identify({ tag: { test: 'fx2' }, storageToken: seen.storageToken })
   t.equal((await eventually(again, ({ verdict }) => verdict === 'block')).verdict, 'block')
 
-  const skipped = async () => {
-    const { text } = await client.send('GET', '/metrics')
-    return Number(/^fingerpost_side_effects_skipped_total (\d+)$/m.exec(text)?.[1])
-  }
   const before = await skipped()
   await identify({ tag: { test: 'mail' } })
   await identify({ tag: { test: 'mail', ip: 7 } })
@@ -219,6 +220,17 @@ t.test('an erased visitor is on no list any more', async (t) => {
   t.equal((await client.send('DELETE', `/v1/visitors/${visitorId}`)).status, 200)
   t.same(await valuesOf(doomed), ['pv_other000000000000000'])
   t.equal((await client.get(`/v1/lists/${doomed}`)).body.entryCount, 1)
+
+  const again = await patch(doomed, { add: [visitorId, 'pv_another0000000000000'] })
+  t.match(again, { added: 1, removed: 0, skippedErased: 1, entryCount: 2 })
+  t.same(await valuesOf(doomed), ['pv_another0000000000000', 'pv_other000000000000000'], 'nor does anybody put it back')
+  t.match(await patch(doomed, { add: [visitorId] }), { added: 0, skippedErased: 1, entryCount: 2 })
+  const sideEffects = [{ type: 'addToList', list: 'doomed', value: 'tag.id' }]
+  await makeRule('doomed', [tagged('doomed')], { action: { verdict: 'challenge', sideEffects } })
+  const before = await skipped()
+  await identify({ tag: { test: 'doomed', id: visitorId } })
+  t.equal(await eventually(skipped, (count) => count > before), before + 1, 'nor does a rule')
+  t.same((await valuesOf(doomed)).length, 2)
 })
 
 t.test('an entry counts until it expires, and then leaves the list', async (t) => {

@@ -10,7 +10,7 @@ t.test('entries are added and removed in one step, and counted once', async (t) 
   const { make, patch, entries, valuesOf } = await openLists(t)
   const { id } = await make('devices', 'visitor')
   const first = await patch(id, { add: [PV(3), PV(1), PV(2), PV(1)] })
-  t.same(first.body, { listId: id, added: 3, removed: 0, entryCount: 3 })
+  t.same(first.body, { listId: id, added: 3, removed: 0, skippedErased: 0, entryCount: 3 })
   t.same((await patch(id, { add: [PV(2), PV(4)], remove: [PV(1), PV(9)] })).body, {
     listId: id,
     added: 1,
@@ -18,7 +18,7 @@ t.test('entries are added and removed in one step, and counted once', async (t) 
     entryCount: 3,
   })
   t.same(await valuesOf(id), [PV(2), PV(3), PV(4)])
-  t.same((await patch(id, {})).body, { listId: id, added: 0, removed: 0, entryCount: 3 })
+  t.same((await patch(id, {})).body, { listId: id, added: 0, removed: 0, skippedErased: 0, entryCount: 3 })
   t.match((await entries(id)).data[0], {
     value: PV(2),
     addedAt: TIME,

@@ -1,6 +1,10 @@
 // Answers that are long: made and read in steps beside which others are served, in pages that end, and stored once.
 
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { COMPRESSED_BYTES_MIN } from '../../src/api/compressed.ts'
 import { openPacedKv } from '../../src/api/paced-kv.ts'
 import { openPacedSteps } from '../../src/api/paced-steps.ts'
 import { keyed } from '../../src/api/routes.ts'
@@ -131,6 +135,49 @@ t.test('a long answer arrives whole, and others are served while it is made', as
   const headers = { Authorization: `Bearer ${secret}` }
   await fetch(`${base}/v1/long`, { headers, signal: left.signal }).then(() => left.abort())
   t.equal(await (await get('/v1/long')).text(), JSON.stringify(body), 'a client that leaves disturbs nobody')
+})
+
+t.test('a long answer is compressed for whoever takes that, and a short one for nobody', async (t) => {
+  const items = Array.from({ length: 3_000 }, (_, i) => ({ i, text: `ü${'x'.repeat(i % 100)}` }))
+  const bodies = new Map<string, unknown>([
+    ['short', { text: 'x'.repeat(COMPRESSED_BYTES_MIN - 11) }],
+    ['one', { text: 'x'.repeat(COMPRESSED_BYTES_MIN - 10) }],
+    ['long', { items }],
+  ])
+  const route = keyed({
+    method: 'GET',
+    path: '/v1/made/:name',
+    access: 'any-key',
+    handle: ({ params }) => ({ body: bodies.get(params.name ?? '') }),
+  })
+  const { base, secret } = await openServer(t, { routes: [route] })
+  /** As it comes over the wire; `fetch` would take any coding away. */
+  const get = async (name: string, accepted: string) => {
+    const headers = { authorization: `Bearer ${secret}`, 'accept-encoding': accepted }
+    const [answer] = (await once(request(`${base}/v1/made/${name}`, { headers }).end(), 'response')) as [
+      IncomingMessage,
+    ]
+    const bytes = Buffer.concat(await answer.toArray())
+    return { coding: answer.headers['content-encoding'], vary: answer.headers.vary, bytes }
+  }
+  const decoders: Readonly<Record<string, (bytes: Buffer) => Buffer>> = { br: brotliDecompressSync, gzip: gunzipSync }
+  const cases: readonly (readonly [accepted: string, coding: string | undefined])[] = [
+    ['gzip, deflate, br', 'br'],
+    ['GZIP', 'gzip'],
+    ['br;q=0, gzip;q=0.5', 'gzip'],
+    ['identity', undefined],
+    ['', undefined],
+  ]
+  for (const [accepted, wanted] of cases) {
+    for (const [name, body] of bodies) {
+      const { coding, vary, bytes } = await get(name, accepted)
+      t.equal(coding, name === 'short' ? undefined : wanted, `${name}, ${accepted}`)
+      t.equal(vary, name === 'short' ? undefined : 'Accept-Encoding')
+      const text = (coding === undefined ? bytes : (decoders[coding] as (bytes: Buffer) => Buffer)(bytes)).toString()
+      t.equal(text, JSON.stringify(body))
+      if (coding !== undefined) t.ok(bytes.length < text.length / 5)
+    }
+  }
 })
 
 t.test('long steps come one at a time and rest as long as they took; what failed keeps nobody waiting', async (t) => {

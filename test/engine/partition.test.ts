@@ -6,6 +6,7 @@ import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
 import { createPartition } from '../../src/engine/partition.ts'
 import { linkedAccountsOf } from '../../src/identity/visitor.ts'
 import { unpackVisitor } from '../../src/identity/visitor-record.ts'
+import { NO_FACTS } from '../../src/ipintel/addresses.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
@@ -70,6 +71,50 @@ t.test('what leaves memory while a batch waits is asked for again', async (t) =>
     ids,
   )
 })
+
+t.test(
+  'an identification that cannot be read, or cost a thread, becomes an event that says so, and the next one is decided',
+  async (t) => {
+    const { bytes: random } = rng(9)
+    const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
+    const asked: string[] = []
+    const partition = createPartition({
+      partition: 0,
+      partitions: 1,
+      random,
+      monotonic: () => 0,
+      visitorsMax: 100,
+      ruleset: () => ruleset,
+      locate(ip) {
+        asked.push(ip)
+        if (ip === '203.0.113.1') throw new Error('no table has this')
+        return NO_FACTS
+      },
+    })
+    const frameOf = (seq: number) => {
+      const meta = { requestId: makeRequestId(AT, random), acceptedAt: AT, workspace: 'ws_a', env: 'test' } as const
+      const from = { keyKind: 'public', headers: {}, tokenForged: false, token: null, replyTo: 'x' } as const
+      const bytes = encodeIdentification({ ...meta, ...from, ip: `203.0.113.${seq}` }, Buffer.from('{"components":{}}'))
+      return { seq, bytes }
+    }
+    const frames = [1, 2, 3, 4].map(frameOf)
+    frames.splice(3, 1, { seq: 4, bytes: Buffer.from('no record') })
+    const { replies, dead } = answered(partition.decide(frames, new Set([2])), absent)
+    t.same(
+      dead.map(({ seq, reason }) => [seq, reason]),
+      [
+        [1, 'evaluation_failed: Error: no table has this'],
+        [2, 'repeated_failure: given up on'],
+        [4, 'unreadable'],
+      ],
+    )
+    t.notOk(asked.includes('203.0.113.2'), 'what is given up on is not read once more')
+    t.same(
+      replies.map(({ body }) => JSON.parse(body).verdict),
+      [null, null, 'allow'],
+    )
+  },
+)
 
 const LOOK = {
   screenResolution: { value: [1080, 2424] },

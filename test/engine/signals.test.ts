@@ -232,3 +232,11 @@ t.test('components of the wrong shape say nothing', async (t) => {
   t.equal(attributesOf(request(CHROME_WINDOWS, {}, { url: `http://localhost.evil.example/` })).claims.securePage, false)
   t.equal(attributesOf(request(CHROME_WINDOWS, {}, { url: `http://127.0.0.1:80/` })).claims.securePage, true)
 })
+
+t.test('what a detector calls its bot is a text, whatever objects have by that name', async (t) => {
+  for (const botKind of ['constructor', '__proto__', 'valueOf', 'phantomjs']) {
+    const automation = { detectors: { detectProcess: { bot: true, botKind } } }
+    const wanted = /^[a-z_]+$/.test(botKind) ? botKind : 'automation'
+    t.equal(signalsOf(windowsPc({}, { automation })).botType, wanted)
+  }
+})

@@ -3,7 +3,7 @@
 import t from 'tap'
 import type { IdentifyBody, IdentifyMeta } from '../../src/domain/identify.ts'
 import { makeRequestId } from '../../src/domain/ids.ts'
-import { openVisit, visitOf } from '../../src/engine/visit.ts'
+import { decodeFrame, visitOf } from '../../src/engine/visit.ts'
 import { openParsers } from '../../src/identity/parsers.ts'
 import { NO_FACTS } from '../../src/ipintel/addresses.ts'
 import { encodeIdentification, factsOf } from '../../src/records/identification.ts'
@@ -35,7 +35,8 @@ const BODIES: Readonly<Record<string, string>> = {
 t.test('a body that was parsed already makes the same case as its bytes', async (t) => {
   for (const [name, text] of Object.entries(BODIES)) {
     const bytes = new TextEncoder().encode(text)
-    const read = openVisit({ seq: 5, bytes: encodeIdentification(META, bytes) }, openParsers(), () => NO_FACTS)
+    const frame = { seq: 5, bytes: encodeIdentification(META, bytes) }
+    const read = visitOf(5, decodeFrame(frame), openParsers(), () => NO_FACTS)
     const parsed = JSON.parse(text) as IdentifyBody
     const decoded = { meta: META, body: parsed, facts: factsOf(bytes, parsed) }
     t.same(
@@ -58,6 +59,6 @@ t.test('halves of surrogate pairs are replaced before anything reads them', asyn
 t.test('bytes that are no UTF-8 or no JSON are no case', async (t) => {
   for (const bytes of [Uint8Array.of(0x7b, 0xff, 0x7d), new TextEncoder().encode('{')]) {
     const frame = { seq: 5, bytes: encodeIdentification(META, bytes) }
-    t.throws(() => openVisit(frame, openParsers(), () => NO_FACTS))
+    t.throws(() => decodeFrame(frame))
   }
 })

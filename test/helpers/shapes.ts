@@ -244,6 +244,7 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   resource_limit_reached: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  headers_too_large: 431,
   rate_limited: 429,
   idempotency_in_progress: 409,
   internal_error: 500,

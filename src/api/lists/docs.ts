@@ -53,7 +53,13 @@ export const ListEntry = shared(
 )
 export const EntriesChanged = shared(
   'EntriesChanged',
-  Type.Object({ listId: listId(), added: count(), removed: count(), entryCount: count() }),
+  Type.Object({
+    listId: listId(),
+    added: count(),
+    removed: count(),
+    skippedErased: count('Ids of erased visitors among those to be added: they are left out.'),
+    entryCount: count(),
+  }),
 )
 export const EntriesChecked = shared(
   'EntriesChecked',
@@ -154,7 +160,7 @@ export const LIST_DOCS = {
       200: {
         description: 'What changed; entries that were there count as 0.',
         schema: EntriesChanged,
-        example: { listId: id, added: 1, removed: 0, entryCount: 3 },
+        example: { listId: id, added: 1, removed: 0, skippedErased: 0, entryCount: 3 },
       },
     },
   },

@@ -87,14 +87,14 @@ export function listEntryRoutes({ kv, submit, clock, entriesMax }: ListEntriesNe
         const list = await existingList(kv, caller, params.listId)
         const change = readChange(list, add, remove)
         if (change.add.length + change.remove.length === 0) {
-          return { body: { listId: list.id, added: 0, removed: 0, entryCount: list.entryCount } }
+          return { body: { listId: list.id, added: 0, removed: 0, skippedErased: 0, entryCount: list.entryCount } }
         }
         const source = /^text\/csv/i.test(header('content-type')) ? ('import' as const) : ('api' as const)
         const data = { id: list.id, ...change, source, entriesMax }
         const outcome = accepted(await submit({ ...commandOf(caller), type: 'list.entries', data }))
-        const { added, removed } = must(outcome.entries, 'counts of entries')
+        const { added, removed, skipped } = must(outcome.entries, 'counts of entries')
         const { entryCount } = must(outcome.list, 'a list')
-        return { body: { listId: list.id, added, removed, entryCount } }
+        return { body: { listId: list.id, added, removed, skippedErased: skipped, entryCount } }
       },
     }),
 

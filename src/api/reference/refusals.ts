@@ -24,12 +24,19 @@ export const WHEN: Readonly<Record<ErrorCode, string>> = {
   resource_limit_reached: 'There are as many objects of this kind as there may be.',
   payload_too_large: 'The body is larger than this endpoint takes.',
   unsupported_media_type: 'The body is of another type than this endpoint takes, or has a Content-Encoding.',
+  headers_too_large: 'There are more header fields than are read, or they are longer.',
   rate_limited: 'Too many requests; Retry-After says when to try again.',
   internal_error: 'A failure of ours. Retry with exponential backoff.',
   unavailable: 'A part of the service is down or busy; Retry-After says when to try again.',
 }
 
-const ALWAYS: readonly ErrorCode[] = ['validation_error', 'payload_too_large', 'internal_error', 'unavailable']
+const ALWAYS: readonly ErrorCode[] = [
+  'validation_error',
+  'payload_too_large',
+  'headers_too_large',
+  'internal_error',
+  'unavailable',
+]
 const WITH_KEY: readonly ErrorCode[] = ['invalid_api_key', 'rate_limited']
 const WITH_BODY: readonly ErrorCode[] = ['invalid_json', 'unsupported_media_type']
 const CREATES_ONCE: readonly ErrorCode[] = ['idempotency_key_mismatch', 'idempotency_in_progress']

@@ -9,10 +9,15 @@ import { type EvidenceTally, name, newTally, raise, type SignalInput, undetermin
 
 const CLEAR_MAX = 0.95
 const DETECTORS_TOLD_MAX = 4
-const KINDS: Readonly<Record<string, string>> = { unknown: 'automation' }
+/** Kinds that say no more than that it is one. Detectors name headless Chrome for whatever is true of it, windows or not, even on Firefox. */
+const VAGUE_KINDS: readonly (string | null)[] = [null, 'unknown', 'headless_chrome']
 
 // `prompt` and `default` are two words for one state; browsers on pages without TLS answer denied to both or to one.
-const PERMISSION_OF: Readonly<Record<string, string>> = { default: 'prompt', granted: 'granted', denied: 'denied' }
+const PERMISSION_OF: ReadonlyMap<string, string> = new Map([
+  ['default', 'prompt'],
+  ['granted', 'granted'],
+  ['denied', 'denied'],
+])
 
 // Detectors that some people's browsers set off too: without plugins for PDF, in applications, in phones' own browsers.
 // Those that look at one thing are one witness. A detector of any other name is proof.
@@ -33,9 +38,8 @@ const HEADLESS_SCREEN = { w: 800, h: 600 }
 
 function permissionsDisagree({ claims }: Attributes): boolean {
   const said = claims.permissions
-  return (
-    said !== null && PERMISSION_OF[said.notification] !== undefined && PERMISSION_OF[said.notification] !== said.query
-  )
+  const wanted = said === null ? undefined : PERMISSION_OF.get(said.notification)
+  return wanted !== undefined && wanted !== said?.query
 }
 
 /** Every browser sends Accept-Language; a copied User-Agent in a plain HTTP library does not. */
@@ -151,6 +155,5 @@ export function botTypeOf({ attributes }: SignalInput, bot: Signal): string | nu
   if (ua.bot && !speaksAsApp(attributes))
     return isProgram(ua) && !NAMED_CRAWLER.test(ua.text) ? 'http_client' : 'crawler'
   const kind = claims.detectors.find((one) => weaknessOf(one) === undefined)?.kind ?? null
-  // Detectors name headless Chrome for whatever is true of it, windows or not, even on Firefox.
-  return kind === null || kind === 'headless_chrome' ? 'automation' : (KINDS[kind] ?? kind)
+  return VAGUE_KINDS.includes(kind) ? 'automation' : kind
 }

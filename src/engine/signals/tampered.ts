@@ -29,15 +29,15 @@ function platformFits(os: Os, platform: string, disguisedPad: boolean): boolean 
   }
 }
 
-const HINT_NAMES: Readonly<Record<string, Os>> = {
-  Windows: 'Windows',
-  macOS: 'macOS',
-  Linux: 'Linux',
-  Android: 'Android',
-  'Chrome OS': 'ChromeOS',
-  'Chromium OS': 'ChromeOS',
-  iOS: 'iOS',
-}
+const HINT_NAMES: ReadonlyMap<string, Os> = new Map([
+  ['Windows', 'Windows'],
+  ['macOS', 'macOS'],
+  ['Linux', 'Linux'],
+  ['Android', 'Android'],
+  ['Chrome OS', 'ChromeOS'],
+  ['Chromium OS', 'ChromeOS'],
+  ['iOS', 'iOS'],
+])
 
 /** Length of the printed `eval`: V8 prints one line, Gecko and WebKit three. */
 const EVAL_LENGTH: Readonly<Record<Engine, number | null>> = { Blink: 33, Gecko: 37, WebKit: 37, other: null }
@@ -90,8 +90,10 @@ function workerChecks(tally: EvidenceTally, attributes: Attributes): void {
   }
 }
 
-const namesAnother = (os: Os, name: string | null): boolean =>
-  name !== null && os !== 'other' && HINT_NAMES[name] !== undefined && HINT_NAMES[name] !== os
+function namesAnother(os: Os, name: string | null): boolean {
+  const named = name === null || os === 'other' ? undefined : HINT_NAMES.get(name)
+  return named !== undefined && named !== os
+}
 
 const differ = (major: number | null, said: number | null | undefined): boolean =>
   said != null && major !== null && said !== major

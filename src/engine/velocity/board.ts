@@ -121,7 +121,9 @@ export function createBoard(partitions: number, keysMax: number): Board {
     storedTo[partition] = seq
     const waiting = pending[partition] as Map<number, Pending[]>
     for (const [key, list] of waiting) {
-      if (must(list.at(-1), 'an event').seq <= seq) waiting.delete(key)
+      const left = list.findIndex((one) => one.seq > seq)
+      if (left < 0) waiting.delete(key)
+      else if (left > 0) list.splice(0, left)
     }
   }
 

@@ -3,7 +3,7 @@
 
 import type { Counters } from './counters.ts'
 import { dropHash, hashesIn } from './distinct.ts'
-import { type MomentCell, removeCell, removeMoment } from './moments.ts'
+import { type MomentCell, noMoments, removeCell, removeMoment } from './moments.ts'
 import { tracesIn } from './traces.ts'
 
 /** What an erased visitor takes with it. */
@@ -53,7 +53,7 @@ export function removeVisitor(counters: Counters, key: number, { visitor, keys, 
     const [visitors, addresses] = stretch?.sets ?? []
     if (stretch == null || visitors === undefined || !dropHash(visitors, visitor)) continue
     const isEmpty = visitors.length === 0
-    if (isEmpty) stretch.moments = { times: [], cells: [] }
+    if (isEmpty) stretch.moments = noMoments()
     else {
       // Somebody else may have been there at the moment of an event that is counted elsewhere: no more than its own go.
       for (const at of times) if (left > 0) left -= removeMoment(stretch.moments, at)

@@ -61,8 +61,8 @@ interface Message {
 
 /** On which engines tell each other what they counted. */
 export const COUNTED_SUBJECT = 'counted'
-/** Events whose news are kept for threads that have nothing to do; beyond, they load anew. */
-const EVENTS_KEPT = 50_000
+/** News of about 50,000 events are kept for threads that have nothing to do, as numbers; beyond, they load anew. */
+const NUMBERS_KEPT = 350_000
 const READ = { recordsMax: 64, bytesMax: 16_777_216, waitMsMax: 0 }
 /** A lost message costs at most twice so long: what is in the log and was not told by the next look was lost. */
 const POLL_MS = 1_000
@@ -80,7 +80,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   let buffer: CounterDelta[] = []
   /** The number of the first in the buffer: they are numbered in the order in which they came. */
   let base = 1
-  let events = 0
+  let numbers = 0
   const stopping = new AbortController()
 
   const floorOf = (partition: number): Seq => {
@@ -92,8 +92,8 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
   function prune(): void {
     let gone = 0
     for (const { partition, seq, counted } of buffer) {
-      if (events <= EVENTS_KEPT || seq > floorOf(partition)) break
-      events -= Math.max(1, counted.length)
+      if (numbers <= NUMBERS_KEPT || seq > floorOf(partition)) break
+      numbers -= Math.max(1, counted.length)
       gone++
     }
     if (gone === 0) return
@@ -105,7 +105,7 @@ export async function openCounterFeed(needs: CounterFeedNeeds): Promise<CounterF
     if (seq <= (heads[partition] as Seq)) return
     heads[partition] = seq
     buffer.push({ partition, seq, counted })
-    events += Math.max(1, counted.length)
+    numbers += Math.max(1, counted.length)
     prune()
   }
 

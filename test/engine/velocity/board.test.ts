@@ -33,6 +33,7 @@ import { takePacked } from '../../../src/lib/packing.ts'
 import type { LogRecord } from '../../../src/log/log.ts'
 import { VELOCITY } from '../../../src/records/partitions.ts'
 import { sized } from '../../helpers/depth.ts'
+import { built, measurePromoted } from '../../helpers/promoted.ts'
 import { type Rng, rng } from '../../helpers/rng.ts'
 
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000)
@@ -467,4 +468,20 @@ t.test('whoever follows a partition forgets an erased visitor with it, loaded be
       t.equal(countEvents(must(counters), AT + 10, DAY), 1)
     }
   }
+})
+
+t.test('events of others are kept until they are stored, also of a key that always has a newer one', async (t) => {
+  const perEvent = (await measurePromoted(`
+    import { createBoard } from ${built('engine/velocity/board.js')}
+    import { flattenRecord } from ${built('engine/velocity/counted.js')}
+    const board = createBoard(2, 1_000)
+    const BEHIND = 10
+    const STEPS = 60_000
+    const promoted = await promotedBy((n) => {
+      const counted = flattenRecord({ items: [{ counted: [${T0} + n, 1, 0, n, 1] }] })
+      board.take({ reset: false, deltas: [{ partition: 1, seq: n + 1, counted }], storedTo: [0, n - BEHIND] })
+    }, STEPS)
+    console.log(Math.round(promoted / STEPS))`)) as number
+  t.comment(`${perEvent} bytes of each event`)
+  t.ok(perEvent < 40)
 })

@@ -18,6 +18,7 @@ import {
   noMoments,
   putMoments,
   readMoments,
+  removeMoment,
 } from '../../../src/engine/velocity/moments.ts'
 import { DAY_MS } from '../../../src/lib/durations.ts'
 import { beginPacking, takePacked } from '../../../src/lib/packing.ts'
@@ -75,6 +76,20 @@ t.test(`counts are exact while a day brings at most ${EXACT_MAX} events, in any 
     }
   }
   t.pass('200 runs')
+})
+
+t.test('what was folded stays counted when all exact events are taken out, stored or not', async (t) => {
+  const moments = noMoments()
+  for (let i = 0; i < 2 * EXACT_MAX; i++) addMoment(moments, T0 + i * 60_000)
+  const folded = 2 * EXACT_MAX - moments.times.length
+  for (const at of [...moments.times]) removeMoment(moments, at)
+  const at = T0 + 2 * EXACT_MAX * 60_000
+  t.ok(folded > 0)
+  t.equal(countMoments(moments, at, KEPT_MS), folded)
+  const again = reread(() => putMoments(moments), readMoments)
+  t.equal(countMoments(again, at, KEPT_MS), folded)
+  addMoment(again, at)
+  t.equal(countMoments(again, at, KEPT_MS), folded + 1)
 })
 
 t.test(`busy keys are wrong by at most the events of two cells, and stay small (seed ${SEED})`, async (t) => {

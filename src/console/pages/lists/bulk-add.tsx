@@ -15,6 +15,7 @@ const SHOWN_WRONG_MAX = 50
 interface Outcome {
   readonly added: number
   readonly known: number
+  readonly erased: number
   readonly wrong: readonly Wrong[]
 }
 
@@ -62,7 +63,8 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
         <div role="status">
           <p>
             {wholeText(outcome.added)} added
-            {outcome.known > 0 && `, ${wholeText(outcome.known)} were on the list or were erased`}
+            {outcome.known > 0 && `, ${wholeText(outcome.known)} were on the list`}
+            {outcome.erased > 0 && `, ${wholeText(outcome.erased)} left out: visitors that were erased`}
             {outcome.wrong.length > 0 && `, ${wholeText(outcome.wrong.length)} refused:`}
           </p>
           <ul class="plain-list">
@@ -89,6 +91,7 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
   const { lines, wrong } = readLines(text)
   const refused: Wrong[] = [...wrong]
   let added = 0
+  let erased = 0
   let sent = 0
   for (let from = 0; from < lines.length; from += LINES_PER_CALL) {
     let part: readonly EntryLine[] = lines.slice(from, from + LINES_PER_CALL)
@@ -101,6 +104,7 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
         }))
         const answer = await call<EntriesChanged>(`/v1/lists/${listId}/entries`, { method: 'PATCH', body: { add } })
         added += answer.added
+        erased += answer.skippedErased
         sent += part.length
         break
       } catch (error) {
@@ -111,5 +115,5 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
       }
     }
   }
-  return { added, known: sent - added, wrong: refused.sort((a, b) => a.line - b.line) }
+  return { added, known: sent - added - erased, erased, wrong: refused.sort((a, b) => a.line - b.line) }
 }
