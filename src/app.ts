@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { ipAdvice } from './advice.ts'
-import { serveClosed } from './api/closed.ts'
+import { openClosed } from './api/closed.ts'
 import { openSetupLink, setUpFromFile } from './api/console/set-up.ts'
 import { openDemo } from './api/demo/access.ts'
 import { type Advice, serveBareHealth, serveHealth } from './api/health.ts'
@@ -159,8 +159,15 @@ export async function startRoles(
   const needsSecrets = makes || roles.has('engine') || roles.has('ingress')
   const secrets = needsSecrets ? await insist(() => openSecrets({ kv, random, makes, keyFile, acceptLost })) : null
   if (secrets instanceof SecretsLost) {
+    const serve = openClosed(secrets, { logger, metrics, roles, version: build.version })
+    const { 'http.adminHost': adminHost, 'http.adminPort': adminPort } = config
+    if (adminPort !== 0) {
+      const inside = await listen(adminHost, adminPort)
+      serve(inside, true)
+      lifetime.onClose(() => inside.close())
+    }
     const closed = await listen(config['http.host'], config['http.port'])
-    serveClosed(closed, secrets, { logger, metrics, roles, version: build.version })
+    serve(closed, adminPort === 0)
     lifetime.onClose(() => closed.close())
     const nothing = { generatedKeys: [], setupLink: null, demoLink: null, advice: [] }
     return { port: closed.port, ...nothing, stop: () => lifetime.end() }

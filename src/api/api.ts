@@ -149,7 +149,8 @@ function serve(route: ApiRoute, needs: ApiNeeds) {
     const header = (name: string) => values.get(name) ?? ''
     const address = addressOf(request)
     return async () => {
-      if (guard?.has(header) === true) permitScope(callerOf(await guard.signedIn(header, route.csrf ?? true), header))
+      if (guard?.has(header) === true)
+        permitScope(callerOf(await guard.stillSignedIn(header, route.csrf ?? true), header))
       else if (access !== 'none') permitScope(auth.authenticate(bearer(header('authorization')), address))
     }
   }

@@ -67,7 +67,7 @@ import { ruleHistoryRoutes } from './rules/history.ts'
 import { ruleRoutes } from './rules/routes.ts'
 import { type RuleTrialNeeds, ruleTrialRoutes } from './rules/trial.ts'
 import type { SdkFile } from './static.ts'
-import { openErasure } from './visitors/erase.ts'
+import { openErasures } from './visitors/erase.ts'
 import { erasureRoutes } from './visitors/erasures.ts'
 import { visitorExportRoutes } from './visitors/export.ts'
 import { visitorRoutes } from './visitors/routes.ts'
@@ -190,7 +190,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     }),
     ...visitorRoutes({
       visitors,
-      erase: openErasure({ log, kv, clock, random, partitions, submit }),
+      erasures: openErasures({ log, kv, clock, random, partitions, submit }),
       submit,
       partitions,
       entriesMax: config['lists.entriesMax'],

@@ -62,14 +62,20 @@ const NEWEST: KvKey = ['erasure-newest', 'executed']
 const PURGE: KvKey = ['purge', 'events']
 const REWRITE: KvKey = ['purge', 'stores']
 
+/** Under the id of the first part all of them, and each of the others by itself. */
 export async function noteRequested(
   kv: Pick<Kv, 'commit'>,
   workspace: string,
   env: Env,
-  erasureId: string,
-  requested: RequestedErasure,
+  { at, parts }: RequestedErasure,
 ): Promise<void> {
-  await kv.commit([{ scope: tenantScope(workspace, env), put: [{ key: requestedKey(erasureId), value: requested }] }])
+  const put = parts.map(
+    (part, i): Put => ({
+      key: requestedKey(part.erasureId),
+      value: { at, parts: i === 0 ? parts : [part] } satisfies RequestedErasure,
+    }),
+  )
+  await kv.commit([{ scope: tenantScope(workspace, env), put }])
 }
 
 export async function readRequested(

@@ -1,16 +1,18 @@
 // What somebody who is not signed in, or whose page a signed-in person opens, may try against the console over HTTP.
 
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { setupToken } from '../../src/api/console/links.ts'
 import { openPasswords } from '../../src/api/console/passwords.ts'
+import { type ApiRoute, keyed } from '../../src/api/routes.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/durations.ts'
 import { OWNER, openBrowser, PASSWORD } from '../helpers/console.ts'
 import { random } from '../helpers/control-plane.ts'
 import { openServer } from '../helpers/rest-surface.ts'
 
-async function openOwned(t: Test, isSecure = false) {
+async function openOwned(t: Test, isSecure = false, routes: readonly ApiRoute[] = []) {
   const ahead = { ms: 0 }
   const work: { readonly saltBytes: number; readonly cost: object }[] = []
   const passwords = openPasswords(random, async (password, salt, cost) => {
@@ -20,7 +22,7 @@ async function openOwned(t: Test, isSecure = false) {
   // Windows of counters begin with the hour, so that none ends while something is counted.
   const start = Math.ceil(systemClock.now() / HOUR_MS) * HOUR_MS
   const clock = { ...systemClock, now: () => start + ahead.ms }
-  const server = await openServer(t, { passwords, isSecure, clock })
+  const server = await openServer(t, { passwords, isSecure, clock, routes })
   const owner = openBrowser(server.base, '203.0.113.1')
   const setUp = await owner.ask('POST', '/console/api/setup', { token: setupToken(server.sealer), ...OWNER })
   t.equal(setUp.status, 201)
@@ -196,4 +198,22 @@ t.test('whoever guesses from everywhere does not lock out a browser that signed 
   for (const { status } of await Promise.all(altered)) t.equal(status, 429, 'one with something behind it is none')
   ahead.ms += HOUR_MS
   t.equal((await openBrowser(base, '198.51.100.200').signIn(OWNER.email, PASSWORD)).status, 200)
+})
+
+t.test('a page that listens, and asks nothing, keeps nobody signed in', async (t) => {
+  const listening = keyed({
+    method: 'GET',
+    path: '/v1/listening',
+    access: 'any-key',
+    handle: () => ({ body: null, stream: (stream) => void stream.write('event: listening\n\n') }),
+  })
+  const { owner, ahead } = await openOwned(t, false, [listening])
+  const stream = owner.ask('GET', '/v1/listening')
+  // A look at whether it is still allowed comes twice a second.
+  await sleep(1_200)
+  ahead.ms += 11 * HOUR_MS
+  await sleep(1_200)
+  ahead.ms += 2 * HOUR_MS
+  t.match((await stream).body, /listening/, 'it ends with the session')
+  t.equal((await owner.ask('GET', '/console/api/session')).status, 401)
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { browserBody, CHROME, clientOf, eventually } from '../helpers/client.ts'
 import { filesOf } from '../helpers/folder.ts'
+import { freePort } from '../helpers/port.ts'
 import { cleanUp, type Server, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.setTimeout(400_000)
@@ -71,6 +72,14 @@ t.test('without its master key a deployment is not ready, and goes on where it w
   await isClosed(t, closed, /master key .* is missing/)
   t.notOk(existsSync(key), 'no other key is made')
   t.equal(await closed.stop(), 0)
+  const adminPort = await freePort()
+  const apart = await startServer({ ...options, env: { FINGERPOST_HTTP_ADMIN_PORT: String(adminPort) } })
+  const bare = await fetch(`${apart.url}/readyz`)
+  t.equal(bare.status, 503)
+  t.same(await bare.json(), { status: 'unavailable' }, 'with a port for operators the other one tells no details')
+  t.equal((await fetch(`${apart.url}/metrics`)).status, 503)
+  await isClosed(t, { ...apart, url: `http://127.0.0.1:${adminPort}` }, /master key .* is missing/)
+  t.equal(await apart.stop(), 0)
   renameSync(`${dataDir}.key`, key)
   const back = await startServer({ dataDir, keys: first.keys })
   t.equal((await visit(back, storageToken)).visitorId, visitorId)

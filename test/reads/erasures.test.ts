@@ -15,7 +15,7 @@ t.test('a visitor erased twice is in the log until the log is past the second', 
   const { kv, log } = await openPorts(t)
   const partition = homePartition(VISITOR, PARTITIONS)
   const erased = erasedId(AT.workspace, AT.env, VISITOR)
-  await noteRequested(kv, AT.workspace, AT.env, 'era_1', { at: 1, parts: [{ erasureId: 'era_1', partition }] })
+  await noteRequested(kv, AT.workspace, AT.env, { at: 1, parts: [{ erasureId: 'era_1', partition }] })
   // The owner of the partition is told of a merged visitor by the request and once more by whoever takes it out of lists.
   for (const [n, erasureId] of ['era_1', 'era_2'].entries()) {
     const put = executedPuts([{ ...AT, erasureId, at: 1, erased }], { at: 2 + n, seq: 5 + n })

@@ -43,13 +43,15 @@ export interface SessionGuard {
   has(header: HeaderOf): boolean
   /** Throws invalid_session, origin_not_allowed, insufficient_permissions, or unavailable when nobody can tell. */
   signedIn(header: HeaderOf, needsCsrf: boolean): Promise<SignedIn>
+  /** The same while a request is being answered, for hours perhaps: nobody need be there, so it keeps no session alive. */
+  stillSignedIn(header: HeaderOf, needsCsrf: boolean): Promise<SignedIn>
   /** Throws origin_not_allowed for what a page of another origin asked. */
   refuseForeign(header: HeaderOf): void
 }
 
 export interface GuardNeeds {
   readonly kv: Pick<Kv, 'get'>
-  readonly sessions: Pick<Sessions, 'find'>
+  readonly sessions: Pick<Sessions, 'find' | 'use'>
   readonly directory: Pick<KeyDirectory, 'workspace' | 'isFresh' | 'isWiped'>
   readonly cookies: Cookies
   /** Where the console is, besides the host that a request names. */
@@ -84,25 +86,28 @@ export function openGuard({ kv, sessions, directory, cookies, origin }: GuardNee
     throw new ApiError('origin_not_allowed', { message: 'Only the pages of the console may ask this.' })
   }
 
+  async function whoIs(header: HeaderOf, needsCsrf: boolean, sessionOf: Sessions['find']): Promise<SignedIn> {
+    refuseForeign(header)
+    const token = cookies.session(header('cookie'))
+    if (token === '') throw new ApiError('invalid_session')
+    if (needsCsrf && !sameText(header(CSRF_HEADER), csrfOf(token))) {
+      throw new ApiError('insufficient_permissions', { message: 'X-Fingerpost-CSRF is missing or wrong.' })
+    }
+    const session = await sessionOf(token)
+    const person = session === null ? null : await readPerson(kv, session.personId)
+    if (directory.isWiped() || !directory.isFresh()) {
+      throw new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
+    }
+    const workspace = person === null ? null : directory.workspace(person.workspace)
+    const isOver = session === null || person === null || session.passwordAt !== person.passwordAt
+    if (isOver || workspace === null) throw new ApiError('invalid_session')
+    return { token, session, person, workspace }
+  }
+
   return {
     has: (header) => header('authorization') === '' && cookies.session(header('cookie')) !== '',
     refuseForeign,
-    async signedIn(header, needsCsrf) {
-      refuseForeign(header)
-      const token = cookies.session(header('cookie'))
-      if (token === '') throw new ApiError('invalid_session')
-      if (needsCsrf && !sameText(header(CSRF_HEADER), csrfOf(token))) {
-        throw new ApiError('insufficient_permissions', { message: 'X-Fingerpost-CSRF is missing or wrong.' })
-      }
-      const session = await sessions.find(token)
-      const person = session === null ? null : await readPerson(kv, session.personId)
-      if (directory.isWiped() || !directory.isFresh()) {
-        throw new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
-      }
-      const workspace = person === null ? null : directory.workspace(person.workspace)
-      const isOver = session === null || person === null || session.passwordAt !== person.passwordAt
-      if (isOver || workspace === null) throw new ApiError('invalid_session')
-      return { token, session, person, workspace }
-    },
+    signedIn: (header, needsCsrf) => whoIs(header, needsCsrf, sessions.use),
+    stillSignedIn: (header, needsCsrf) => whoIs(header, needsCsrf, sessions.find),
   }
 }

@@ -42,6 +42,8 @@ export interface Sessions {
   ): Promise<OpenedSession>
   /** null: it was never made, is over, or was ended. */
   find(token: string): Promise<Session | null>
+  /** The same for a request, which keeps it alive. */
+  use(token: string): Promise<Session | null>
   list(personId: string): Promise<Session[]>
   /** How many there were of them. */
   end(personId: string, which: (session: Session) => boolean): Promise<number>
@@ -71,6 +73,11 @@ export function openSessions(
       { key: sessionKey(digest), value: session, ttlMs },
       { key: placeKey(session.personId, digest), value: true, ttlMs },
     ]
+  }
+
+  async function entryOf(digest: string): Promise<KvEntry<Session> | null> {
+    const [entry] = await kv.get<Session>(CONSOLE_SCOPE, [sessionKey(digest)])
+    return entry == null || isOver(entry.value) ? null : entry
   }
 
   async function entriesOf(personId: string): Promise<KvEntry<Session>[]> {
@@ -108,16 +115,17 @@ export function openSessions(
       return { session, token }
     },
 
-    async find(token) {
+    find: async (token) => (await entryOf(digestOf(token)))?.value ?? null,
+
+    async use(token) {
       const digest = digestOf(token)
-      const key = sessionKey(digest)
-      const [entry] = await kv.get<Session>(CONSOLE_SCOPE, [key])
-      if (entry == null || isOver(entry.value)) return null
+      const entry = await entryOf(digest)
+      if (entry === null) return null
       const now = clock.now()
       if (now - entry.value.seenAt < TOUCH_MS) return entry.value
       const seen = { ...entry.value, seenAt: now }
       // Refused when another request was faster, or when it was ended meanwhile.
-      await kv.commit([{ scope: CONSOLE_SCOPE, check: [[key, entry.version]], put: puts(seen, digest) }])
+      await kv.commit([{ scope: CONSOLE_SCOPE, check: [[entry.key, entry.version]], put: puts(seen, digest) }])
       return seen
     },
 

@@ -8,12 +8,13 @@ import { strict, Type } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
 import { countAccounts } from '../../identity/linked-accounts.ts'
 import type { VisitorState } from '../../identity/visitor.ts'
-import type { Erase } from '../../ingress/erase.ts'
+import type { ErasedVisitor } from '../../ingress/erase.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import type { Caller } from '../../records/auth.ts'
 import { commandOf } from '../callers.ts'
 import { type ApiRoute, keyed, type RouteReply } from '../routes.ts'
 import { VISITOR_DOCS } from './docs.ts'
+import type { Erasures } from './erase.ts'
 
 export function presentVisitor(visitor: VisitorState, lists: readonly string[]) {
   return {
@@ -31,8 +32,8 @@ export function presentVisitor(visitor: VisitorState, lists: readonly string[]) 
 
 export interface VisitorsNeeds {
   readonly visitors: VisitorReads
-  /** Erases one id and whatever was merged into it. */
-  readonly erase: Erase
+  /** Of one id and whatever was merged into it. */
+  readonly erasures: Erasures
   readonly submit: Submitter['submit']
   readonly partitions: number
   readonly entriesMax: number
@@ -40,9 +41,19 @@ export interface VisitorsNeeds {
   readonly listsOf: (workspace: string, env: Env, visitorId: string) => Promise<string[]>
 }
 
+/** It waits for the owners of partitions, and then for the control plane, which may both be taken over meanwhile. */
+const ERASE_DEADLINE_MS = 30_000
+
 const MergeBody = Type.Object({ visitorId: Type.String({ pattern: '^pv_[0-9A-Za-z]{20}$', maxLength: 23 }) }, strict)
 
-export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax, listsOf }: VisitorsNeeds): ApiRoute[] {
+export function visitorRoutes({
+  visitors,
+  erasures,
+  submit,
+  partitions,
+  entriesMax,
+  listsOf,
+}: VisitorsNeeds): ApiRoute[] {
   async function existing({ workspace, env }: Caller, visitorId: string, field?: string): Promise<VisitorState> {
     const visitor = await visitors.byId(workspace.id, env, visitorId)
     if (visitor === null) throw new ApiError('not_found', field === undefined ? {} : { field })
@@ -83,17 +94,18 @@ export function visitorRoutes({ visitors, erase, submit, partitions, entriesMax,
       doc: VISITOR_DOCS.remove,
       path: '/v1/visitors/:visitorId',
       access: 'visitors:delete',
+      deadlineMs: ERASE_DEADLINE_MS,
       handle: async ({ caller, params }) => {
         const { workspace, env } = caller
         const visitorId = params.visitorId ?? ''
-        await existing(caller, visitorId)
-        const erased = await erase(workspace.id, env, visitorId)
-        for (const one of erased) {
+        // Of one that was answered too late, or not at all, the visitor is gone already.
+        if (!(await erasures.isUnfinished(workspace.id, env, visitorId))) await existing(caller, visitorId)
+        const note = async (one: ErasedVisitor) => {
           const data = { resource: 'erasure', id: one.erasureId, action: 'erase', before: null, about: null } as const
           const after = { erasureId: one.erasureId, visitorHash: hash('sha256', one.visitorId, 'hex') }
           accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data: { ...data, after } }))
         }
-        const [{ erasureId }] = erased
+        const [{ erasureId }] = await erasures.erase(workspace.id, env, visitorId, note)
         return { body: { deleted: true, visitorId, erasureId } }
       },
     }),
