@@ -199,6 +199,8 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
     ...splitRoutes({ ...needs, visitors }),
     ...erasureRoutes(openErasureReads({ kv, log, partitions })),
     ...visitorExportRoutes({
+      kv,
+      clock,
       events,
       visitors,
       submit,

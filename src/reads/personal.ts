@@ -38,6 +38,8 @@ export interface PersonalRecognition {
   readonly confirmedGeneration: number
   readonly tokenVisits: number
   readonly privateVisits: number
+  /** What the engine counts of it, packed; empty when nothing. */
+  readonly counters: Uint8Array
 }
 
 /** Something events say, and when they did. Milliseconds. */
@@ -62,11 +64,12 @@ export interface PersonalData {
   readonly accounts: readonly PersonalSaid[]
   readonly emails: readonly PersonalSaid[]
   readonly addresses: readonly PersonalSaid[]
-  /** Whose bodies are kept; the newest DELIVERIES_MAX. */
+  /** Whose bodies are kept. */
   readonly deliveries: readonly PersonalDelivery[]
   readonly corrections: readonly Correction[]
-  /** The newest AUDIT_MAX. */
   readonly audit: readonly StoredAuditEntry[]
+  /** Of which of them there is more than the newest ITEMS_MAX. */
+  readonly truncated: readonly ('accounts' | 'emails' | 'addresses' | 'deliveries' | 'audit')[]
 }
 
 export interface PersonalReadsNeeds {
@@ -78,16 +81,17 @@ export interface PersonalReadsNeeds {
 /** `visitorIds`: the visitor and who was merged into it. Fails with Unavailable when a store cannot answer. */
 export type ReadPersonal = (workspace: string, env: Env, visitorIds: readonly string[]) => Promise<PersonalData>
 
-const SAID_MAX = 1_000
-const DELIVERIES_MAX = 1_000
-const AUDIT_MAX = 1_000
+/** Of each list. */
+const ITEMS_MAX = 1_000
+/** So many are read: one more tells that there is more. */
+const ITEMS_READ = ITEMS_MAX + 1
 
 export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsNeeds): ReadPersonal {
   async function recognitionOf(workspace: string, env: Env, visitorId: string): Promise<PersonalRecognition[]> {
     const scope = partitionScope(homePartition(visitorId, partitions))
     const [entry] = await kv.get<Uint8Array>(scope, [visitorKey(workspace, env, visitorId)])
     if (!entry) return []
-    const { keys, earlierKeys, state } = unpackHeldVisitor(entry.value)
+    const { keys, earlierKeys, state, counters } = unpackHeldVisitor(entry.value)
     const { profile, generation, confirmedGeneration, tokenVisits, privateVisits } = unpackVisitor(state)
     const values = VALUE_NAMES.map((name, i) => [name, profile?.values[i] ?? null] as const)
     const attributes = Object.fromEntries(values.filter((one): one is [(typeof one)[0], number] => one[1] !== null))
@@ -102,6 +106,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
         confirmedGeneration,
         tokenVisits,
         privateVisits,
+        counters,
       },
     ]
   }
@@ -118,7 +123,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
        WHERE workspace_id = {workspace:String} AND env = {env:String} AND
          visitor_hash IN (SELECT cityHash64(arrayJoin({visitorIds:Array(String)}))) AND
          visitor_id IN {visitorIds:Array(String)} AND ${sql} != ''
-       GROUP BY value ORDER BY lastAt DESC, value LIMIT ${SAID_MAX}`,
+       GROUP BY value ORDER BY lastAt DESC, value LIMIT ${ITEMS_READ}`,
       { workspace, env, visitorIds },
     )
   }
@@ -129,7 +134,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     const eventIds: string[] = []
     for await (const { key } of scanAll(kv, scope, PAYLOAD, under(prefix)))
       eventIds.push(key[1].slice(prefix.length + 1))
-    const newest = eventIds.slice(-DELIVERIES_MAX)
+    const newest = eventIds.slice(-ITEMS_READ)
     const found: PersonalDelivery[] = []
     for (const { id: webhookId } of await readWebhooks(kv, workspace, env)) {
       const ids = newest.map((eventId) => deliveryIdOf(readUlidTime(eventId), eventId, webhookId))
@@ -140,7 +145,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
         found.push({ webhookId, deliveryId: ids[i] ?? '', type, status, attempts: attemptsMade, createdAt })
       }
     }
-    return found.sort((a, b) => b.createdAt - a.createdAt).slice(0, DELIVERIES_MAX)
+    return found.sort((a, b) => b.createdAt - a.createdAt).slice(0, ITEMS_READ)
   }
 
   async function correctionsOf(workspace: string, env: Env, visitorId: string): Promise<Correction[]> {
@@ -156,7 +161,7 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
   async function auditOf(workspace: string, env: Env, visitorId: string): Promise<StoredAuditEntry[]> {
     const entries: StoredAuditEntry[] = []
     const filter = { resource: 'visitor', id: visitorId } as const
-    await readAudit(kv, workspace, env, filter, AUDIT_MAX, null, (entry) => entries.push(entry) < AUDIT_MAX)
+    await readAudit(kv, workspace, env, filter, ITEMS_READ, null, (entry) => entries.push(entry) < ITEMS_READ)
     return entries
   }
 
@@ -164,14 +169,23 @@ export function openPersonalReads({ kv, clickhouse, partitions }: PersonalReadsN
     const ofEach = async <T>(read: (workspace: string, env: Env, visitorId: string) => Promise<T[]>): Promise<T[]> =>
       (await Promise.all(visitorIds.map((id) => read(workspace, env, id)))).flat()
     const bySeq = new Map((await ofEach(correctionsOf)).map((one) => [one.seq, one]))
-    return {
-      recognition: await ofEach(recognitionOf),
+    const lists = {
       accounts: await said(workspace, env, visitorIds, 'linked_id'),
       emails: await said(workspace, env, visitorIds, 'email'),
       addresses: await said(workspace, env, visitorIds, "replaceOne(IPv6NumToString(ip), '::ffff:', '')"),
       deliveries: await ofEach(deliveriesOf),
-      corrections: [...bySeq.values()],
       audit: await ofEach(auditOf),
+    }
+    const names = Object.keys(lists) as (keyof typeof lists)[]
+    return {
+      recognition: await ofEach(recognitionOf),
+      accounts: lists.accounts.slice(0, ITEMS_MAX),
+      emails: lists.emails.slice(0, ITEMS_MAX),
+      addresses: lists.addresses.slice(0, ITEMS_MAX),
+      deliveries: lists.deliveries.slice(0, ITEMS_MAX),
+      corrections: [...bySeq.values()],
+      audit: lists.audit.slice(0, ITEMS_MAX),
+      truncated: names.filter((name) => lists[name].length > ITEMS_MAX),
     }
   }
 }

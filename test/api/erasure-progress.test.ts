@@ -107,11 +107,19 @@ t.test(
       whole.recognition.map((record: { visitorId: string }) => record.visitorId),
       [visitorId, other.visitorId],
     )
+    t.same(whole.recognition[0].counters, {
+      events: { '5m': 2, '1h': 2, '24h': 2 },
+      ips: { '24h': 2 },
+      countries: { '24h': whole.recognition[0].counters.countries['24h'] },
+      linkedIds: { '24h': 2 },
+    })
+    t.same(whole.truncated, [])
     for (const { matchKeys, attributes, generation } of whole.recognition) {
       t.ok(matchKeys.length > 0 && Object.keys(attributes).length > 0 && generation > 0)
     }
     t.match(whole.deliveries[0], { webhookId: webhook.id, type: 'identification.complete', attempts: 0 })
-    t.match(whole.corrections, [{ visitorIds: [visitorId, other.visitorId], same: true }])
+    const by = { type: 'key', id: /^key_/ }
+    t.match(whole.corrections, [{ visitorIds: [visitorId, other.visitorId], same: true, actor: key.slice(-4), by }])
     const again = await eventually(held, ({ audit }) => audit.length >= 3)
     const actions = again.audit.map(
       ({ resource, action }: { resource: string; action: string }) => `${resource} ${action}`,

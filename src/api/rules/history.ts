@@ -20,11 +20,10 @@ import {
 } from '../../records/audit.ts'
 import type { Caller } from '../../records/auth.ts'
 import type { RuleMaxima, WebhookHead } from '../../records/commands.ts'
-import { keyKey } from '../../records/keys.ts'
 import type { StoredList } from '../../records/lists.ts'
-import { readPersonName, type StoredPerson } from '../../records/people.ts'
+import type { StoredPerson } from '../../records/people.ts'
 import type { StoredRule } from '../../records/rules.ts'
-import { SYSTEM } from '../../records/scopes.ts'
+import { type Actor, openActors } from '../actors.ts'
 import { presentAuditedKey, presentWorkspace } from '../admin/present.ts'
 import { presentAlert } from '../alerts/routes.ts'
 import { callerPlaceOf, commandOf } from '../callers.ts'
@@ -38,7 +37,6 @@ import { presentAuditedWebhook } from '../webhooks/present.ts'
 import { RULE_DOCS } from './docs.ts'
 import { presentDefinition } from './present.ts'
 import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, writtenRule } from './routes.ts'
-import type { AuditEntry as AuditEntryShown } from './trial-docs.ts'
 
 export interface RuleHistoryNeeds {
   readonly kv: Kv
@@ -76,7 +74,7 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
     const { tokenSecret } = caller.workspace
     const question = JSON.stringify(['audit', workspace, env, filter])
     const before = query.cursor === undefined ? end : Number(readLast(tokenSecret, question, query.cursor))
-    const actors = openActors(workspace)
+    const actors = openActors(kv, workspace)
     const data: Written[] = []
     let chars = 0
     const last = await readAudit(
@@ -98,25 +96,6 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
       data,
       hasMore: last !== null,
       nextCursor: last === null ? null : writeCursor(tokenSecret, question, String(last)),
-    }
-  }
-
-  /** Keys are known by their last four characters, people and parts of the service by their name. */
-  function openActors(workspace: string): (actor: string) => Promise<Actor> {
-    const known = new Map<string, Actor>()
-    async function find(actor: string): Promise<Actor> {
-      const [entry] = actor.startsWith('key_') ? await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]) : []
-      const key = entry?.value
-      const label = actor.startsWith('per_') ? await readPersonName(kv, actor) : (key?.label ?? null)
-      return {
-        actor: key?.last4 ?? (typeOf(actor) === 'person' ? (label ?? actor) : actor),
-        by: { type: typeOf(actor), id: actor, label },
-      }
-    }
-    return async (actor) => {
-      const shown = known.get(actor) ?? (await find(actor))
-      known.set(actor, shown)
-      return shown
     }
   }
 
@@ -206,15 +185,6 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
       },
     }),
   ]
-}
-
-type Actor = Pick<Static<typeof AuditEntryShown>, 'actor' | 'by'>
-
-const PARTS: Readonly<Record<string, Actor['by']['type']>> = { operator: 'operator', rules: 'rule' }
-
-function typeOf(actor: string): Actor['by']['type'] {
-  if (actor.startsWith('key_')) return 'key'
-  return actor.startsWith('per_') ? 'person' : (PARTS[actor] ?? 'system')
 }
 
 function shown(object: unknown, { resource, action }: StoredAuditEntry) {

@@ -21,16 +21,19 @@ import { PENDING } from '../events/docs.ts'
 import { RuleMatch, verdict } from '../events/schema.ts'
 import { Action, Conditions, RuleDefinition } from './schema.ts'
 
+export const actorMembers = {
+  actor: words('The last four characters of a key, or the name of a part of the service.'),
+  by: Type.Object({
+    type: oneOf(['key', 'person', 'operator', 'rule', 'system']),
+    id: words('The id of a key, or the name of a part of the service.'),
+    label: orNull(words('Of a key: its label.')),
+  }),
+}
 export const AuditEntry = shared(
   'AuditEntry',
   Type.Object({
     at: moment(),
-    actor: words('The last four characters of a key, or the name of a part of the service.'),
-    by: Type.Object({
-      type: oneOf(['key', 'person', 'operator', 'rule', 'system']),
-      id: words('The id of a key, or the name of a part of the service.'),
-      label: orNull(words('Of a key: its label.')),
-    }),
+    ...actorMembers,
     resource: oneOf(AUDITED),
     id: words(),
     action: words('create, update, delete, rotate, revoke, entries (how many, not which), erase, export and the like.'),

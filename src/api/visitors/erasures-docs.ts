@@ -17,6 +17,7 @@ import {
 } from '../describe.ts'
 import { EVENT_EXAMPLE } from '../events/examples.ts'
 import { Event } from '../events/schema.ts'
+import { actorMembers } from '../rules/trial-docs.ts'
 import { VISITOR_DOCS, Visitor } from './docs.ts'
 
 export const Erasure = shared(
@@ -70,6 +71,15 @@ export const VisitorExport = shared(
         confirmedGeneration: count('The newest one that came back.'),
         tokenVisits: count(),
         privateVisits: count(),
+        counters: Type.Object(
+          {
+            events: Type.Object({ '5m': count(), '1h': count(), '24h': count() }),
+            ips: Type.Object({ '24h': count() }),
+            countries: Type.Object({ '24h': count() }),
+            linkedIds: Type.Object({ '24h': count() }),
+          },
+          { description: 'What is counted of it by now, under the names `velocity` has.' },
+        ),
       }),
       'The records by which visits are recognised: of the visitor and of who was merged into it.',
     ),
@@ -92,13 +102,17 @@ export const VisitorExport = shared(
         visitorIds: Type.Array(visitorId()),
         same: flag('Merged; false: split.'),
         at: moment(),
-        actor: words(),
+        ...actorMembers,
       }),
       'What was merged and split.',
     ),
     audit: firstPage(
-      Type.Object({ at: moment(), actor: words(), resource: words(), id: words(), action: words() }),
+      Type.Object({ at: moment(), ...actorMembers, resource: words(), id: words(), action: words() }),
       'What the audit log says of the visitor.',
+    ),
+    truncated: firstPage(
+      words(),
+      'Which of these lists has more than the thousand newest items that are told, such as `accounts`; mostly none.',
     ),
     events: Type.Array(Event),
     hasMore: flag('Whether there are further events.'),
@@ -157,6 +171,7 @@ export const ERASURE_DOCS = {
           deliveries: [],
           corrections: [],
           audit: [],
+          truncated: [],
           events: [EVENT_EXAMPLE],
           hasMore: false,
           nextCursor: null,

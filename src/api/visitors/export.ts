@@ -5,13 +5,17 @@ import { ApiError } from '../../domain/errors.ts'
 import type { Env } from '../../domain/event.ts'
 import { maskIp } from '../../domain/ip.ts'
 import { strict, Type } from '../../domain/schema.ts'
+import { heldCountsAt } from '../../engine/velocity/held-counts.ts'
 import { isoTime, maskEmail, presentEvent } from '../../events/present.ts'
+import type { Kv } from '../../kv/kv.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { readCursor, writeCursor } from '../../reads/cursor.ts'
 import type { EventReads } from '../../reads/events.ts'
 import type { PersonalData, PersonalSaid, ReadPersonal } from '../../reads/personal.ts'
 import type { VisitorReads } from '../../reads/visitors.ts'
 import { type Caller, permitRole } from '../../records/auth.ts'
 import type { ListMembership } from '../../records/lists.ts'
+import { type ActorOf, openActors } from '../actors.ts'
 import { commandOf } from '../callers.ts'
 import type { PacedSteps } from '../paced-steps.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
@@ -21,6 +25,8 @@ import { ERASURE_DOCS } from './erasures-docs.ts'
 import { presentVisitor } from './routes.ts'
 
 export interface VisitorExportNeeds {
+  readonly kv: Pick<Kv, 'get'>
+  readonly clock: Pick<Clock, 'now'>
   readonly events: Pick<EventReads, 'whole'>
   readonly visitors: VisitorReads
   readonly submit: Submitter['submit']
@@ -46,7 +52,7 @@ const ExportQuery = Type.Object(
 )
 
 export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
-  const { events, visitors, personal, submit, memberships, turns } = needs
+  const { kv, clock, events, visitors, personal, submit, memberships, turns } = needs
 
   /** It ends with the event that makes it long enough. */
   async function pageOf(
@@ -99,7 +105,15 @@ export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
         const visitorIds = await visitors.idsOf(workspace.id, env, visitor.id)
         const page = await pageOf(caller, visitorIds, limit, from, masked)
         const lists = await memberships(workspace.id, env, visitor.id)
-        const held = from === null ? presentHeld(await personal(workspace.id, env, visitorIds), masked) : {}
+        const held =
+          from === null
+            ? await presentHeld(
+                await personal(workspace.id, env, visitorIds),
+                masked,
+                openActors(kv, workspace.id),
+                clock.now(),
+              )
+            : {}
         if (from === null) {
           const data = { resource: 'visitor', id: visitor.id, action: 'export', before: null, after: null } as const
           accepted(await submit({ ...commandOf(caller), type: 'visitor.note', data: { ...data, about: visitor.id } }))
@@ -131,26 +145,34 @@ export function visitorExportRoutes(needs: VisitorExportNeeds): ApiRoute[] {
   ]
 }
 
-const presentHeld = (held: PersonalData, masked: boolean) => ({
-  recognition: held.recognition,
-  accounts: held.accounts.map(presentSaid),
-  emails: distinct(held.emails, masked ? maskEmail : asItIs).map(presentSaid),
-  addresses: distinct(held.addresses, masked ? maskIp : asItIs).map(presentSaid),
-  deliveries: held.deliveries.map((one) => ({ ...one, createdAt: isoTime(one.createdAt) })),
-  corrections: held.corrections.map(({ visitors, same, at, actor }) => ({
-    visitorIds: visitors,
-    same,
-    at: isoTime(at),
-    actor,
-  })),
-  audit: held.audit.map(({ at, actor, resource, id, action }) => ({
-    at: isoTime(at),
-    actor,
-    resource,
-    id,
-    action,
-  })),
-})
+async function presentHeld(held: PersonalData, masked: boolean, actorOf: ActorOf, nowMs: number) {
+  const { truncated, corrections, audit } = held
+  return {
+    recognition: held.recognition.map((one) => ({ ...one, counters: heldCountsAt(one.counters, nowMs) })),
+    accounts: held.accounts.map(presentSaid),
+    emails: distinct(held.emails, masked ? maskEmail : asItIs).map(presentSaid),
+    addresses: distinct(held.addresses, masked ? maskIp : asItIs).map(presentSaid),
+    deliveries: held.deliveries.map((one) => ({ ...one, createdAt: isoTime(one.createdAt) })),
+    corrections: await Promise.all(
+      corrections.map(async ({ visitors, same, at, actor }) => ({
+        visitorIds: visitors,
+        same,
+        at: isoTime(at),
+        ...(await actorOf(actor)),
+      })),
+    ),
+    audit: await Promise.all(
+      audit.map(async ({ at, actor, resource, id, action }) => ({
+        at: isoTime(at),
+        ...(await actorOf(actor)),
+        resource,
+        id,
+        action,
+      })),
+    ),
+    truncated,
+  }
+}
 
 const asItIs = (text: string): string => text
 

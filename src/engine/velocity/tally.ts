@@ -2,7 +2,7 @@
 // that others hold.
 
 import type { Velocity } from '../../domain/event.ts'
-import { DAY_MS } from '../../lib/durations.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/durations.ts'
 import type { Board } from './board.ts'
 import { type Counted, hashSeen, ipKey, linkedKey } from './counted.ts'
 import {
@@ -17,13 +17,12 @@ import {
 } from './counters.ts'
 import { addTraces } from './traces.ts'
 
-const FIVE_MINUTES_MS = 300_000
-const HOUR_MS = 3_600_000
+const FIVE_MINUTES_MS = 5 * MINUTE_MS
 
 /** A visitor's sets, in the order they are added. */
-const IPS = 0
-const COUNTRIES = 1
-const ACCOUNTS = 2
+export const IPS = 0
+export const COUNTRIES = 1
+export const ACCOUNTS = 2
 /** Those of an address, and those of an account. */
 const VISITORS = 0
 const ITS_IPS = 1
