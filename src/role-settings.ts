@@ -102,7 +102,7 @@ export const outgoingSettings = (config: Config) => ({
   },
 })
 
-/** Addresses from which webhooks come, as `/v1/meta` tells them. */
+/** Addresses from which webhooks come, as `/.well-known/webhook-ips` tells them. */
 export function webhookIps(config: Config) {
   const { 'webhooks.ipv4': ipv4, 'webhooks.ipv6': ipv6, 'webhooks.ipsUpdatedAt': text } = config
   const updatedAt = text === '' ? null : parseDatetime(text)

@@ -61,7 +61,8 @@ export const SETTINGS = [
     standard: 0,
     min: 0,
     max: 256,
-    sentence: 'Partitions of the log, fixed when the deployment is created; 0: 4 embedded, 16 in a cluster.',
+    sentence:
+      'Partitions of the log, fixed when the deployment is created; 0: one for each shard and at least 4 embedded, 16 in a cluster.',
   },
   {
     name: 'data.freeBytesMin',

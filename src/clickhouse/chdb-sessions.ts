@@ -66,33 +66,3 @@ function quoteName(name: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) throw new Error('a database name is an identifier')
   return `\`${name}\``
 }
-
-export interface SessionLane {
-  /** Runs at most `runningMax` at once; throws LaneFull when too many wait already. */
-  run<T>(work: () => Promise<T>): Promise<T>
-}
-
-export class LaneFull extends Error {
-  override readonly name = 'LaneFull'
-}
-
-/** One lane per kind of work, so that slow queries never stand in front of inserts. */
-export function openSessionLane(runningMax: number, waitingMax: number): SessionLane {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return {
-    async run(work) {
-      if (running >= runningMax) {
-        if (waiting.length >= waitingMax) throw new LaneFull('too many requests wait')
-        await new Promise<void>((resolve) => waiting.push(resolve))
-      } else running++
-      try {
-        return await work()
-      } finally {
-        const next = waiting.shift()
-        if (next) next()
-        else running--
-      }
-    },
-  }
-}

@@ -8,8 +8,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Session } from 'chdb'
+import { GaveUp, openSemaphore } from '../lib/semaphore.ts'
 import { assignment, literal, parseInsert, refuseStatement } from './chdb-guard.ts'
-import { LaneFull, openSessionLane, openSessionPool, type SessionPool } from './chdb-sessions.ts'
+import { openSessionPool, type SessionPool } from './chdb-sessions.ts'
 
 /**
  * From the parent: `[folder, lockWaitMsMax]` as arguments, then `stop` as a message. Port and secret are drawn afresh unless
@@ -106,11 +107,11 @@ function serve(control: Session, pool: SessionPool): void {
   const token = FRONT_TOKEN ?? randomBytes(32).toString('base64url')
   // The token, or as the password of the user every server has.
   const credentials = [`Bearer ${token}`, `Basic ${Buffer.from(`default:${token}`).toString('base64')}`].map(digest)
-  const reads = openSessionLane(READS_MAX, WAITING_MAX)
-  const background = openSessionLane(BACKGROUND_MAX, WAITING_MAX)
-  const inserts = openSessionLane(INSERTS_MAX, WAITING_MAX)
-  const commands = openSessionLane(COMMANDS_MAX, WAITING_MAX)
-  const kills = openSessionLane(1, WAITING_MAX)
+  const reads = openSemaphore(READS_MAX, WAITING_MAX)
+  const background = openSemaphore(BACKGROUND_MAX, WAITING_MAX)
+  const inserts = openSemaphore(INSERTS_MAX, WAITING_MAX)
+  const commands = openSemaphore(COMMANDS_MAX, WAITING_MAX)
+  const kills = openSemaphore(1, WAITING_MAX)
   let spooled = 0
   let busy = 0
 
@@ -271,7 +272,7 @@ function respondError(response: ServerResponse, error: unknown): void {
   let text = error instanceof Error ? error.message : String(error)
   let status = 500
   if (error instanceof Rejected) status = error.status
-  else if (error instanceof LaneFull) {
+  else if (error instanceof GaveUp) {
     status = 503
     text = `Code: 202. DB::Exception: ${error.message}. (TOO_MANY_SIMULTANEOUS_QUERIES)`
   } else if (codeOf(error) === null) text = `Code: 1002. DB::Exception: ${text}. (UNKNOWN_EXCEPTION)`

@@ -106,9 +106,9 @@ export function openFingerpost(options: ClientOptions) {
       /** The events become another visitor's. */
       split: (visitorId: string, requestIds: readonly string[]) =>
         of<api.SplitVisitor>('POST', `/v1/visitors/${id(visitorId)}/split`, { body: { requestIds } }),
-      /** All that is held, with the first page of events; with a cursor, the next events. */
-      export: (visitorId: string, cursor?: string) =>
-        get<api.VisitorExport>(`/v1/visitors/${id(visitorId)}/export`, { cursor }),
+      /** All that is held, with the first page of events; with a cursor, the next events. `masked`: as everywhere else. */
+      export: (visitorId: string, cursor?: string, masked = false) =>
+        get<api.VisitorExport>(`/v1/visitors/${id(visitorId)}/export`, { cursor, ...(masked ? { masked } : {}) }),
       /** How far a deletion has come. */
       erasure: (erasureId: string) => get<api.Erasure>(`/v1/erasures/${id(erasureId)}`),
       /** Irreversible. */
@@ -142,6 +142,8 @@ export function openFingerpost(options: ClientOptions) {
         readonly days?: number
         readonly sampleSize?: number
       }) => of<api.Backtest>('POST', '/v1/rules/backtest', { body: question, mayRepeat: true }),
+      /** What conditions may be about, and which operators that takes. */
+      fields: async () => (await get<api.OffsetPage<api.RuleField>>('/v1/rules/fields')).data,
       simulate: (question: {
         readonly requestId?: string
         readonly event?: object
@@ -222,6 +224,16 @@ export function openFingerpost(options: ClientOptions) {
         get<api.SignalCounts>('/v1/analytics/signals', question),
     },
 
+    /** Of the environment of the client's own key, which needs the scope `keys:write`. */
+    keys: {
+      all: () => byOffset<api.Key>('/v1/keys', {}),
+      /** The key itself is in this answer only. */
+      create: (key: api.KeyDraft, write: Write = {}) => of<api.NewKey>('POST', '/v1/keys', { body: key, ...write }),
+      /** One new key in place of all of its kind. */
+      rotate: (kind: api.Key['kind'], write: Write = {}) =>
+        of<api.RotatedKey>('POST', '/v1/keys/rotate', { body: { kind }, ...write }),
+      revoke: (keyId: string) => of<api.RevokedKey>('DELETE', `/v1/keys/${id(keyId)}`),
+    },
     audit: (filter: { readonly resource?: api.AuditEntry['resource']; readonly id?: string } = {}) =>
       byCursor<api.AuditEntry>('/v1/audit', filter),
     meta: () => get<api.Meta>('/v1/meta'),

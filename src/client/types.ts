@@ -33,6 +33,7 @@ export type Erasure = Of<typeof erasure.Erasure>
 export type Conditions = Of<typeof rule.Conditions>
 export type Action = Of<typeof rule.Action>
 export type Rule = Of<typeof rule.Rule>
+export type RuleField = Of<typeof rule.RuleField>
 export type ListedRule = Of<typeof rule.ListedRule>
 export type CreatedRule = Of<typeof rule.CreatedRule>
 export type UpdatedRule = Of<typeof rule.UpdatedRule>
@@ -60,6 +61,9 @@ export type Alert = Of<typeof alert.Alert>
 export type Incident = Of<typeof alert.Incident>
 export type EventCounts = Of<typeof analytics.EventCounts>
 export type SignalCounts = Of<typeof analytics.SignalCounts>
+export type Key = Of<typeof admin.Key>
+export type NewKey = Of<typeof admin.NewKey>
+export type RotatedKey = Of<typeof admin.RotatedKey>
 export type Meta = Of<typeof admin.Meta>
 
 /** A moment: ISO 8601 with an offset or `Z`, or a Date. */
@@ -115,9 +119,22 @@ export interface VisitorFilter {
 /** Events by their ids, at most 1,000, or all of a visitor. */
 export type LabelledEvents = { readonly requestIds: readonly string[] } | { readonly visitorId: string }
 export interface EventChanges {
-  readonly linkedId?: string
-  readonly tag?: object
+  /** null: there is none. */
+  readonly linkedId?: string | null
+  readonly tag?: object | null
   readonly label?: 'fraud' | 'legitimate' | null
+}
+/** Without `scopes` it may all that its kind may, but for keys; without `origins` it works on any page. */
+export interface KeyDraft {
+  readonly kind: Key['kind']
+  readonly label?: string
+  readonly scopes?: NonNullable<Key['scopes']>
+  readonly origins?: readonly string[]
+  readonly expiresAt?: Moment
+}
+export interface RevokedKey {
+  readonly deleted: true
+  readonly keyId: string
 }
 /** Names without a dot, `filters` and `secret` make form A; dotted names, `description` and `enabled` form B. */
 export interface WebhookDraft {

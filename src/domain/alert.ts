@@ -1,4 +1,4 @@
-// Alerts: a figure of the last while is compared with a threshold, and whoever subscribes is told .
+// Alerts: a figure of the last while is compared with a threshold, and whoever subscribes is told when it is passed.
 
 import type { SignalName, Verdict } from './event.ts'
 

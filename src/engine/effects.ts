@@ -7,7 +7,7 @@ import type { DecidedErasure, EventsRecord } from '../events/record.ts'
 import type { Clock } from '../lib/clock.ts'
 import { APPEND_BYTES_MAX, APPEND_RECORDS_MAX, type Log, type Seq } from '../log/log.ts'
 import { type Command, type CommandDraft, encodeCommand } from '../records/commands.ts'
-import type { EventEffects } from '../records/effects.ts'
+import { type EventEffects, eventEffectsOf } from '../records/effects.ts'
 import { EFFECTS_PER_COMMAND_MAX, type ListEffect } from '../records/list-commands.ts'
 import { persist } from './append.ts'
 
@@ -30,9 +30,7 @@ export interface RecordEffects {
 
 export const effectsOf = (seq: Seq, { items, erasure }: EventsRecord): RecordEffects => ({
   seq,
-  events: items.flatMap(({ workspace, env, requestId, effects = [] }) =>
-    effects.length === 0 ? [] : [{ workspace, env, requestId, effects }],
-  ),
+  events: eventEffectsOf(items),
   erased: erasure === undefined ? [] : [erasure],
 })
 

@@ -33,7 +33,7 @@ const CHECKPOINT_MS = 200
 const FEW_EVENTS = 8
 /** What a successor has to adopt at most, of which it takes in some ten thousand in a second. */
 const CHECKPOINT_EVENTS = 20_000
-/** A commit of the kv takes four times as many entries. */
+/** A commit of the kv takes twice as many entries as a checkpoint that repeats the one before may have. */
 const BOUNDS: CheckpointBounds = { entriesMax: 6_000, adoptRecordsMax: 64 }
 const IDLE_WAIT_MS = { takingOver: 1_000, caughtUp: 5_000 }
 /** A checkpoint is due, and the one before is still being stored: so often it is looked whether it is. */

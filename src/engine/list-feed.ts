@@ -1,5 +1,5 @@
-// The lists this process decides by: read when it starts, followed delta by delta when a hint or a poll tells of one, read
-// anew where deltas were missed, and handed to the worker with its next step.
+// The lists this thread decides by: read when it starts, followed delta by delta when a hint or a poll tells of one, read anew
+// where deltas were missed, and handed to the decider with its next step.
 
 import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'

@@ -1,4 +1,4 @@
-// One list in the memory of a process that decides: a table that is never written once it is shared, the changes since, and
+// One list in the memory of a thread that decides: a table that is never written once it is shared, the changes since, and
 // the making of the next table beside the decisions, a slice at a time.
 
 import type { ListType } from '../domain/list.ts'

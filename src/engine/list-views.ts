@@ -118,7 +118,6 @@ function takePart(tenant: Tenant, { id, name, type, base, changes }: ListPart): 
     view = { name, type, base: table, changes: null, lengths: new Set(base?.lengths) }
     tenant.byId.set(id, view)
   }
-  view.name = name
   for (const { words, lengths } of changes) {
     for (const length of lengths) view.lengths.add(length)
     for (let at = 0; at < words.length; at += CHANGE_WORDS) {

@@ -16,7 +16,7 @@ import { type HeldIndex, readIndex } from './index-entry.ts'
 import { keysBeside } from './items.ts'
 import type { MergedRecords } from './merged-records.ts'
 import type { Loadable, PartitionState, WantedEntry } from './state.ts'
-import type { UnreadVisit, Visit } from './visit.ts'
+import type { FailedVisit, Visit } from './visit.ts'
 import type { Annotating, VisitorCommand, VisitorCommands } from './visitor-commands.ts'
 
 const NATIVE_CANDIDATES_MAX = 4
@@ -27,12 +27,6 @@ const BLIND_FIRST = 400
 const NO_TEXTS: readonly string[] = []
 const NOBODY: readonly VisitorState[] = []
 const NO_TOTALS: Readonly<Record<string, number>> = {}
-
-/** An identification that cannot be read: `failed` is what its event says, `why` what its dead letter says. */
-export interface FailedVisit extends UnreadVisit {
-  readonly failed: string
-  readonly why: string
-}
 
 /** A record that is no identification at all keeps its place in the batch. */
 export type OpenedRecord =

@@ -6,7 +6,7 @@ import { type EventsRecord, encodeEventsRecord } from '../events/record.ts'
 import { writeRow } from '../events/write-row.ts'
 import { clearLines, cutLines, linesBetween, linesEnd } from '../lib/json-lines.ts'
 import { RECORD_BYTES_MAX } from '../log/log.ts'
-import type { EventEffects } from '../records/effects.ts'
+import { type EventEffects, eventEffectsOf } from '../records/effects.ts'
 import { flattenRecord } from './velocity/counted.ts'
 
 /** Room for a header beside rows and states. */
@@ -24,14 +24,6 @@ export interface Packed {
 }
 
 const NO_ROWS = new Uint8Array(0)
-
-function effectsOf(items: readonly DecidedItem[]): EventEffects[] {
-  const all: EventEffects[] = []
-  for (const { workspace, env, requestId, effects } of items) {
-    if (effects !== undefined && effects.length > 0) all.push({ workspace, env, requestId, effects })
-  }
-  return all
-}
 
 export type Packer = ReturnType<typeof createPacker>
 
@@ -55,7 +47,7 @@ export function createPacker(from: number, to: number) {
   function close(end: number): void {
     records.push(encodeEventsRecord({ from: start, to: end, items, rows: linesBetween(rowsFrom, rowsEnd) }))
     placed.push(items.map((item) => item.requestId))
-    effects.push(effectsOf(items))
+    effects.push(eventEffectsOf(items))
     counted.push(flattenRecord({ items }))
     start = end + 1
     items = []

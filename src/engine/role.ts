@@ -49,7 +49,7 @@ export interface EngineRoleNeeds {
   readonly ipData: () => IpData
   /** As `EngineNeeds` has it. */
   readonly checkpointMsMax: number
-  /** As `PlaceNeeds` and `EngineNeeds` have them. */
+  /** As `PartitionHostNeeds` and `EngineNeeds` have them. */
   readonly onRecord: (partition: number, seq: number) => void
   readonly givenUp: (partition: number) => readonly number[]
   /** Called when `problem` or `caughtUp` may have changed. */

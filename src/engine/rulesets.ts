@@ -1,5 +1,5 @@
-// The rulesets this process decides by: loaded when a hint or a poll tells of a new revision, handed to the worker with the
-// next task, confirmed to whoever waits for the change to be in force.
+// The rulesets this thread decides by: loaded when a hint or a poll tells of a new revision, handed to the decider with the
+// next step, confirmed to whoever waits for the change to be in force.
 
 import { type Bus, pollEveryMs } from '../bus/bus.ts'
 import { ENVS, type Env } from '../domain/event.ts'
@@ -17,7 +17,7 @@ export interface RulesetsNeeds {
   readonly kv: ThreadKv
   readonly bus: Bus
   readonly clock: Clock
-  /** Names this process among all that decide. */
+  /** Names this thread among all that decide. */
   readonly evaluator: string
   readonly report: RulesetsReport
   /** Opens secrets of tokens; null: none is sealed. */

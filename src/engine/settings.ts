@@ -48,6 +48,6 @@ export const ENGINE_SETTINGS = [
     standard: 2_048,
     min: 64,
     max: 65_536,
-    sentence: 'Heap of one worker thread, in MiB.',
+    sentence: 'Heap of one shard, in MiB.',
   },
 ] as const

@@ -1,7 +1,6 @@
 // What follows the decisions of one tenure, in their order: where the log knows places at once, batches are appended behind one another
 // without waiting for the disk. What needs decisions to be durable is done when they are: counts, places, answers, side effects, checkpoints.
 
-import type { ThreadKv } from '../kv/remote.ts'
 import { Conflict } from '../lib/failures.ts'
 import { must } from '../lib/must.ts'
 import type { Seq } from '../log/log.ts'
@@ -15,7 +14,6 @@ import type { EngineNeeds } from './engine-needs.ts'
 import type { OwnedFreshness } from './freshness.ts'
 
 export interface SettlingNeeds extends Omit<EngineNeeds, 'freshness'> {
-  readonly kv: ThreadKv
   readonly partition: number
   /** At which the identifications are read. */
   readonly basis: number

@@ -30,7 +30,7 @@ export type Loadable = 'visitor' | 'index' | 'learned' | typeof ERASED
 export interface WantedEntry {
   /**
    * A ruleset (`<workspace>/<env>`) is not an entry of the state: it comes with the next step, if there is one. Counters are
-   * those of every partition: see velocity/board.ts. Kin lies in the environment and in other partitions: see kin.ts.
+   * those of every partition: see velocity/board.ts. Merged records lie in the environment and in other partitions: see merged-records.ts.
    */
   readonly kind: Loadable | 'ruleset' | typeof VELOCITY | typeof MERGED_RECORDS
   readonly id: string

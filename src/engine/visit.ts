@@ -48,6 +48,12 @@ export interface Visit {
 /** What is known of an identification whose body nobody has read: enough to say that it failed. */
 export type UnreadVisit = Pick<Visit, 'seq' | 'meta' | 'tenant' | 'tokenId' | 'familyId' | 'nonceHash' | 'bodyHash'>
 
+/** An identification that cannot be read: `failed` is what its event says, `why` what its dead letter says. */
+export interface FailedVisit extends UnreadVisit {
+  readonly failed: string
+  readonly why: string
+}
+
 /** What the state calls a visitor of the environment; mostly the token's. */
 export const visitorIdIn = (
   { meta, tenant, tokenId }: Pick<Visit, 'meta' | 'tenant' | 'tokenId'>,

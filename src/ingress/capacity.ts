@@ -1,4 +1,4 @@
-// Whether there is room to accept: the log's size and the state's against their caps and the disk's free space, looked at once a second.
+// Whether there is room to accept: the log's size and the state's against their caps and the disk's free space, looked at every few seconds.
 
 import { statfs } from 'node:fs/promises'
 import type { Kv } from '../kv/kv.ts'

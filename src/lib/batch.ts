@@ -4,8 +4,6 @@
 export interface Batcher<T> {
   /** Resolves when the batch that held the item is written; rejects with the writer's error. */
   add(item: T, bytes: number): Promise<void>
-  /** Items that wait or are being written. */
-  size(): number
 }
 
 interface Batch<T> {
@@ -42,13 +40,11 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
   const { atEndOfTurn = queueMicrotask } = limits
   const waiting: Batch<T>[] = []
   let writing = 0
-  let size = 0
 
   async function writeNext(): Promise<void> {
     const batch = waiting.shift()
     if (batch === undefined) return
     writing++
-    const { length } = batch.items
     try {
       await write(taken(batch))
       batch.settle(null, false)
@@ -56,7 +52,6 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
       batch.settle(error, true)
     }
     writing--
-    size -= length
     void writeNext()
   }
 
@@ -76,9 +71,7 @@ export function createBatcher<T>(write: (items: readonly T[]) => Promise<unknown
       }
       ;(batch.items as T[]).push(item)
       batch.bytes += bytes
-      size++
       return batch.done
     },
-    size: () => size,
   }
 }

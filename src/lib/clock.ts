@@ -1,4 +1,4 @@
-// Time as a parameter. Nothing below app.ts reads the clock or sleeps by itself, so tests can drive both.
+// Time as a parameter: whoever needs it is given a clock by app.ts or by the entry of its thread, so that tests can drive it.
 
 export interface Clock {
   /** Milliseconds since the Unix epoch. May jump when the machine's clock is set. */

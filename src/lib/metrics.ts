@@ -5,7 +5,7 @@ import { getHeapStatistics } from 'node:v8'
 import { Registry } from 'prom-client'
 import type { CallFigures } from './measured.ts'
 import { addUp, atZero, measureProcess, openDeclarations, type Samples } from './prometheus.ts'
-import { openRequestMetrics } from './request-metrics.ts'
+import { openRequestMetrics, SECONDS_BOUNDS } from './request-metrics.ts'
 import type { Spans } from './spans.ts'
 import { openUtilization } from './utilization.ts'
 
@@ -32,8 +32,6 @@ export type Dependency = 'nats' | 'redis' | 'clickhouse'
 export const REFUSALS = ['draining', 'log', 'disk', 'kv', 'pending', 'rate', 'storage'] as const
 export type Refusal = (typeof REFUSALS)[number]
 
-/** Seconds; a request that waits for its decision may take longer than ten. */
-const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 const COUNTS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]
 
 /** Which threads there are besides those of shards. */
@@ -83,7 +81,7 @@ export function openMetrics(
     'visitor_reads_total',
     'Visitors that an engine had to read because it did not hold them, by whether anybody knows them.',
   )
-  const dependencyTook = histogramOf('dependency_call_duration_seconds', 'Time of a call of a server.', SECONDS)
+  const dependencyTook = histogramOf('dependency_call_duration_seconds', 'Time of a call of a server.', SECONDS_BOUNDS)
 
   /** What a thread knows of itself. */
   function lookAtThread(): void {
@@ -110,7 +108,7 @@ export function openMetrics(
     stages: histograms(
       'decision_stage_duration_seconds',
       'Where the time of an identification goes: reading and stamping it, waiting for its decision, the batch it is decided in, the flush, the answer.',
-      SECONDS,
+      SECONDS_BOUNDS,
       'stage',
       STAGES,
     ),
@@ -137,7 +135,11 @@ export function openMetrics(
     sinkFailures: counter('sink_failures_total', 'Sink attempts that failed and were repeated.', ['partition']),
     quarantined: counter('sink_quarantined_total', 'Rows ClickHouse refused.', ['partition']),
     clickhouseUp: gauge('clickhouse_up', 'Whether ClickHouse answers: 1 or 0.'),
-    sinkFlush: histogram('sink_flush_duration_seconds', 'Time of an insert into ClickHouse that succeeded.', SECONDS),
+    sinkFlush: histogram(
+      'sink_flush_duration_seconds',
+      'Time of an insert into ClickHouse that succeeded.',
+      SECONDS_BOUNDS,
+    ),
     sinkRows: histogram('sink_flush_rows', 'Rows of an insert into ClickHouse.', COUNTS),
     oldestUnsunk: gauge(
       'sink_oldest_unsunk_seconds',
@@ -145,11 +147,11 @@ export function openMetrics(
       [],
       'max',
     ),
-    logAppend: histogram('log_append_duration_seconds', 'Time until an append to the log was durable.', SECONDS),
+    logAppend: histogram('log_append_duration_seconds', 'Time until an append to the log was durable.', SECONDS_BOUNDS),
     storeFlush: histograms(
       'store_flush_duration_seconds',
       'Time of a transaction of the embedded stores with its flush to the disk.',
-      SECONDS,
+      SECONDS_BOUNDS,
       'store',
       ['log', 'kv'],
     ),
@@ -190,7 +192,7 @@ export function openMetrics(
     propagation: histogram(
       'rules_propagation_seconds',
       'Time from a change of rules until every process decided by it, or until nobody waited any longer.',
-      SECONDS,
+      SECONDS_BOUNDS,
     ),
     listDeltas: counter('list_deltas_total', 'Changes to lists taken in by this process.'),
     listsRead: counter('lists_read_total', 'Lists read as a whole by this process.'),
@@ -212,7 +214,7 @@ export function openMetrics(
       'trigger',
       'result',
     ]),
-    webhookDuration: histogram('webhook_attempt_duration_seconds', 'Time of an attempt at a delivery.', SECONDS),
+    webhookDuration: histogram('webhook_attempt_duration_seconds', 'Time of an attempt at a delivery.', SECONDS_BOUNDS),
     webhookDeliveries: counter('webhook_deliveries_total', 'Deliveries that came to an end.', ['status']),
     webhooksDisabled: counter('webhooks_disabled_total', 'Webhooks disabled because their receiver failed for a day.'),
     webhookOverflows: counter(

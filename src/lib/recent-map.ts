@@ -5,7 +5,9 @@ export interface RecentMap<T> {
   set(key: number, value: T): void
 }
 
-/** Entries live at least `keepMs` and at most twice that, unless more than `entriesMax` come within `keepMs`. */
+/**
+ * Entries live at least `keepMs`, unless more than `entriesMax` come within it, and at most twice that while something is set.
+ */
 export function createRecentMap<T>(keepMs: number, entriesMax: number, now: () => number): RecentMap<T> {
   let young = new Map<number, T>()
   let old = new Map<number, T>()

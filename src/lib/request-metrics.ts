@@ -7,7 +7,7 @@ import { openHistogram, registerMetric, type Series } from './prometheus.ts'
 const REQUESTS = 'fingerpost_http_requests_total'
 const SECONDS = 'fingerpost_http_request_duration_seconds'
 /** Seconds; a request that waits for its decision may take longer than ten. */
-const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
+export const SECONDS_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
 /** What alerts count of every route, from the first on. */
 const FAILURES = [500, 503]
 
@@ -40,7 +40,7 @@ function answeredBy(known: Answered[], method: string, code: number): Answered {
 /** Registers both metrics. */
 export function openRequestMetrics(registry: Registry): RequestMetrics {
   const routes = new Map<string, OfRoute>()
-  const timed = { name: SECONDS, help: 'Time from the arrival of the headers to the answer.', bounds: BOUNDS }
+  const timed = { name: SECONDS, help: 'Time from the arrival of the headers to the answer.', bounds: SECONDS_BOUNDS }
 
   function counted(): MetricValue<string>[] {
     return [...routes].flatMap(([route, { answered }]) =>

@@ -7,6 +7,8 @@ export class GaveUp extends Error {
 export interface Semaphore {
   /** Resolves with what ends the turn. Fails with GaveUp when `signal` aborts first, or when too many wait. */
   take(signal: AbortSignal): Promise<() => void>
+  /** Takes a turn for the work, however long that has to wait. Fails with GaveUp when too many do, and as the work does. */
+  run<T>(work: () => Promise<T>): Promise<T>
   /** Nobody has a turn or waits for one. */
   isIdle(): boolean
 }
@@ -34,26 +36,36 @@ export function openSemaphore(runningMax: number, waitingMax: number): Semaphore
     }
   }
 
-  return {
-    async take(signal) {
-      if (signal.aborted) throw new GaveUp('no longer wanted')
-      if (running < runningMax) {
-        running += 1
-        return once()
+  async function take(signal: AbortSignal | null): Promise<() => void> {
+    if (signal?.aborted) throw new GaveUp('no longer wanted')
+    if (running < runningMax) {
+      running += 1
+      return once()
+    }
+    if (waiting.size >= waitingMax) throw new GaveUp('too many wait')
+    return new Promise((resolve, reject) => {
+      const start = () => {
+        signal?.removeEventListener('abort', leave)
+        resolve(once())
       }
-      if (waiting.size >= waitingMax) throw new GaveUp('too many wait')
-      return new Promise((resolve, reject) => {
-        const start = () => {
-          signal.removeEventListener('abort', leave)
-          resolve(once())
-        }
-        const leave = () => {
-          waiting.delete(start)
-          reject(new GaveUp('no longer wanted'))
-        }
-        waiting.add(start)
-        signal.addEventListener('abort', leave, { once: true })
-      })
+      const leave = () => {
+        waiting.delete(start)
+        reject(new GaveUp('no longer wanted'))
+      }
+      waiting.add(start)
+      signal?.addEventListener('abort', leave, { once: true })
+    })
+  }
+
+  return {
+    take,
+    async run(work) {
+      const end = await take(null)
+      try {
+        return await work()
+      } finally {
+        end()
+      }
     },
     isIdle: () => running === 0 && waiting.size === 0,
   }

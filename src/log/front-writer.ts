@@ -15,8 +15,7 @@ export interface FrontWriterNeeds {
 }
 
 export interface FrontWriter {
-  /** Where the thread's partitions stand now, and the generation its ticks begin with. */
-  readonly generation: number
+  /** Where the thread's partitions stand now. */
   places(): Promise<PartitionHead[]>
   /** Resolves when nothing of the thread's is being written any more. */
   settled(): Promise<void>
@@ -102,7 +101,6 @@ export function serveFrontLog({ line, log, own }: FrontWriterNeeds): FrontWriter
   line.serve(FRONT.usage, () => log.usage())
 
   return {
-    generation: FIRST_GENERATION,
     places,
     settled,
   }

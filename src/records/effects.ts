@@ -54,3 +54,14 @@ export interface EventEffects {
   readonly requestId: string
   readonly effects: readonly DecidedEffect[]
 }
+
+/** Of decided items those that have any. */
+export function eventEffectsOf(
+  items: readonly (Omit<EventEffects, 'effects'> & { readonly effects?: readonly DecidedEffect[] })[],
+): EventEffects[] {
+  const all: EventEffects[] = []
+  for (const { workspace, env, requestId, effects } of items) {
+    if (effects !== undefined && effects.length > 0) all.push({ workspace, env, requestId, effects })
+  }
+  return all
+}

@@ -75,5 +75,5 @@ export async function listPeople(kv: Pick<Kv, 'scan'>, workspace: string | null)
 export const hasJoined = ({ password, oidc }: Pick<StoredPerson, 'password' | 'oidc'>): boolean =>
   password !== null || oidc !== undefined
 
-/** Whether anybody ever signed in can sign in: the first one is set up. */
+/** Whether anybody has a way in: the first one is set up. */
 export const isSetUp = async (kv: Pick<Kv, 'scan'>): Promise<boolean> => (await listPeople(kv, null)).some(hasJoined)

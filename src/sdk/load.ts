@@ -155,7 +155,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
     const abort = () => reject(new FingerpostError('aborted', 'The page ended the call.'))
     if (signal.aborted) abort()
     signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject)
+    work.then(resolve, reject).then(() => signal.removeEventListener('abort', abort))
   })
 }
 

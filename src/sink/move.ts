@@ -2,6 +2,7 @@
 
 import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import { HOLDER, WITHOUT_HOLDER } from '../events/detail-sql.ts'
+import { MOMENTS, momentText } from '../events/moments.ts'
 import type { DecidedSplit } from '../events/record.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import { timeOf, visitNumbers } from '../records/splits.ts'
@@ -19,20 +20,17 @@ export async function moveRows(clickhouse: Pick<ClickHouse, 'patch'>, split: Dec
   if (split.isRebuilt === true) return
   const { workspace, env, visitorId, to, requestIds, uncounted } = split
   const times = requestIds.map(timeOf)
-  const params: Record<string, unknown> = { workspace, env, from: visitorId, to, ids: requestIds }
-  const visits = visitNumbers(requestIds, uncounted)
-  const at = times.map((time, i) => {
-    params[`at${i}`] = time
-    return `fromUnixTimestamp64Milli({at${i}:Int64})`
-  })
   await clickhouse.patch(
     EVENTS_TABLE,
     `UPDATE ${EVENTS_TABLE} SET visitor_id = {to:String}, detail = ${WITHOUT_HOLDER}, last_seen_at = ts,
        first_seen_at = fromUnixTimestamp64Milli({first:Int64}),
        total_visits = transform(request_id, {ids:Array(String)}, {visits:Array(UInt32)}, total_visits)
-     WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN (${at.join(', ')})
+     WHERE workspace_id = {workspace:String} AND env = {env:String} AND ts IN ${MOMENTS}
        AND request_id IN {ids:Array(String)} AND ${HOLDER} = {from:String}`,
-    { ...params, visits, first: Math.min(...times) },
+    {
+      ...{ workspace, env, from: visitorId, to, ids: requestIds, visits: visitNumbers(requestIds, uncounted) },
+      ...{ times: times.map(momentText), first: Math.min(...times) },
+    },
   )
   await clickhouse.patch(
     QUARANTINE_TABLE,

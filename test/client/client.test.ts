@@ -2,13 +2,15 @@
 
 import t from 'tap'
 import { FingerpostError, type IdentifyRequest, openFingerpost } from '../../src/client/client.ts'
+import { SCOPES } from '../../src/domain/workspace.ts'
+import { must } from '../../src/lib/must.ts'
 import { browserBody, CHROME, eventually } from '../helpers/client.ts'
 import { cleanUp, historyOpen } from '../helpers/server.ts'
 import { openTenant } from '../helpers/tenant.ts'
 
 t.teardown(cleanUp)
 
-const { server } = await openTenant()
+const { server, admin } = await openTenant()
 await historyOpen(server)
 const options = { baseUrl: `${server.url}/`, key: server.keys.testSecret }
 const fingerpost = openFingerpost(options)
@@ -140,6 +142,21 @@ t.test('events are labelled, and visitors exported', async (t) => {
     (found) => found?.events.some((event) => event.requestId === requestId) === true,
   )
   t.equal(exported?.visitor.visitorId, visitorId)
+})
+
+t.test('keys are made, listed, rotated and revoked, and the fields of conditions told', async (t) => {
+  const place = `/workspaces/${server.workspace}/keys`
+  const maker = await admin('POST', place, { kind: 'secret', environment: 'test', scopes: SCOPES })
+  const { keys } = openFingerpost({ ...options, key: maker.body.key })
+  const made = await keys.create({ kind: 'secret', label: 'reader', scopes: ['rules:read'] })
+  t.match(made.key, /^sk_test_/)
+  const labels: (string | null)[] = []
+  for await (const { label } of keys.all()) labels.push(label)
+  t.ok(labels.includes('reader'))
+  const fields = await openFingerpost({ ...options, key: must(made.key, 'a key') }).rules.fields()
+  t.ok(fields.some(({ path }) => path === 'scores.suspect'))
+  t.same(await keys.revoke(made.id), { deleted: true, keyId: made.id })
+  t.match((await keys.rotate('public')).key, /^pk_test_/)
 })
 
 t.test('webhooks and alerts are written and read', async (t) => {

@@ -11,7 +11,7 @@ import { Conflict, Full, Unavailable } from '../../src/lib/failures.ts'
 import { openLine } from '../../src/lib/line.ts'
 import { must } from '../../src/lib/must.ts'
 import { openFrontLog } from '../../src/log/front.ts'
-import { serveFrontLog } from '../../src/log/front-writer.ts'
+import { FIRST_GENERATION, serveFrontLog } from '../../src/log/front-writer.ts'
 import type { Log, LogRecord, ReadLimits, Seq, Topic } from '../../src/log/log.ts'
 import { type LogConfig, openLog } from '../../src/log/open.ts'
 import { sized } from '../helpers/depth.ts'
@@ -73,7 +73,7 @@ async function openFronted(
   const { port1, port2 } = new MessageChannel()
   const [near, far] = [port1, port2].map((port) => openLine(port, (error) => errors.push(error)))
   const writer = serveFrontLog({ line: must(far, 'a line'), log: between(behind), own: () => own })
-  const { generation } = writer
+  const generation = FIRST_GENERATION
   const front = openFrontLog({ line: must(near, 'a line'), clock: systemClock, generation, own: await writer.places() })
   return {
     front,

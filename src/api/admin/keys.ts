@@ -42,7 +42,8 @@ export function keyRoutes(needs: KeysNeeds): ApiRoute[] {
   const { makeAndStore, refresh } = openMakeKeys(needs)
   const replays = withoutText(needs, ({ caller }) => caller.workspace.id)
 
-  const live = async ({ workspace, env }: Caller): Promise<ApiKey[]> =>
+  /** Those whose time is over among them. */
+  const unrevoked = async ({ workspace, env }: Caller): Promise<ApiKey[]> =>
     (await listKeys(kv, workspace.id)).filter((key) => key.env === env && key.revokedAt === null)
 
   return [
@@ -53,7 +54,7 @@ export function keyRoutes(needs: KeysNeeds): ApiRoute[] {
       access: 'keys:write',
       query: PageQuery,
       async handle({ caller, query: { limit = PAGE_LIMIT_DEFAULT, offset = 0 } }) {
-        const keys = await live(caller)
+        const keys = await unrevoked(caller)
         return { body: { data: keys.slice(offset, offset + limit).map(presentKey), total: keys.length } }
       },
     }),
@@ -83,7 +84,7 @@ export function keyRoutes(needs: KeysNeeds): ApiRoute[] {
       async handle({ caller, seed, body }) {
         refuseOther(caller, body.environment)
         refuseBeyond(caller, { kind: body.kind, scopes: null, expiresAt: null })
-        for (const key of await live(caller)) {
+        for (const key of await unrevoked(caller)) {
           if (key.kind === body.kind && isLive(key, clock.now())) refuseMore(caller, key)
         }
         return { status: 201, body: await makeAndStore('key.rotate', commandOf(caller), { kind: body.kind }, seed) }

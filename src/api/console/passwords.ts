@@ -3,6 +3,7 @@
 import { scrypt, timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../../domain/errors.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
+import { GaveUp, openSemaphore } from '../../lib/semaphore.ts'
 
 /** log2 of N, r, p: 32 MiB and about a quarter of a second of one core. */
 const COST = { logN: 15, r: 8, p: 3 } as const
@@ -41,21 +42,13 @@ const derive: Derive = (password, salt, { logN, r, p }) =>
   })
 
 export function openPasswords(random: RandomBytes, by: Derive = derive, cost: Cost = COST): Passwords {
-  let running = 0
-  const waiting: (() => void)[] = []
+  const turns = openSemaphore(AT_ONCE_MAX, WAITING_MAX)
 
   async function taking(password: string, salt: Uint8Array, at: Cost): Promise<Buffer> {
-    if (running >= AT_ONCE_MAX) {
-      if (waiting.length >= WAITING_MAX) throw new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS })
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else running++
     try {
-      return await by(password, salt, at)
-    } finally {
-      // The place goes to the next in line.
-      const next = waiting.shift()
-      if (next === undefined) running--
-      else next()
+      return await turns.run(() => by(password, salt, at))
+    } catch (error) {
+      throw error instanceof GaveUp ? new ApiError('unavailable', { retryAfter: RETRY_AFTER_SECONDS }) : error
     }
   }
 

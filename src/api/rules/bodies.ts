@@ -1,4 +1,4 @@
-// What requests about rules may hold: the bodies of POST and PATCH and the query of a list.
+// What requests about rules may hold: the bodies of POST and PUT and the query of a list.
 
 import { RULE_NAME_CHARS_MAX, RULE_STATUSES, type RuleStatus } from '../../domain/rule.ts'
 import { oneOf, strict, Type } from '../../domain/schema.ts'

@@ -164,7 +164,7 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
       access: 'webhooks:write',
       doc: DELIVERY_DOCS.redeliverSince,
       body: SinceBody,
-      async handle({ caller, params, body }) {
+      async handle({ caller, params, body, aborted }) {
         const now = clock.now()
         const after = must(moment(body.since, 'since'))
         const until = moment(body.until, 'until')
@@ -173,13 +173,15 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
         }
         if (until !== undefined && until <= after) throw invalid('until', 'Must be later than since.')
         const webhook = await existingWebhook(kv, caller, params.webhookId)
-        const filter = { holds: ({ status }: StoredDelivery) => status === 'failed', after, before: until ?? now + 1 }
+        const filter = { holds: hasFailed, after, before: until ?? now + 1 }
         const ids: string[] = []
         for (let last: string | null = null; ids.length < REDELIVERED_MAX; ) {
           const page = await readDeliveries(kv, webhook.id, filter, REDELIVERED_MAX - ids.length, last)
           ids.push(...page.deliveries.map(({ id }) => id))
           last = page.next
           if (last === null) break
+          // Whoever asked has been told to ask again: what is queued now would be queued twice.
+          if (aborted()) throw new ApiError('unavailable', { retryAfter: 1 })
         }
         // Oldest first, as they would have gone.
         await again(webhook, callerPlaceOf(caller), ids.reverse())
@@ -242,6 +244,10 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
     }),
   ]
 }
+
+/** What was sent as a test is nothing that happened. */
+const hasFailed = ({ status, attempts }: StoredDelivery): boolean =>
+  status === 'failed' && (attempts.length === 0 || attempts.some(({ trigger }) => trigger !== 'test'))
 
 /** The type a test is of: by default the first that the webhook is told of. Throws validation_error for one its shape has not. */
 function typeFor({ shape, events }: StoredWebhook, asked: string | undefined): EventType {

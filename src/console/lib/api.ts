@@ -63,7 +63,7 @@ function headersOf(path: string, { body, csv }: RequestOptions): Record<string, 
   }
 }
 
-/** The answer itself, once its status says that there is one. Throws Refusal. */
+/** The answer itself, once its status says that there is one. Throws RefusedError. */
 export async function request(path: string, ask: RequestOptions = {}, headers: Readonly<Record<string, string>> = {}) {
   const { method = 'GET', query, body, csv, signal: aborted } = ask
   let answer: Response
@@ -88,7 +88,7 @@ export async function request(path: string, ask: RequestOptions = {}, headers: R
   throw refusal
 }
 
-/** Throws Refusal. */
+/** Throws RefusedError. */
 export async function call<T>(path: string, ask: RequestOptions = {}): Promise<T> {
   return (await (await request(path, ask)).json()) as T
 }

@@ -3,7 +3,7 @@
 import { type Query, request } from './api.ts'
 import { parseServerEvent, type ServerEvent } from './event-text.ts'
 
-/** Calls `on` for each; resolves when the server ends the stream. Throws Refusal, or what `signal` was aborted with. */
+/** Calls `on` for each; resolves when the server ends the stream. Throws RefusedError, or what `signal` was aborted with. */
 export async function readEventStream(
   path: string,
   query: Query,

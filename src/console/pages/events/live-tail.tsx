@@ -17,7 +17,14 @@ const ROWS_MAX = 200
 const PAINT_EVERY_MS = 100
 const AGAIN_MS = 2_000
 
-type Connection = 'connecting' | 'live' | 'lost'
+type Connection = 'connecting' | 'live' | 'lost' | 'refused'
+const SAYS: Readonly<Record<Connection, string>> = {
+  connecting: 'connecting',
+  live: 'live',
+  lost: 'connection lost, trying again',
+  refused: 'stopped',
+}
+const KINDS = { connecting: 'new', live: 'good', lost: 'bad', refused: 'bad' } as const
 
 export function LiveTail({ search }: { readonly search: Search }) {
   const [rows, setRows] = useState<readonly Event[]>([])
@@ -56,7 +63,7 @@ export function LiveTail({ search }: { readonly search: Search }) {
           if (leaving.signal.aborted) return
           setProblem(sentenceOf(error as Error))
           if (error instanceof RefusedError && error.status >= 400 && error.status < 500 && error.status !== 429) {
-            setConnection('lost')
+            setConnection('refused')
             return
           }
         }
@@ -85,8 +92,8 @@ export function LiveTail({ search }: { readonly search: Search }) {
       title="Live"
       actions={
         <span class="row">
-          <span class="chip" data-kind={{ connecting: 'new', live: 'good', lost: 'bad' }[connection]} role="status">
-            {connection === 'lost' ? 'connection lost, trying again' : connection}
+          <span class="chip" data-kind={KINDS[connection]} role="status">
+            {SAYS[connection]}
           </span>
           {skipped > 0 && <span class="quiet">{wholeText(skipped)} not shown: more than 50 a second</span>}
           {isStill && waits > 0 && <span class="quiet">{wholeText(waits)} wait</span>}
