@@ -6,13 +6,13 @@ import { ApiError, invalid } from '../domain/errors.ts'
 import type { HttpHeader } from '../http/message.ts'
 import type { Kv, KvEntry, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { Unavailable } from '../lib/failures.ts'
 import type { Limits } from '../limits/limits.ts'
 import { idempotencyKey, type Kept, putKept } from '../records/idempotency.ts'
 import { rateLimited } from './rate-limits.ts'
 import type { Keeping, RouteReply } from './routes.ts'
 
-const DAY_MS = 86_400_000
 /** After this a process that had begun is taken for dead. */
 const RUNNING_MS_MAX = 60_000
 const ATTEMPTS_MAX = 5

@@ -1,10 +1,9 @@
 // The text of API keys: how one is made and how a mistyped one is told from a real one without any look-up.
 
 import type { Env } from './event.ts'
-import { base62, type RandomBytes } from './ids.ts'
+import { BASE62, base62, type RandomBytes } from './ids.ts'
 import type { KeyKind } from './workspace.ts'
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CHECKSUM_CHARS = 6
 /** 62^43 is just above 2^256. */
 const SECRET_CHARS = 43
@@ -28,7 +27,7 @@ function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
   for (let i = 0; i < CHECKSUM_CHARS; i++) {
-    digits = ALPHABET[rest % 62] + digits
+    digits = BASE62[rest % 62] + digits
     rest = Math.floor(rest / 62)
   }
   return digits

@@ -2,6 +2,7 @@
 // the facts of an identification and where ClickHouse keeps it. Validation, both compilers and the API read this table.
 
 import { type Facts, type ScoreName, type SignalName, VELOCITY_NAMES, type VelocityName } from '../domain/event.ts'
+import type { ListType } from '../domain/list.ts'
 import { type ConditionOperator, OPERATORS } from '../domain/rule.ts'
 import { urlParts } from './url.ts'
 
@@ -18,7 +19,6 @@ export type FieldCategory =
   | 'identity'
   | 'velocity'
   | 'tag'
-export type ListType = 'visitor' | 'ip' | 'email'
 
 /** null means missing. Objects and mixed arrays come from tag.* only. */
 export type FieldValue = string | number | boolean | object | null

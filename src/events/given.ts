@@ -11,6 +11,7 @@ import {
   type Signal,
   VELOCITY_NAMES,
 } from '../domain/event.ts'
+import { TAG_BYTES_MAX, TAG_DEPTH_MAX } from '../domain/identify.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { type Static, strict, Type } from '../domain/schema.ts'
 import { parseDatetime } from '../lib/datetime.ts'
@@ -46,8 +47,6 @@ const velocity = maybe(
 )
 /** Members of an Event that no condition reads. */
 const ignored = Type.Optional(Type.Unknown())
-const TAG_BYTES_MAX = 4_096
-const TAG_DEPTH_MAX = 4
 
 export const GivenEvent = Type.Object(
   {

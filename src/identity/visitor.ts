@@ -3,6 +3,7 @@
 
 import type { Device, IdentityMethod, Verdict } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
+import { DAY_MS } from '../lib/durations.ts'
 import { partsOf } from './address.ts'
 import type { Attributes } from './attributes.ts'
 import { recordIssue, recordReturn } from './generations.ts'
@@ -15,7 +16,7 @@ export const DEVICES_MAX = 10
 export const IPS_MAX = 20
 const ALTERNATES_MAX = 2
 /** Full addresses (as hashes) are forgotten this long after their last visit. */
-const NETWORK_KEPT_MS = 30 * 86_400_000
+export const NETWORK_KEPT_MS = 30 * DAY_MS
 
 /** A network the visitor came from: line and network. Hashes, since full addresses are kept only as long as retention allows. */
 export interface SeenNetwork {

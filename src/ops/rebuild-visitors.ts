@@ -8,7 +8,14 @@ import { canonicalIp, lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { putAll } from '../engine/replay.ts'
 import { ACCOUNTS_EXACT_MAX, addAccount } from '../identity/linked-accounts.ts'
 import { providersOf } from '../identity/provider.ts'
-import { DEVICES_MAX, IPS_MAX, NETWORKS_MAX, newVisitor, type VisitorState } from '../identity/visitor.ts'
+import {
+  DEVICES_MAX,
+  IPS_MAX,
+  NETWORK_KEPT_MS,
+  NETWORKS_MAX,
+  newVisitor,
+  type VisitorState,
+} from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
 import type { Kv } from '../kv/kv.ts'
 import { ERASED, erasedId } from '../records/erasures.ts'
@@ -42,8 +49,6 @@ const NEWEST = '(log_seq, ts)'
 /** Addresses and devices look alike once they are masked, or their version is left out. */
 const SPARE = 2
 const ACCOUNTS_PAGE = 10_000
-/** Full addresses are forgotten after so long without a visit. */
-const NETWORK_KEPT_MS = 30 * 86_400_000
 
 interface OfVisitor {
   readonly workspace_id: string

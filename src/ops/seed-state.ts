@@ -6,7 +6,7 @@ import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp, subnetOf } from '../domain/ip.ts'
 import { addAccount } from '../identity/linked-accounts.ts'
 import { providersOf } from '../identity/provider.ts'
-import { IPS_MAX, NETWORKS_MAX, newVisitor } from '../identity/visitor.ts'
+import { IPS_MAX, NETWORK_KEPT_MS, NETWORKS_MAX, newVisitor } from '../identity/visitor.ts'
 import { packVisitor } from '../identity/visitor-record.ts'
 import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import { partitionScope, ruleStatKeys, visitorKey } from '../records/partitions.ts'
@@ -41,8 +41,6 @@ interface Counted {
 
 const PUT_KEYS = 500
 const UNDER_WAY_MAX = 8
-/** Full addresses are forgotten after so long without a visit. */
-const NETWORK_KEPT_MS = 30 * 86_400_000
 
 export function openSeedState({ kv, partitions, workspace, env, name }: SeedStateNeeds): SeedState {
   const waiting: Put[][] = Array.from({ length: partitions }, () => [])

@@ -4,10 +4,11 @@
 import { createHash } from 'node:crypto'
 import { ALERT_WINDOW_SECONDS } from '../domain/alert.ts'
 import type { Env } from '../domain/event.ts'
-import { hash32 } from '../domain/ids.ts'
+import { hash32, ulidTime } from '../domain/ids.ts'
 import type { EventType } from '../domain/webhook.ts'
 import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import { DAY_MS, MINUTE_MS } from '../lib/durations.ts'
+import { must } from '../lib/must.ts'
 import { scanAll } from './scopes.ts'
 
 export type DeliveryStatus = 'pending' | 'delivered' | 'failed'
@@ -167,11 +168,7 @@ export function derivedUlid(atMs: number, what: string): string {
 }
 
 /** When what an id of ours names happened, milliseconds. */
-export function readUlidTime(id: string): number {
-  let time = 0
-  for (const char of id.slice(-26, -16)) time = time * 32 + CROCKFORD.indexOf(char)
-  return time
-}
+export const readUlidTime = (id: string): number => must(ulidTime(id.slice(-26)), 'an id with a time')
 
 export const deliveryIdOf = (createdAt: number, eventId: string, webhookId: string): string =>
   `dlv_${derivedUlid(createdAt, `${eventId}/${webhookId}`)}`

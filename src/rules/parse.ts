@@ -2,6 +2,7 @@
 
 import { ApiError, invalid } from '../domain/errors.ts'
 import { isVisitorId } from '../domain/ids.ts'
+import type { ListType } from '../domain/list.ts'
 import { isListName } from '../domain/list.ts'
 import {
   CONDITION_DEPTH_MAX,
@@ -16,7 +17,7 @@ import {
 } from '../domain/rule.ts'
 import { isWebhookId } from '../domain/webhook.ts'
 import type { Plan } from '../domain/workspace.ts'
-import { type Field, type FieldType, field, type ListType } from '../events/fields.ts'
+import { type Field, type FieldType, field } from '../events/fields.ts'
 import { scoresVisible } from '../events/present.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 

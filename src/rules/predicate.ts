@@ -2,6 +2,7 @@
 // the field vector with one constant. Closures and generated code are both made from this form.
 
 import type { Facts } from '../domain/event.ts'
+import { foldListName } from '../domain/list.ts'
 import type { Leaf, Literal } from '../domain/rule.ts'
 import { type Field, type FieldValue, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
@@ -81,7 +82,7 @@ export type Predicate =
 const NEVER: Predicate = { kind: 'never' }
 
 function listTest(name: string, member: ListMember): ListTest {
-  const list = name.toLowerCase()
+  const list = foldListName(name)
   // Only texts can be entries; the empty one never is, so asking for it tells whether the list exists.
   return (value) => (value === null ? null : member(list, typeof value === 'string' ? value : ''))
 }

@@ -1,7 +1,7 @@
 // Membership in a list as SQL over its snapshot: hashes of the entries, and for networks sorted bounds that a binary search
 // finds its place in.
 
-import type { ListType } from '../events/fields.ts'
+import type { ListType } from '../domain/list.ts'
 import { addressText } from './to-sql-address.ts'
 import type { SqlParams } from './to-sql-params.ts'
 

@@ -2,6 +2,7 @@
 // match. The text is made of the registry's expressions and typed parameters, never of a byte of anybody's text.
 
 import { canonicalIp } from '../domain/ip.ts'
+import { foldListName } from '../domain/list.ts'
 import type { ConditionGroup, ConditionOperator, Leaf, Literal } from '../domain/rule.ts'
 import { type Column, field } from '../events/fields.ts'
 import { parseDatetime } from '../lib/datetime.ts'
@@ -73,7 +74,7 @@ function comparisonSql(
   context: SqlContext,
 ): string | null {
   if (operator === 'in' && typeof value === 'string') {
-    const table = context.lists(value.toLowerCase())
+    const table = context.lists(foldListName(value))
     // A list that is gone makes the negation false as well.
     return table === null ? null : listedSql(column, table, context.params)
   }

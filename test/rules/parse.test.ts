@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { ApiError } from '../../src/domain/errors.ts'
+import type { ListType } from '../../src/domain/list.ts'
 import type { RuleAction } from '../../src/domain/rule.ts'
 import type { Plan } from '../../src/domain/workspace.ts'
-import type { ListType } from '../../src/events/fields.ts'
 import { parseConditions } from '../../src/rules/parse.ts'
 import { type ActionInput, parseAction } from '../../src/rules/parse-action.ts'
 

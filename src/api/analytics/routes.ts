@@ -4,6 +4,7 @@ import { invalid } from '../../domain/errors.ts'
 import { SIGNAL_NAMES, VERDICTS } from '../../domain/event.ts'
 import { oneOf, strict, Type } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import { type Analytics, EVENT_GROUPS, type EventGroup, SIGNAL_GROUPS, type TimeRange } from '../../reads/analytics.ts'
 import { readMoment } from '../query.ts'
 import { type ApiRoute, type KeyedCall, keyed } from '../routes.ts'
@@ -13,7 +14,6 @@ export interface AnalyticsRoutesNeeds {
   readonly analytics: Analytics
 }
 
-const DAY_MS = 86_400_000
 const DAYS_MAX = 90
 const RANGE = { from: Type.String({ maxLength: 40 }), to: Type.String({ maxLength: 40 }) }
 const EventsQuery = Type.Object(

@@ -6,7 +6,7 @@ import type { Caller } from '../../records/auth.ts'
 import { readList, type StoredList } from '../../records/lists.ts'
 import { callerPlaceOf } from '../callers.ts'
 
-const LIST_ID = /^lst_[0-9A-Za-z]{20}$/
+export const LIST_ID = /^lst_[0-9A-Za-z]{20}$/
 
 /** Throws ApiError not_found, for a malformed id as well. */
 export async function existingList(kv: Pick<Kv, 'get'>, caller: Caller, listId = ''): Promise<StoredList> {

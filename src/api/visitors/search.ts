@@ -9,6 +9,7 @@ import type { ListSnapshots } from '../../reads/list-snapshots.ts'
 import type { SearchVisitors, VisitorRow, VisitorSearch } from '../../reads/visitor-search.ts'
 import type { Caller } from '../../records/auth.ts'
 import { EMAIL, optionalText, readAddressFilter, readEmailFilter } from '../events/filter.ts'
+import { LIST_ID } from '../lists/callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { VISITOR_DOCS } from './docs.ts'
@@ -20,7 +21,6 @@ export interface VisitorSearchRouteNeeds {
   readonly listName: (workspace: string, env: Caller['env'], listId: string) => Promise<string | null>
 }
 
-const LIST_ID = /^lst_[0-9A-Za-z]{20}$/
 /** A large list is loaded first. */
 const DEADLINE_MS = 30_000
 const WANTED = ['linkedId', 'email', 'ip', 'list', 'q'] as const

@@ -6,6 +6,7 @@ import type { StoredEvent } from '../../domain/event.ts'
 import { homePartition, isVisitorId, makeVisitorId, type RandomBytes } from '../../domain/ids.ts'
 import { strict, Type } from '../../domain/schema.ts'
 import type { Kv } from '../../kv/kv.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import type { EventReads } from '../../reads/events.ts'
 import { type PartingNeeds, readParting } from '../../reads/parting.ts'
 import { awaitSplit, type SplitProgressNeeds } from '../../reads/split-progress.ts'
@@ -36,7 +37,6 @@ const SplitBody = Type.Object(
   },
   strict,
 )
-const DAY_MS = 86_400_000
 /** Events of today are readable for the retention, and a little longer where clocks differ. */
 const SPARE_DAYS = 2
 const RETRY_AFTER_SECONDS = 2

@@ -19,6 +19,7 @@ import type { Kv } from '../../kv/kv.ts'
 import { openCancel } from '../../lib/cancel.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { parseDatetime } from '../../lib/datetime.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import { must } from '../../lib/must.ts'
 import { readLast, writeCursor } from '../../reads/cursor.ts'
 import {
@@ -46,7 +47,6 @@ import { DELIVERY_DOCS } from './deliveries-docs.ts'
 import { presentAttempt, presentDelivery } from './present.ts'
 
 const REDELIVERED_MAX = 10_000
-const DAY_MS = 86_400_000
 const TEST_DEADLINE_MS = 20_000
 
 export interface WebhookDeliveriesNeeds {

@@ -8,6 +8,7 @@ import { withFreeData } from '../../ipintel/recommended.ts'
 import type { SourcePlaces } from '../../ipintel/sources.ts'
 import { loadTable, tablePath } from '../../ipintel/store.ts'
 import { FETCH_FREE_DATA, inWords, undeterminedWithout } from '../../ipintel/undetermined.ts'
+import { DAY_MS } from '../../lib/durations.ts'
 import { reasonOf } from '../../lib/plain.ts'
 import { ipSettings } from '../../role-settings.ts'
 import { readManifest } from '../backup-format.ts'
@@ -15,7 +16,6 @@ import { lastBackup } from '../backup-mark.ts'
 import { acceptedFreeData } from '../free-data.ts'
 import { type Finding, findingsOf } from './finding.ts'
 
-const DAY_MS = 86_400_000
 /** Exits of Tor change by the hour, other lists are published weekly or monthly. */
 const TOR_DAYS_MAX = 2
 const LISTS_DAYS_MAX = 35
