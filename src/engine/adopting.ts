@@ -48,8 +48,12 @@ export function* adoptRecords(parts: PartitionParts, records: readonly Uint8Arra
       apply(item)
       const ruleset = needs.ruleset(item.workspace, item.env)
       if (ruleset === null || item.replyTo === '') return
-      const body = presentResult(fromRow(rowAt(record, index)), ruleset.workspace, item.keyKind)
-      replies.push({ requestId: item.requestId, replyTo: item.replyTo, body })
+      try {
+        const body = presentResult(fromRow(rowAt(record, index)), ruleset.workspace, item.keyKind)
+        replies.push({ requestId: item.requestId, replyTo: item.replyTo, body })
+      } catch {
+        // A row that nobody can read keeps its client waiting, who reads the event instead; it must not keep the partition from its owner.
+      }
     })
   }
   state.rest()

@@ -5,8 +5,9 @@ import { putAscii, putNumber } from '../lib/json-lines.ts'
 
 const SMALLEST_UNREADABLE_DIGITS = 20
 const LONG_INTEGER = new RegExp(`\\d{${SMALLEST_UNREADABLE_DIGITS}}`)
+/** Not the digits behind a point: small fractions have as many. */
 const STRING_OR_LONG_INTEGER = new RegExp(
-  `"(?:[^"\\\\]|\\\\.)*"|-?\\d{${SMALLEST_UNREADABLE_DIGITS},}(?![\\d.eE])`,
+  `"(?:[^"\\\\]|\\\\.)*"|(?<![\\d.])-?\\d{${SMALLEST_UNREADABLE_DIGITS},}(?![\\d.eE])`,
   'g',
 )
 
@@ -21,6 +22,15 @@ export function tagText(tag: StoredEvent['tag']): string {
   const text = JSON.stringify(tag)
   if (text.length < SMALLEST_UNREADABLE_DIGITS || !LONG_INTEGER.test(text)) return text
   return text.replace(STRING_OR_LONG_INTEGER, (found) => (found[0] === '"' ? found : Number(found).toExponential()))
+}
+
+/** As `tagText` wrote it. Earlier releases wrote some fractions so that nobody can read them: such a tag counts as empty. */
+export function readTag(text: string): StoredEvent['tag'] {
+  try {
+    return JSON.parse(text) as StoredEvent['tag']
+  } catch {
+    return {}
+  }
 }
 
 /** One more than each counter, so that 0 means there is none; a row without counters has an empty array. */

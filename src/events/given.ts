@@ -183,6 +183,10 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
     visitorId: given.visitorId ?? '',
     visitorFound: given.visitorFound === true,
     confidence: rounded(given.confidence),
+    possible:
+      given.possibleVisitorId == null
+        ? null
+        : { visitorId: given.possibleVisitorId, confidence: rounded(given.possibleConfidence) },
     timestamp,
     firstSeenAt,
     lastSeenAt: moment('lastSeenAt'),

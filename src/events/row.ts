@@ -4,7 +4,7 @@
 import type { ChallengeType, Env, IdentityMethod, StoredEvent, Verdict } from '../domain/event.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { cutLines, linesEnd, lineText } from '../lib/json-lines.ts'
-import { degrees, unpackVelocity } from './cells.ts'
+import { degrees, readTag, unpackVelocity } from './cells.ts'
 import { unpackDetail } from './detail.ts'
 import { writeRow } from './write-row.ts'
 
@@ -207,7 +207,7 @@ export function fromRow(cells: readonly RowCell[]): StoredEvent {
     weightsVersion: detail.weightsVersion,
     linkedId: orNull(row[AT.linked_id]),
     email: orNull(row[AT.email]),
-    tag: JSON.parse(row[AT.tag]) as Record<string, unknown>,
+    tag: readTag(row[AT.tag]),
     url: orNull(row[AT.url]),
     identity: {
       method,

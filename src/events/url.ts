@@ -28,7 +28,7 @@ function parse(url: string): UrlParts {
   for (; end < url.length; end++) {
     const c = url.charCodeAt(end)
     if (c === SLASH || c === QUESTION || c === HASH) break
-    if (c === AT && user < 0) user = end
+    if (c === AT) user = end
   }
   let pathEnd = end
   for (; pathEnd < url.length; pathEnd++) {

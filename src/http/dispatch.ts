@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { newCounts, type SharedCounts } from '../lib/counts.ts'
 import { assert, must } from '../lib/must.ts'
 import { within } from '../lib/within.ts'
-import { MethodNotAllowed, RouteUnknown } from './errors.ts'
+import { BadFraming, MethodNotAllowed, RouteUnknown } from './errors.ts'
 import { openExchanges } from './exchange.ts'
 import { wantedHeaders } from './framing.ts'
 import type { HostsConfig } from './hosts.ts'
@@ -123,6 +123,8 @@ export function openDispatch(config: DispatchConfig): Dispatch {
     return makeRoute(pattern, respond, { before: respond, responseHeaders })
   }
 
+  /** Of a method that no server but a proxy has. */
+  const faultOf = (verb: string): Error | null => (verb === 'connect' ? new BadFraming('CONNECT is for proxies') : null)
   const methodOf = (verb: string) => METHODS.get(verb) ?? 'OTHER'
 
   const routeOf = (resource: Resource<Route>, verb: string) =>
@@ -135,12 +137,12 @@ export function openDispatch(config: DispatchConfig): Dispatch {
       const found = router.find(path)
       const method = methodOf(verb)
       if (found === null) {
-        if (elsewhere === null) exchanges.serve(raw, rawRequest, unknown, method, path, {})
+        if (elsewhere === null) exchanges.serve(raw, rawRequest, unknown, method, path, {}, faultOf(verb))
         else elsewhere(raw, rawRequest)
         return
       }
       const { resource, params } = found
-      exchanges.serve(raw, rawRequest, routeOf(resource, verb), method, path, params)
+      exchanges.serve(raw, rawRequest, routeOf(resource, verb), method, path, params, faultOf(verb))
     },
 
     refuse(raw, fault, rawRequest) {

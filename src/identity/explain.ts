@@ -3,12 +3,13 @@
 
 import type { Agreement, Explanation } from '../domain/event.ts'
 import type { TokenClaims } from '../domain/identify.ts'
-import { hash53 } from '../domain/ids.ts'
 import { partsOf } from './address.ts'
+import { SAME_ADDRESS, SAME_NETWORK } from './agreement.ts'
 import type { Attributes } from './attributes.ts'
+import { isAlternate, networkOf } from './compare.ts'
 import type { MatchResult } from './matcher.ts'
 import { RATIO, SCREEN, samePanel, VALUE_NAMES } from './profile.ts'
-import { ALTERNATING, type VisitorState } from './visitor.ts'
+import type { VisitorState } from './visitor.ts'
 
 const EXPLAINED_CANDIDATES_MAX = 3
 /** Recognition notices fewer things than this about any visit. */
@@ -22,6 +23,8 @@ const [AGREES, ALTERNATES, DIFFERS, UNKNOWN] = (['agrees', 'alternates', 'differ
 const written = Buffer.alloc(VALUE_NAMES.length)
 const AGREEMENTS = new Map(Object.entries(CODES).map(([agreement, code]) => [code, agreement as Agreement]))
 const VERSIONS = { same: '=', newer: '>', older: '<', unknown: '?' } as const
+/** That of nobody: who provides the network is not told. */
+const NO_PROVIDER = -1
 const NETWORKS = { address: 'a', network: 'n', other: 'o' } as const
 
 const nameOf = (codes: Readonly<Record<string, string>>, code: string | undefined): string =>
@@ -47,20 +50,13 @@ function compare(visitor: VisitorState, { profile: seen }: Attributes, ip: strin
   const from = known.major
   const to = seen.major
   const version = from === null || to === null ? 'unknown' : to === from ? 'same' : to > from ? 'newer' : 'older'
-  return `${written.toString('latin1')}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkOf(visitor, ip)]}`
+  return `${written.toString('latin1')}${SEPARATOR}${VERSIONS[version]}${NETWORKS[networkNameOf(visitor, ip)]}`
 }
 
-function isAlternate(visitor: VisitorState, position: number, value: number): boolean {
-  const at = (ALTERNATING as readonly number[]).indexOf(position)
-  return at >= 0 && visitor.alternates[at]?.includes(value) === true
-}
-
-function networkOf({ networks }: VisitorState, ip: string): keyof typeof NETWORKS {
-  const hash = hash53(ip)
-  for (const network of networks) if (network.ip === hash) return 'address'
-  const { subnetHash: subnet } = partsOf(ip)
-  for (const network of networks) if (network.subnet === subnet) return 'network'
-  return 'other'
+function networkNameOf(visitor: VisitorState, ip: string): keyof typeof NETWORKS {
+  const { lineHash, subnetHash, masked } = partsOf(ip)
+  const match = networkOf(visitor, lineHash, subnetHash, NO_PROVIDER, masked)
+  return match === SAME_ADDRESS ? 'address' : match === SAME_NETWORK ? 'network' : 'other'
 }
 
 /**

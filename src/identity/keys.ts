@@ -1,4 +1,4 @@
-// The keys a visitor is found by when it brings no token: one for the exact profile, four that each survive other changes.
+// The keys a visitor is found by when it brings no token: one for the exact profile, and others that each survive other changes.
 
 import { hash32, hash53, hash53Of } from '../domain/ids.ts'
 import type { Native } from '../domain/native.ts'

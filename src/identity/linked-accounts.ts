@@ -45,8 +45,9 @@ export function addAccount(accounts: LinkedAccounts, linkedId: string): void {
   hashes.splice(low, 0, hash)
 }
 
-/** Takes an account out; of a full sketch those that are not kept cannot be. */
+/** Takes an account out, but of a full sketch, whose estimate needs all that it keeps. */
 export function dropAccount(accounts: LinkedAccounts, linkedId: string): void {
+  if (accounts.full) return
   const hash = hash53(linkedId)
   const at = placeOf(accounts.hashes, hash)
   if (accounts.hashes[at] === hash) accounts.hashes.splice(at, 1)

@@ -14,10 +14,13 @@ export function componentOf(components: IdentifyBody['components'], name: string
   return typeof entry === 'object' && entry !== null ? (entry as Json).value : undefined
 }
 
+/** The beginning of a text in memory of its own: what `slice` gives keeps all of the text alive for as long as it is remembered. */
+const cut = (text: string, chars: number): string => Buffer.from(text.slice(0, chars), 'utf16le').toString('utf16le')
+
 /** A text that is not empty, cut to `charsMax`. */
 export function textOf(value: unknown, charsMax: number): string | null {
   if (typeof value !== 'string' || value === '') return null
-  return value.length > charsMax ? value.slice(0, charsMax) : value
+  return value.length > charsMax ? cut(value, charsMax) : value
 }
 
 export const numberOf = (value: unknown, min: number, max: number): number | null =>

@@ -58,7 +58,7 @@ export interface VisitorState {
   privateVisits: number
   /** How likely nobody had been here before when it was new: a device that was not recognised gets a second record. */
   newness: number
-  /** After which absences it taught, a bit for each (lesson.ts). */
+  /** After which absences it taught, a bit for each (observation.ts). */
   taught: number
   profile: Profile | null
   /** Newest first, one list per position of ALTERNATING. */
@@ -124,7 +124,7 @@ export interface VisitFacts {
   readonly method: IdentityMethod
   /** The token of this visit when `method` is token, else null. */
   readonly token: TokenClaims | null
-  /** The generation the answer's token carries (Recognition.generation). */
+  /** The generation the answer's token carries (MatchResult.generation). */
   readonly generation: number
   /** How sure the answer is. */
   readonly confidence: number

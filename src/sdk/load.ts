@@ -30,9 +30,16 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
   const store = openTokenStore(name, options.cookieDomain)
   let mayStore = options.storage !== false
   const cache = openCache(name, options.cacheSeconds ?? 0, () => mayStore)
+  let probing: Promise<unknown> | null = null
+  /** It writes, so as to see what a private window refuses: not before the page allows storage. */
+  function privateMode(): Promise<unknown> {
+    if (mayStore) probing ??= detectPrivateMode()
+    const answer = mayStore && probing ? probing : Promise.reject(new Error('storage is not allowed'))
+    answer.catch(() => undefined)
+    return answer
+  }
   // Started here, since it takes longest of all; nothing is sent before get().
-  const privateMode = detectPrivateMode()
-  privateMode.catch(() => undefined)
+  privateMode()
   let collection: { started: Promise<Collection>; doneAt: number | null } | null = null
   let resets = 0
 
@@ -41,7 +48,10 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
       return collection.started
     }
     const worker = { url: `${endpoints[0]}/sdk.js`, mode: options.worker ?? 'auto' }
-    const current = { started: collect({ budgetMs, worker, privateMode }), doneAt: null as number | null }
+    const current = {
+      started: collect({ budgetMs, worker, privateMode: privateMode() }),
+      doneAt: null as number | null,
+    }
     current.started.then(
       () => {
         current.doneAt = performance.now()

@@ -15,6 +15,7 @@ t.test('entries are added and removed in one step, and counted once', async (t) 
     listId: id,
     added: 1,
     removed: 1,
+    skippedErased: 0,
     entryCount: 3,
   })
   t.same(await valuesOf(id), [PV(2), PV(3), PV(4)])

@@ -5,9 +5,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { PRESENTED_FIELDS } from '../../src/api/rules/present.ts'
 import {
+  actionOf,
   conditionsOf,
   type DraftLeaf,
   draftGroup,
+  draftOf,
   isWhole,
   newGroup,
   problemOf,
@@ -27,7 +29,8 @@ const context = {
   webhooks: () => false,
 } as unknown as Parameters<typeof parseConditions>[1]
 const leaf = (field: string, operator: Leaf['operator'], text: string): DraftLeaf => ({ key: 0, field, operator, text })
-const meant = (one: DraftLeaf) => conditionsOf({ key: 0, operator: 'AND', rules: [one] }, fields, LISTS).rules[0]
+const meant = (one: DraftLeaf) =>
+  conditionsOf({ key: 0, operator: 'AND', rules: [one] }, fields, LISTS).rules[0] as Leaf
 
 t.test('what is typed means what the field is', (t) => {
   const table: readonly (readonly [DraftLeaf, Leaf['value']])[] = [
@@ -129,5 +132,26 @@ t.test('fields are found by any words of their path, label or category, and a sl
   t.same(fieldsFor(fields, 'nothing of the kind'), [])
   t.equal(nearestField(fields, 'score.suspect'), 'scores.suspect')
   t.equal(nearestField(fields, 'entirely something else'), null)
+  t.end()
+})
+
+t.test('what nobody typed over is saved as the rule has it', (t) => {
+  const given: ConditionGroup = {
+    operator: 'AND',
+    rules: [
+      { field: 'visitorId', operator: 'in', value: 'WATCHED' },
+      { field: 'ip.address', operator: 'not_in', value: 'a list that is gone' },
+      { field: 'tag.plan', operator: 'equals', value: '5' },
+      { field: 'tag.vip', operator: 'equals', value: 'true' },
+      { field: 'tag.kinds', operator: 'in', value: ['1', 2, true, ' padded '] },
+    ],
+  }
+  t.same(conditionsOf(draftGroup(given), fields, LISTS), given)
+  const [first] = draftGroup(given).rules as DraftLeaf[]
+  t.same(meant({ ...(first as DraftLeaf), text: 'watched' }).value, 'watched', 'what was typed is read')
+  t.same(meant({ ...(first as DraftLeaf), text: 'pv_1' }).value, ['pv_1'])
+  t.same(actionOf(draftOf({ name: 'x', conditions: given, action: { verdict: 'challenge' } })), {
+    verdict: 'challenge',
+  })
   t.end()
 })

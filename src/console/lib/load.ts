@@ -30,7 +30,9 @@ export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => 
       .current(leaving.signal)
       .then((data) => setState({ key, data, error: null, isLoading: false }))
       .catch((error: Error) => {
-        if (!leaving.signal.aborted) setState((before) => ({ ...before, key, error, isLoading: false }))
+        if (leaving.signal.aborted) return
+        // What was read of the same stays; of another it would be taken for the answer.
+        setState((before) => ({ ...(before.key === key ? before : {}), key, error, isLoading: false }))
       })
     return () => leaving.abort()
   }, [key, round])
@@ -67,7 +69,7 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
     pages: readonly (readonly T[])[]
     cursor: string | null
   } | null>(null)
-  const [error, setError] = useState<Error | null>(null)
+  const [failed, setFailed] = useState<{ of: CursorPage<T>; error: Error } | null>(null)
   const [isReading, setIsReading] = useState(false)
   const page = first.data
   const own = later !== null && later.of === page ? later : null
@@ -79,9 +81,9 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
     try {
       const next = await call<CursorPage<T>>(path ?? '', { ...ask, query: { ...ask.query, cursor } })
       setLater({ of: page, pages: [...(own?.pages ?? []), next.data], cursor: next.nextCursor })
-      setError(null)
+      setFailed(null)
     } catch (failure) {
-      setError(failure as Error)
+      setFailed({ of: page, error: failure as Error })
     } finally {
       setIsReading(false)
     }
@@ -95,7 +97,7 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
     more: () => void more(),
     isFirst: page === undefined,
     isLoading: first.isLoading || isReading,
-    error: first.error ?? error,
+    error: first.error ?? (failed !== null && failed.of === page ? failed.error : null),
     reload: first.reload,
   }
 }

@@ -31,6 +31,8 @@ export function TextField({ label, hint, onChange, type = 'text', ...input }: Te
       <input
         id={id}
         type={type}
+        // Any number: browsers refuse fractions otherwise.
+        {...(type === 'number' ? { step: 'any' } : {})}
         {...input}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onInput={(event) => onChange(event.currentTarget.value)}

@@ -35,7 +35,10 @@ export function Reading() {
   )
 }
 
-/** Shows `children` of what was read; before that that it is being read, and why it was not. */
+/**
+ * Shows `children` of what was read; before that that it is being read, and why it was not. What was read stays, with what was typed into
+ * it, when it cannot be read again.
+ */
 export function Shown<T>({
   of: loaded,
   children,
@@ -43,7 +46,12 @@ export function Shown<T>({
   readonly of: Loaded<T>
   readonly children: (data: T) => ComponentChildren
 }) {
-  if (loaded.error !== null) return <Problem error={loaded.error} retry={loaded.reload} />
-  if (loaded.data === undefined) return <Reading />
-  return <>{children(loaded.data)}</>
+  const problem = loaded.error === null ? null : <Problem error={loaded.error} retry={loaded.reload} />
+  if (loaded.data === undefined) return problem ?? <Reading />
+  return (
+    <>
+      {problem}
+      {children(loaded.data)}
+    </>
+  )
 }

@@ -1,5 +1,6 @@
 // Small things that mean the same on every page: verdicts, signals, statuses, ids and moments.
 
+import { isValidElement } from 'preact'
 import { Link } from 'wouter-preact'
 import { ago, momentText, short } from '../lib/format.ts'
 import { pageOfId } from '../lib/place.ts'
@@ -86,12 +87,9 @@ export function FactList({ of: facts }: { readonly of: readonly (readonly [strin
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{isElement(value) ? value : <ValueText of={value} />}</dd>
+          <dd>{isValidElement(value) ? value : <ValueText of={value} />}</dd>
         </div>
       ))}
     </dl>
   )
 }
-
-const isElement = (value: unknown): value is preact.JSX.Element =>
-  typeof value === 'object' && value !== null && 'type' in value && 'props' in value

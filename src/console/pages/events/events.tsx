@@ -58,7 +58,11 @@ export function Events() {
       {isLive ? (
         <LiveTail search={search} />
       ) : (
-        <Found search={search} clear={() => ask(Object.fromEntries(Object.keys(search).map((name) => [name, ''])))} />
+        <Found
+          key={JSON.stringify(search)}
+          search={search}
+          clear={() => ask(Object.fromEntries(Object.keys(search).map((name) => [name, ''])))}
+        />
       )}
     </Page>
   )

@@ -26,7 +26,7 @@ export function Review() {
       about="Labels are what backtests measure precision, recall and false positives by. Blocked and challenged events teach most, so they come first."
     >
       <Shown of={loaded}>
-        {(queue) => <Queue key={queue[0]?.requestId ?? ''} queue={queue} reload={loaded.reload} />}
+        {(queue) => <Queue key={queue.map(({ requestId }) => requestId).join()} queue={queue} reload={loaded.reload} />}
       </Shown>
     </Page>
   )
@@ -69,7 +69,8 @@ function Queue({ queue, reload }: { readonly queue: readonly Event[]; readonly r
     function onKey(pressed: KeyboardEvent): void {
       const isTyping =
         pressed.target instanceof Element && pressed.target.closest('input, select, textarea, dialog') !== null
-      if (isTyping || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return
+      // A key that is held would label events that nobody has seen.
+      if (isTyping || pressed.repeat || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return
       const found = LABELS.find(([key]) => key === pressed.key)
       if (found !== undefined) label(found[1])
       if (pressed.key === 's') setAt((before) => Math.min(queue.length, before + 1))

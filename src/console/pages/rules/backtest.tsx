@@ -116,7 +116,8 @@ function Answer({ of: answer, action }: { readonly of: BacktestAnswer; readonly 
 
 const BASES: Readonly<Record<BacktestAnswer['fprBasis'], string>> = {
   labels: 'counted on events you labelled legitimate',
-  proxy: 'estimated on returning visitors without any raised signal, as too few events are labelled',
+  proxy:
+    'estimated on visitors who came back on several days and were neither suspect nor stopped, as too few events are labelled',
   none: 'not known: label events as legitimate, so that it can be',
 }
 

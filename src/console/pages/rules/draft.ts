@@ -13,6 +13,8 @@ export interface DraftLeaf {
   readonly field: string
   readonly operator: ConditionOperator
   readonly text: string
+  /** As the rule has it: what was not typed over is saved as it was. */
+  readonly given?: Leaf
 }
 export interface DraftGroup {
   readonly key: number
@@ -23,7 +25,8 @@ export interface Draft {
   readonly name: string
   readonly conditions: DraftGroup
   readonly verdict: Verdict
-  readonly challengeType: ChallengeType
+  /** null: what the API chooses by itself. */
+  readonly challengeType: ChallengeType | null
   readonly sideEffects: readonly SideEffect[]
   readonly priority: string
 }
@@ -47,7 +50,7 @@ export function draftGroup({ operator, rules }: ConditionGroup): DraftGroup {
     rules: rules.map((one) =>
       'rules' in one
         ? draftGroup(one)
-        : { key: nextKey(), field: one.field, operator: one.operator, text: textOf(one.value) },
+        : { key: nextKey(), field: one.field, operator: one.operator, text: textOf(one.value), given: one },
     ),
   }
 }
@@ -64,7 +67,7 @@ export const draftOf = ({ name, conditions, action, sideEffects, priority }: Rul
   name,
   conditions: draftGroup(conditions),
   verdict: action.verdict,
-  challengeType: action.challengeType ?? 'captcha',
+  challengeType: action.challengeType ?? null,
   sideEffects: sideEffects ?? action.sideEffects ?? [],
   priority: priority === undefined ? '' : String(priority),
 })
@@ -87,6 +90,9 @@ export const listsFor = <L extends KnownList>(field: RuleField | null, lists: re
 
 /** What a typed text means for a field. A single name of a list asks that list. */
 function readValue(leaf: DraftLeaf, field: RuleField | null, lists: readonly KnownList[]): Leaf['value'] {
+  const { given } = leaf
+  const isAsGiven = given?.field === leaf.field && given.operator === leaf.operator && textOf(given.value) === leaf.text
+  if (isAsGiven) return given.value
   const text = leaf.text.trim()
   if (leaf.operator === 'exists') return text !== 'false'
   if (isMany(leaf.operator)) {
@@ -124,7 +130,7 @@ export const conditionsOf = (
 
 export const actionOf = ({ verdict, challengeType }: Draft): RuleAction => ({
   verdict,
-  ...(verdict === 'challenge' ? { challengeType } : {}),
+  ...(verdict === 'challenge' && challengeType !== null ? { challengeType } : {}),
 })
 
 /** Why the server would refuse a condition; null: it would not. */

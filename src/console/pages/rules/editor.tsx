@@ -17,7 +17,8 @@ const VERDICTS: readonly (readonly [Verdict, string])[] = [
   ['challenge', 'challenge'],
   ['block', 'block'],
 ]
-const CHALLENGES: readonly (readonly [ChallengeType, string])[] = [
+const CHALLENGES: readonly (readonly [ChallengeType | '', string])[] = [
+  ['', 'what fits the visitor'],
   ['captcha', 'a captcha'],
   ['otp', 'a one-time password'],
   ['email', 'an e-mail'],
@@ -98,8 +99,8 @@ export function Editor({ from, known, ways }: EditorProps) {
               {draft.verdict === 'challenge' && (
                 <SelectField
                   label="By"
-                  value={draft.challengeType}
-                  onChange={(challengeType) => change({ challengeType })}
+                  value={draft.challengeType ?? ''}
+                  onChange={(challengeType) => change({ challengeType: challengeType === '' ? null : challengeType })}
                   options={CHALLENGES}
                 />
               )}

@@ -122,9 +122,12 @@ function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: K
   const ways = [
     {
       label: 'Save',
-      save: async (saving: Saving) => {
+      save: async ({ sideEffects, ...saving }: Saving) => {
         const { etag } = await readFresh(rule.id, rule.updatedAt)
-        const answer = await request(`/v1/rules/${rule.id}`, { method: 'PUT', body: saving }, { 'If-Match': etag })
+        // Addresses of Slack are shown masked, and are taken only whole: what was not changed is not sent.
+        const isChanged = JSON.stringify(sideEffects) !== JSON.stringify(draftOf(rule).sideEffects)
+        const body = isChanged ? { ...saving, sideEffects } : saving
+        const answer = await request(`/v1/rules/${rule.id}`, { method: 'PUT', body }, { 'If-Match': etag })
         sayReached((await answer.json()) as WrittenRule, 'Saved')
         reload()
       },

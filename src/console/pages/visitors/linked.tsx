@@ -45,6 +45,7 @@ export function Linked({ visitorId }: { readonly visitorId: string }) {
 /** A masked address names its neighbours, so it is asked for as the range it stands for. */
 function rangeOf(masked: string): string | null {
   if (/^\d+\.\d+\.\d+\.\*$/.test(masked)) return masked.replace('*', '0/24')
+  if (masked.endsWith('::*')) return masked.replace(/\*$/, '/48')
   return masked.includes('/') ? masked : null
 }
 
