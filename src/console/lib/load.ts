@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { call, environment, queryString, type RequestOptions } from './api.ts'
-import type { CursorPage } from './types.ts'
+import type { CursorPage, OffsetPage } from './types.ts'
 
 export interface Loaded<T> {
   /** undefined: nothing yet. */
@@ -50,6 +50,22 @@ export function useLoadBy<T>(key: string | null, read: (signal: AbortSignal) => 
 export function useLoad<T>(path: string | null, ask: RequestOptions = {}): Loaded<T> {
   const key = path === null ? null : `${environment.value} ${path}${queryString(ask.query)}`
   return useLoadBy<T>(key, (signal) => call<T>(path ?? '', { ...ask, signal }))
+}
+
+const ITEMS_PER_CALL = 100
+
+/** Reads all of a collection with offsets, which is as short as people can look through; null reads nothing. */
+export function useAll<T>(path: string | null): Loaded<OffsetPage<T>> {
+  const key = path === null ? null : `${environment.value} all ${path}`
+  return useLoadBy<OffsetPage<T>>(key, async (signal) => {
+    const data: T[] = []
+    for (;;) {
+      const query = { limit: ITEMS_PER_CALL, offset: data.length }
+      const page = await call<OffsetPage<T>>(path ?? '', { query, signal })
+      data.push(...page.data)
+      if (page.data.length < ITEMS_PER_CALL) return { data, total: data.length }
+    }
+  })
 }
 
 export interface Pages<T> extends Omit<Loaded<unknown>, 'data'> {

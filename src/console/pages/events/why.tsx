@@ -4,17 +4,15 @@ import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { Event, ListedRule, OffsetPage, Simulation } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { Event, ListedRule, Simulation } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { StatusChip, VerdictChip } from '../../ui/words.tsx'
 import { Trace } from './trace.tsx'
 
-const RULES_MAX = 100
-
 export function Why({ event }: { readonly event: Event }) {
-  const rules = useLoad<OffsetPage<ListedRule>>('/v1/rules', { query: { limit: RULES_MAX } })
+  const rules = useAll<ListedRule>('/v1/rules')
   return (
     <Card title="Why">
       <p class="quiet">

@@ -3,8 +3,8 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../../lib/act.ts'
 import { call } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { ListedList, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { ListedList } from '../../lib/types.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { FormEnd } from '../../ui/form-end.tsx'
@@ -33,7 +33,7 @@ function Choose({
   readonly onClose: () => void
   readonly done?: () => void
 }) {
-  const lists = useLoad<OffsetPage<ListedList>>('/v1/lists', { query: { limit: 100 } })
+  const lists = useAll<ListedList>('/v1/lists')
   return (
     <Dialog title="Add to a list" onClose={onClose}>
       <Shown of={lists}>

@@ -5,8 +5,8 @@ import { Link, useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { wholeText } from '../../lib/format.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { ListedList, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { ListedList } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
@@ -16,7 +16,6 @@ import { Empty, Shown } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { MomentText } from '../../ui/words.tsx'
 
-const PAGE_ROWS = 100
 export const TYPES = [
   ['visitor', 'Visitors'],
   ['ip', 'Addresses and ranges'],
@@ -24,7 +23,7 @@ export const TYPES = [
 ] as const
 
 export function Lists() {
-  const lists = useLoad<OffsetPage<ListedList>>('/v1/lists', { query: { limit: PAGE_ROWS } })
+  const lists = useAll<ListedList>('/v1/lists')
   const [isMaking, setIsMaking] = useState(false)
   return (
     <Page

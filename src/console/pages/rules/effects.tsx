@@ -1,8 +1,8 @@
 // What a rule does besides its verdict.
 
 import type { SideEffect } from '../../../domain/rule.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { ListedList, ListedWebhook, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { ListedList, ListedWebhook } from '../../lib/types.ts'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 
 const EFFECTS_MAX = 10
@@ -22,7 +22,7 @@ interface EffectsProps {
 }
 
 export function Effects({ effects, lists, onChange }: EffectsProps) {
-  const webhooks = useLoad<OffsetPage<ListedWebhook>>('/v1/webhooks', { query: { limit: 100 } })
+  const webhooks = useAll<ListedWebhook>('/v1/webhooks')
   const fresh = (type: SideEffect['type']): SideEffect => {
     const [list] = lists
     if (type === 'addToList' || type === 'removeFromList') {

@@ -6,7 +6,7 @@ import { useAct } from '../../lib/act.ts'
 import { call, can, request } from '../../lib/api.ts'
 import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
-import { type Loaded, useLoad } from '../../lib/load.ts'
+import { type Loaded, useAll, useLoad } from '../../lib/load.ts'
 import { notify } from '../../lib/notices.ts'
 import { usePlace } from '../../lib/place.ts'
 import type { Event, ListedList, OffsetPage, Rule, RuleField, WrittenRule } from '../../lib/types.ts'
@@ -26,7 +26,7 @@ import { TryOn } from './try-on.tsx'
 
 function useKnown(): Loaded<Known> {
   const fields = useLoad<OffsetPage<RuleField>>('/v1/rules/fields')
-  const lists = useLoad<OffsetPage<ListedList>>('/v1/lists', { query: { limit: 100 } })
+  const lists = useAll<ListedList>('/v1/lists')
   const data = useMemo(
     () => (fields.data && lists.data ? { fields: fields.data.data, lists: lists.data.data } : undefined),
     [fields.data, lists.data],

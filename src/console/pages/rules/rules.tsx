@@ -4,8 +4,8 @@ import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { ListedRule, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { ListedRule } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
@@ -14,10 +14,8 @@ import { MomentText, StatusChip, VerdictChip } from '../../ui/words.tsx'
 import { movesFor } from './order.ts'
 import { TEMPLATES } from './templates.ts'
 
-const PAGE_ROWS = 100
-
 export function Rules() {
-  const loaded = useLoad<OffsetPage<ListedRule>>('/v1/rules', { query: { limit: PAGE_ROWS } })
+  const loaded = useAll<ListedRule>('/v1/rules')
   const mayWrite = can('rules:write')
   return (
     <Page

@@ -3,8 +3,8 @@
 import { useState } from 'preact/hooks'
 import { useAct } from '../../lib/act.ts'
 import { call, environment } from '../../lib/api.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { Key, NewKey, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { Key, NewKey } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
@@ -21,7 +21,7 @@ const KINDS = [
 type Kind = (typeof KINDS)[number][0]
 
 export function Keys() {
-  const loaded = useLoad<OffsetPage<Key>>('/v1/keys', { query: { limit: 100 } })
+  const loaded = useAll<Key>('/v1/keys')
   const [shown, setShown] = useState<NewKey | null>(null)
   const [asking, setAsking] = useState<{ readonly rotate: Kind } | { readonly revoke: Key } | null>(null)
   const made = (key: NewKey) => {

@@ -1,7 +1,7 @@
 // How the service fares: whether it accepts, how fast it decides, how far behind anything is, how old its data is, which version runs.
 
 import { useRef } from 'preact/hooks'
-import { call, request } from '../../lib/api.ts'
+import { call, RefusedError, request } from '../../lib/api.ts'
 import { bytes, percent, span, wholeText } from '../../lib/format.ts'
 import { useEvery, useLoadBy } from '../../lib/load.ts'
 import { type AddressSource, type Readiness, readReadiness } from '../../lib/readiness.ts'
@@ -20,7 +20,8 @@ const LOOK_EVERY_MS = 5_000
 interface State {
   readonly meta: Meta
   readonly ready: Readiness
-  readonly figures: ProcessFigures
+  /** null: they are told at the port for operators (`http.adminPort`). */
+  readonly figures: ProcessFigures | null
 }
 
 export function System() {
@@ -29,8 +30,9 @@ export function System() {
     const [meta, ready, metrics] = await Promise.all([
       call<Meta>('/v1/meta', { signal }),
       readReadiness(signal),
-      request('/metrics', { signal }).then((answer) => answer.text()),
+      readMetrics(signal),
     ])
+    if (metrics === null) return { meta, ready, figures: null }
     const samples = readScrape(metrics, Date.now())
     const figures = figuresOf(samples, before.current)
     before.current = samples
@@ -57,19 +59,26 @@ export function System() {
         {({ meta, ready, figures }) => (
           <>
             <AdviceList of={ready.advice ?? []} />
-            <Now figures={figures} ready={ready} />
+            {figures === null ? (
+              <p class="quiet">
+                {ready.status === 'ready' ? 'It accepts.' : 'It does not accept.'} Figures and details are at the port
+                for operators (<code>http.adminPort</code>).
+              </p>
+            ) : (
+              <Now figures={figures} ready={ready} />
+            )}
             <div class="columns">
               <div class="stack">
                 <Card title="What it needs">
                   <Checks ready={ready} />
                 </Card>
                 <Card title="Threads">
-                  <Threads of={figures.threads} />
+                  <Threads of={figures?.threads ?? []} />
                 </Card>
               </div>
               <div class="stack">
                 <Card title="An identification, by stage">
-                  <Stages of={figures.stages} />
+                  <Stages of={figures?.stages ?? []} />
                 </Card>
                 <Card title="What is known of addresses">
                   <Sources of={ready.ipSources ?? {}} />
@@ -82,10 +91,7 @@ export function System() {
                       ['SDK', meta.sdk.version],
                       ['Roles', ready.roles?.join(', ')],
                       ['Partitions', ready.partitions],
-                      [
-                        'Started',
-                        figures.startedAt === null ? null : <MomentText key="s" at={figures.startedAt} relative />,
-                      ],
+                      ['Started', figures?.startedAt ? <MomentText key="s" at={figures.startedAt} relative /> : null],
                     ]}
                   />
                 </Card>
@@ -96,6 +102,15 @@ export function System() {
       </Shown>
     </Page>
   )
+}
+
+async function readMetrics(signal: AbortSignal): Promise<string | null> {
+  try {
+    return await (await request('/metrics', { signal })).text()
+  } catch (error) {
+    if (error instanceof RefusedError && error.status === 404) return null
+    throw error
+  }
 }
 
 function Now({ figures, ready }: { readonly figures: ProcessFigures; readonly ready: Readiness }) {

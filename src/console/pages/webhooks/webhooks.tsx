@@ -6,8 +6,8 @@ import { useAct } from '../../lib/act.ts'
 import { call, can } from '../../lib/api.ts'
 import { useChosen } from '../../lib/chosen.ts'
 import { percent } from '../../lib/format.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { CreatedWebhook, ListedWebhook, OffsetPage } from '../../lib/types.ts'
+import { useAll } from '../../lib/load.ts'
+import type { CreatedWebhook, ListedWebhook } from '../../lib/types.ts'
 import { CopyCurl, Secret } from '../../ui/copy.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
@@ -19,7 +19,7 @@ import { MomentText, StatusChip } from '../../ui/words.tsx'
 import { EVENT_TYPE_WORDS } from './types.ts'
 
 export function Webhooks() {
-  const loaded = useLoad<OffsetPage<ListedWebhook>>('/v1/webhooks', { query: { limit: 100 } })
+  const loaded = useAll<ListedWebhook>('/v1/webhooks')
   const [isMaking, setIsMaking] = useState(false)
   return (
     <Page
