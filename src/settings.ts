@@ -83,7 +83,7 @@ export const SETTINGS = [
     kind: 'integer',
     standard: 34_359_738_368,
     min: 67_108_864,
-    sentence: 'Size of the log at which identifications are refused.',
+    sentence: 'Size of the log; identifications are refused from nine tenths of it on.',
   },
   {
     name: 'log.keepSeconds',

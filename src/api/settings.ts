@@ -79,6 +79,6 @@ export const HTTP_SETTINGS = [
     max: 65_535,
     alias: 'ADMIN_PORT',
     sentence:
-      'Port of its own for the operator API, /metrics and the details of /readyz, which the main port then does not serve; 0: the main port.',
+      'Port of its own for the operator API, the console, /metrics and the details of /readyz, which the main port then does not serve; 0: the main port.',
   },
 ] as const

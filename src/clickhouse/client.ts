@@ -78,6 +78,8 @@ const INSERT_SETTINGS = {
   // A null for a column that has none would otherwise silently become its default.
   input_format_null_as_default: 0,
   input_format_allow_errors_num: '0',
+  // Tests of rules may be of as many weeks as events are kept.
+  max_partitions_per_insert_block: '0',
   // One block per insert: a bad row far down is found before anything was written.
   input_format_parallel_parsing: 0,
   max_insert_block_size: '1048576',

@@ -3,6 +3,7 @@
 import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
+import { GET_KEYS_MAX } from '../kv/checks.ts'
 import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -31,13 +32,24 @@ const RETRY_MS = 50
 const NONCE_CHUNKS_MAX = 10_000
 const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
 
-/** Asks before it returns, so that what is asked after the call is answered after it. */
+/** However many keys there are. Asks before it returns, so that what is asked after the call is answered after it. */
+async function getAll<T>(kv: Pick<Kv, 'get'>, scope: Scope, keys: readonly KvKey[]) {
+  if (keys.length <= GET_KEYS_MAX) return kv.get<T>(scope, keys)
+  const parts: ReturnType<typeof kv.get<T>>[] = []
+  for (let from = 0; from < keys.length; from += GET_KEYS_MAX) {
+    parts.push(kv.get<T>(scope, keys.slice(from, from + GET_KEYS_MAX)))
+  }
+  return (await Promise.all(parts)).flat()
+}
+
+/** As `getAll`. */
 export async function readStateEntries(
   kv: Pick<Kv, 'get'>,
   scope: Scope,
   entries: readonly Omit<LoadedEntry, 'value'>[],
 ): Promise<LoadedEntry[]> {
-  const found = await kv.get(
+  const found = await getAll(
+    kv,
     scope,
     entries.map(({ kind, id }) => [kind, id] as const),
   )
@@ -53,7 +65,9 @@ export async function readCounters(
   ids: readonly string[],
 ): Promise<LoadedEntry[]> {
   const keys = ids.map((id) => [VELOCITY, id] as const)
-  const found = await Promise.all(partitions.map((partition) => kv.get<PackedCounter>(partitionScope(partition), keys)))
+  const found = await Promise.all(
+    partitions.map((partition) => getAll<PackedCounter>(kv, partitionScope(partition), keys)),
+  )
   return ids.map((id, at) => {
     const value: StoredCounter[] = []
     partitions.forEach((partition, p) => {
@@ -162,8 +176,8 @@ export function loadFrom(
 export interface NonceChunks {
   /** Of the last minutes, oldest first. */
   read(): Promise<Uint8Array[]>
-  /** Notes a chunk stored with the checkpoint at `seq`. */
-  stored(seq: Seq): void
+  /** Notes a chunk that is stored with a checkpoint. */
+  stored(key: KvKey): void
   /** Chunks whose time is over; they are not named again. */
   takeOld(): KvKey[]
 }
@@ -180,7 +194,7 @@ export function openNonceChunks(kv: Pick<Kv, 'scan'>, clock: Pick<Clock, 'monoto
       for (const { key } of entries) chunks.push({ key, at: clock.monotonic() })
       return entries.map(({ value }) => value)
     },
-    stored: (seq) => void chunks.push({ key: nonceKey(seq), at: clock.monotonic() }),
+    stored: (key) => void chunks.push({ key, at: clock.monotonic() }),
     takeOld() {
       const oldest = clock.monotonic() - NONCE_KEPT_MS
       const kept = chunks.findIndex(({ at }) => at > oldest)
@@ -222,9 +236,10 @@ export async function commitCheckpoint(
   const matches = await persist(clock, () => withStoredMatches(kv, scope, checkpoint.matches))
   const more: Put[] = [{ key: DECIDED_TO, value: decidedTo }]
   const old = chunks.takeOld()
-  if (checkpoint.nonces !== null) {
-    more.push({ key: nonceKey(seq), value: checkpoint.nonces })
-    chunks.stored(seq)
+  for (const [part, value] of checkpoint.nonces.entries()) {
+    const key = nonceKey(seq, part)
+    more.push({ key, value })
+    chunks.stored(key)
   }
   const { put, drop, add } = writesOf({ ...checkpoint, matches }, seq, clock.now(), more)
   drop.push(...old)

@@ -70,5 +70,5 @@ export interface DecidedBatch {
 
 export interface Checkpoint extends DirtyEntries {
   readonly matches: readonly MatchCount[]
-  readonly nonces: Uint8Array | null
+  readonly nonces: readonly Uint8Array[]
 }

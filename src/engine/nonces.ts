@@ -17,14 +17,16 @@ export interface Nonces {
   /** The first request with this nonce if it was accepted within the window around `atMs`, or became known here within it. */
   find(nonceHash: number, atMs: number): NonceEntry | null
   add(entry: NonceEntry): void
-  /** Entries added since the last call, packed, for the checkpoint; null when there are none. */
-  takeAdded(): Uint8Array | null
+  /** Entries added since the last call, packed, for the checkpoint: in chunks that the kv takes as values. */
+  takeAdded(): readonly Uint8Array[]
   /** Adds the entries of a packed chunk back. */
   restore(packed: Uint8Array): void
 }
 
 const ID_BYTES = 30
 const ENTRY_BYTES = 24 + ID_BYTES
+/** Of a chunk: 864 kB. */
+const CHUNK_ENTRIES_MAX = 16_000
 /** Above this many the oldest is forgotten before its two minutes are over. */
 const ENTRIES_MAX = 4_194_304
 
@@ -58,6 +60,20 @@ export function createNonces(monotonic: () => number): Nonces {
     unpacked++
   }
 
+  /** So many of the queue, from one on. */
+  function pack(from: number, count: number): Uint8Array {
+    const packed = Buffer.alloc(count * ENTRY_BYTES)
+    for (let i = 0; i < count; i++) {
+      const slot = queue.slotAt(from + i)
+      const at = i * ENTRY_BYTES
+      packed.writeDoubleLE(queue.hashOf(slot), at)
+      packed.writeDoubleLE(queue.number(BODY, slot), at + 8)
+      packed.writeDoubleLE(queue.number(ACCEPTED, slot), at + 16)
+      queue.bytes().copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
+    }
+    return packed
+  }
+
   return {
     find(nonceHash, atMs) {
       const slot = queue.find(nonceHash)
@@ -71,18 +87,11 @@ export function createNonces(monotonic: () => number): Nonces {
     },
     add,
     takeAdded() {
-      if (unpacked === 0) return null
-      const packed = Buffer.alloc(unpacked * ENTRY_BYTES)
-      for (let i = 0; i < unpacked; i++) {
-        const slot = queue.slotAt(queue.size() - unpacked + i)
-        const at = i * ENTRY_BYTES
-        packed.writeDoubleLE(queue.hashOf(slot), at)
-        packed.writeDoubleLE(queue.number(BODY, slot), at + 8)
-        packed.writeDoubleLE(queue.number(ACCEPTED, slot), at + 16)
-        queue.bytes().copy(packed, at + 24, slot * ID_BYTES, (slot + 1) * ID_BYTES)
+      const chunks: Uint8Array[] = []
+      for (; unpacked > 0; unpacked -= Math.min(unpacked, CHUNK_ENTRIES_MAX)) {
+        chunks.push(pack(queue.size() - unpacked, Math.min(unpacked, CHUNK_ENTRIES_MAX)))
       }
-      unpacked = 0
-      return packed
+      return chunks
     },
     restore(packed) {
       const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength)

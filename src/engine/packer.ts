@@ -11,9 +11,18 @@ import { flattenRecord } from './velocity/counted.ts'
 
 /** Room for a header beside rows and states. */
 const RECORD_BYTES_GOAL = RECORD_BYTES_MAX - 150_000
-const ITEM_OVERHEAD_BYTES = 400
-/** About the most a side effect takes: a rendered message and an address. */
-const EFFECT_BYTES = 3_300
+const ITEM_OVERHEAD_BYTES = 600
+/** Of a rule that matched: its id, and which way. */
+const MATCH_BYTES = 32
+/** Of a key of the index. */
+const KEY_BYTES = 32
+/** What a visit teaches, with the name of its system and browser. */
+const LESSON_BYTES = 2_048
+/** Of a side effect or a line of a rule beside its texts. */
+const EFFECT_BYTES = 200
+const UTF8_BYTES_PER_UNIT_MAX = 3
+/** A longer row, of a thousand rules with the longest names say, is not stored: see `addRow`. */
+const ROW_BYTES_MAX = 700_000
 
 /** The records, and for each of them the requestIds and side effects of its items, and what they add to counters. */
 export interface Packed {
@@ -24,6 +33,26 @@ export interface Packed {
 }
 
 const NO_ROWS = new Uint8Array(0)
+
+function textBytesMax(all: readonly object[]): number {
+  let bytes = 0
+  for (const one of all) {
+    bytes += EFFECT_BYTES
+    for (const value of Object.values(one))
+      if (typeof value === 'string') bytes += UTF8_BYTES_PER_UNIT_MAX * value.length
+  }
+  return bytes
+}
+
+/** No fewer than the item takes in a record. */
+function bytesOf({ rowBytes, state, matches, indexed, left, lesson, effects, logs }: DecidedItem): number {
+  const keys = indexed.length + (left === undefined ? 0 : left.length)
+  let bytes = ITEM_OVERHEAD_BYTES + rowBytes + state.length + MATCH_BYTES * matches.length + KEY_BYTES * keys
+  if (lesson !== undefined) bytes += LESSON_BYTES
+  if (effects !== undefined) bytes += textBytesMax(effects)
+  if (logs !== undefined) bytes += textBytesMax(logs)
+  return bytes
+}
 
 export type Packer = ReturnType<typeof createPacker>
 
@@ -56,16 +85,18 @@ export function createPacker(from: number, to: number) {
   }
 
   return {
-    /** The bytes of the event's row, whose item is to be added next. */
+    /** The bytes of the event's row, whose item is to be added next. Throws RangeError for one that no record has room for. */
     addRow(event: StoredEvent, partition: number, seq: number): number {
       // What is behind them is of a row that could not be written to its end.
       cutLines(rowsEnd)
       writeRow(event, partition, seq)
-      return linesEnd() - rowsEnd
+      const rowBytes = linesEnd() - rowsEnd
+      if (rowBytes > ROW_BYTES_MAX)
+        throw new RangeError(`the row of an event takes up to ${ROW_BYTES_MAX} bytes, not ${rowBytes}`)
+      return rowBytes
     },
     add(item: DecidedItem): void {
-      const effectBytes = ((item.effects?.length ?? 0) + (item.logs?.length ?? 0)) * EFFECT_BYTES
-      const size = item.rowBytes + item.state.length + effectBytes + ITEM_OVERHEAD_BYTES
+      const size = bytesOf(item)
       if (items.length > 0 && bytes + size > RECORD_BYTES_GOAL) close(item.seq - 1)
       items.push(item)
       rowsEnd += item.rowBytes

@@ -52,7 +52,7 @@ export function openStateReplay({ kv, clock, partition, partitions, nextNonceKey
     const checkpoint = state.checkpoint()
     const { nonces } = checkpoint
     const matches = await withStoredMatches(kv, scope, checkpoint.matches)
-    const more = nonces === null ? [] : [{ key: nextNonceKey(), value: nonces }]
+    const more = nonces.map((value) => ({ key: nextNonceKey(), value }))
     const { put, drop, add } = writesOf({ ...checkpoint, matches }, 0, clock.now(), more)
     await putAll(kv, scope, put)
     for (const keys of parts(drop, COMMIT_KEYS)) await kv.commit([{ scope, drop: keys }])

@@ -45,7 +45,11 @@ export const VELOCITY_THERE_MS = 12 * HOUR_MS
 
 /** Nonces decided up to an events seq; ids sort by it. */
 export const NONCE = 'nonce'
-export const nonceKey = (eventsSeq: number): KvKey => [NONCE, seqId(eventsSeq)]
+/** `part`: which chunk of those that one checkpoint stores. */
+export const nonceKey = (eventsSeq: number, part = 0): KvKey => [
+  NONCE,
+  part === 0 ? seqId(eventsSeq) : `${seqId(eventsSeq)}.${String(part).padStart(3, '0')}`,
+]
 export const SINK_MARK: KvKey = ['sink', 'mark']
 /** The range that was last inserted by somebody else than who marked it, too. */
 export const SINK_REPEATED: KvKey = ['sink', 'repeated']

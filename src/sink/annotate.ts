@@ -9,6 +9,8 @@ import { EVENTS_TABLE } from '../events/row.ts'
 import type { AnnotatedChanges, Annotation } from '../records/annotations.ts'
 
 const EVENTS_PER_STATEMENT_MAX = 1_000
+/** Of values as they stand in an address, which takes a megabyte in all. */
+const VALUE_BYTES_PER_STATEMENT_MAX = 200_000
 
 type Tenant = Pick<Annotation, 'workspace' | 'env'> & { readonly events: Map<string, AnnotatedChanges> }
 
@@ -37,11 +39,26 @@ export async function annotateRows(
         const value = read(changes)
         return value === undefined ? [] : [{ id, value }]
       })
-      for (let from = 0; from < changed.length; from += EVENTS_PER_STATEMENT_MAX) {
-        await update(clickhouse, tenant, set, changed.slice(from, from + EVENTS_PER_STATEMENT_MAX))
-      }
+      for (const some of statementsOf(changed)) await update(clickhouse, tenant, set, some)
     }
   }
+}
+
+/** As many as one statement takes. */
+function* statementsOf<T extends { readonly value: string }>(changed: readonly T[]): Generator<readonly T[]> {
+  let some: T[] = []
+  let bytes = 0
+  for (const one of changed) {
+    const own = encodeURIComponent(one.value.toWellFormed()).length
+    if (some.length === EVENTS_PER_STATEMENT_MAX || (some.length > 0 && bytes + own > VALUE_BYTES_PER_STATEMENT_MAX)) {
+      yield some
+      some = []
+      bytes = 0
+    }
+    some.push(one)
+    bytes += own
+  }
+  if (some.length > 0) yield some
 }
 
 /** The last word on each field of an event. */

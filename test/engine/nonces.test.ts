@@ -3,6 +3,7 @@
 import t from 'tap'
 import { NONCE_WINDOW_MS } from '../../src/domain/identify.ts'
 import { createNonces, type NonceEntry } from '../../src/engine/nonces.ts'
+import { VALUE_BYTES_MAX } from '../../src/kv/kv.ts'
 import { sized } from '../helpers/depth.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
@@ -25,9 +26,9 @@ t.test('what was added within the window is found, and nothing else, also after 
       const entry = { nonceHash: random.int(500) + 1, bodyHash: i, acceptedAt: atMs, requestId }
       nonces.add(entry)
       added.push(entry)
-      if (random.chance(0.02)) chunks.push(nonces.takeAdded() ?? new Uint8Array(0))
+      if (random.chance(0.02)) chunks.push(...nonces.takeAdded())
       if (random.chance(0.005)) {
-        chunks.push(nonces.takeAdded() ?? new Uint8Array(0))
+        chunks.push(...nonces.takeAdded())
         nonces = createNonces(monotonic)
         restoredAt = atMs
         for (const chunk of chunks) nonces.restore(chunk)
@@ -58,5 +59,19 @@ t.test('a clock that jumps makes nobody forget', (t) => {
   t.ok(nonces.find(2, acceptedAt), 'and back')
   monotonicMs += NONCE_WINDOW_MS
   t.equal(nonces.find(1, later), null, 'but not for ever')
+  t.end()
+})
+
+t.test('however many there are, they are packed in chunks that the kv takes', (t) => {
+  const COUNT = 40_000
+  const nonces = createNonces(() => 0)
+  for (let i = 1; i <= COUNT; i++)
+    nonces.add({ nonceHash: i, bodyHash: i, acceptedAt: 0, requestId: `req_${i}`.padEnd(30, '0') })
+  const chunks = nonces.takeAdded()
+  for (const { length } of chunks) t.ok(length < VALUE_BYTES_MAX)
+  t.same(nonces.takeAdded(), [])
+  const again = createNonces(() => 0)
+  for (const chunk of chunks) again.restore(chunk)
+  for (const i of [1, 16_000, 16_001, COUNT]) t.equal(again.find(i, 0)?.bodyHash, i)
   t.end()
 })

@@ -59,3 +59,38 @@ t.test('items of a batch that takes several records keep their rows', async (t) 
     events.map(({ requestId }, i) => [i < 30 ? i + 1 : i + 2, requestId]),
   )
 })
+
+t.test('no record is longer than the log takes, whatever its items carry', async (t) => {
+  const r = rng(5)
+  const url = `https://hooks.example/${'\u4e2d'.repeat(900)}`
+  const slack = (index: number) => ({ type: 'slack', ruleId: 'rul_1', index, url, message: 'x'.repeat(3_000) }) as const
+  const more: readonly Partial<DecidedItem>[] = [
+    { matches: Array.from({ length: 64 }, (_, n) => [`rul_${String(n).padStart(20, '0')}`, 0] as const) },
+    { matches: Array.from({ length: 1_000 }, (_, n) => [`rul_${String(n).padStart(20, '0')}`, 1] as const) },
+    { effects: Array.from({ length: 10 }, (_, n) => slack(n)) },
+    { indexed: Array.from({ length: 8 }, (_, n) => `${n}:${'k'.repeat(20)}`), trace: 'a'.repeat(55) as never },
+  ]
+  for (const one of more) {
+    const pack = createPacker(1, 256)
+    for (let seq = 1; seq <= 256; seq++) {
+      const event = randomEvent(r, 'ws_1', seq)
+      pack.add({ ...itemOf(seq, pack.addRow(event, 2, seq), 2_000), ...one })
+    }
+    for (const { length } of pack.finish().records) t.ok(length <= RECORD_BYTES_MAX, `${length} bytes`)
+  }
+})
+
+t.test('a row that no record has room for is refused, and the next one is written as ever', async (t) => {
+  const r = rng(6)
+  const pack = createPacker(1, 2)
+  const event = randomEvent(r, 'ws_1', 1)
+  const monitorMatches = Array.from({ length: 1_000 }, (_, n) => ({
+    id: `rul_${n}`,
+    name: '\u0001'.repeat(200),
+    priority: n,
+  }))
+  t.throws(() => pack.addRow({ ...event, monitorMatches } as never, 2, 1), { name: 'RangeError' })
+  pack.add(itemOf(1, pack.addRow(event, 2, 1), 10))
+  const [record] = pack.finish().records.map(decodeEventsRecord)
+  t.equal(record === undefined ? null : fromRow(rowAt(record, 0)).requestId, event.requestId)
+})

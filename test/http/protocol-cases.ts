@@ -91,7 +91,7 @@ const methods: ProtocolCase[] = [
   one('a wrong method with a body', request('POST /ok', ['Content-Length: 3'], 'abc'), '405'),
   one('a method nobody knows', request('BREW /ok'), 'closed'),
   one('a lower-case method', request('get /ok'), 'closed'),
-  one('CONNECT to a path', request('CONNECT /ok'), '405'),
+  one('CONNECT to a path', request('CONNECT /ok'), '400 closed'),
 ]
 
 const lengths: ProtocolCase[] = [
