@@ -19,9 +19,9 @@ function typeOf(actor: string): Actor['by']['type'] {
   return actor.startsWith('per_') ? 'person' : (PARTS[actor] ?? 'system')
 }
 
-/** Keys are known by their last four characters, people and parts of the service by their name. Each is looked up once. */
+/** Keys are known by their last four characters, people and parts of the service by their name. Each is looked up once, however many ask at once. */
 export function openActors(kv: Pick<Kv, 'get'>, workspace: string): ActorOf {
-  const known = new Map<string, Actor>()
+  const known = new Map<string, Promise<Actor>>()
   async function find(actor: string): Promise<Actor> {
     const [entry] = actor.startsWith('key_') ? await kv.get<ApiKey>(SYSTEM, [keyKey(workspace, actor)]) : []
     const key = entry?.value
@@ -31,8 +31,8 @@ export function openActors(kv: Pick<Kv, 'get'>, workspace: string): ActorOf {
       by: { type: typeOf(actor), id: actor, label },
     }
   }
-  return async (actor) => {
-    const shown = known.get(actor) ?? (await find(actor))
+  return (actor) => {
+    const shown = known.get(actor) ?? find(actor)
     known.set(actor, shown)
     return shown
   }

@@ -88,8 +88,10 @@ export function createNonces(monotonic: () => number): Nonces {
     add,
     takeAdded() {
       const chunks: Uint8Array[] = []
-      for (; unpacked > 0; unpacked -= Math.min(unpacked, CHUNK_ENTRIES_MAX)) {
-        chunks.push(pack(queue.size() - unpacked, Math.min(unpacked, CHUNK_ENTRIES_MAX)))
+      while (unpacked > 0) {
+        const count = Math.min(unpacked, CHUNK_ENTRIES_MAX)
+        chunks.push(pack(queue.size() - unpacked, count))
+        unpacked -= count
       }
       return chunks
     },

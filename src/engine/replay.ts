@@ -3,7 +3,6 @@
 
 import type { DecidedItem } from '../events/packed-items.ts'
 import { decodeEventsRecord } from '../events/record.ts'
-import { GET_KEYS_MAX } from '../kv/checks.ts'
 import type { Kv, KvKey, Put } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { partitionScope, VELOCITY } from '../records/partitions.ts'
@@ -109,15 +108,13 @@ async function loadAll(
   partition: number,
   wanted: readonly WantedEntry[],
 ): Promise<readonly LoadedEntry[]> {
-  const loaded: LoadedEntry[] = []
-  for (const some of parts(wanted, GET_KEYS_MAX)) {
-    const entries = some.flatMap(({ kind, id }) => (kind === 'ruleset' || kind === VELOCITY ? [] : [{ kind, id }]))
-    const counters = some.flatMap(({ kind, id }) => (kind === VELOCITY ? [id] : []))
-    if (entries.length > 0) loaded.push(...(await readStateEntries(kv, partitionScope(partition), entries)))
+  const entries = wanted.flatMap(({ kind, id }) => (kind === 'ruleset' || kind === VELOCITY ? [] : [{ kind, id }]))
+  const counters = wanted.flatMap(({ kind, id }) => (kind === VELOCITY ? [id] : []))
+  return [
+    ...(entries.length > 0 ? await readStateEntries(kv, partitionScope(partition), entries) : []),
     // Nobody asks for what other partitions counted.
-    if (counters.length > 0) loaded.push(...(await readCounters(kv, [partition], counters)))
-  }
-  return loaded
+    ...(counters.length > 0 ? await readCounters(kv, [partition], counters) : []),
+  ]
 }
 
 function* parts<T>(all: readonly T[], itemsMax: number): Generator<readonly T[]> {

@@ -17,17 +17,17 @@ import { rng } from '../helpers/rng.ts'
 
 const AT = Date.UTC(2026, 4, 1)
 
+type PartitionOptions = Parameters<typeof createPartition>[0]
+
+/** The only partition there is, under a ruleset without rules. */
+function openPartition(given: Pick<PartitionOptions, 'random' | 'visitorsMax' | 'locate'>) {
+  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
+  return createPartition({ partition: 0, partitions: 1, monotonic: () => 0, ruleset: () => ruleset, ...given })
+}
+
 t.test('what leaves memory while a batch waits is asked for again', async (t) => {
   const { bytes: random } = rng(7)
-  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
-  const partition = createPartition({
-    partition: 0,
-    partitions: 1,
-    random,
-    monotonic: () => 0,
-    visitorsMax: 0,
-    ruleset: () => ruleset,
-  })
+  const partition = openPartition({ random, visitorsMax: 0 })
   const ids = [makeVisitorId(random), makeVisitorId(random)] as const
   const frames = ids.map((visitorId, i) => ({
     seq: i + 1,
@@ -76,15 +76,10 @@ t.test(
   'an identification that cannot be read, or cost a thread, becomes an event that says so, and the next one is decided',
   async (t) => {
     const { bytes: random } = rng(9)
-    const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
     const asked: string[] = []
-    const partition = createPartition({
-      partition: 0,
-      partitions: 1,
+    const partition = openPartition({
       random,
-      monotonic: () => 0,
       visitorsMax: 100,
-      ruleset: () => ruleset,
       locate(ip) {
         asked.push(ip)
         if (ip === '203.0.113.1') throw new Error('no table has this')
@@ -127,15 +122,7 @@ const LOOK = {
 /** A partition that keeps everything in memory, for one visit at a time. */
 function openVisits(seed: number) {
   const { bytes: random } = rng(seed)
-  const ruleset = openSnapshot(encodeSnapshot({ workspace: WORKSPACE, env: 'test', revision: 1, rules: [] }))
-  const partition = createPartition({
-    partition: 0,
-    partitions: 1,
-    random,
-    monotonic: () => 0,
-    visitorsMax: 100,
-    ruleset: () => ruleset,
-  })
+  const partition = openPartition({ random, visitorsMax: 100 })
   let seq = 0
   function visit(atMs: number, ip: string, body: object, token: TokenClaims | null = null) {
     const meta = { requestId: makeRequestId(atMs, random), acceptedAt: atMs, workspace: 'ws_a', env: 'test' } as const

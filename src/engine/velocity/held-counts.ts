@@ -1,7 +1,7 @@
 // What the counters kept of one visitor come to at a moment, for whoever reads them outside of a decision.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../lib/durations.ts'
-import { countEvents, countSeenWith, unpackCounters } from './counters.ts'
+import { countEvents, countSeenWith, noCounters, unpackCounters } from './counters.ts'
 import { ACCOUNTS, COUNTRIES, IPS } from './tally.ts'
 
 /** By the names that `velocity` has for a visitor: how many events, and how many different things they were seen with. */
@@ -14,9 +14,9 @@ export interface HeldCounts {
 
 /** `packed`: as a visitor's record has them; empty where nothing is counted. Windows end with `at`, milliseconds. */
 export function heldCountsAt(packed: Uint8Array, at: number): HeldCounts {
-  const all = packed.length === 0 ? [] : [unpackCounters(packed)]
-  const events = (windowMs: number) => all.reduce((sum, one) => sum + countEvents(one, at, windowMs), 0)
-  const seen = (set: number) => (all.length === 0 ? 0 : countSeenWith(all, set, at))
+  const counters = packed.length === 0 ? noCounters() : unpackCounters(packed)
+  const events = (windowMs: number) => countEvents(counters, at, windowMs)
+  const seen = (set: number) => countSeenWith([counters], set, at)
   return {
     events: { '5m': events(5 * MINUTE_MS), '1h': events(HOUR_MS), '24h': events(DAY_MS) },
     ips: { '24h': seen(IPS) },
