@@ -6,6 +6,7 @@ import { type Attributes, readAttributes } from '../identity/attributes.ts'
 import { matchKeys, nativeKeyOf } from '../identity/keys.ts'
 import type { Parsers } from '../identity/parsers.ts'
 import { providerOf } from '../identity/provider.ts'
+import { isKnownBrowser } from '../identity/user-agent.ts'
 import type { AddressFacts } from '../ipintel/addresses.ts'
 import { must } from '../lib/must.ts'
 import { type Decoded, takeApart } from '../records/identification.ts'
@@ -34,8 +35,8 @@ export interface Visit {
   /** That of the visitor whose token it has. */
   readonly tokenId: string | null
   /**
-   * Where the partition keeps what it learned of the visit's system and browser. Clients without a known engine name themselves
-   * as they like and are one family.
+   * Where the partition keeps what it learned of the visit's system and browser. Clients that name themselves as they like are one
+   * family: each name they make up would be a record that stays.
    */
   readonly familyId: string
   /** 0 without a nonce. */
@@ -92,16 +93,13 @@ function namesOf(workspace: string, env: string): EnvironmentNames {
   return latestNames
 }
 
-/** Programs may call themselves as they like: the texts of so many are kept. */
-const FAMILIES_MAX = 256
-
 /** Nearly all visits are of a few systems and browsers, whose texts are made once. */
 function familyIdOf({ tenant, families }: EnvironmentNames, { os, browserFamily, ua }: Attributes): string {
-  const browser = ua.engine === 'other' ? 'other' : browserFamily
+  const browser = ua.engine === 'other' || !isKnownBrowser(browserFamily) ? 'other' : browserFamily
   let ofBrowser = families.get(browser)
   if (ofBrowser === undefined) {
     ofBrowser = new Map()
-    if (families.size < FAMILIES_MAX) families.set(browser, ofBrowser)
+    families.set(browser, ofBrowser)
   }
   let id = ofBrowser.get(os)
   if (id === undefined) {

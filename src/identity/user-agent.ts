@@ -66,6 +66,18 @@ const BRANDS: readonly (readonly [token: string, family: string])[] = [
   ['Chromium/', 'Chrome'],
 ]
 
+const BROWSERS: ReadonlySet<string> = new Set([
+  ...BRANDS.map(([, family]) => family),
+  'Android WebView',
+  'Internet Explorer',
+  'Android Browser',
+  'Safari',
+  'iOS WebView',
+])
+
+/** Whether a family is a browser's of ours. Crawlers and programs call themselves as they like, on any engine. */
+export const isKnownBrowser = (family: string): boolean => BROWSERS.has(family)
+
 const WINDOWS: Readonly<Record<string, string>> = { '10.0': '10', '6.3': '8.1', '6.2': '8', '6.1': '7', '6.0': 'Vista' }
 
 function versionAfter(text: string, token: string): string | null {

@@ -62,3 +62,28 @@ t.test('bytes that are no UTF-8 or no JSON are no case', async (t) => {
     t.throws(() => decodeFrame(frame))
   }
 })
+
+t.test('names that clients make up are one family of what is learned, whatever engine they claim', async (t) => {
+  const familyOf = (userAgent: string): string => {
+    const decoded = {
+      meta: { ...META, headers: { 'user-agent': userAgent } },
+      body: {},
+      facts: { bodyHash: 0, mayHoldHalves: false },
+    }
+    return visitOf(5, decoded, openParsers(), () => NO_FACTS).familyId
+  }
+  const phone = '(iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)'
+  const desktop = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/147.0.0.0'
+  const families: readonly (readonly [string, string])[] = [
+    [`Mozilla/5.0 ${phone} Version/18.0 Mobile/15E148 Safari/604.1`, 'ws_1/live/iOS/Safari'],
+    [`Mozilla/5.0 ${phone} CriOS/147.0 Mobile/15E148 Safari/604.1`, 'ws_1/live/iOS/Chrome'],
+    [`${desktop} Safari/537.36`, 'ws_1/live/Windows/Chrome'],
+    [`Mozilla/5.0 ${phone} Mobile/15E148`, 'ws_1/live/iOS/iOS WebView'],
+    ['Shop/1.0 (iPhone; iOS 18.6)', 'ws_1/live/iOS/other'],
+    ['Ship/1.0 (iPhone; iOS 18.6)', 'ws_1/live/iOS/other'],
+    [`${desktop} Safari/537.36 Firstbot/1.0`, 'ws_1/live/Windows/other'],
+    [`${desktop} Safari/537.36 Secondbot/1.0`, 'ws_1/live/Windows/other'],
+    ['anything/1.0', 'ws_1/live/other/other'],
+  ]
+  for (const [userAgent, family] of families) t.equal(familyOf(userAgent), family, userAgent)
+})
