@@ -2,8 +2,9 @@
 // changes the state, fresh or adopted.
 
 import { createHash } from 'node:crypto'
+import { hash53 } from '../domain/ids.ts'
 import type { EventsRecord } from '../events/record.ts'
-import { addAccount, dropAccount } from '../identity/linked-accounts.ts'
+import { addAccount, withoutAccounts } from '../identity/linked-accounts.ts'
 import { packVisitor, unpackVisitor } from '../identity/visitor-record.ts'
 import { must } from '../lib/must.ts'
 import type { Aliasing } from '../records/aliases.ts'
@@ -266,7 +267,8 @@ export function createVisitorCommands(state: PartitionState, counters: LeavingCo
       if (!held || recount === undefined) return annotation
       const visitor = unpackVisitor(held.state)
       const { add, drop, lastSeenAt } = recount
-      if (drop !== null && visitor.lastSeenAt <= lastSeenAt) dropAccount(visitor.accounts, drop)
+      const isLatest = visitor.lastSeenAt <= lastSeenAt
+      if (drop !== null && isLatest) visitor.accounts = withoutAccounts(visitor.accounts, [hash53(drop)])
       if (add !== null) addAccount(visitor.accounts, add)
       const decided = { ...annotation, state: packHeldVisitor(held.keys, packVisitor(visitor), held) }
       apply({ annotation: decided })

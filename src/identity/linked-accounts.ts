@@ -45,12 +45,11 @@ export function addAccount(accounts: LinkedAccounts, linkedId: string): void {
   hashes.splice(low, 0, hash)
 }
 
-/** Takes an account out, but of a full sketch, whose estimate needs all that it keeps. */
-export function dropAccount(accounts: LinkedAccounts, linkedId: string): void {
-  if (accounts.full) return
-  const hash = hash53(linkedId)
-  const at = placeOf(accounts.hashes, hash)
-  if (accounts.hashes[at] === hash) accounts.hashes.splice(at, 1)
+/** The accounts but those of these hashes. A full sketch stays whole: its estimate needs all that it keeps. */
+export function withoutAccounts(accounts: LinkedAccounts, gone: readonly number[]): LinkedAccounts {
+  if (accounts.full || gone.length === 0) return accounts
+  const out = new Set(gone)
+  return { hashes: accounts.hashes.filter((hash) => !out.has(hash)), full: false }
 }
 
 /** Accounts of either. */

@@ -6,7 +6,7 @@ import { hash53 } from '../domain/ids.ts'
 import { lineOf, maskIp } from '../domain/ip.ts'
 import type { Parting } from '../records/splits.ts'
 import type { Attributes } from './attributes.ts'
-import { addAccount } from './linked-accounts.ts'
+import { addAccount, withoutAccounts } from './linked-accounts.ts'
 import { newVisitor, recordVerdict, recordVisit, type VisitorState } from './visitor.ts'
 
 /** What is read of an event to part visitors. */
@@ -124,6 +124,6 @@ export function withoutVisits(state: VisitorState, leaving: LeavingVisits): Visi
     networks: state.networks.filter(({ ip }) => !gone.networks.includes(ip)),
     ips: state.ips.filter((ip) => !gone.ips.includes(ip)),
     devices: state.devices.filter(({ platform, browser, gpu }) => !isGone.has(deviceKey(platform, browser, gpu))),
-    accounts: { ...state.accounts, hashes: state.accounts.hashes.filter((hash) => !gone.accounts.includes(hash)) },
+    accounts: withoutAccounts(state.accounts, gone.accounts),
   }
 }

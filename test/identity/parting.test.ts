@@ -3,6 +3,7 @@
 import t from 'tap'
 import { deviceOf } from '../../src/identity/attributes.ts'
 import { tokenChance } from '../../src/identity/generations.ts'
+import { ACCOUNTS_EXACT_MAX, countAccounts } from '../../src/identity/linked-accounts.ts'
 import { type PartedEvent, visitorOfEvents, withoutVisits } from '../../src/identity/parting.ts'
 import { newVisitor, recordVisit } from '../../src/identity/visitor.ts'
 import { attributesOf, windowsPc } from '../helpers/recognition.ts'
@@ -45,3 +46,43 @@ t.test('tokens on both sides of a split are certain, whatever the link between t
   t.equal(left.generation, 1)
   t.equal(tokenChance(left, { visitorId: OWN, generation: 1, issuedAt: T0 }, T0 + 2 * HOUR, HOUR), 1)
 })
+
+t.test(
+  'accounts only the moved visits had leave a record that counts exactly, and none leaves an estimate',
+  async (t) => {
+    const attributes = attributesOf(windowsPc())
+    const device = deviceOf(attributes, windowsPc().body)
+    const visit = {
+      ip: '203.0.113.7',
+      attributes,
+      device,
+      token: null,
+      method: 'new',
+      generation: 1,
+      confidence: 1,
+    } as const
+    for (const accounts of [5, ACCOUNTS_EXACT_MAX, 20 * ACCOUNTS_EXACT_MAX]) {
+      const state = newVisitor(OWN, T0)
+      for (let i = 0; i < accounts; i++) recordVisit(state, { ...visit, atMs: T0 + i, linkedId: `account ${i}` })
+      const before = countAccounts(state.accounts)
+      const moving = state.accounts.hashes.slice(0, 4)
+      const left = withoutVisits(state, {
+        visits: 4,
+        firstAt: T0,
+        lastAt: T0 + 3,
+        moved: newVisitor(NEW, T0),
+        parting: {
+          totalVisits: accounts,
+          state: '',
+          rest: { firstSeenAt: T0, lastSeenAt: T0 + accounts, lastVerdict: null, generation: 1 },
+          gone: { accounts: moving, ips: [], networks: [], devices: [] },
+        },
+      })
+      t.equal(
+        countAccounts(left.accounts),
+        accounts <= ACCOUNTS_EXACT_MAX ? accounts - 4 : before,
+        `${accounts} accounts`,
+      )
+    }
+  },
+)
