@@ -1,5 +1,6 @@
 // Commands about lists. Each keeps the record, its name and the counts in step, and leaves a delta for whoever follows.
 
+import type { KvKey } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { aliasKeysOf } from '../records/aliases.ts'
 import { type AuditDraft, auditKeysOf } from '../records/audit.ts'
@@ -120,7 +121,11 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
   const { put, drop, orders, aliases } = alone
     ? forgetAlone(at, visitorId)
     : await applyForgetting(read, at, command.data)
-  const audited = alone ? await auditKeysOf(read, scope, 'visitor', visitorId) : []
+  // No entry about somebody who is forgotten is written any more, and there may be any number of them.
+  const audited: KvKey[] = []
+  for (const id of [visitorId, ...aliases]) {
+    for (const key of await auditKeysOf(read, scope, 'visitor', id)) audited.push(key)
+  }
   // Rules may have put its survivors on lists for visits of this one since they were forgotten themselves.
   const ids = [visitorId, ...aliases, ...(survivor === undefined ? [] : [survivor]), ...former]
   const on =
@@ -133,7 +138,8 @@ export async function applyListForget(command: CommandOf<'list.forget'>, seq: nu
     for (const id of ids) draft.remove(id)
     finished.push(draft.finish(seq))
   }
-  return { ...(await writtenEntries(command, seq, read, finished, { put, drop: [...drop, ...audited] })), orders }
+  const written = await writtenEntries(command, seq, read, finished, { put, drop })
+  return { ...written, orders, early: { scope, drop: audited } }
 }
 
 function auditOf(before: StoredList | null, after: StoredList | null): AuditDraft {

@@ -17,7 +17,6 @@ import {
   healedKey,
   mergedKey,
 } from '../records/aliases.ts'
-import { auditKeysOf } from '../records/audit.ts'
 import { encodeAliasing, encodeErasure, encodeUnnaming } from '../records/identification.ts'
 import { scanAll, tenantScope, under } from '../records/scopes.ts'
 import { readWorkspace } from '../records/workspaces.ts'
@@ -124,7 +123,6 @@ export async function applyForgetting(
       const [entry] = await read.get<Correction>(scope, [correctionKey(seq)])
       if (entry) corrections.set(seq, entry.value)
     }
-    drop.push(...(await auditKeysOf(read, scope, 'visitor', id)))
   }
   if (corrections.size > 0) {
     const [entry] = await read.get<number>(scope, [CORRECTIONS])

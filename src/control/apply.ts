@@ -45,6 +45,8 @@ export interface Applied {
   readonly lists: readonly { readonly workspace: string; readonly env: Env }[]
   readonly webhooks: readonly WebhookChange[]
   readonly orders: readonly Order[]
+  /** As `Change` has it. */
+  readonly early: NonNullable<Change['early']> | null
 }
 
 export async function apply(command: Command, seq: number, read: Read): Promise<Applied> {
@@ -64,6 +66,7 @@ export async function apply(command: Command, seq: number, read: Read): Promise<
     lists: change.lists ?? [],
     webhooks: change.webhooks ?? [],
     orders: change.orders ?? [],
+    early: change.early ?? null,
   }
 }
 

@@ -38,6 +38,11 @@ export interface Change {
   readonly webhooks?: readonly WebhookChange[]
   /** Appended before anything is committed, so that none is lost; the same one may come twice. */
   readonly orders?: readonly Order[]
+  /**
+   * Keys that no later command writes again, so they may go before what the effects change, and by whichever owner: more of them than
+   * one commit takes.
+   */
+  readonly early?: { readonly scope: Scope; readonly drop: readonly KvKey[] }
 }
 
 /** What became of a webhook. */

@@ -17,6 +17,8 @@ import { type Applied, apply } from './apply.ts'
 const BATCH = { recordsMax: 32, bytesMax: 4_000_000, waitMsMax: 5_000 } as const
 const RETRY_MS = 200
 const COMMIT_ATTEMPTS_MAX = 50
+/** Dropped by one commit before what a command changes: others wait for the store meanwhile. */
+const EARLY_KEYS = 4_000
 
 /** A position is gone that must exist: the records are not what the log says. Only a rebuild can tell. */
 export class NeedsRebuild extends Told {
@@ -110,6 +112,7 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
     // What was read while another owner wrote may never have stood there together, and an order cannot be taken back.
     if (applied.orders.length > 0 && (await positionOf(kv, home, command)) !== homePosition) continue
     for (const { partition, bytes } of applied.orders) await needs.log.append('identifications', partition, [bytes])
+    await dropEarly(kv, applied)
     if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
     publish(needs, command, applied)
     report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok, skipped: skippedOf(applied) })
@@ -120,6 +123,14 @@ async function applyCommand(needs: ControlNeeds, command: Command, seq: number):
 
 /** As `EntriesOutcome` has it. */
 const skippedOf = ({ outcome }: Applied): number => (outcome.ok ? (outcome.entries?.skipped ?? 0) : 0)
+
+async function dropEarly(kv: Kv, { early }: Applied): Promise<void> {
+  if (early === null) return
+  const { scope, drop } = early
+  for (let from = 0; from < drop.length; from += EARLY_KEYS) {
+    await kv.commit([{ scope, drop: drop.slice(from, from + EARLY_KEYS) }])
+  }
+}
 
 /** False when another owner moved a scope meanwhile: the command must be computed again from what is there now. */
 async function commitAll(

@@ -5,8 +5,9 @@ import { runControl } from '../../src/control/owner.ts'
 import { newToldLists, openListFeed } from '../../src/engine/list-feed.ts'
 import { createListViews } from '../../src/engine/list-views.ts'
 import { runListJob } from '../../src/jobs/lists.ts'
+import { COMMIT_KEYS_MAX } from '../../src/kv/kv.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
-import { readAudit } from '../../src/records/audit.ts'
+import { auditPuts, readAudit, readAuditSeqs } from '../../src/records/audit.ts'
 import type { CommandDraft } from '../../src/records/commands.ts'
 import { DELTAS_KEPT, LIST_DELTA, readDeltas, readListsMeta } from '../../src/records/list-deltas.ts'
 import { openListSource } from '../../src/records/list-source.ts'
@@ -521,4 +522,26 @@ t.test('an erased visitor is taken off every list', async (t) => {
     (await readLists(kv, WS, 'live')).map(({ entryCount }) => entryCount),
     [1, 0, 0, 0],
   )
+})
+
+t.test('of an erased visitor every entry of the audit log goes, however many there are', async (t) => {
+  const { submit, kv } = await open(t)
+  await submit(make('lst_a', 'a'))
+  await submit(entries('lst_a', [value(pv(1)), value(pv(2))]))
+  const notes = COMMIT_KEYS_MAX / 4 + 500
+  const noted = Array.from({ length: notes }, (_, i) =>
+    auditPuts({
+      ...{ resource: 'event', id: `req_${i}`, action: 'label', before: null, after: { label: 'fraud' } },
+      ...{ about: pv(i % 700 === 0 ? 2 : 1), at: 0, actor: 'key_a', seq: 1_000_000 + i },
+    }),
+  )
+  for (let from = 0; from < notes; from += 1_000) {
+    await kv.commit([{ scope: SCOPE, put: noted.slice(from, from + 1_000).flat() }])
+  }
+  t.match(await submit(list('list.forget', { visitorId: pv(1) })), { ok: true, entries: { removed: 1 } })
+  t.same(await listsOfVisitor(kv, WS, 'live', pv(1), Date.now()), [])
+  t.same(await readAuditSeqs(kv, WS, 'live', 'visitor', pv(1)), [])
+  const left: unknown[] = []
+  for await (const { key } of scanAll(kv, SCOPE, 'audit-in')) if (key[1].startsWith('event/')) left.push(key)
+  t.equal(left.length, Math.ceil(notes / 700), 'those of others stay')
 })
