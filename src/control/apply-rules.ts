@@ -2,21 +2,23 @@
 
 import type { Env } from '../domain/event.ts'
 import type { RuleAction, RuleStatus } from '../domain/rule.ts'
-import type { KvKey, Put } from '../kv/kv.ts'
+import type { KvKey, Put, Scope } from '../kv/kv.ts'
 import { must } from '../lib/must.ts'
 import { readAuditEntry } from '../records/audit.ts'
 import type { Command, RuleCommandChanges, RuleHead, RuleMaxima } from '../records/commands.ts'
 import {
   PRIORITY_MAX,
+  RULE,
   RULE_ORDER,
   RULESET,
   type RuleSlot,
   type RulesetMeta,
+  ruleBytes,
   ruleKey,
   ruleOrderKey,
   type StoredRule,
 } from '../records/rules.ts'
-import { tenantScope } from '../records/scopes.ts'
+import { scanAll, tenantScope } from '../records/scopes.ts'
 import { type Change, type CommandOf, type Read, refuse } from './change.ts'
 
 const DEFAULT_PRIORITY_STEP = 10
@@ -24,7 +26,7 @@ const DEFAULT_PRIORITY_STEP = 10
 interface Before {
   readonly workspace: string
   readonly env: Env
-  readonly meta: RulesetMeta
+  readonly meta: Required<RulesetMeta>
   readonly rule: StoredRule | null
 }
 
@@ -39,7 +41,7 @@ export async function applyRuleCreate(command: CommandOf<'rule.create'>, seq: nu
       effects: [],
     }
   }
-  const full = limitReached(before.meta, maxima, { added: true, activated: isActive(status) })
+  const full = limitReached(before, { name, conditions, action, status }, maxima)
   if (full !== null) return refuse(seq, 'resource_limit_reached', full)
   const priority = command.data.priority ?? (await nextPriority(before, read))
   if (priority > PRIORITY_MAX) {
@@ -78,8 +80,7 @@ export async function applyRuleUpdate(command: CommandOf<'rule.update'>, seq: nu
     updatedAt: Math.max(old.updatedAt, command.at),
     version: seq,
   }
-  const activated = isActive(rule.status) && !isActive(old.status)
-  const full = limitReached(before.meta, maxima, { added: false, activated })
+  const full = limitReached(before, rule, maxima)
   if (full !== null) return refuse(seq, 'resource_limit_reached', full)
   return changed(before, rule, command, seq)
 }
@@ -104,8 +105,7 @@ export async function applyRuleRollback(command: CommandOf<'rule.rollback'>, seq
   const { name, conditions, action, priority, status } = entry.after as StoredRule
   const updatedAt = Math.max(old.updatedAt, command.at)
   const rule: StoredRule = { ...old, name, conditions, action, priority, status, updatedAt, version: seq }
-  const activated = isActive(rule.status) && !isActive(old.status)
-  const full = limitReached(before.meta, maxima, { added: false, activated })
+  const full = limitReached(before, rule, maxima)
   if (full !== null) return refuse(seq, 'resource_limit_reached', full)
   return changed(before, rule, command, seq)
 }
@@ -117,27 +117,40 @@ async function readBefore(
 ): Promise<Before | null> {
   const { workspace } = command
   const env = must(command.env, 'an environment')
-  const [meta, rule] = await read.get(tenantScope(workspace, env), [RULESET, ruleKey(id)])
-  if (!meta) return null
-  return { workspace, env, meta: meta.value as RulesetMeta, rule: (rule?.value as StoredRule | undefined) ?? null }
+  const scope = tenantScope(workspace, env)
+  const [entry, rule] = await read.get(scope, [RULESET, ruleKey(id)])
+  if (!entry) return null
+  const meta = entry.value as RulesetMeta
+  const { bytes = await bytesOfAll(read, scope) } = meta
+  return { workspace, env, meta: { ...meta, bytes }, rule: (rule?.value as StoredRule | undefined) ?? null }
 }
+
+async function bytesOfAll(read: Read, scope: Scope): Promise<number> {
+  let bytes = 0
+  for await (const { value } of scanAll<StoredRule>(read, scope, RULE)) bytes += ruleBytes(value)
+  return bytes
+}
+
+const bytesOf = (rule: StoredRule | null): number => (rule === null ? 0 : ruleBytes(rule))
 
 const isActive = (status: RuleStatus): boolean => status === 'live' || status === 'monitor'
 
 const isStale = (command: { readonly expectVersion?: number }, rule: StoredRule): boolean =>
   command.expectVersion !== undefined && command.expectVersion !== rule.version
 
-/** Says which maximum stands in the way, or null. */
+/** Says which maximum stands in the way of `after`, or null. What a rule already takes it may keep. */
 function limitReached(
-  meta: RulesetMeta,
-  maxima: RuleMaxima,
-  wanted: { readonly added: boolean; readonly activated: boolean },
+  { meta, rule: old }: Before,
+  after: Pick<StoredRule, 'name' | 'conditions' | 'action' | 'status'>,
+  { rulesMax, activeMax, bytesMax = Number.MAX_SAFE_INTEGER }: RuleMaxima,
 ): string | null {
-  if (wanted.added && meta.rules >= maxima.rulesMax) {
-    return `An environment may have at most ${maxima.rulesMax} rules.`
+  if (old === null && meta.rules >= rulesMax) return `An environment may have at most ${rulesMax} rules.`
+  if (isActive(after.status) && !(old !== null && isActive(old.status)) && meta.active >= activeMax) {
+    return `An environment may have at most ${activeMax} live or monitor rules.`
   }
-  if (wanted.activated && meta.active >= maxima.activeMax) {
-    return `An environment may have at most ${maxima.activeMax} live or monitor rules.`
+  const grown = ruleBytes(after) - bytesOf(old)
+  if (grown > 0 && meta.bytes + grown > bytesMax) {
+    return `The rules of an environment may hold at most ${bytesMax} bytes together.`
   }
   return null
 }
@@ -171,6 +184,7 @@ function changed(before: Before, after: StoredRule | null, { at, type }: RuleCom
     revision: seq,
     rules: meta.rules - count(old) + count(after),
     active: meta.active - countActive(old) + countActive(after),
+    bytes: meta.bytes - bytesOf(old) + bytesOf(after),
   }
   put.push({ key: RULESET, value: ruleset })
   return {

@@ -77,7 +77,7 @@ async function written(
   for (const env of ENVS) {
     const scope = tenantScope(workspace.id, env)
     const [meta] = await read.get<RulesetMeta>(scope, [RULESET])
-    const ruleset: RulesetMeta = { rules: meta?.value.rules ?? 0, active: meta?.value.active ?? 0, revision: seq }
+    const ruleset: RulesetMeta = { ...(meta?.value ?? { rules: 0, active: 0, bytes: 0 }), revision: seq }
     copies.push({
       scope,
       put: [

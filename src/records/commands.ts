@@ -48,7 +48,15 @@ const ruleFields = {
 }
 
 /** Maxima travel in the command, so that a replay under other settings refuses exactly what was refused. */
-const maxima = Type.Object({ rulesMax: wholeNumber, activeMax: wholeNumber }, strict)
+const maxima = Type.Object(
+  {
+    rulesMax: wholeNumber,
+    activeMax: wholeNumber,
+    /** Absent in commands of earlier releases, which knew none. */
+    bytesMax: Type.Optional(wholeNumber),
+  },
+  strict,
+)
 export type RuleMaxima = Described<typeof maxima>
 
 /** An action replaces verdict and challenge type; side effects stay when it has none. */

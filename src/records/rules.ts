@@ -7,7 +7,7 @@ import type { Kv, KvKey } from '../kv/kv.ts'
 import { scanAll, tenantScope } from './scopes.ts'
 import { WORKSPACE_COPY } from './workspaces.ts'
 
-const RULE = 'rule'
+export const RULE = 'rule'
 export const ruleKey = (id: string): KvKey => [RULE, id]
 
 /** A rule with its version: the seq of the last command that changed it. */
@@ -37,7 +37,13 @@ export interface RulesetMeta {
   readonly rules: number
   /** Those that are live or monitor. */
   readonly active: number
+  /** Of all of them, as `ruleBytes` counts; absent where an earlier release wrote it last. */
+  readonly bytes?: number
 }
+
+/** What a rule holds, UTF-8: its status and place may always change. */
+export const ruleBytes = ({ name, conditions, action }: Pick<StoredRule, 'name' | 'conditions' | 'action'>): number =>
+  Buffer.byteLength(JSON.stringify([name, conditions, action]))
 
 export interface Ruleset {
   readonly revision: number

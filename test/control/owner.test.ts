@@ -1,11 +1,13 @@
 import t from 'tap'
 import { NeedsRebuild, runControl } from '../../src/control/owner.ts'
+import type { ConditionGroup } from '../../src/domain/rule.ts'
 import type { Kv } from '../../src/kv/kv.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { unpack } from '../../src/lib/codec.ts'
 import { Conflict, Unavailable } from '../../src/lib/failures.ts'
 import { type Command, type CommandDraft, type CommandOutcome, encodeCommand } from '../../src/records/commands.ts'
-import { readRule, readRuleSlots, readRuleset } from '../../src/records/rules.ts'
+import { RULESET, type RulesetMeta, readRule, readRuleSlots, readRuleset, ruleBytes } from '../../src/records/rules.ts'
+import { tenantScope } from '../../src/records/scopes.ts'
 import {
   createRule,
   createWorkspace,
@@ -19,6 +21,7 @@ import {
 import { faulty } from '../helpers/faulty.ts'
 import { rng, testSeed } from '../helpers/rng.ts'
 
+const ABOUT_A = { workspace: 'ws_a', env: 'live', actor: 'test' } as const
 const ruleId = (n: number) => `rul_${String(n).padStart(20, '0')}`
 
 async function until(what: string, check: () => Promise<boolean> | boolean): Promise<void> {
@@ -261,6 +264,57 @@ t.test('a ruleset is read whole at one revision, in order of evaluation', async 
     [4, 2, 5, 1, 3].map(ruleId),
   )
 })
+
+t.test(
+  'the rules of an environment hold so many bytes together, also where an earlier release counted none',
+  async (t) => {
+    const ports = await opened(t)
+    startOwner(t, ports)
+    const submit = startSubmit(t, ports)
+    await submit(createWorkspace('ws_a'))
+    const maxima = { rulesMax: 9, activeMax: 9, bytesMax: 1_200 }
+    const conditionsOf = (bytes: number) =>
+      ({
+        operator: 'AND',
+        rules: [{ field: 'linkedId', operator: 'equals', value: 'x'.repeat(bytes) }],
+      }) as ConditionGroup
+    const ofAbout = (n: number, bytes: number) =>
+      createRule('ws_a', ruleId(n), { conditions: conditionsOf(bytes), maxima })
+    const update = (n: number, changes: object) =>
+      submit({
+        ...{ type: 'rule.update', workspace: 'ws_a', env: 'live', actor: 'test' },
+        data: { id: ruleId(n), changes, maxima },
+      } as CommandDraft)
+    const FULL = { ok: false, code: 'resource_limit_reached' }
+    t.match(await submit(ofAbout(1, 400)), { ok: true })
+    t.match(await submit(ofAbout(2, 900)), FULL)
+    t.match(await submit(ofAbout(2, 200)), { ok: true })
+    t.match(await update(1, { conditions: conditionsOf(800) }), FULL)
+    t.match(await update(1, { status: 'draft' }), { ok: true }, 'what grows by nothing is changed')
+
+    const scope = tenantScope('ws_a', 'live')
+    const stored = async () => (await ports.kv.get<RulesetMeta>(scope, [RULESET]))[0]?.value
+    const counted = await stored()
+    const rules = await readRuleset(ports.kv, 'ws_a', 'live')
+    t.equal(
+      counted?.bytes,
+      rules?.rules.reduce((sum, rule) => sum + ruleBytes(rule), 0),
+    )
+    const { bytes: _, ...uncounted } = counted as RulesetMeta
+    await ports.kv.commit([{ scope, put: [{ key: RULESET, value: uncounted }] }])
+    await submit({ ...ABOUT_A, env: null, type: 'workspace.update', data: { settings: { clientResult: 'verdict' } } })
+    t.match(await submit(ofAbout(3, 900)), FULL)
+    t.match(await submit(ofAbout(3, 20)), { ok: true })
+    t.match(await update(1, { conditions: conditionsOf(5) }), { ok: true })
+    t.match(await submit(ofAbout(4, 300)), { ok: true }, 'there is room again')
+    t.match(await submit({ ...ABOUT_A, type: 'rule.delete', data: { id: ruleId(2) } } as CommandDraft), { ok: true })
+    const left = await readRuleset(ports.kv, 'ws_a', 'live')
+    t.equal(
+      (await stored())?.bytes,
+      left?.rules.reduce((sum, rule) => sum + ruleBytes(rule), 0),
+    )
+  },
+)
 
 t.test('settings of a workspace make a new ruleset revision in both environments', async (t) => {
   const ports = await opened(t)

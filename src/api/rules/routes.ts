@@ -32,7 +32,8 @@ import { RULE_DOCS } from './docs.ts'
 import { openListedRules } from './listed.ts'
 import { PRESENTED_FIELDS, presentRule } from './present.ts'
 
-export const RULE_MAXIMA: RuleMaxima = { rulesMax: 5_000, activeMax: 1_000 }
+/** Every shard holds all that is live or monitor, compiled, and whoever reads rules holds the rest as well. */
+export const RULE_MAXIMA = { rulesMax: 5_000, activeMax: 1_000, bytesMax: 64 * 1024 * 1024 } satisfies RuleMaxima
 
 export interface RulesNeeds {
   readonly kv: Kv
