@@ -3,7 +3,7 @@
 import type { Env } from '../domain/event.ts'
 import { NONCE_WINDOW_MS } from '../domain/identify.ts'
 import { homePartition } from '../domain/ids.ts'
-import { GET_KEYS_MAX } from '../kv/checks.ts'
+import { getAll } from '../kv/get-all.ts'
 import type { Kv, KvKey, Put, Scope } from '../kv/kv.ts'
 import type { ThreadKv } from '../kv/remote.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -32,17 +32,7 @@ const RETRY_MS = 50
 const NONCE_CHUNKS_MAX = 10_000
 const NONCE_KEPT_MS = 2 * NONCE_WINDOW_MS
 
-/** However many keys there are. Asks before it returns, so that what is asked after the call is answered after it. */
-async function getAll<T>(kv: Pick<Kv, 'get'>, scope: Scope, keys: readonly KvKey[]) {
-  if (keys.length <= GET_KEYS_MAX) return kv.get<T>(scope, keys)
-  const parts: ReturnType<typeof kv.get<T>>[] = []
-  for (let from = 0; from < keys.length; from += GET_KEYS_MAX) {
-    parts.push(kv.get<T>(scope, keys.slice(from, from + GET_KEYS_MAX)))
-  }
-  return (await Promise.all(parts)).flat()
-}
-
-/** As `getAll`. */
+/** Asks before it returns, as `getAll` does. */
 export async function readStateEntries(
   kv: Pick<Kv, 'get'>,
   scope: Scope,

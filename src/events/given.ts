@@ -14,6 +14,7 @@ import {
 import { TAG_BYTES_MAX, TAG_DEPTH_MAX } from '../domain/identify.ts'
 import { canonicalIp } from '../domain/ip.ts'
 import { type Static, strict, Type } from '../domain/schema.ts'
+import { nestsDeeper } from '../http/json-depth.ts'
 import { parseDatetime } from '../lib/datetime.ts'
 import { type Field, type FieldValue, field } from './fields.ts'
 
@@ -127,11 +128,6 @@ export type GivenEvent = Static<typeof GivenEvent>
 type Plain = Readonly<Record<string, unknown>>
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function depthOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  return 1 + Math.max(0, ...Object.values(value).map(depthOf))
-}
-
 /** Reads fields as conditions see them; null: missing. Throws validation_error for what the schema cannot tell. */
 export function readGiven(given: GivenEvent, workspace: string, env: Env, at = 'event'): (path: string) => FieldValue {
   const facts = factsOf(given, workspace, env, at)
@@ -169,7 +165,7 @@ function factsOf(given: GivenEvent, workspace: string, env: Env, at: string): Fa
     return ms
   }
   const tag = (given.tag ?? {}) as Plain
-  if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX || depthOf(tag) > TAG_DEPTH_MAX) {
+  if (Buffer.byteLength(JSON.stringify(tag)) > TAG_BYTES_MAX || nestsDeeper(tag, TAG_DEPTH_MAX)) {
     throw invalid(`${at}.tag`, `Must have at most ${TAG_BYTES_MAX} bytes and ${TAG_DEPTH_MAX} levels.`)
   }
   const { device, scores, ip, identity, visitor } = given

@@ -2,6 +2,7 @@
 
 import { ENVS } from '../domain/event.ts'
 import { decodeEventsRecord } from '../events/record.ts'
+import { getAll } from '../kv/get-all.ts'
 import type { Kv, KvKey } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
 import { pack } from '../lib/codec.ts'
@@ -121,7 +122,7 @@ async function readSteady(kv: BackupPartitionNeeds['kv'], clock: Clock, partitio
   for (let attempt = 0; attempt < STEADY_ATTEMPTS_MAX; attempt++) {
     const position = await kv.position(scope, ENGINE_POSITION)
     if (position === null) refuseLost(partition)
-    const found = await readParts(kv, scope, all)
+    const found = await getAll<unknown>(kv, scope, all)
     if ((await kv.position(scope, ENGINE_POSITION)) === position) {
       const [decided, ...counts] = found
       const entries = counts.flatMap((entry, at) =>
@@ -132,12 +133,4 @@ async function readSteady(kv: BackupPartitionNeeds['kv'], clock: Clock, partitio
     await clock.sleep(STEADY_PAUSE_MS)
   }
   throw new Unavailable(`the counts of partition ${partition} change faster than they can be read`)
-}
-
-const GET_KEYS = 2_000
-
-async function readParts(kv: Pick<Kv, 'get'>, scope: string, keys: Parameters<Kv['get']>[1]) {
-  const found: Awaited<ReturnType<Kv['get']>> = []
-  for (let at = 0; at < keys.length; at += GET_KEYS) found.push(...(await kv.get(scope, keys.slice(at, at + GET_KEYS))))
-  return found
 }

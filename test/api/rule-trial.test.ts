@@ -173,6 +173,7 @@ t.test('of a given event what is left out is missing, flags included', async (t)
   t.equal(await of({ url: 'https://Shop.example/a?b' }, 'url.host', 'equals', 'shop.example'), true)
   t.equal(await of({ timestamp: '2026-01-01T23:10:00Z' }, 'time.hourUtc', 'equals', 23), true)
   t.equal(await of({ tag: { cart: { items: 3 } } }, 'tag.cart.items', 'gte', 3), true)
+  t.equal(await of({ tag: { n: 3, a: { b: { c: {} } } } }, 'tag.n', 'gte', 3), true, 'four levels, the last one empty')
   t.equal(await of({ scores: { bot: 0.80004 } }, 'scores.bot', 'equals', 0.8), true, 'rounded before rules see it')
 })
 
@@ -194,6 +195,7 @@ t.test('what cannot be simulated is refused by name', async (t) => {
     [{ event: { confidence: 2 } }, [400, 'validation_error', 'event.confidence']],
     [{ event: { timestamp: 'yesterday' } }, [400, 'validation_error', 'event.timestamp']],
     [{ event: { tag: { a: { b: { c: { d: { e: 1 } } } } } } }, [400, 'validation_error', 'event.tag']],
+    [{ event: { tag: { a: { b: { c: { d: [] } } } } } }, [400, 'validation_error', 'event.tag']],
     [{ event: { tag: { a: 'x'.repeat(5_000) } } }, [400, 'validation_error', 'event.tag']],
     [{ event: { ip: { blocklists: Array(65).fill('x') } } }, [400, 'validation_error', 'event.ip.blocklists']],
     [{ requestId: 'req_01KAH2M6J8000000000000000A' }, [404, 'not_found']],
