@@ -14,7 +14,7 @@ import {
   newGroup,
   problemOf,
 } from '../../src/console/pages/rules/draft.ts'
-import { fieldsFor, nearestField } from '../../src/console/pages/rules/words.ts'
+import { fieldsFor, nearestField, questionOf } from '../../src/console/pages/rules/words.ts'
 import type { ConditionGroup, Leaf } from '../../src/domain/rule.ts'
 import { parseConditions } from '../../src/rules/parse.ts'
 
@@ -155,3 +155,17 @@ t.test('what nobody typed over is saved as the rule has it', (t) => {
   })
   t.end()
 })
+
+t.test(
+  'a condition of a trace reads as what it asks, and whether a field is known has no value beside it',
+  async (t) => {
+    const table: readonly (readonly [operator: string, value: unknown, words: string, asked: string | null])[] = [
+      ['exists', true, 'is known', null],
+      ['exists', false, 'is not known', null],
+      ['equals', false, 'is', 'false'],
+      ['in', ['a', 'b'], 'is one of / on list', '["a","b"]'],
+      ['later_operator', 3, 'later_operator', '3'],
+    ]
+    for (const [operator, value, ...said] of table) t.same(questionOf(operator, value), said)
+  },
+)

@@ -1,8 +1,7 @@
 // The conditions of a rule: groups within groups, a row for each condition.
 
 import type { ConditionOperator } from '../../../domain/rule.ts'
-import { useLoad } from '../../lib/load.ts'
-import type { CursorPage, Event, ListedList, RuleField } from '../../lib/types.ts'
+import type { Event, ListedList, RuleField } from '../../lib/types.ts'
 import { Combobox } from '../../ui/combobox.tsx'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
 import {
@@ -23,17 +22,17 @@ export interface Known {
   readonly lists: readonly ListedList[]
 }
 
-const RECENT_EVENTS = 100
-
 interface GroupProps {
   readonly group: DraftGroup
   readonly known: Known
+  /** The latest events, whose values are offered. */
+  readonly recent: readonly Event[]
   readonly onChange: (group: DraftGroup) => void
   readonly onRemove?: () => void
   readonly depth?: number
 }
 
-export function ConditionGroupEditor({ group, known, onChange, onRemove, depth = 1 }: GroupProps) {
+export function ConditionGroupEditor({ group, known, recent, onChange, onRemove, depth = 1 }: GroupProps) {
   const replace = (key: number, next: DraftLeaf | DraftGroup | null) =>
     onChange({
       ...group,
@@ -65,6 +64,7 @@ export function ConditionGroupEditor({ group, known, onChange, onRemove, depth =
             key={one.key}
             group={one}
             known={known}
+            recent={recent}
             depth={depth + 1}
             onChange={(next) => replace(one.key, next)}
             onRemove={() => replace(one.key, null)}
@@ -74,6 +74,7 @@ export function ConditionGroupEditor({ group, known, onChange, onRemove, depth =
             key={one.key}
             leaf={one}
             known={known}
+            recent={recent}
             onChange={(next) => replace(one.key, next)}
             {...(group.rules.length === 1 && depth === 1 ? {} : { onRemove: () => replace(one.key, null) })}
           />
@@ -96,11 +97,12 @@ export function ConditionGroupEditor({ group, known, onChange, onRemove, depth =
 interface ConditionProps {
   readonly leaf: DraftLeaf
   readonly known: Known
+  readonly recent: readonly Event[]
   readonly onChange: (leaf: DraftLeaf) => void
   readonly onRemove?: () => void
 }
 
-function Condition({ leaf, known, onChange, onRemove }: ConditionProps) {
+function Condition({ leaf, known, recent, onChange, onRemove }: ConditionProps) {
   const field = fieldOf(known.fields, leaf.field)
   const problem = leaf.field === '' && leaf.text === '' ? null : problemOf(leaf, known.fields, known.lists)
   function chooseField(path: string): void {
@@ -132,7 +134,13 @@ function Condition({ leaf, known, onChange, onRemove }: ConditionProps) {
         onChange={(operator: ConditionOperator) => onChange({ ...leaf, operator })}
         options={operators.map((operator) => [operator, operatorWord(operator)] as const)}
       />
-      <ValueInput leaf={leaf} field={field} lists={known.lists} onChange={(text) => onChange({ ...leaf, text })} />
+      <ValueInput
+        leaf={leaf}
+        field={field}
+        lists={known.lists}
+        recent={recent}
+        onChange={(text) => onChange({ ...leaf, text })}
+      />
       {onRemove !== undefined && (
         <button type="button" aria-label={`Remove the condition on ${leaf.field || 'nothing yet'}`} onClick={onRemove}>
           ×
@@ -147,17 +155,15 @@ function ValueInput({
   leaf,
   field,
   lists,
+  recent,
   onChange,
 }: {
   readonly leaf: DraftLeaf
   readonly field: RuleField | null
   readonly lists: readonly ListedList[]
+  readonly recent: readonly Event[]
   readonly onChange: (text: string) => void
 }) {
-  const wantsTop = field !== null && field.type !== 'boolean' && field.type !== 'datetime' && leaf.operator !== 'exists'
-  const recent = useLoad<CursorPage<Event>>(wantsTop ? '/v1/events' : null, {
-    query: { fields: 'full', limit: RECENT_EVENTS },
-  })
   if (leaf.operator === 'exists' || field?.type === 'boolean') {
     return (
       <SelectField
@@ -191,7 +197,7 @@ function ValueInput({
   if (field?.type === 'number') {
     return <TextField label="Value" type="number" value={leaf.text} onChange={onChange} placeholder="0" />
   }
-  const top = topValues(recent.data?.data ?? [], leaf.field)
+  const top = field === null || field.type === 'datetime' ? [] : topValues(recent, leaf.field)
   return (
     <Combobox
       label="Value"
@@ -202,7 +208,7 @@ function ValueInput({
           .filter(({ value }) => value.toLowerCase().includes(text.toLowerCase()))
           .map(({ value, count }) => ({
             value,
-            about: `${count} of the latest ${recent.data?.data.length ?? 0} events`,
+            about: `${count} of the latest ${recent.length} events`,
           }))
       }
     />

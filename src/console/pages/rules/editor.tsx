@@ -4,6 +4,8 @@ import { useMemo, useState } from 'preact/hooks'
 import type { ChallengeType, Verdict } from '../../../domain/event.ts'
 import { useAct } from '../../lib/act.ts'
 import { can } from '../../lib/api.ts'
+import { useLoad } from '../../lib/load.ts'
+import type { CursorPage, Event } from '../../lib/types.ts'
 import { AreaField, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Tabs } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
@@ -42,11 +44,16 @@ interface EditorProps {
   readonly ways: readonly { readonly label: string; readonly save: (rule: Saving) => Promise<unknown> }[]
 }
 
+/** Read once for all conditions, which offer the values that fields had in them. */
+const RECENT_EVENTS = 100
+const NO_EVENTS: readonly Event[] = []
+
 export function Editor({ from, known, ways }: EditorProps) {
   const [draft, setDraft] = useState(from)
   const [tab, setTab] = useState<'form' | 'json'>('form')
   const act = useAct()
   const { lists } = known
+  const recent = useLoad<CursorPage<Event>>('/v1/events', { query: { fields: 'full', limit: RECENT_EVENTS } })
   const conditions = useMemo(
     () => (isWhole(draft.conditions, known.fields, lists) ? conditionsOf(draft.conditions, known.fields, lists) : null),
     [draft.conditions, known, lists],
@@ -87,6 +94,7 @@ export function Editor({ from, known, ways }: EditorProps) {
             <ConditionGroupEditor
               group={draft.conditions}
               known={known}
+              recent={recent.data?.data ?? NO_EVENTS}
               onChange={(group) => change({ conditions: group })}
             />
             <div class="row top-aligned">

@@ -17,6 +17,12 @@ const OPERATORS: Readonly<Record<ConditionOperator, string>> = {
 }
 export const operatorWord = (operator: string): string => OPERATORS[operator as ConditionOperator] ?? operator
 
+/** What a condition asks of its field, in words and, where one is compared with, the value. */
+export function questionOf(operator: string, value: unknown): readonly [words: string, value: string | null] {
+  if (operator === 'exists') return [value === false ? 'is not known' : 'is known', null]
+  return [operatorWord(operator), JSON.stringify(value)]
+}
+
 /** The field a path names, `tag.<key>` included; null: there is none. */
 export function fieldOf(fields: readonly RuleField[], path: string): RuleField | null {
   const found = fields.find((field) => field.path === path)
