@@ -197,7 +197,7 @@ export function startApi(needs: ApiRoleNeeds): (to: Pick<Routes, 'route'>) => vo
       listsOf: (workspace, env, visitorId) => listsOfVisitor(kv, workspace, env, visitorId, clock.now()),
     }),
     ...splitRoutes({ ...needs, visitors }),
-    ...erasureRoutes(openErasureReads({ kv, log, partitions })),
+    ...erasureRoutes(openErasureReads({ kv, log, clock, partitions })),
     ...visitorExportRoutes({
       kv,
       clock,

@@ -11,6 +11,9 @@ export const ALERT_METRICS = [
   'ingest_lag_ms',
 ] as const
 export type AlertMetric = (typeof ALERT_METRICS)[number]
+/** Whether stored events are counted for it. */
+export const isOfEvents = (metric: AlertMetric): boolean =>
+  metric !== 'webhook_failure_rate' && metric !== 'ingest_lag_ms'
 export const ALERT_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const
 export type AlertOperator = (typeof ALERT_OPERATORS)[number]
 export const ALERT_STATUSES = ['active', 'paused'] as const

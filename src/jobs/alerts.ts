@@ -1,12 +1,14 @@
 // Compares every active alert with its figure, and lets those fire whose threshold is passed: once per cooldown, however many
 // processes have a go.
 
-import { type Alert, passes } from '../domain/alert.ts'
+import { type Alert, isOfEvents, passes } from '../domain/alert.ts'
 import { ENVS, type Env } from '../domain/event.ts'
 import { makeObjectId, type RandomBytes } from '../domain/ids.ts'
 import type { Kv } from '../kv/kv.ts'
 import { type Clock, nextBeat } from '../lib/clock.ts'
+import { dueInMs } from '../lib/due.ts'
 import { Unavailable } from '../lib/failures.ts'
+import { openSemaphore } from '../lib/semaphore.ts'
 import type { MeasureAlert } from '../reads/alert-metrics.ts'
 import { fire, readAlerts, readFired } from '../records/alerts.ts'
 import { listWorkspaces } from '../records/workspaces.ts'
@@ -20,34 +22,64 @@ export interface AlertJobNeeds {
   readonly onError: (error: unknown) => void
 }
 
+interface Placed {
+  readonly workspace: string
+  readonly env: Env
+  readonly alert: Alert
+}
+
+/** Of what ClickHouse is asked. */
+const ASKED_AT_ONCE = 4
+
 /** Runs until `signal` aborts. Nothing is remembered here: when an alert fired last is in the kv. */
 export async function runAlerts(needs: AlertJobNeeds, signal: AbortSignal): Promise<void> {
-  const { kv, clock, everyMs } = needs
-  const onError = (error: unknown) => {
-    if (!(error instanceof Unavailable)) needs.onError(error)
-  }
+  const { clock, everyMs, onError } = needs
   while (!signal.aborted) {
     await nextBeat(clock, everyMs, signal)
     try {
-      for (const { id: workspace } of await listWorkspaces(kv)) {
-        for (const env of ENVS) {
-          for (const alert of await readAlerts(kv, workspace, env)) {
-            if (signal.aborted) return
-            if (alert.status === 'active') await evaluate(needs, workspace, env, alert).catch(onError)
-          }
-        }
-      }
+      await evaluateAll(needs, await activeAlerts(needs.kv), signal)
     } catch (error) {
-      onError(error)
+      if (!(error instanceof Unavailable)) onError(error)
     }
   }
+}
+
+async function activeAlerts(kv: AlertJobNeeds['kv']): Promise<Placed[]> {
+  const found: Placed[] = []
+  for (const { id: workspace } of await listWorkspaces(kv)) {
+    for (const env of ENVS) {
+      for (const alert of await readAlerts(kv, workspace, env)) {
+        if (alert.status === 'active') found.push({ workspace, env, alert })
+      }
+    }
+  }
+  return found
+}
+
+/** Those of events come last: ClickHouse, when it hangs, holds up no others, and each round by one question only. */
+async function evaluateAll(needs: AlertJobNeeds, alerts: readonly Placed[], signal: AbortSignal): Promise<void> {
+  let isAway = false
+  const attempt = async ({ workspace, env, alert }: Placed) => {
+    if (signal.aborted) return
+    try {
+      await evaluate(needs, workspace, env, alert)
+    } catch (error) {
+      if (error instanceof Unavailable) isAway = true
+      else needs.onError(error)
+    }
+  }
+  const ofEvents = alerts.filter(({ alert }) => isOfEvents(alert.metric))
+  for (const one of alerts) if (!ofEvents.includes(one)) await attempt(one)
+  isAway = false
+  const turns = openSemaphore(ASKED_AT_ONCE, ofEvents.length)
+  await Promise.all(ofEvents.map((one) => turns.run(async () => (isAway ? undefined : attempt(one)))))
 }
 
 async function evaluate(needs: AlertJobNeeds, workspace: string, env: Env, alert: Alert): Promise<void> {
   const { kv, clock, random, measure } = needs
   const now = clock.now()
   const before = await readFired(kv, workspace, env, alert.id)
-  if (now < before.at + alert.cooldownSeconds * 1_000) return
+  if (dueInMs(before.at, alert.cooldownSeconds * 1_000, now) > 0) return
   const { value, events } = await measure(workspace, env, alert, now)
   if (events < alert.minEvents || !passes(value, alert)) return
   const incident = {

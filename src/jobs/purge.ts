@@ -5,6 +5,7 @@ import type { ClickHouse } from '../clickhouse/clickhouse.ts'
 import type { Workspace } from '../domain/workspace.ts'
 import { EVENTS_TABLE } from '../events/row.ts'
 import type { Clock } from '../lib/clock.ts'
+import { dueInMs } from '../lib/due.ts'
 import { DAY_MS } from '../lib/durations.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { notePurge, type Purge, readPurge } from '../records/erasure-progress.ts'
@@ -50,7 +51,7 @@ export async function runPurge(needs: PurgeNeeds, signal: AbortSignal): Promise<
     await attempt(async () => {
       const last = await readPurge(kv)
       if (last !== null) await lookForReplaced(needs, last)
-      const dueMs = (last === null ? firstAt : last.startedAt + everyMs) - clock.now()
+      const dueMs = last === null ? firstAt - clock.now() : dueInMs(last.startedAt, everyMs, clock.now())
       if (dueMs <= 0) await purge(needs, signal)
       else waitMs = Math.min(waitMs, dueMs)
     })

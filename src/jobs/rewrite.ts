@@ -3,6 +3,7 @@
 
 import type { Kv } from '../kv/kv.ts'
 import type { Clock } from '../lib/clock.ts'
+import { dueInMs } from '../lib/due.ts'
 import { type PollPace, pollUntil } from '../lib/poll.ts'
 import type { Log, Seq } from '../log/log.ts'
 import {
@@ -32,8 +33,10 @@ const OLDEST = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
 export async function rewriteStores(needs: RewriteNeeds, signal: AbortSignal): Promise<void> {
   const { kv, log, clock, partitions, everyMs } = needs
   if (kv.compact === undefined || log.compact === undefined) return
-  const last = await readRewrite(kv)
-  if (last !== null && clock.now() < last.startedAt + everyMs) return
+  const noted = await readRewrite(kv)
+  if (noted !== null && dueInMs(noted.startedAt, everyMs, clock.now()) > 0) return
+  // Which erasures came before a moment that is still to come cannot be told.
+  const last = noted !== null && noted.startedAt > clock.now() ? null : noted
   const every = Array.from({ length: partitions }, (_, partition) => partition)
   const newest = await Promise.all(every.map((partition) => readNewestErasure(kv, partition)))
   if (!isDue(newest, last)) return

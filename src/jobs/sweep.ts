@@ -4,6 +4,7 @@
 
 import type { Env } from '../domain/event.ts'
 import type { Kv, KvEntry } from '../kv/kv.ts'
+import { dueInMs } from '../lib/due.ts'
 import { Full, Unavailable } from '../lib/failures.ts'
 import { ERASED, erasedId, type RecordedErasure, type Tombstone } from '../records/erasures.ts'
 import { encodeErasure } from '../records/identification.ts'
@@ -42,7 +43,7 @@ export async function runSweep(needs: SweepNeeds, signal: AbortSignal): Promise<
     try {
       const [last] = await kv.get<Swept>(SYSTEM, [SWEPT])
       if (last?.value.visitors !== undefined) onVisitors(last.value.visitors)
-      const dueMs = (last?.value.finishedAt ?? Number.NEGATIVE_INFINITY) + everyMs - clock.now()
+      const dueMs = dueInMs(last?.value.finishedAt ?? Number.NEGATIVE_INFINITY, everyMs, clock.now())
       if (dueMs <= 0) {
         let visitors = 0
         for (let partition = 0; partition < partitions; partition++) {

@@ -2,6 +2,7 @@
 
 import type { Env } from '../domain/event.ts'
 import type { Kv } from '../kv/kv.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../log/log.ts'
 import {
   type ErasurePart,
@@ -35,6 +36,7 @@ export interface ErasureReadsNeeds {
   /** Where they can be compacted their bytes are on disks that a rewrite cleans. */
   readonly kv: Pick<Kv, 'get' | 'position' | 'compact'>
   readonly log: Pick<Log, 'read' | 'last' | 'compact'>
+  readonly clock: Pick<Clock, 'now'>
   readonly partitions: number
 }
 
@@ -45,7 +47,7 @@ export type ReadErasure = (workspace: string, env: Env, erasureId: string) => Pr
 const PROMISED_MS = 86_400_000
 const OLDEST = { recordsMax: 1, bytesMax: 1, waitMsMax: 0 }
 
-export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): ReadErasure {
+export function openErasureReads({ kv, log, clock, partitions }: ErasureReadsNeeds): ReadErasure {
   const everyPartition = Array.from({ length: partitions }, (_, partition) => partition)
 
   /** What the owners of partitions have left of a request that is not known any more. */
@@ -55,6 +57,10 @@ export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): Re
     const asked = found[partition]?.asked
     return asked === undefined ? null : { at: asked.at, parts: [{ erasureId, partition }] }
   }
+
+  /** A moment that is still to come was noted by a clock that was ahead: it may lie before what came later. */
+  const areBefore = (executed: readonly (ExecutedErasure | null)[], moment: number): boolean =>
+    moment <= clock.now() && executed.every((one) => one !== null && one.at < moment)
 
   async function eventsStatus(executed: readonly (ExecutedErasure | null)[]): Promise<StoreStatus> {
     const purge = await readPurge(kv)
@@ -111,6 +117,3 @@ export function openErasureReads({ kv, log, partitions }: ErasureReadsNeeds): Re
     }
   }
 }
-
-const areBefore = (executed: readonly (ExecutedErasure | null)[], moment: number): boolean =>
-  executed.every((one) => one !== null && one.at < moment)

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { homePartition } from '../../src/domain/ids.ts'
 import { openErasureReads } from '../../src/reads/erasures.ts'
-import { executedPuts, noteRequested, noteRewrite } from '../../src/records/erasure-progress.ts'
+import { executedPuts, notePurge, noteRequested, noteRewrite } from '../../src/records/erasure-progress.ts'
 import { erasedId } from '../../src/records/erasures.ts'
 import { partitionScope } from '../../src/records/partitions.ts'
 import { openPorts, PARTITIONS } from '../helpers/control-plane.ts'
@@ -21,7 +21,7 @@ t.test('a visitor erased twice is in the log until the log is past the second', 
     const put = executedPuts([{ ...AT, erasureId, at: 1, erased }], { at: 2 + n, seq: 5 + n })
     await kv.commit([{ scope: partitionScope(partition), put }])
   }
-  const read = openErasureReads({ kv, log, partitions: PARTITIONS })
+  const read = openErasureReads({ kv, log, clock: { now: () => 1_000 }, partitions: PARTITIONS })
   const statusBehind = async (oldestOfIt: number) => {
     const oldest = Array.from({ length: PARTITIONS }, (_, one) => (one === partition ? oldestOfIt : 1))
     await noteRewrite(kv, { startedAt: 10, oldest })
@@ -30,4 +30,24 @@ t.test('a visitor erased twice is in the log until the log is past the second', 
   }
   t.equal(await statusBehind(6), 'pending', 'the second still names it')
   t.equal(await statusBehind(7), 'done')
+})
+
+t.test('what a clock noted that was ahead proves nothing about erasures until that moment has come', async (t) => {
+  const { kv, log } = await openPorts(t)
+  const partition = homePartition(VISITOR, PARTITIONS)
+  const erased = erasedId(AT.workspace, AT.env, VISITOR)
+  await noteRequested(kv, AT.workspace, AT.env, { at: 1, parts: [{ erasureId: 'era_1', partition }] })
+  const put = executedPuts([{ ...AT, erasureId: 'era_1', at: 1, erased }], { at: 100, seq: 5 })
+  await kv.commit([{ scope: partitionScope(partition), put }])
+  const statusesAt = async (nowMs: number) => {
+    const read = openErasureReads({ kv, log, clock: { now: () => nowMs }, partitions: PARTITIONS })
+    const { stores = [] } = (await read(AT.workspace, AT.env, 'era_1')) ?? {}
+    return Object.fromEntries(stores.map(({ store, status }) => [store, status]))
+  }
+  await noteRewrite(kv, { startedAt: 3_600_000, oldest: Array.from({ length: PARTITIONS }, () => 1) })
+  await notePurge(kv, { startedAt: 3_600_000, finishedAt: 3_600_001, left: [], cleanAt: 3_600_001 })
+  t.match(await statusesAt(200), { profile: 'pending', lists: 'pending', events: 'pending' })
+  await noteRewrite(kv, { startedAt: 150, oldest: Array.from({ length: PARTITIONS }, () => 1) })
+  await notePurge(kv, { startedAt: 150, finishedAt: 151, left: [], cleanAt: 151 })
+  t.match(await statusesAt(200), { profile: 'done', lists: 'done', events: 'done' })
 })
