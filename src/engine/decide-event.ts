@@ -156,10 +156,10 @@ export function decideEvent(
     recognition.visitor !== null ? NOBODY : tokenVisitor === null ? native.concat(exact, linked) : [tokenVisitor]
   const explanation = explain(recognition, compared, attributes, ip, token)
   // A genuine token names a visitor even when our memory of it is gone.
-  const restored = token !== null && tokenVisitor === null && recognition.visitor === null
+  const revivedBy = recognition.method === 'token' && recognition.visitor === null ? token : null
   const before =
-    recognition.visitor ?? (restored ? newVisitor(token.visitorId, token.issuedAt) : newVisitor(needs.drawId(), atMs))
-  const generation = restored ? token.generation : recognition.generation
+    recognition.visitor ??
+    (revivedBy !== null ? newVisitor(revivedBy.visitorId, revivedBy.issuedAt) : newVisitor(needs.drawId(), atMs))
   const others = needs.relativesOf(c, before.id)
   const isOne = others.visitors.length === 0
   const whole = isOne ? before : joinVisitors([before, ...others.visitors])
@@ -204,10 +204,10 @@ export function decideEvent(
 
   const firstSeenAt = Math.min(whole.firstSeenAt, atMs)
   const identity: Writable<Identity> = {
-    method: restored ? 'token' : recognition.method,
+    method: recognition.method,
     anonymitySet: recognition.anonymitySet,
     candidates: recognition.candidates,
-    generation,
+    generation: recognition.generation,
     explanation,
   }
   if (survivor !== null && survivor !== before.id) identity.holder = before.id
@@ -218,9 +218,9 @@ export function decideEvent(
     env: meta.env,
     requestId: meta.requestId,
     visitorId: survivor ?? before.id,
-    visitorFound: recognition.visitor !== null || restored,
+    visitorFound: recognition.method !== 'new',
     confidence: quantise4(recognition.confidence),
-    possible: restored ? null : possibleIn(c, recognition, needs),
+    possible: possibleIn(c, recognition, needs),
     timestamp: atMs,
     firstSeenAt,
     lastSeenAt: Math.max(whole.lastSeenAt, atMs),
@@ -263,9 +263,9 @@ export function decideEvent(
     asn: ipOfEvent.asn,
     attributes,
     device: event.device,
-    method: event.identity.method,
-    token: event.identity.method === 'token' ? token : null,
-    generation,
+    method: recognition.method,
+    token: recognition.method === 'token' ? token : null,
+    generation: recognition.generation,
     confidence: event.confidence,
     taught: lesson === null || recognition.visitor === null ? 0 : observationBit(before, atMs),
     linkedId,

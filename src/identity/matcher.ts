@@ -52,7 +52,7 @@ export type Evidence =
   | 'sparse'
 
 export interface MatchResult {
-  /** Null: a new visitor. */
+  /** Null: a new visitor, or, by its token, one of whom nothing else is remembered. */
   readonly visitor: VisitorState | null
   readonly method: IdentityMethod
   /** 0 to 1, four decimals: that this answer (also "new") is right. */
@@ -149,14 +149,23 @@ function scoresOf(
   return { scored, candidates: ids.size, odds: seen.returns.odds }
 }
 
-function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaims, evidence: Evidence[]): MatchResult {
-  const contradiction = contradicts(visitor.profile, input.attributes.profile)
-  if (contradiction) evidence.push('token_contradiction')
-  if (token.generation < visitor.generation) evidence.push('token_older_storage')
+/** That the device which was given a token is the one that brings it. */
+function chanceOf({ tokenVisitor, atMs, statistics = NOTHING_LEARNED }: RecogniseInput, token: TokenClaims): number {
+  // Nobody remembers giving it out: it may have come of a link, which was at least this sure.
+  if (token.generation > (tokenVisitor?.generation ?? 1)) return ACCEPT_MIN
   // Most tokens were given out with certainty: how often devices come back says nothing of them.
-  const isSure = visitor.generationChance === 1
-  const chance = isSure ? 1 : tokenChance(visitor, token, input.atMs, gapMsOf(input.statistics ?? NOTHING_LEARNED))
-  const confidence = contradiction ? CONTRADICTED_CONFIDENCE : quantise4(Math.min(chance, TOKEN_CONFIDENCE))
+  if (tokenVisitor === null || tokenVisitor.generationChance === 1) return 1
+  return tokenChance(tokenVisitor, token, atMs, gapMsOf(statistics))
+}
+
+function byToken(input: RecogniseInput, token: TokenClaims, evidence: Evidence[]): MatchResult {
+  const visitor = input.tokenVisitor
+  const contradiction = visitor !== null && contradicts(visitor.profile, input.attributes.profile)
+  if (visitor === null) evidence.push('token_unknown_visitor')
+  if (contradiction) evidence.push('token_contradiction')
+  if (visitor !== null && token.generation < visitor.generation) evidence.push('token_older_storage')
+  const chance = Math.min(chanceOf(input, token), TOKEN_CONFIDENCE)
+  const confidence = contradiction ? CONTRADICTED_CONFIDENCE : quantise4(chance)
   return {
     visitor,
     method: 'token',
@@ -169,7 +178,7 @@ function byToken(input: RecogniseInput, visitor: VisitorState, token: TokenClaim
     newChance: 0,
     possible: null,
     seeming: NOBODY,
-    scores: [{ visitorId: visitor.id, posterior: confidence }],
+    scores: [{ visitorId: token.visitorId, posterior: confidence }],
   }
 }
 
@@ -204,9 +213,8 @@ export function recognise(input: RecogniseInput): MatchResult {
   const { attributes, token, tokenVisitor } = input
   const evidence: Evidence[] = []
   if (input.tokenForged === true) evidence.push('token_forged')
-  if (token !== null && tokenVisitor === null) evidence.push('token_unknown_visitor')
-  if (token !== null && tokenVisitor !== null) {
-    if (!isRefuted(tokenVisitor, token.generation)) return byToken(input, tokenVisitor, token, evidence)
+  if (token !== null) {
+    if (tokenVisitor === null || !isRefuted(tokenVisitor, token.generation)) return byToken(input, token, evidence)
     // Its storage was never cleared, so looks would only lead it to another device of the same kind once more.
     evidence.push('token_refuted')
     return asNew(REFUTED_CONFIDENCE, evidence)

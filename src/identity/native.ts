@@ -57,6 +57,6 @@ export function recogniseNative(
 }
 
 /** Whether the id that came with a visit is kept for who was recognised: a guess by looks does not make it lead there for good. */
-export function keepsNativeId({ visitor, method, confidence }: MatchResult, byId: boolean): boolean {
-  return visitor === null || byId || (method === 'token' && confidence >= TOKEN_CONFIDENCE_MIN)
+export function keepsNativeId({ method, confidence }: MatchResult, byId: boolean): boolean {
+  return method === 'new' || byId || (method === 'token' && confidence >= TOKEN_CONFIDENCE_MIN)
 }

@@ -4,9 +4,12 @@ import t from 'tap'
 import type { TokenClaims } from '../../src/domain/identify.ts'
 import { makeRequestId, makeVisitorId } from '../../src/domain/ids.ts'
 import { createPartition } from '../../src/engine/partition.ts'
+import { decodeEventsRecord, rowAt } from '../../src/events/record.ts'
+import { fromRow } from '../../src/events/row.ts'
 import { linkedAccountsOf } from '../../src/identity/visitor.ts'
 import { unpackVisitor } from '../../src/identity/visitor-record.ts'
 import { NO_FACTS } from '../../src/ipintel/addresses.ts'
+import { must } from '../../src/lib/must.ts'
 import { encodeIdentification } from '../../src/records/identification.ts'
 import { unpackHeldVisitor } from '../../src/records/visitors.ts'
 import { encodeSnapshot, openSnapshot } from '../../src/rules/snapshot.ts'
@@ -128,9 +131,14 @@ function openVisits(seed: number) {
     const meta = { requestId: makeRequestId(atMs, random), acceptedAt: atMs, workspace: 'ws_a', env: 'test' } as const
     const from = { keyKind: 'public', ip, headers: {}, tokenForged: false, token, replyTo: 'x' } as const
     const bytes = encodeIdentification({ ...meta, ...from }, Buffer.from(JSON.stringify(body)))
-    const { replies } = answered(partition.decide([{ seq: ++seq, bytes }], new Set()), absent)
-    const { visitorId } = JSON.parse(replies[0]?.body ?? '')
-    return { visitorId: visitorId as string }
+    const { records } = answered(partition.decide([{ seq: ++seq, bytes }], new Set()), absent)
+    const record = decodeEventsRecord(must(records[0]))
+    const event = fromRow(rowAt(record, 0))
+    const { visitorId, visitorFound, confidence, signals, identity, scoreReasons } = event
+    const isCloned = signals.clonedApp.state === 'detected'
+    const next: TokenClaims = { visitorId, generation: identity.generation, issuedAt: atMs }
+    const teaches = record.items[0]?.lesson !== undefined
+    return { visitorId, visitorFound, confidence, identity, scoreReasons, isCloned, teaches, token: next }
   }
   return { visit, random }
 }
@@ -157,6 +165,62 @@ t.test('a genuine token brings back the visitor it names, whoever looks the same
   const back = visit(AT + 1_000, '203.0.113.7', { components: LOOK }, token)
   t.not(back.visitorId, other.visitorId)
   t.equal(back.visitorId, forgotten)
+})
+
+const DAY_MS = 86_400_000
+
+t.test('a visitor that its token brings back is told with the certainty of a token, and teaches nothing', async (t) => {
+  const { visit, random } = openVisits(17)
+  const tokenOf = (generation: number): TokenClaims => ({
+    visitorId: makeVisitorId(random),
+    generation,
+    issuedAt: AT - DAY_MS,
+  })
+  t.equal(visit(AT, '198.51.100.7', { components: LOOK }).teaches, true, 'a newcomer does')
+  for (const components of [LOOK, {}]) {
+    const token = tokenOf(1)
+    const { visitorId } = token
+    const back = visit(AT + DAY_MS, '203.0.113.7', { components }, token)
+    t.match(back, { visitorId, visitorFound: true, confidence: 0.995, teaches: false })
+    t.match(back.identity, { method: 'token', generation: 1, explanation: { evidence: ['token_unknown_visitor'] } })
+    t.notMatch(back.scoreReasons, [{ reason: 'low_confidence' }])
+  }
+})
+
+t.test(
+  'a token of a later generation that nobody remembers giving out is no surer than the guess it may come from',
+  async (t) => {
+    const { visit, random } = openVisits(19)
+    const body = { components: LOOK }
+    const guessed: TokenClaims = { visitorId: makeVisitorId(random), generation: 2, issuedAt: AT - DAY_MS }
+    const isAGuess = ({ confidence }: { confidence: number }) => confidence > 0.88 && confidence < 0.9
+    const back = visit(AT, '203.0.113.7', body, guessed)
+    t.match(back, { visitorId: guessed.visitorId, visitorFound: true, identity: { method: 'token', generation: 2 } })
+    t.ok(isAGuess(back), `${back.confidence}`)
+    const again = visit(AT + 1_000, '203.0.113.7', body, back.token)
+    t.ok(isAGuess(again), `${again.confidence} at the next visit`)
+    t.ok(
+      visit(AT + 90 * DAY_MS, '203.0.113.7', body, again.token).confidence >= 0.99,
+      'until it had time to be refuted',
+    )
+
+    const first: TokenClaims = { visitorId: makeVisitorId(random), generation: 1, issuedAt: AT - DAY_MS }
+    t.equal(visit(AT, '203.0.113.8', body, first).confidence, 0.995)
+    const later = visit(AT + 1_000, '203.0.113.8', body, { ...first, generation: 2 })
+    t.ok(isAGuess(later), `${later.confidence} of a visitor that the first one brought back`)
+  },
+)
+
+t.test('the id of an app does not come to lead to a visitor that a guessed token brought back', async (t) => {
+  const { visit, random } = openVisits(23)
+  const native = { platform: 'android', model: 'Pixel 9', vendorId: 'b7b64e53aac6fcb9' }
+  const guessed: TokenClaims = { visitorId: makeVisitorId(random), generation: 2, issuedAt: AT - DAY_MS }
+  t.equal(visit(AT, '203.0.113.7', { native }, guessed).visitorId, guessed.visitorId)
+  t.not(visit(AT + 1_000, '198.51.100.7', { native }).visitorId, guessed.visitorId)
+  const sure: TokenClaims = { visitorId: makeVisitorId(random), generation: 1, issuedAt: AT - DAY_MS }
+  const other = { ...native, vendorId: 'c7b64e53aac6fcb9' }
+  visit(AT + 2_000, '203.0.113.7', { native: other }, sure)
+  t.equal(visit(AT + 3_000, '198.51.100.7', { native: other }).visitorId, sure.visitorId)
 })
 
 t.test(
