@@ -19,6 +19,16 @@ export interface AccountUseNeeds {
   readonly partitions: number
 }
 
+export interface AccountQuestion {
+  readonly workspace: string
+  readonly env: Env
+  /** Whose record is asked about. */
+  readonly from: string
+  readonly account: string
+  /** An event that is not counted; null: all are. */
+  readonly except: string | null
+}
+
 export interface AccountUse {
   readonly isUsed: boolean
   /** Of the latest visit that was looked at, milliseconds. */
@@ -31,13 +41,14 @@ const SUNK_PACE: PollPace = { forMs: 8_000, everyMs: 100 }
 /** null: there is no such record, or ClickHouse has its latest visit not in time. Fails with Unavailable when it cannot answer. */
 export async function readAccountUse(
   { clickhouse, kv, visitors, clock, partitions }: AccountUseNeeds,
-  { workspace, env, from, account }: { workspace: string; env: Env; from: string; account: string },
+  { workspace, env, from, account, except }: AccountQuestion,
 ): Promise<AccountUse | null> {
   const ids = [...new Set([from, ...(await visitors.idsOf(workspace, env, from))])]
   const found = await pollUntil<AccountUse | 'nobody'>(clock, SUNK_PACE, async () => {
     const record = await visitors.record(workspace, env, from)
     if (record === null) return 'nobody'
     const said = await listRelinking(kv, partitions, workspace, env)
+    if (except !== null) said.set(except, null)
     const params: Record<string, unknown> = { workspace, env, from, account, said: [...said.keys()] }
     const [row] = await clickhouse.query<{ newest: number; used: number; corrected: readonly string[] }>(
       `SELECT toUnixTimestamp64Milli(max(ts)) AS newest,

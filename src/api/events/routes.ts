@@ -76,8 +76,9 @@ export function eventRoutes({ events, identity, annotate, relink, submit }: Even
         if (found === 'pending') throw new ApiError('unavailable', { retryAfter: 1 })
         if (Object.keys(changes).length > 0) {
           const { requestId: id, visitorId, label: before } = found.event
-          await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes })
-          if (changes.linkedId !== undefined) await relink(found, changes.linkedId)
+          const { linkedId } = changes
+          if (linkedId !== undefined) await relink(found, { ...changes, linkedId })
+          else await annotate(found.partition, { workspace: workspace.id, env, requestId: id, changes })
           // An account and a tag are the visitor's and stay in its event.
           const { label } = changes
           const data = {
