@@ -110,6 +110,14 @@ function healingIn(
   return older.parted.some(({ to }) => to === found.visitorId) ? null : found
 }
 
+/** Whether the id of an app is also one of other hardware: of the token's visitor, or without a token of whomever it leads to. */
+function isIdElsewhere(c: Visit, { native, tokenVisitor }: Candidates, { heldOf }: DecideEventNeeds): boolean {
+  const { nativeKey, attributes } = c
+  if (nativeKey === null) return false
+  if (tokenVisitor === null) return native.some((one) => otherHardware(one, attributes))
+  return otherHardware(tokenVisitor, attributes) && heldOf(c, tokenVisitor.id)?.keys.includes(nativeKey) === true
+}
+
 /** By the name its events have. */
 function possibleIn(c: Visit, { possible }: MatchResult, { heldOf }: DecideEventNeeds): PossibleVisitor | null {
   const survivor = possible === null ? null : (heldOf(c, possible.visitorId)?.survivor ?? null)
@@ -174,7 +182,7 @@ export function decideEvent(
     atMs,
     nowMs: meta.acceptedAt,
   }
-  const nativeIdElsewhere = native.length > 0 && native.some((one) => otherHardware(one, attributes))
+  const nativeIdElsewhere = isIdElsewhere(c, candidates, needs)
   const detected = mockSignals(
     detectSignals({ attributes, evidence: recognition.evidence, network, nativeIdElsewhere }),
     mock,

@@ -169,16 +169,18 @@ t.test('a genuine token brings back the visitor it names, whoever looks the same
 
 const DAY_MS = 86_400_000
 
+/** Of a visitor that is not in the state. */
+const tokenOf = (random: (bytes: number) => Uint8Array, generation: number): TokenClaims => ({
+  visitorId: makeVisitorId(random),
+  generation,
+  issuedAt: AT - DAY_MS,
+})
+
 t.test('a visitor that its token brings back is told with the certainty of a token, and teaches nothing', async (t) => {
   const { visit, random } = openVisits(17)
-  const tokenOf = (generation: number): TokenClaims => ({
-    visitorId: makeVisitorId(random),
-    generation,
-    issuedAt: AT - DAY_MS,
-  })
   t.equal(visit(AT, '198.51.100.7', { components: LOOK }).teaches, true, 'a newcomer does')
   for (const components of [LOOK, {}]) {
-    const token = tokenOf(1)
+    const token = tokenOf(random, 1)
     const { visitorId } = token
     const back = visit(AT + DAY_MS, '203.0.113.7', { components }, token)
     t.match(back, { visitorId, visitorFound: true, confidence: 0.995, teaches: false })
@@ -192,7 +194,7 @@ t.test(
   async (t) => {
     const { visit, random } = openVisits(19)
     const body = { components: LOOK }
-    const guessed: TokenClaims = { visitorId: makeVisitorId(random), generation: 2, issuedAt: AT - DAY_MS }
+    const guessed = tokenOf(random, 2)
     const isAGuess = ({ confidence }: { confidence: number }) => confidence > 0.88 && confidence < 0.9
     const back = visit(AT, '203.0.113.7', body, guessed)
     t.match(back, { visitorId: guessed.visitorId, visitorFound: true, identity: { method: 'token', generation: 2 } })
@@ -204,7 +206,7 @@ t.test(
       'until it had time to be refuted',
     )
 
-    const first: TokenClaims = { visitorId: makeVisitorId(random), generation: 1, issuedAt: AT - DAY_MS }
+    const first = tokenOf(random, 1)
     t.equal(visit(AT, '203.0.113.8', body, first).confidence, 0.995)
     const later = visit(AT + 1_000, '203.0.113.8', body, { ...first, generation: 2 })
     t.ok(isAGuess(later), `${later.confidence} of a visitor that the first one brought back`)
@@ -214,13 +216,35 @@ t.test(
 t.test('the id of an app does not come to lead to a visitor that a guessed token brought back', async (t) => {
   const { visit, random } = openVisits(23)
   const native = { platform: 'android', model: 'Pixel 9', vendorId: 'b7b64e53aac6fcb9' }
-  const guessed: TokenClaims = { visitorId: makeVisitorId(random), generation: 2, issuedAt: AT - DAY_MS }
+  const guessed = tokenOf(random, 2)
   t.equal(visit(AT, '203.0.113.7', { native }, guessed).visitorId, guessed.visitorId)
   t.not(visit(AT + 1_000, '198.51.100.7', { native }).visitorId, guessed.visitorId)
-  const sure: TokenClaims = { visitorId: makeVisitorId(random), generation: 1, issuedAt: AT - DAY_MS }
+  const sure = tokenOf(random, 1)
   const other = { ...native, vendorId: 'c7b64e53aac6fcb9' }
   visit(AT + 2_000, '203.0.113.7', { native: other }, sure)
   t.equal(visit(AT + 3_000, '198.51.100.7', { native: other }).visitorId, sure.visitorId)
+})
+
+t.test('the id of an app on other hardware raises clonedApp, also where its token came along', async (t) => {
+  const { visit } = openVisits(29)
+  let hours = 0
+  const fromApp = (native: object, token: TokenClaims | null = null) =>
+    visit(AT + ++hours * 3_600_000, '203.0.113.7', { native: { platform: 'android', ...native } }, token)
+  const phone = { vendorId: 'a1b2c3d4e5f60718', model: 'Pixel 8' }
+  const first = fromApp(phone)
+  t.equal(fromApp({ ...phone, osVersion: '17' }, first.token).isCloned, false, 'the same phone')
+  t.equal(
+    fromApp({ ...phone, model: undefined }, first.token).isCloned,
+    false,
+    'a model that is not told is no other model',
+  )
+  const copy = fromApp({ ...phone, model: 'SM-A556B' }, first.token)
+  t.match(copy, { visitorId: first.visitorId, isCloned: true })
+  t.equal(fromApp(phone, first.token).isCloned, true, 'and so when the first one is back')
+
+  const other = fromApp({ vendorId: 'b1b2c3d4e5f60718', model: 'Pixel 8' })
+  const moved = fromApp({ vendorId: 'c1b2c3d4e5f60718', model: 'SM-A556B' }, other.token)
+  t.match(moved, { visitorId: other.visitorId, isCloned: false }, 'a token with another id says nothing of the app')
 })
 
 t.test(
