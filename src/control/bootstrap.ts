@@ -42,6 +42,17 @@ class WrongPartitions extends Told {
   override readonly name = 'WrongPartitions'
 }
 
+/** The log is new, or another deployment's, while the records of this one are there. */
+class LostLog extends Told {
+  override readonly name = 'LostLog'
+
+  constructor() {
+    super(
+      'the records say what was read of the log, and the log holds nothing: give it the streams or files it had, or empty the records and run rebuild',
+    )
+  }
+}
+
 export interface DeploymentNeeds {
   readonly log: Pick<Log, 'last'>
   readonly kv: Kv
@@ -52,7 +63,8 @@ export interface DeploymentNeeds {
 
 /**
  * Makes an empty deployment ready, and does nothing to one that is. Call it before any role starts.
- * Throws NeedsRebuild when the log holds records but the positions are gone, WrongPartitions when the number differs.
+ * Throws NeedsRebuild when the log holds records but the positions are gone, LostLog when it is the other way round, and WrongPartitions
+ * when the number differs.
  */
 export async function prepareDeployment({ log, kv, partitions, sources }: DeploymentNeeds): Promise<DeploymentStores> {
   if ((await kv.position(SYSTEM, PROGRESS)) === null) {
@@ -72,6 +84,8 @@ export async function prepareDeployment({ log, kv, partitions, sources }: Deploy
   if (deployment.partitions !== partitions) {
     throw new WrongPartitions(`created with ${deployment.partitions} partitions, started with ${partitions}`)
   }
+  // What is accepted into it would lie below the positions of readers: nobody would decide it, and the trimming would take it away.
+  if (((await kv.position(SYSTEM, CHANGES_READER)) ?? 0) > 0 && (await isEmpty(log, partitions))) throw new LostLog()
   return deployment
 }
 

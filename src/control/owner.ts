@@ -47,15 +47,21 @@ export interface ControlNeeds {
   readonly report: (fact: ControlReport) => void
 }
 
+/** By scope the last command that this owner has applied in it. A scope that is behind has lost what was applied since. */
+type LeftAt = Map<Scope, number>
+
 /** Resolves when `signal` aborts. Fails with NeedsRebuild, or with what the ports raise besides Unavailable. */
 export async function runControl(needs: ControlNeeds): Promise<void> {
   const { log, clock, signal, report } = needs
   while (!signal.aborted) {
     try {
       let position = await readerPosition(needs.kv)
+      const left: LeftAt = new Map()
       while (!signal.aborted) {
         const records = await log.read('changes', 0, position, BATCH, signal)
-        position = await applyBatch(needs, records, position)
+        // Behind a failover the kv may be as it was some commands ago. Were a later one applied first, those would count as applied.
+        const stored = await readerPosition(needs.kv)
+        position = stored === position ? await applyBatch(needs, records, position, left) : stored
       }
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error
@@ -72,10 +78,15 @@ async function readerPosition(kv: Kv): Promise<number> {
 }
 
 /** The position to read on from. The reader's own position may lag behind the scopes': what is applied is skipped. */
-async function applyBatch(needs: ControlNeeds, records: readonly LogRecord[], position: number): Promise<number> {
+async function applyBatch(
+  needs: ControlNeeds,
+  records: readonly LogRecord[],
+  position: number,
+  left: LeftAt,
+): Promise<number> {
   for (const record of records) {
     if (needs.signal.aborted) return position
-    await applyRecord(needs, record)
+    await applyRecord(needs, record, left)
   }
   const next = records.at(-1)?.seq
   if (next === undefined) return position
@@ -85,11 +96,11 @@ async function applyBatch(needs: ControlNeeds, records: readonly LogRecord[], po
   return advanced ? next : readerPosition(needs.kv)
 }
 
-async function applyRecord(needs: ControlNeeds, { seq, bytes }: LogRecord): Promise<void> {
+async function applyRecord(needs: ControlNeeds, { seq, bytes }: LogRecord, left: LeftAt): Promise<void> {
   const command = decodeCommand(bytes)
   if (typeof command === 'string') return bury(needs, seq, bytes, command)
   try {
-    await applyCommand(needs, command, seq)
+    await applyCommand(needs, command, seq, left)
   } catch (error) {
     const ofPort = error instanceof Unavailable || error instanceof Conflict || error instanceof Unreadable
     if (ofPort || error instanceof NeedsRebuild) throw error
@@ -102,18 +113,18 @@ async function bury({ log, report }: ControlNeeds, seq: number, bytes: Uint8Arra
   report({ kind: 'dead', seq, reason })
 }
 
-async function applyCommand(needs: ControlNeeds, command: Command, seq: number): Promise<void> {
+async function applyCommand(needs: ControlNeeds, command: Command, seq: number, left: LeftAt): Promise<void> {
   const { kv, report } = needs
   const home = homeScope(command)
   for (let attempt = 0; attempt < COMMIT_ATTEMPTS_MAX; attempt++) {
-    const homePosition = await positionOf(kv, home, command)
+    const homePosition = await positionOf(kv, home, command, left)
     if (homePosition !== null && homePosition >= seq) return
     const applied = await apply(command, seq, kv)
     // What was read while another owner wrote may never have stood there together, and an order cannot be taken back.
-    if (applied.orders.length > 0 && (await positionOf(kv, home, command)) !== homePosition) continue
+    if (applied.orders.length > 0 && (await positionOf(kv, home, command, left)) !== homePosition) continue
     for (const { partition, bytes } of applied.orders) await needs.log.append('identifications', partition, [bytes])
     await dropEarly(kv, applied)
-    if (!(await commitAll(kv, applied, command, seq, homePosition))) continue
+    if (!(await commitAll(kv, applied, command, { seq, homePosition, left }))) continue
     publish(needs, command, applied)
     report({ kind: 'applied', seq, type: command.type, ok: applied.outcome.ok, skipped: skippedOf(applied) })
     return
@@ -137,22 +148,25 @@ async function commitAll(
   kv: Kv,
   { effects }: Applied,
   command: Command,
-  seq: number,
-  homePosition: number | null,
+  { seq, homePosition, left }: { readonly seq: number; readonly homePosition: number | null; readonly left: LeftAt },
 ): Promise<boolean> {
   for (const { scope, put, drop, home } of effects) {
-    const expect = home ? homePosition : await positionOf(kv, scope, command)
+    const expect = home ? homePosition : await positionOf(kv, scope, command, left)
     if (!home && expect !== null && expect >= seq) continue
     const guard = { source: CHANGES_SOURCE, expect, next: seq }
     const [done] = await kv.commit([{ scope, guard, put, drop }])
     if (!done) return false
+    left.set(scope, seq)
   }
   return true
 }
 
 /** null is right only where nothing can have been applied yet: in the scopes of a workspace that does not exist. */
-async function positionOf(kv: Kv, scope: Scope, command: Command): Promise<number | null> {
+async function positionOf(kv: Kv, scope: Scope, command: Command, left: LeftAt): Promise<number | null> {
   const position = await kv.position(scope, CHANGES_SOURCE)
+  if (position !== null && position < (left.get(scope) ?? 0)) {
+    throw new Unavailable(`the kv has lost what was applied in ${scope}: it is applied again`)
+  }
   if (position !== null) return position
   if (scope === SYSTEM || (await readWorkspace(kv, command.workspace)) !== null) {
     throw new NeedsRebuild(`the position of \`changes\` in ${scope} is missing: run rebuild`)

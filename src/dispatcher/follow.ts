@@ -72,6 +72,10 @@ async function followNext(needs: FollowNeeds, partition: number, signal: AbortSi
   while (!signal.aborted) {
     const waitMsMax = position === stored ? IDLE_MS : POSITION_MS_MAX
     const records = await log.read('events', partition, position, { ...BATCH, waitMsMax }, signal)
+    // Behind a failover the kv may be without the deliveries, and the position, that were stored last.
+    if (position === stored && (await kv.position(scope, DISPATCHER_POSITION)) !== stored) {
+      throw new Conflict('the kv has the dispatcher at another position')
+    }
     const told: OutboxEntries = { payloads: [], deliveries: [] }
     const decoded = records.map(({ bytes }) => decodeEventsRecord(bytes))
     const tenants: Tenants = new Map()

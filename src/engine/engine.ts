@@ -126,6 +126,12 @@ async function own(
     return settling.isIdle() && recent.caughtUp(partition) ? IDLE_WAIT_MS.caughtUp : IDLE_WAIT_MS.takingOver
   }
 
+  /** A failover of the kv may have taken the last checkpoint with it: what it had is adopted from the log, even where nobody comes. */
+  async function confirmStored(): Promise<void> {
+    const stored = await kv.position(partitionScope(partition), ENGINE_POSITION)
+    if (stored !== settling.checkpointed()) throw new Conflict(`the kv has partition ${partition} at another position`)
+  }
+
   function taken(): void {
     undurable = 0
     checkpointAt = clock.monotonic()
@@ -151,6 +157,7 @@ async function own(
         if (withCheckpoint) taken()
       } else {
         await settling.settled()
+        if (undurable === 0 && settling.isIdle()) await confirmStored()
         // Nothing is left, even where the log says there was: what it lost will be decided by nobody.
         if (!signal.aborted) noteProgress(backlogTo)
         if (undurable > 0 && clock.monotonic() >= dueAt() && settling.isStored()) {

@@ -57,7 +57,10 @@ async function trimPartition(needs: TrimNeeds, partition: number, samples: Sampl
   ])
   const decidedTo = decided[0]?.value
   if (engine === null || sink === null) return
-  if (decidedTo !== undefined) await log.trim('identifications', partition, decidedTo)
+  // Above all that is there it is of another log, in which it says nothing.
+  if (decidedTo !== undefined && decidedTo <= (await log.last('identifications', partition))) {
+    await log.trim('identifications', partition, decidedTo)
+  }
   const erased = await readNewestErasure(kv, partition)
   // The newest record stays, and one that names an erased visitor must not.
   if (erased !== null && erased.seq === (await log.last('events', partition))) {

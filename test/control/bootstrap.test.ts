@@ -101,6 +101,12 @@ t.test('first positions are written once, and their loss is never taken for a fi
     name: 'WrongPartitions',
   })
 
+  // Another log, or none of what it held, under the same records.
+  await kv.commit([{ scope: 'system', guard: { source: 'changes.reader', expect: 0, next: 3 } }])
+  await t.rejects(prepare(ports), { name: 'LostLog' })
+  await log.append('changes', 0, [new Uint8Array(3), new Uint8Array(3), new Uint8Array(3)])
+  await prepare(ports)
+
   const lost = await openPorts(t)
   await lost.log.append('identifications', 1, [new Uint8Array(3)])
   await t.rejects(prepare(lost), { name: 'NeedsRebuild' })
