@@ -21,38 +21,46 @@ export type UseFingerpostResult = {
   identify: (request?: GetOptions) => Promise<IdentifyResult | PendingResult>
 }
 
-type State = Omit<UseFingerpostResult, 'identify'>
+/** `of`: the service that was asked. */
+type State = Omit<UseFingerpostResult, 'identify'> & { of: string }
+
+// A list of endpoints is a new one with every rendering.
+const serviceOf = ({ publicKey, endpoint }: LoadOptions): string => `${publicKey} ${[endpoint ?? []].flat().join(' ')}`
+
+const nothingOf = (of: string, isLoading: boolean): State => ({ of, data: null, error: null, isLoading })
 
 /** Touches no page before the component is shown, so that it can be rendered on a server. What is not of the key or the endpoint counts as of the first identification. */
 export function useFingerpost(options: UseFingerpostOptions): UseFingerpostResult {
-  const { publicKey, endpoint, immediate = true } = options
-  // An array is a new one with every rendering.
-  const service = `${publicKey} ${[endpoint ?? []].flat().join(' ')}`
+  const { immediate = true } = options
+  const service = serviceOf(options)
   const newest = useRef<UseFingerpostOptions>(options)
   newest.current = options
   const client = useRef<{ of: string; opened: Client } | null>(null)
   const turn = useRef<number>(0)
-  const [state, setState] = useState<State>({ data: null, error: null, isLoading: immediate })
+  const [state, setState] = useState<State>(nothingOf(service, immediate))
 
+  // A new one for another service, for effects that depend on it; who kept an older one asks the newest service too.
   const identify = useCallback(
     async (request?: GetOptions) => {
+      const of = serviceOf(newest.current)
       turn.current += 1
       const mine = turn.current
       // What an earlier call brings, or one of a component that is gone, is shown no more.
-      const show = (next: (before: State) => State) => {
-        if (turn.current === mine) setState(next)
+      const show = (news: Partial<State>) => {
+        if (turn.current !== mine) return
+        setState((before) => ({ ...(before.of === of ? before : nothingOf(of, false)), ...news }))
       }
-      show((before) => ({ ...before, isLoading: true }))
+      show({ isLoading: true })
       try {
-        if (client.current?.of !== service) {
+        if (client.current?.of !== of) {
           const { request: _request, immediate: _immediate, ...loading } = newest.current
-          client.current = { of: service, opened: load(loading) }
+          client.current = { of, opened: load(loading) }
         }
         const data = await client.current.opened.get(request)
-        show(() => ({ data, error: null, isLoading: false }))
+        show({ data, error: null, isLoading: false })
         return data
       } catch (error) {
-        show((before) => ({ ...before, error: error as Error, isLoading: false }))
+        show({ error: error as Error, isLoading: false })
         throw error
       }
     },
@@ -64,8 +72,11 @@ export function useFingerpost(options: UseFingerpostOptions): UseFingerpostResul
     if (immediate) identify(newest.current.request).catch(() => undefined)
     return () => {
       turn.current += 1
+      // Nobody waits for what was asked until now: an identification that follows begins loading again.
+      setState((before) => ({ ...before, isLoading: false }))
     }
   }, [identify, immediate])
 
-  return { ...state, identify }
+  const { data, error, isLoading } = state.of === service ? state : nothingOf(service, immediate)
+  return { data, error, isLoading, identify }
 }
