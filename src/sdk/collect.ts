@@ -30,8 +30,8 @@ export type CollectOptions = {
   budgetMs: number
   /** Address of the SDK's classic script, tried as a worker. */
   worker: WorkerChoice
-  /** The answer of the private-mode check, which the caller starts early: it takes longest. */
-  privateMode: Promise<unknown>
+  /** Answers the private-mode check, which the caller may have started early: it takes longest. */
+  privateMode: () => Promise<unknown>
 }
 
 /** Collects every component within the budget. Never rejects: what fails or is late becomes an error entry. */
@@ -51,10 +51,10 @@ export async function collect({ budgetMs, worker, privateMode }: CollectOptions)
 
 // First those that only wait, so that they wait while the others compute; then what costs next to nothing and the graphics
 // card, which the service files devices by and is therefore always read; last those that compute.
-function listProbes(worker: WorkerChoice, privateMode: Promise<unknown>): Probe[] {
+function listProbes(worker: WorkerChoice, privateMode: () => Promise<unknown>): Probe[] {
   const webgl: WebGlCache = { cache: {} }
   return [
-    { name: 'incognito', share: 1, run: () => privateMode },
+    { name: 'incognito', share: 1, run: privateMode },
     { name: 'worker', share: 1, run: () => probeWorker(worker) },
     { name: 'userAgentData', share: 0.8, run: probeUserAgentData },
     { name: 'storage', share: 0.8, run: probeStorage },

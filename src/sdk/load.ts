@@ -1,11 +1,12 @@
 // Ties collecting, the storage token and sending together into the client a page uses.
 
 import { sentAddress } from './address.ts'
+import { within } from './budget.ts'
 import { openCache } from './cache.ts'
 import { collect } from './collect.ts'
 import { FingerpostError } from './errors.ts'
 import { detectPrivateMode } from './private-mode.ts'
-import { renderBody, send } from './send.ts'
+import { type IdentifyAnswer, renderBody, send } from './send.ts'
 import { openTokenStore, tokenName } from './token.ts'
 import type { Client, Collection, GetOptions, IdentifyResult, LoadOptions, PendingResult } from './types.ts'
 
@@ -25,21 +26,22 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
   if (typeof publicKey !== 'string' || !/^pk_(live|test)_/.test(publicKey)) {
     throw new TypeError('publicKey must be a public key of this service: pk_live_… or pk_test_…')
   }
-  const endpoints = readEndpoints(options.endpoint, scriptUrl)
+  // A server that renders pages opens a client and asks nothing of it.
+  const isPage = typeof document === 'object'
+  const endpoints = isPage ? readEndpoints(options.endpoint, scriptUrl) : []
   const name = tokenName(publicKey)
   const store = openTokenStore(name, options.cookieDomain)
   let mayStore = options.storage !== false
   const cache = openCache(name, options.cacheSeconds ?? 0, () => mayStore)
   let probing: Promise<unknown> | null = null
   /** It writes, so as to see what a private window refuses: not before the page allows storage. */
-  function privateMode(): Promise<unknown> {
-    if (mayStore) probing ??= detectPrivateMode()
-    const answer = mayStore && probing ? probing : Promise.reject(new Error('storage is not allowed'))
-    answer.catch(() => undefined)
-    return answer
+  async function privateMode(): Promise<unknown> {
+    if (!mayStore) throw new Error('storage is not allowed')
+    probing ??= detectPrivateMode()
+    return probing
   }
-  // Started here, since it takes longest of all; nothing is sent before get().
-  privateMode()
+  // Started here, since it takes longest of all, and told where it is asked for; nothing is sent before get().
+  if (isPage) privateMode().catch(() => undefined)
   let collection: { started: Promise<Collection>; doneAt: number | null } | null = null
   let resets = 0
 
@@ -49,7 +51,7 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
     }
     const worker = { url: `${endpoints[0]}/sdk.js`, mode: options.worker ?? 'auto' }
     const current = {
-      started: collect({ budgetMs, worker, privateMode: privateMode() }),
+      started: collect({ budgetMs, worker, privateMode }),
       doneAt: null as number | null,
     }
     current.started.then(
@@ -65,7 +67,7 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
   }
 
   async function identify({ signal, ...request }: GetOptions): Promise<IdentifyResult | PendingResult> {
-    const asked = JSON.stringify([request.linkedId, request.email, request.tag])
+    const asked = JSON.stringify([publicKey, endpoints, request.linkedId, request.email, request.tag])
     const known = cache.find(asked)
     if (known) return known
     const resetsBefore = resets
@@ -75,19 +77,23 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
     const body = renderBody({
       nonce: makeNonce(),
       sdk: { name: 'js', version },
-      storageToken,
+      // What was forgotten while the page was looked at is not shown any more.
+      storageToken: resets === resetsBefore ? storageToken : null,
       ...pick(request),
       url: sentAddress(location.href, options.urlParams, options.urlFragment),
       referrer: sentAddress(document.referrer),
       components,
       automation,
     })
-    const answer = await send(body, {
-      urls: endpoints.map((endpoint) => `${endpoint}/v1/identify?key=${encodeURIComponent(publicKey)}`),
-      timeoutMs,
-      credentials: keeps && serverCookie !== 'off' ? serverCookie : 'omit',
-      signal,
-    })
+    const credentials = keeps && mayStore && serverCookie !== 'off' ? serverCookie : 'omit'
+    let answer: IdentifyAnswer
+    try {
+      const urls = endpoints.map((endpoint) => `${endpoint}/v1/identify?key=${encodeURIComponent(publicKey)}`)
+      answer = await send(body, { urls, timeoutMs, credentials, signal })
+    } finally {
+      // Whatever came of the request: the service may have set the cookie that a reset meanwhile asked it to end.
+      if (resets !== resetsBefore && credentials !== 'omit') await endCookies()
+    }
     if (!('visitorId' in answer)) return answer
     const { storageToken: issued, ...result } = answer
     // A reset during the request wins: storing now would bring back what the visitor asked to forget.
@@ -124,20 +130,20 @@ function openClient(options: LoadOptions, scriptUrl: string | null): Client {
   async function reset(): Promise<void> {
     resets += 1
     cache.forget()
-    await Promise.all([store.clear(), serverCookie === 'off' ? null : endCookie()])
+    await Promise.all([store.clear(), serverCookie === 'off' ? null : endCookies()])
   }
 
-  /** The service alone can end a cookie that no script can reach. */
-  function endCookie(): Promise<unknown> {
-    const url = `${endpoints[0]}/v1/identify/forget?key=${encodeURIComponent(publicKey)}`
-    const headers = { 'Content-Type': 'text/plain' }
-    const ending = fetch(url, {
-      method: 'POST',
-      headers,
-      credentials: serverCookie as RequestCredentials,
-      keepalive: true,
-    })
-    return ending.catch(() => null)
+  /** The service alone can end a cookie that no script can reach. Never rejects, nor takes longer than sending may. */
+  function endCookies(): Promise<unknown> {
+    const ending = endpoints.map((endpoint) =>
+      fetch(`${endpoint}/v1/identify/forget?key=${encodeURIComponent(publicKey)}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'text/plain' },
+        credentials: serverCookie as RequestCredentials,
+        keepalive: true,
+      }).catch(() => null),
+    )
+    return within(Promise.all<unknown>(ending), timeoutMs, null)
   }
 
   return {

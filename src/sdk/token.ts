@@ -20,8 +20,14 @@ const tokenPattern = /^st_[\w.~-]{1,509}$/
  * count as forged. `cookieDomain`: of the cookie; undefined is this host alone.
  */
 export function openTokenStore(name: string, cookieDomain?: string): TokenStore {
+  /** A cookie of this host alone, as a site without `cookieDomain` has, would stand beside the one that is shared. */
+  function setCookie(value: string, maxAgeSeconds: number): void {
+    if (cookieDomain) writeCookie(name, '', 0)
+    writeCookie(name, value, maxAgeSeconds, cookieDomain)
+  }
+
   async function write(token: string): Promise<void> {
-    writeCookie(name, token, cookieDays * 86_400, cookieDomain)
+    setCookie(token, cookieDays * 86_400)
     attempt(() => localStorage.setItem(name, token))
     await inDatabase('readwrite', (store) => store.put(token, name))
   }
@@ -39,7 +45,7 @@ export function openTokenStore(name: string, cookieDomain?: string): TokenStore 
       if (tokenPattern.test(token)) await write(token)
     },
     async clear() {
-      writeCookie(name, '', 0, cookieDomain)
+      setCookie('', 0)
       attempt(() => localStorage.removeItem(name))
       await inDatabase('readwrite', (store) => store.delete(name))
     },
@@ -50,9 +56,13 @@ export function tokenName(publicKey: string): string {
   return publicKey.startsWith('pk_test_') ? 'fingerpost_test' : 'fingerpost_live'
 }
 
+// Of a host's own cookie and a shared one the site uses the one that was made later: browsers list it last.
 function readCookie(name: string): unknown {
   const pairs = attempt(() => document.cookie) ?? ''
-  const pair = pairs.split('; ').find((text) => text.startsWith(`${name}=`))
+  const pair = pairs
+    .split('; ')
+    .reverse()
+    .find((text) => text.startsWith(`${name}=`))
   return pair ? pair.slice(name.length + 1) : null
 }
 

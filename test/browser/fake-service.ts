@@ -100,7 +100,8 @@ async function handle(service: FakeService, request: IncomingMessage, response: 
   const path = new URL(request.url ?? '/', service.url).pathname
   if (request.method === 'POST' && path === '/v1/identify') return identify(service, request, response)
   if (request.method === 'POST' && path === '/v1/identify/forget') {
-    response.writeHead(204, { 'Access-Control-Allow-Origin': '*' }).end()
+    const headers = { 'Access-Control-Allow-Origin': '*', 'Set-Cookie': 'fp_test=; Path=/; Max-Age=0; HttpOnly' }
+    response.writeHead(204, headers).end()
     return
   }
   if (request.method === 'POST' && path === '/violations') {

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { until } from '../helpers/processes.ts'
-import { found } from './fake-service.ts'
+import { found, root } from './fake-service.ts'
 import { only, readStores, run, setStage, THOROUGH, token } from './scene.ts'
 
 t.setTimeout(600_000)
@@ -139,6 +139,55 @@ t.test('reset empties all three stores, also while a request is under way', asyn
   t.same(await run(page, readStores), empty)
 })
 
+for (const [outcome, status, body, forget] of [
+  ['is decided', 200, { requestId: 'req_1', visitorId: 'pv_abcdefghij0123456789', storageToken: token }, 'reset()'],
+  ['stays pending', 202, { requestId: 'req_1', status: 'pending' }, 'allowStorage(false)'],
+  ['fails', 400, { error: { code: 'validation_error', message: 'no' } }, 'reset()'],
+] as const) {
+  t.test(`no cookie of the service is left by a request that ${outcome} behind ${forget}`, async (t) => {
+    const { service, page } = await stage.open(t, '/plain')
+    let answer: (value?: unknown) => void = () => undefined
+    const told = new Promise((resolve) => {
+      answer = resolve
+    })
+    const headers = { 'Set-Cookie': `fp_test=${token}; Path=/; Max-Age=1000; HttpOnly`, 'Retry-After': '0' }
+    service.defaultReply = { status, headers, body, until: told }
+    await page.evaluate(`(() => {
+      window.slow = Fingerpost.load({ publicKey: 'pk_test_x', timeoutMs: 60000, budgetMs: 1 })
+      window.pending = slow.tryGet()
+    })()`)
+    await until('the request is under way', PATIENCE_MS, () => service.bodies.length === 1)
+    await page.evaluate(`slow.${forget}`)
+    answer()
+    await page.evaluate('pending')
+    t.same(await page.context().cookies(service.url), [])
+  })
+}
+
+t.test('a token that is forgotten before its request is sent is not sent', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  service.replies = [found(token)]
+  await run(page, 'await client.get()')
+  await run(page, '(await Promise.all([client.get(), client.allowStorage(false)])) && null')
+  t.match(service.bodies[1], { body: { storageToken: null }, cookie: undefined })
+})
+
+t.test('reset ends the cookie of the service at whichever endpoint set it', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  // The page's own origin comes second, so cookies go only there.
+  const endpoint = `endpoint: ['http://localhost:${service.port}', location.origin]`
+  service.replies = ['drop']
+  service.defaultReply = {
+    ...(found(token) as object),
+    headers: { 'Set-Cookie': `fp_test=${token}; Path=/; HttpOnly` },
+  } as never
+  await run(page, 'await client.get()', `budgetMs: 1, ${endpoint}`)
+  const names = async () => (await page.context().cookies(service.url)).map(({ name }) => name).sort()
+  t.same(await names(), ['fingerpost_test', 'fp_test'])
+  await run(page, 'await client.reset()', endpoint)
+  t.same(await names(), [])
+})
+
 t.test('a token of the test environment is not shown to the live one', async (t) => {
   const { service, page } = await stage.open(t, '/plain')
   service.replies = [found(token)]
@@ -157,6 +206,13 @@ t.test('denied storage changes nothing but the token', async (t) => {
   t.match(body.components.storage.value, { localStorage: false })
   await run(page, 'await client.reset()')
   t.same(errors, [])
+})
+
+t.test('a module that opens a client runs on a server too, where nobody is identified', async (t) => {
+  const { load } = await import(new URL('build/sdk/sdk.mjs', root).href)
+  const client = load({ publicKey: 'pk_test_x', endpoint: 'https://id.shop.example', budgetMs: 1 })
+  t.equal(await client.tryGet(), null)
+  t.throws(() => load({ publicKey: 'sk_live_x' }), TypeError)
 })
 
 t.test('a key that is not a public one is refused', async (t) => {

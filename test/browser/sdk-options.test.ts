@@ -94,6 +94,48 @@ t.test('a result is kept for a while for the same options, and for the next page
   t.equal(service.bodies.length, 4, 'nobody gets it who did not ask for it')
 })
 
+t.test('a result that was kept is not given for another key or another endpoint', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  const cached = 'budgetMs: 1, cacheSeconds: 60'
+  await run(page, 'await client.get()', cached)
+  await run(page, 'await client.get()', `${cached}, publicKey: 'pk_test_y'`)
+  t.match(service.bodies[1]?.path, /pk_test_y/)
+  await run(
+    page,
+    'await client.get()',
+    `${cached}, publicKey: 'pk_test_y', endpoint: 'http://localhost:${service.port}'`,
+  )
+  t.equal(service.bodies.length, 3)
+})
+
+t.test('a site that lets subdomains share the cookie keeps one, the newest, and forgets it whole', async (t) => {
+  const { service, page } = await stage.open(t, '/plain')
+  const site = 'http://www.shop.example'
+  const [older, newer, newest] = ['o', 'n', 'm'].map((letter) => `st_${letter.repeat(20)}`)
+  const ofSite = async () => {
+    const cookies = await page.context().cookies(site)
+    return cookies.map(({ domain, value }) => `${domain} ${value}`).sort()
+  }
+  // No such host: its requests are answered by the service.
+  await page.route(`${site}/**`, async (route) => {
+    const { pathname, search } = new URL(route.request().url())
+    await route.fulfill({ response: await route.fetch({ url: service.url + pathname + search }) })
+  })
+  t.teardown(() => page.unrouteAll())
+  await page.goto(`${site}/plain`)
+  await page.evaluate(`document.cookie = 'fingerpost_test=${older}; Path=/'`)
+  await page.evaluate(`document.cookie = 'fingerpost_test=${newer}; Path=/; Domain=shop.example'`)
+  t.same(await ofSite(), [`.shop.example ${newer}`, `www.shop.example ${older}`], 'as a site that was set over has it')
+  service.defaultReply = found(newest)
+  const shared = `budgetMs: 1, cookieDomain: 'shop.example'`
+  await run(page, 'await client.get()', shared)
+  t.equal(only(service).body.storageToken, newer)
+  t.same(await ofSite(), [`.shop.example ${newest}`])
+  await page.evaluate(`document.cookie = 'fingerpost_test=${older}; Path=/'`)
+  await run(page, 'await client.reset()', shared)
+  t.same(await ofSite(), [])
+})
+
 t.test('a call can be ended, before it collects and while it waits', async (t) => {
   const { service, page } = await stage.open(t, '/plain')
   service.defaultReply = 'hang'
