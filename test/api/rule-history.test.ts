@@ -194,6 +194,39 @@ t.test('If-Match protects every write, and what cannot be rolled back is refused
   t.same(refused(await get('/v1/audit?resource=rule&id=a/b')), [400, 'validation_error', 'id'])
 })
 
+t.test('a version is brought back only if a body that says the same would be taken', async (t) => {
+  const { send, key, put, get, rollback, id, admin } = await open(t)
+  const make = async (path: string, body: unknown) => (await send('POST', path, { key, body })).body.id as string
+  const listId = await make('/v1/lists', { name: 'gone', type: 'ip' })
+  const webhookId = await make('/v1/webhooks', { url: 'https://hooks.example.com/a', events: ['*'] })
+  const oneOf = (field: string, operator: string, value: unknown) => ({
+    operator: 'AND',
+    rules: [{ field, operator, value }],
+  })
+  const slack = { type: 'slack', url: 'https://hooks.slack.com/services/T0/B0/secret' }
+  for (const changes of [
+    { conditions: oneOf('ip', 'in', 'gone') },
+    { conditions: oneOf('scores.bot', 'gt', 0.5), action: { verdict: 'block', sideEffects: [] } },
+    { conditions: CONDITIONS, action: { verdict: 'block', sideEffects: [{ type: 'webhook', webhookId }] } },
+    { sideEffects: [{ type: 'addToList', list: 'gone' }] },
+    { sideEffects: [slack, { type: 'log' }] },
+  ]) {
+    t.equal((await put(id, changes)).status, 200, JSON.stringify(changes))
+  }
+  await send('DELETE', `/v1/lists/${listId}`, { key })
+  await send('DELETE', `/v1/webhooks/${webhookId}`, { key })
+  await admin('PATCH', '/workspaces/ws_default', { plan: 'starter' })
+  const before = await get(`/v1/rules/${id}`)
+  t.same(refused(await rollback(id, { version: 2 })), [400, 'validation_error', 'conditions.rules[0].value'])
+  t.same(refused(await rollback(id, { version: 3 })), [403, 'plan_required', 'conditions.rules[0].field'])
+  t.same(refused(await rollback(id, { version: 4 })), [400, 'validation_error', 'action.sideEffects[0].webhookId'])
+  t.same(refused(await rollback(id, { version: 5 })), [400, 'validation_error', 'action.sideEffects[0].list'])
+  t.same((await get(`/v1/rules/${id}`)).body, before.body, 'nothing came of it')
+  t.equal((await rollback(id, { version: 1 })).status, 200)
+  t.equal((await rollback(id, { version: 6 })).status, 200, 'a kept address is sealed and stays')
+  t.same((await get(`/v1/rules/${id}`)).body.action, before.body.action)
+})
+
 t.test('scopes: reading needs rules:read, rolling back rules:write', async (t) => {
   const { admin, send, id, publicKey, made } = await open(t)
   const keyWith = async (...scopes: string[]) =>

@@ -19,7 +19,8 @@ import { type BacktestQueueConfig, openBacktestQueue, WorkspaceBusy } from '../.
 import { parseConditions } from '../../rules/parse.ts'
 import { parseAction } from '../../rules/parse-action.ts'
 import { type ApiRoute, type KeyedCall, keyed, type RouteReply } from '../routes.ts'
-import { existingRule, parseContext } from './routes.ts'
+import { parseContext } from './context.ts'
+import { existingRule } from './routes.ts'
 import { RULE_TRIAL_DOCS } from './trial-docs.ts'
 
 export interface BacktestRoutesNeeds extends BacktestNeeds {

@@ -188,7 +188,9 @@ export const RULE_DOCS = {
   rollback: {
     id: 'rollBackRule',
     summary: 'Return to an earlier version of a rule',
-    refusals: ['conflict', 'resource_limit_reached'],
+    description:
+      'The version is checked as the body of any other write is: one that names a list or a webhook that is gone, or a field beyond the plan, is refused, with the member of the rule as `field`.',
+    refusals: ['plan_required', 'conflict', 'resource_limit_reached'],
     members: {
       ...IF_MATCH,
       version: {

@@ -34,6 +34,7 @@ import { type ApiRoute, keyed } from '../routes.ts'
 import { PAGE_CHARS_MAX, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { Written } from '../slices.ts'
 import { presentAuditedWebhook } from '../webhooks/present.ts'
+import { refuseStored } from './context.ts'
 import { RULE_DOCS } from './docs.ts'
 import { presentDefinition } from './present.ts'
 import { etag, existingRule, ifMatch, RULE_ID, RULE_MAXIMA, writtenRule } from './routes.ts'
@@ -158,16 +159,18 @@ export function ruleHistoryRoutes(needs: RuleHistoryNeeds): ApiRoute[] {
       access: 'rules:write',
       headers: ['if-match'],
       body: RollbackBody,
-      async handle({ caller, params, body: { version }, header }) {
+      async handle({ caller, params, body, header }) {
         const startedAt = clock.monotonic()
         const expectVersion = ifMatch(header('if-match'))
         const { id } = await existingRule(kv, caller, params.ruleId)
         const { workspace, env } = callerPlaceOf(caller)
         const seqs = await readAuditSeqs(kv, workspace, env, 'rule', id)
         // Versions were once numbered by their place in the log of changes, and still go by that where no version has the number.
-        const seq = seqs[version - 1] ?? version
+        const seq = seqs[body.version - 1] ?? body.version
         const known = await readAuditEntry(kv, workspace, env, { resource: 'rule', id, seq })
-        if (known === null) throw new ApiError('not_found', { message: 'This rule has no such version.' })
+        const version = known?.after as StoredRule | null | undefined
+        if (!version) throw new ApiError('not_found', { message: 'This rule has no such version.' })
+        await refuseStored(kv, caller, version)
         const { rule, revision } = writtenRule(
           await submit({
             ...commandOf(caller),

@@ -5,8 +5,7 @@ import { accepted, type Submitter } from '../../control/submit.ts'
 import { ApiError, invalid } from '../../domain/errors.ts'
 import type { Env } from '../../domain/event.ts'
 import type { RandomBytes } from '../../domain/ids.ts'
-import { foldListName } from '../../domain/list.ts'
-import type { ConditionGroup, RuleAction } from '../../domain/rule.ts'
+import type { RuleAction } from '../../domain/rule.ts'
 import type { Static } from '../../domain/schema.ts'
 import { isoTime } from '../../events/present.ts'
 import type { HttpHeader } from '../../http/message.ts'
@@ -16,18 +15,16 @@ import type { Sealer } from '../../lib/sealed.ts'
 import type { RuleStats } from '../../reads/rule-stats.ts'
 import type { Caller } from '../../records/auth.ts'
 import type { RuleCommandChanges, RuleHead, RuleMaxima } from '../../records/commands.ts'
-import { readListsNamed } from '../../records/lists.ts'
 import { readRule, readRuleSlots, readRulesetRevision, type StoredRule } from '../../records/rules.ts'
-import { tenantScope } from '../../records/scopes.ts'
 import { sealAction, sealAddresses } from '../../records/slack-addresses.ts'
-import { webhookKey } from '../../records/webhooks.ts'
-import { listNamesIn, type ParseContext, parseConditions, webhookIdsIn } from '../../rules/parse.ts'
+import { type ParseContext, parseConditions } from '../../rules/parse.ts'
 import { parseAction } from '../../rules/parse-action.ts'
 import { callerPlaceOf, commandOf, newId } from '../callers.ts'
 import { KEEP_ALL } from '../idempotency.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
 import { PAGE_LIMIT_DEFAULT } from '../schemas.ts'
 import { RuleCreateBody, RuleListQuery, RuleUpdateBody } from './bodies.ts'
+import { parseContext, textsIn } from './context.ts'
 import { RULE_DOCS } from './docs.ts'
 import { openListedRules } from './listed.ts'
 import { PRESENTED_FIELDS, presentRule } from './present.ts'
@@ -222,25 +219,6 @@ export async function existingRule(kv: Pick<Kv, 'get'>, caller: Caller, ruleId =
   if (rule === null) throw new ApiError('not_found')
   return rule
 }
-
-/** What the conditions and effects of a body are checked against: the plan, and the lists that it names. */
-export async function parseContext(kv: Pick<Kv, 'get'>, caller: Caller, body: unknown): Promise<ParseContext> {
-  const { workspace, env } = callerPlaceOf(caller)
-  const lists = await readListsNamed(kv, workspace, env, listNamesIn(body))
-  const ids = webhookIdsIn(body)
-  const found = ids.length === 0 ? [] : await kv.get(tenantScope(workspace, env), ids.map(webhookKey))
-  const webhooks = new Set(ids.filter((_, i) => found[i] != null))
-  return {
-    plan: caller.workspace.plan,
-    lists: (name) => lists.get(foldListName(name)) ?? null,
-    webhooks: (id) => webhooks.has(id),
-  }
-}
-
-const textsIn = (group: ConditionGroup): string[] =>
-  group.rules.flatMap((one) =>
-    'rules' in one ? textsIn(one) : [one.value].flat().filter((value) => typeof value === 'string'),
-  )
 
 function sealChanges(sealer: Pick<Sealer, 'seal'>, changes: RuleCommandChanges): RuleCommandChanges {
   const { action, sideEffects } = changes

@@ -18,7 +18,8 @@ import { type ListMember, noLists } from '../../rules/predicate.ts'
 import { askedLists, type ListQuestion, openTrial, type TraceItem } from '../../rules/trial.ts'
 import { callerPlaceOf } from '../callers.ts'
 import { type ApiRoute, keyed } from '../routes.ts'
-import { existingRule, parseContext, RULE_ID } from './routes.ts'
+import { parseContext } from './context.ts'
+import { existingRule, RULE_ID } from './routes.ts'
 import { RULE_TRIAL_DOCS } from './trial-docs.ts'
 
 export interface RuleTrialNeeds {
