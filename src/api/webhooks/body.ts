@@ -80,14 +80,19 @@ export interface Registration {
   readonly status: 'active' | 'paused'
 }
 
-export function readRegistration(body: Static<typeof WebhookCreateBody>): Registration {
+/** The shape that a body belongs to; null: either. Throws validation_error where it can be neither. */
+function shapeOf(body: Static<typeof WebhookUpdateBody> & { readonly secret?: string }): WebhookShape | null {
   const a = ONLY_A.find((name) => body[name] !== undefined)
   const b = ONLY_B.find((name) => body[name] !== undefined)
   if (a !== undefined && b !== undefined) throw invalid(b, BOTH)
   const named = body.events === undefined ? null : shapeOfEvents(body.events)
   if (named === 'A' && b !== undefined) throw invalid(b, `Not together with events such as ${PLAIN_EVENT_NAMES[0]}.`)
   if (named === 'B' && a !== undefined) throw invalid(a, `Not together with events such as ${EVENT_TYPES[0]}.`)
-  const shape = named ?? (b === undefined ? 'A' : 'B')
+  return named ?? (a !== undefined ? 'A' : b !== undefined ? 'B' : null)
+}
+
+export function readRegistration(body: Static<typeof WebhookCreateBody>): Registration {
+  const shape = shapeOf(body) ?? 'A'
   const standard = shape === 'A' ? PLAIN_EVENT_NAMES : [ALL_EVENTS]
   return {
     shape,
@@ -103,6 +108,21 @@ export function readRegistration(body: Static<typeof WebhookCreateBody>): Regist
 const filtersOf = (filters: WebhookFilters | null): WebhookFilters | null =>
   filters === null || Object.keys(filters).length === 0 ? null : filters
 
+/** What can be told without the webhook that is to be changed. Throws validation_error. */
+export function refuseImpossible(body: Static<typeof WebhookUpdateBody>): void {
+  shapeOf(body)
+  statusOf(body)
+}
+
+function statusOf({ status, enabled }: Static<typeof WebhookUpdateBody>): 'active' | 'paused' | undefined {
+  if (status === 'disabled') throw invalid('status', 'Must be active or paused.')
+  const wanted = enabled === undefined ? undefined : enabled ? 'active' : 'paused'
+  if (wanted !== undefined && status !== undefined && wanted !== status) {
+    throw invalid('status', 'Contradicts enabled.')
+  }
+  return status ?? wanted
+}
+
 export function readChanges(body: Static<typeof WebhookUpdateBody>, webhook: StoredWebhook): WebhookCommandChanges {
   const { shape } = webhook
   const foreign = (shape === 'A' ? ONLY_B : (['filters'] as const)).find((name) => body[name] !== undefined)
@@ -110,12 +130,7 @@ export function readChanges(body: Static<typeof WebhookUpdateBody>, webhook: Sto
   if (body.events !== undefined && shapeOfEvents(body.events) !== shape) {
     throw invalid('events', 'Must be events of the form this webhook was registered in.')
   }
-  if (body.status === 'disabled') throw invalid('status', 'Must be active or paused.')
-  const wanted = body.enabled === undefined ? undefined : body.enabled ? 'active' : 'paused'
-  if (wanted !== undefined && body.status !== undefined && wanted !== body.status) {
-    throw invalid('status', 'Contradicts enabled.')
-  }
-  const status = body.status ?? wanted
+  const status = statusOf(body)
   return {
     ...(body.url === undefined ? {} : { url: body.url }),
     ...(body.events === undefined ? {} : { events: body.events }),

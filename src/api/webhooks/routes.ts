@@ -22,7 +22,7 @@ import type { Keeping } from '../routes.ts'
 import { type ApiRoute, keyed, open } from '../routes.ts'
 import { etag, ifMatch, refuseUnknownRule } from '../rules/routes.ts'
 import { OFFSET, PAGE_LIMIT, PAGE_LIMIT_DEFAULT } from '../schemas.ts'
-import { readChanges, readRegistration, WebhookCreateBody, WebhookUpdateBody } from './body.ts'
+import { readChanges, readRegistration, refuseImpossible, WebhookCreateBody, WebhookUpdateBody } from './body.ts'
 import { existingWebhook } from './callers.ts'
 import { webhookDeliveryRoutes } from './deliveries.ts'
 import { WEBHOOK_DOCS } from './docs.ts'
@@ -169,7 +169,8 @@ export function webhookRoutes(needs: WebhooksNeeds): ApiRoute[] {
       bodyMayBeEmpty: true,
       async handle({ caller, params, body, header }) {
         const expectVersion = ifMatch(header('if-match'))
-        // Both shapes refuse a bad address alike, whether the webhook exists or not.
+        // What both shapes refuse is refused whether the webhook exists or not.
+        refuseImpossible(body)
         if (body.url !== undefined) await refuseBadUrl(body.url)
         await refuseUnknownRule(kv, caller, body.filters?.ruleId, 'filters.ruleId')
         const before = await existingWebhook(kv, caller, params.webhookId)
