@@ -3,8 +3,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Link, useLocation } from 'wouter-preact'
+import { sentenceOf } from './lib/act.ts'
 import { call, chooseEnvironment, environment, session } from './lib/api.ts'
-import { notices } from './lib/notices.ts'
+import { notices, notify } from './lib/notices.ts'
 import { pageOfId } from './lib/place.ts'
 import { RAIL } from './pages.ts'
 
@@ -115,8 +116,13 @@ function Person() {
   const person = session.value?.person
   if (person === undefined) return null
   async function leave(): Promise<void> {
-    await call('/console/api/sign-out', { method: 'POST' })
-    session.value = null
+    try {
+      await call('/console/api/sign-out', { method: 'POST' })
+      session.value = null
+    } catch (error) {
+      // Where the session was over already, the sign-in is shown by now.
+      if (session.value) notify(`You are still signed in: ${sentenceOf(error as Error)}`)
+    }
   }
   return (
     <div class="row">

@@ -1,6 +1,8 @@
-// How pages speak to the server: one function for every request, and what it says when it refuses.
+// How pages speak to the server: one function for every request, what it says when it refuses, and actions of several requests.
 
 import { signal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { notify } from './notices.ts'
 import type { Env, SignedIn } from './types.ts'
 
 /** null: nobody is signed in; undefined: not known yet. */
@@ -41,6 +43,8 @@ export interface RequestOptions {
   /** A body that is sent as it is. */
   readonly csv?: string
   readonly signal?: AbortSignal
+  /** Default: the one that is chosen. */
+  readonly environment?: Env
 }
 
 /** What stands behind the path; '' where nothing is asked. Members without a value are left out. */
@@ -53,18 +57,42 @@ export function queryString(query: Query = {}): string {
   return text === '' ? '' : `?${text}`
 }
 
-function headersOf(path: string, { body, csv }: RequestOptions): Record<string, string> {
+function headersOf(
+  path: string,
+  { body, csv, environment: env = environment.value }: RequestOptions,
+): Record<string, string> {
   const signedIn = session.value
   return {
     ...(signedIn ? { 'X-Fingerpost-CSRF': signedIn.csrf } : {}),
-    ...(path.startsWith('/v1/') ? { 'X-Fingerpost-Environment': environment.value } : {}),
+    ...(path.startsWith('/v1/') ? { 'X-Fingerpost-Environment': env } : {}),
     ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     ...(csv === undefined ? {} : { 'Content-Type': 'text/csv' }),
   }
 }
 
+type Headers = Readonly<Record<string, string>>
+
 /** The answer itself, once its status says that there is one. Throws RefusedError. */
-export async function request(path: string, ask: RequestOptions = {}, headers: Readonly<Record<string, string>> = {}) {
+export async function request(path: string, ask: RequestOptions = {}, headers: Headers = {}): Promise<Response> {
+  const kept = { ...ask, environment: ask.environment ?? environment.value }
+  const csrf = session.value?.csrf
+  try {
+    return await send(path, kept, headers)
+  } catch (error) {
+    if (!(await isReplaced(csrf, error))) throw error
+    return send(path, kept, headers)
+  }
+}
+
+/** Whether a call was refused only because another tab has replaced the session, which is read again to tell. */
+async function isReplaced(csrf: string | undefined, error: unknown): Promise<boolean> {
+  const isForbidden = error instanceof RefusedError && error.code === 'insufficient_permissions'
+  if (csrf === undefined || !isForbidden) return false
+  if (session.value?.csrf === csrf) await readSession().catch(() => undefined)
+  return session.value ? session.value.csrf !== csrf : false
+}
+
+async function send(path: string, ask: RequestOptions, headers: Headers): Promise<Response> {
   const { method = 'GET', query, body, csv, signal: aborted } = ask
   let answer: Response
   try {
@@ -91,6 +119,30 @@ export async function request(path: string, ask: RequestOptions = {}, headers: R
 /** Throws RefusedError. */
 export async function call<T>(path: string, ask: RequestOptions = {}): Promise<T> {
   return (await (await request(path, ask)).json()) as T
+}
+
+type Work<T> = (env: Env, hasGone: () => boolean) => Promise<T>
+
+/**
+ * For actions of several calls. `work` makes all of them in the environment it is given, the one in which the action begins: another may be
+ * chosen before the last. What fails after the page of the action has gone is told on the page that is open then.
+ */
+export function useLongAct(): <T>(what: string, work: Work<T>) => Promise<T> {
+  const hasGone = useRef(false)
+  useEffect(
+    () => () => {
+      hasGone.current = true
+    },
+    [],
+  )
+  return async (what, work) => {
+    try {
+      return await work(environment.value, () => hasGone.current)
+    } catch (error) {
+      if (hasGone.current) notify(`${what}: ${(error as Error).message}`)
+      throw error
+    }
+  }
 }
 
 /** The same request for a terminal; the key comes from the environment. */

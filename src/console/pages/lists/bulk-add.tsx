@@ -2,9 +2,10 @@
 
 import { useState } from 'preact/hooks'
 import { sentenceOf, useAct } from '../../lib/act.ts'
-import { call, RefusedError } from '../../lib/api.ts'
+import { call, RefusedError, useLongAct } from '../../lib/api.ts'
 import { wholeText } from '../../lib/format.ts'
-import type { EntriesChanged, ListWithUse } from '../../lib/types.ts'
+import { notify } from '../../lib/notices.ts'
+import type { EntriesChanged, Env, ListWithUse } from '../../lib/types.ts'
 import { AreaField } from '../../ui/field.tsx'
 import { Card } from '../../ui/page.tsx'
 import { Problem } from '../../ui/state.tsx'
@@ -23,18 +24,23 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
   const [text, setText] = useState('')
   const [outcome, setOutcome] = useState<Outcome | null>(null)
   const act = useAct()
+  const startLong = useLongAct()
   const upload = async (file: File | undefined) => {
     if (file !== undefined) setText(await file.text())
   }
   const submit = (event: Event) => {
     event.preventDefault()
     setOutcome(null)
-    void act.run(async () => {
-      const found = await addAll(list.id, text)
-      setOutcome(found)
-      if (found.wrong.length === 0) setText('')
-      done()
-    })
+    const what = `Adding to ${list.name}`
+    const add = () =>
+      startLong(what, async (env, hasGone) => {
+        const found = await addAll(list.id, text, env)
+        if (hasGone()) notify(`${what}: ${sumOf(found)}.`)
+        setOutcome(found)
+        if (found.wrong.length === 0) setText('')
+        done()
+      })
+    void act.run(add)
   }
   return (
     <Card title="Add entries">
@@ -62,10 +68,8 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
       {outcome !== null && (
         <div role="status">
           <p>
-            {wholeText(outcome.added)} added
-            {outcome.known > 0 && `, ${wholeText(outcome.known)} were on the list`}
-            {outcome.erased > 0 && `, ${wholeText(outcome.erased)} left out: visitors that were erased`}
-            {outcome.wrong.length > 0 && `, ${wholeText(outcome.wrong.length)} refused:`}
+            {sumOf(outcome)}
+            {outcome.wrong.length > 0 && ':'}
           </p>
           <ul class="plain-list">
             {outcome.wrong.slice(0, SHOWN_WRONG_MAX).map(({ line, why }) => (
@@ -80,6 +84,14 @@ export function BulkAdd({ list, done }: { readonly list: ListWithUse; readonly d
   )
 }
 
+const sumOf = ({ added, known, erased, wrong }: Outcome): string =>
+  [
+    `${wholeText(added)} added`,
+    ...(known > 0 ? [`${wholeText(known)} were on the list`] : []),
+    ...(erased > 0 ? [`${wholeText(erased)} left out: visitors that were erased`] : []),
+    ...(wrong.length > 0 ? [`${wholeText(wrong.length)} refused`] : []),
+  ].join(', ')
+
 const EXAMPLES: Readonly<Record<ListWithUse['type'], string>> = {
   visitor: 'pv_7Hq2LmZx90TbVcRk4WsE,86400,seen with stolen cards',
   ip: '203.0.113.0/24,,scraper',
@@ -87,7 +99,8 @@ const EXAMPLES: Readonly<Record<ListWithUse['type'], string>> = {
 }
 
 /** All or nothing is what one call is: a line that is refused is taken out, and the rest tried again. */
-async function addAll(listId: string, text: string): Promise<Outcome> {
+async function addAll(listId: string, text: string, environment: Env): Promise<Outcome> {
+  const path = `/v1/lists/${listId}/entries`
   const { lines, wrong } = readLines(text)
   const refused: Wrong[] = [...wrong]
   let added = 0
@@ -102,7 +115,7 @@ async function addAll(listId: string, text: string): Promise<Outcome> {
           ...(ttl === null ? {} : { ttl }),
           ...(reason === '' ? {} : { reason }),
         }))
-        const answer = await call<EntriesChanged>(`/v1/lists/${listId}/entries`, { method: 'PATCH', body: { add } })
+        const answer = await call<EntriesChanged>(path, { method: 'PATCH', body: { add }, environment })
         added += answer.added
         erased += answer.skippedErased
         sent += part.length

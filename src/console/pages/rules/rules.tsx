@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
-import { call, can } from '../../lib/api.ts'
+import { call, can, useLongAct } from '../../lib/api.ts'
 import { useAll } from '../../lib/load.ts'
 import type { ListedRule } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
@@ -67,14 +67,16 @@ function Ordered({
 }) {
   const [dragged, setDragged] = useState<number | null>(null)
   const act = useAct()
+  const startLong = useLongAct()
   const move = (from: number, to: number) =>
     act.run(
-      async () => {
-        for (const { id, priority } of movesFor(rules, from, to)) {
-          await call(`/v1/rules/${id}`, { method: 'PUT', body: { priority } })
-        }
-        reload()
-      },
+      () =>
+        startLong(`Moving ${rules[from]?.name}`, async (environment) => {
+          for (const { id, priority } of movesFor(rules, from, to)) {
+            await call(`/v1/rules/${id}`, { method: 'PUT', body: { priority }, environment })
+          }
+          reload()
+        }),
       `${rules[from]?.name} is asked ${to + 1}. now.`,
     )
   return (
