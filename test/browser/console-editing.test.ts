@@ -1,5 +1,5 @@
-// What people start in the console in a real Chromium ends where they started it: writes of several calls while the environment is
-// changed, a session that another tab replaced.
+// What people type into the console in a real Chromium is kept, saved or refused, and what they start ends where they started it: rules,
+// alerts and filters that are edited, writes of several calls while the environment is changed, a session that another tab replaced.
 
 import type { Page, Request } from 'playwright-core'
 import t from 'tap'
@@ -39,6 +39,7 @@ async function makeRule(name: string, priority: number): Promise<string> {
   t.equal(answer.status, 201, answer.text)
   return answer.body.id
 }
+const ruleOf = async (id: string) => (await send('GET', `/v1/rules/${id}`)).body
 
 async function signIn(on: Page): Promise<void> {
   await field('E-mail', on).fill('ada@shop.example')
@@ -88,6 +89,98 @@ t.before(async () => {
   await field('Password').fill(PASSWORD)
   await button('Create the admin').click()
   await page.getByRole('heading', { name: 'First steps' }).waitFor()
+})
+
+t.test('a text that is no rule is neither saved nor thrown away', async (t) => {
+  const id = await makeRule('As text', 10)
+  await go(`/rules/${id}`)
+  await button('JSON').click()
+  const text = field('The body of POST /v1/rules')
+  const whole = await text.inputValue()
+  await text.fill(`${whole} and more`)
+  await page.getByText('This is no rule yet').waitFor()
+  t.ok(await button('Save').isDisabled())
+  await button('Form').click()
+  t.equal(await text.inputValue(), `${whole} and more`, 'the form, which cannot show it, does not take its place')
+  await text.fill(whole.replace('As text', 'As a text'))
+  await button('Save').click()
+  await said('Saved')
+  t.equal((await ruleOf(id)).name, 'As a text')
+})
+
+t.test('changes to a rule outlive its tabs, and its status waits until they are saved or discarded', async (t) => {
+  const id = await makeRule('Edited', 20)
+  await go(`/rules/${id}`)
+  await field('Name').fill('Edited by hand')
+  await button('Try on an event').click()
+  await field('Event').waitFor()
+  t.ok(await button('Go live').isDisabled())
+  await page.getByText('Save or discard your changes to the rule first.').waitFor()
+  await button('Rule').click()
+  t.equal(await field('Name').inputValue(), 'Edited by hand')
+  await button('Discard the changes').click()
+  t.equal(await field('Name').inputValue(), 'Edited')
+  await field('Name').fill('Edited again')
+  await button('Save').click()
+  await said('Saved')
+  await button('Go live').click()
+  await said('The rule is live')
+  const { name, status } = await ruleOf(id)
+  t.same([name, status], ['Edited again', 'live'])
+})
+
+t.test('a rule keeps the priority that somebody clears, as the form says', async (t) => {
+  const id = await makeRule('Placed', 30)
+  await go(`/rules/${id}`)
+  await field('Priority').fill('')
+  await page.getByText('Lower is asked first; empty: stays 30.').waitFor()
+  await button('Save').click()
+  await said('Saved')
+  t.equal((await ruleOf(id)).priority, 30)
+  await field('Priority').fill('7')
+  await button('Discard the changes').click()
+  t.equal(await field('Priority').inputValue(), '30')
+  await button('Discard the changes').waitFor({ state: 'detached' })
+})
+
+t.test('what is typed into an alert outlives a pause, and a threshold of nothing is refused', async (t) => {
+  const body = { name: 'Many', metric: 'events', operator: 'gt', threshold: 5, windowSeconds: 60 }
+  const { id } = (await send('POST', '/v1/alerts', { body })).body
+  const stored = async () => (await send('GET', `/v1/alerts/${id}`)).body
+  await go(`/alerts/${id}`)
+  await field('Threshold').fill('77')
+  await button('Pause').click()
+  await button('Watch again').waitFor()
+  t.equal(await field('Threshold').inputValue(), '77')
+  t.equal((await stored()).threshold, 5)
+  await field('Threshold').fill('')
+  await field('Threshold').pressSequentially(' ')
+  await button('Save').click()
+  t.equal(await page.evaluate('document.querySelectorAll("main form input:invalid").length'), 1)
+  t.equal((await stored()).threshold, 5)
+  await field('Threshold').fill('0.77')
+  await button('Save').click()
+  await said('The alert is saved.')
+  const { threshold, status } = await stored()
+  t.same([threshold, status], [0.77, 'paused'])
+})
+
+t.test('a time that nobody typed over is searched as it was given, and is shown in UTC', async (t) => {
+  const given = '2026-11-20T10:00:30+02:00'
+  const searched = () => new URL(page.url()).searchParams.get('after')
+  await go(`/events?after=${encodeURIComponent(given)}`)
+  await button('More filters').click()
+  t.equal(await field('After (UTC)').inputValue(), '2026-11-20T08:00')
+  await field('After (UTC)').focus()
+  await field('Before (UTC)').focus()
+  t.equal(searched(), given)
+  await field('After (UTC)').fill('2026-11-20T09:30')
+  await field('Before (UTC)').focus()
+  await eventually(
+    async () => searched(),
+    (after) => after === '2026-11-20T09:30:00.000Z',
+    WAIT_MS,
+  )
 })
 
 t.test('entries go to the environment they were added in, and a failure is told after its page has gone', async (t) => {

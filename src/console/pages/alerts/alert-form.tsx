@@ -9,6 +9,19 @@ import { SelectField, TextField } from '../../ui/field.tsx'
 import { FormEnd } from '../../ui/form-end.tsx'
 import { METRIC_WORDS, OPERATOR_WORDS } from './words.ts'
 
+/** What the form edits of an alert: as long as it is the same, so is what somebody has typed. */
+export const editedOf = ({
+  name,
+  metric,
+  operator,
+  threshold,
+  windowSeconds,
+  cooldownSeconds,
+  minEvents,
+  filters,
+}: Alert): string =>
+  JSON.stringify([name, metric, operator, threshold, windowSeconds, cooldownSeconds, minEvents, filters])
+
 export function AlertForm({ from, done }: { readonly from: Alert | null; readonly done: () => void }) {
   const [name, setName] = useState(from?.name ?? '')
   const [metric, setMetric] = useState<Alert['metric']>(from?.metric ?? 'block_rate')
@@ -49,6 +62,7 @@ export function AlertForm({ from, done }: { readonly from: Alert | null; readonl
         <SelectField label="Triggers when it" value={operator} onChange={setOperator} options={OPERATOR_WORDS} />
         <TextField
           label="Threshold"
+          type="number"
           value={threshold}
           onChange={setThreshold}
           required

@@ -12,7 +12,7 @@ import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Problem, Shown } from '../../ui/state.tsx'
 import { PagedTable } from '../../ui/table.tsx'
 import { FactList, MomentText, StatusChip } from '../../ui/words.tsx'
-import { AlertForm } from './alert-form.tsx'
+import { AlertForm, editedOf } from './alert-form.tsx'
 import { conditionOf } from './words.ts'
 
 export function AlertPage({ id }: PageProps) {
@@ -60,7 +60,7 @@ export function AlertPage({ id }: PageProps) {
               </Card>
               {can('alerts:write') && (
                 <Card title="Change">
-                  <AlertForm key={alert.updatedAt} from={alert} done={loaded.reload} />
+                  <AlertForm key={editedOf(alert)} from={alert} done={loaded.reload} />
                 </Card>
               )}
             </div>

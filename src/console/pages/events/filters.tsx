@@ -127,6 +127,10 @@ function Filter({
   return <TextFilter key={value} name={name} value={value} ask={ask} />
 }
 
+/** As the box for times shows it, in UTC; '' for what is no time. */
+const minuteOf = (time: string): string =>
+  Number.isNaN(Date.parse(time)) ? '' : new Date(time).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)
+
 /** Asks when the box is left or Enter is pressed, not with every letter. */
 function TextFilter({
   name,
@@ -138,11 +142,15 @@ function TextFilter({
   readonly ask: (changes: Search) => void
 }) {
   const isTime = TIMES.includes(name)
-  const [text, setText] = useState(isTime ? value.slice(0, 16) : value)
+  const shown = isTime ? minuteOf(value) : value
+  const [text, setText] = useState(shown)
   function commit(event: Event): void {
     event.preventDefault()
-    const asked = isTime && text !== '' ? `${text}:00Z` : text.trim()
-    if (asked !== value) ask({ [name]: asked })
+    // What was not typed over stays as it was given, with seconds and an offset perhaps.
+    if (text === shown) return
+    const time = `${text}Z`
+    if (!isTime || text === '') ask({ [name]: text.trim() })
+    else if (!Number.isNaN(Date.parse(time))) ask({ [name]: new Date(time).toISOString() })
   }
   return (
     <form class="field" onSubmit={commit} onFocusOut={commit}>

@@ -1,6 +1,6 @@
 // Writing a rule: what it asks on one side, what it would have done on the other.
 
-import { useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { ChallengeType, Verdict } from '../../../domain/event.ts'
 import { useAct } from '../../lib/act.ts'
 import { can } from '../../lib/api.ts'
@@ -42,15 +42,28 @@ interface EditorProps {
   readonly known: Known
   /** What the buttons under it do. */
   readonly ways: readonly { readonly label: string; readonly save: (rule: Saving) => Promise<unknown> }[]
+  /** Told whether there is something that is not saved. */
+  readonly onEdited?: (isEdited: boolean) => void
 }
+
+const savingOf = (draft: Draft, { fields, lists }: Known): Saving => ({
+  name: draft.name.trim(),
+  conditions: conditionsOf(draft.conditions, fields, lists),
+  action: actionOf(draft),
+  sideEffects: draft.sideEffects,
+  ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
+})
 
 /** Read once for all conditions, which offer the values that fields had in them. */
 const RECENT_EVENTS = 100
 const NO_EVENTS: readonly Event[] = []
 
-export function Editor({ from, known, ways }: EditorProps) {
+export function Editor({ from, known, ways, onEdited }: EditorProps) {
   const [draft, setDraft] = useState(from)
+  const [saved, setSaved] = useState(() => JSON.stringify(savingOf(from, known)))
   const [tab, setTab] = useState<'form' | 'json'>('form')
+  /** Why the text of the other tab is no rule; null: it is one, or is not shown. */
+  const [textProblem, setTextProblem] = useState<string | null>(null)
   const act = useAct()
   const { lists } = known
   const recent = useLoad<CursorPage<Event>>('/v1/events', { query: { fields: 'full', limit: RECENT_EVENTS } })
@@ -59,15 +72,25 @@ export function Editor({ from, known, ways }: EditorProps) {
     [draft.conditions, known, lists],
   )
   const action = useMemo(() => actionOf(draft), [draft])
-  const rule = (): Saving => ({
-    name: draft.name.trim(),
-    conditions: conditionsOf(draft.conditions, known.fields, lists),
-    action: actionOf(draft),
-    sideEffects: draft.sideEffects,
-    ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
-  })
+  const rule = savingOf(draft, known)
+  const isEdited = textProblem !== null || JSON.stringify(rule) !== saved
+  useEffect(() => onEdited?.(isEdited), [isEdited])
   const change = (changes: Partial<Draft>) => setDraft({ ...draft, ...changes })
-  const isReady = conditions !== null && draft.name.trim() !== ''
+  function choose(next: 'form' | 'json'): void {
+    // The form cannot show such a text, which would be lost.
+    if (textProblem === null) setTab(next)
+  }
+  function discard(): void {
+    setDraft(from)
+    setSaved(JSON.stringify(savingOf(from, known)))
+    setTextProblem(null)
+    setTab('form')
+  }
+  async function saveBy(save: (rule: Saving) => Promise<unknown>): Promise<void> {
+    await save(rule)
+    setSaved(JSON.stringify(rule))
+  }
+  const isReady = conditions !== null && draft.name.trim() !== '' && textProblem === null
   return (
     <div class="columns">
       <Card
@@ -76,7 +99,7 @@ export function Editor({ from, known, ways }: EditorProps) {
           <Tabs
             label="How to write it"
             chosen={tab}
-            choose={setTab}
+            choose={choose}
             tabs={
               [
                 ['form', 'Form'],
@@ -87,7 +110,12 @@ export function Editor({ from, known, ways }: EditorProps) {
         }
       >
         {tab === 'json' ? (
-          <Json rule={rule()} take={(text) => setDraft(draftOf(text))} />
+          <Json
+            rule={rule}
+            take={(text) => setDraft(draftOf(text))}
+            problem={textProblem}
+            setProblem={setTextProblem}
+          />
         ) : (
           <div class="form">
             <TextField label="Name" value={draft.name} onChange={(name) => change({ name })} maxLength={200} required />
@@ -117,7 +145,7 @@ export function Editor({ from, known, ways }: EditorProps) {
                 type="number"
                 value={draft.priority}
                 onChange={(priority) => change({ priority })}
-                hint="Lower is asked first; empty: last."
+                hint={`Lower is asked first; empty: ${from.priority === '' ? 'last' : `stays ${from.priority}`}.`}
               />
             </div>
             <Effects
@@ -128,32 +156,41 @@ export function Editor({ from, known, ways }: EditorProps) {
           </div>
         )}
         <Problem error={act.error} />
-        {can('rules:write') ? (
-          <div class="row">
-            {ways.map(({ label, save }, i) => (
+        <div class="row">
+          {can('rules:write') &&
+            ways.map(({ label, save }, i) => (
               <button
                 key={label}
                 type="button"
                 class={i === 0 ? 'primary' : ''}
                 disabled={!isReady || act.isBusy}
-                onClick={() => void act.run(() => save(rule()))}
+                onClick={() => void act.run(() => saveBy(save))}
               >
                 {label}
               </button>
             ))}
-          </div>
-        ) : (
-          <p class="quiet">Your role reads rules; changing them takes an editor.</p>
-        )}
+          {isEdited && (
+            <button type="button" disabled={act.isBusy} onClick={discard}>
+              Discard the changes
+            </button>
+          )}
+        </div>
+        {!can('rules:write') && <p class="quiet">Your role reads rules; changing them takes an editor.</p>}
       </Card>
-      <BacktestPanel conditions={conditions} action={action} />
+      <BacktestPanel conditions={textProblem === null ? conditions : null} action={action} />
     </div>
   )
 }
 
-function Json({ rule, take }: { readonly rule: Saving; readonly take: (rule: RuleText) => void }) {
+interface JsonProps {
+  readonly rule: Saving
+  readonly take: (rule: RuleText) => void
+  readonly problem: string | null
+  readonly setProblem: (problem: string | null) => void
+}
+
+function Json({ rule, take, problem, setProblem }: JsonProps) {
   const [text, setText] = useState(() => JSON.stringify(rule, null, 2))
-  const [problem, setProblem] = useState<string | null>(null)
   function change(next: string): void {
     setText(next)
     try {

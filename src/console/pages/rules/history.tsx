@@ -8,6 +8,7 @@ import { Card } from '../../ui/page.tsx'
 import { Empty, Problem } from '../../ui/state.tsx'
 import { MomentText } from '../../ui/words.tsx'
 import { diffLines } from './diff.ts'
+import { UNSAVED } from './words.ts'
 
 /** What a person changes; times are told beside it. */
 function textOf(rule: Rule | null): string {
@@ -16,7 +17,14 @@ function textOf(rule: Rule | null): string {
   return JSON.stringify({ name, status, priority, conditions, action, sideEffects }, null, 2)
 }
 
-export function History({ rule, reload }: { readonly rule: Rule; readonly reload: () => void }) {
+interface HistoryProps {
+  readonly rule: Rule
+  readonly reload: () => void
+  /** Whether the editor has changes, which another version would take the place of. */
+  readonly isEdited: boolean
+}
+
+export function History({ rule, reload, isEdited }: HistoryProps) {
   const pages = usePages<RuleVersion>(`/v1/rules/${rule.id}/versions`, { query: { limit: 50 } })
   const act = useAct()
   const rollBack = (version: number) =>
@@ -28,6 +36,7 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
   return (
     <Card title="Versions">
       <Problem error={pages.error ?? act.error} />
+      {isEdited && <p class="hint">{UNSAVED}</p>}
       {!pages.isFirst && pages.rows.length === 0 && <Empty title="No versions" />}
       <ol class="plain-list">
         {pages.rows.map((version, i) => (
@@ -52,7 +61,7 @@ export function History({ rule, reload }: { readonly rule: Rule; readonly reload
                   <button
                     type="button"
                     class="slim"
-                    disabled={act.isBusy}
+                    disabled={act.isBusy || isEdited}
                     onClick={() => void rollBack(version.version)}
                   >
                     Back to version {version.version}

@@ -1,15 +1,15 @@
 // One rule: written anew, or as it is with what it does, did, and was.
 
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { useLocation } from 'wouter-preact'
 import { useAct } from '../../lib/act.ts'
-import { call, can, request } from '../../lib/api.ts'
+import { call, can, request, useLongAct } from '../../lib/api.ts'
 import { wholeText } from '../../lib/format.ts'
 import type { PageProps } from '../../lib/later.tsx'
 import { type Loaded, useAll, useLoad } from '../../lib/load.ts'
 import { notify } from '../../lib/notices.ts'
 import { usePlace } from '../../lib/place.ts'
-import type { Event, ListedList, OffsetPage, Rule, RuleField, WrittenRule } from '../../lib/types.ts'
+import type { Env, Event, ListedList, OffsetPage, Rule, RuleField, WrittenRule } from '../../lib/types.ts'
 import { CopyCurl } from '../../ui/copy.tsx'
 import { DeleteButton } from '../../ui/delete-button.tsx'
 import { Page, Tabs } from '../../ui/page.tsx'
@@ -23,6 +23,7 @@ import { History } from './history.tsx'
 import { Monitor } from './monitor.tsx'
 import { TEMPLATES } from './templates.ts'
 import { TryOn } from './try-on.tsx'
+import { UNSAVED } from './words.ts'
 
 function useKnown(): Loaded<Known> {
   const fields = useLoad<OffsetPage<RuleField>>('/v1/rules/fields')
@@ -98,10 +99,9 @@ const TABS = [
 ] as const
 type Tab = (typeof TABS)[number][0]
 
-interface WithEtag {
-  readonly rule: Rule
-  readonly etag: string
-}
+/** What the editor edits of a rule: as long as it is the same, so is what somebody has typed. */
+const editedOf = ({ name, conditions, action, sideEffects, priority }: Rule): string =>
+  JSON.stringify([name, conditions, action, sideEffects, priority])
 
 export function RulePage({ id }: PageProps) {
   const path = `/v1/rules/${encodeURIComponent(id)}`
@@ -119,19 +119,20 @@ export function RulePage({ id }: PageProps) {
 function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: Known; readonly reload: () => void }) {
   const [asked, ask] = usePlace()
   const tab = (TABS.find(([one]) => one === asked.tab)?.[0] ?? 'rule') as Tab
+  const [isEdited, setIsEdited] = useState(false)
+  const startLong = useLongAct()
+  async function save({ sideEffects, ...saving }: Saving, environment: Env): Promise<void> {
+    const etag = await readFreshTag(rule, environment)
+    // Addresses of Slack are shown masked, and are taken only whole: what was not changed is not sent.
+    const isChanged = JSON.stringify(sideEffects) !== JSON.stringify(draftOf(rule).sideEffects)
+    const body = isChanged ? { ...saving, sideEffects } : saving
+    const path = `/v1/rules/${rule.id}`
+    const answer = await request(path, { method: 'PUT', body, environment }, { 'If-Match': etag })
+    sayReached((await answer.json()) as WrittenRule, 'Saved')
+    reload()
+  }
   const ways = [
-    {
-      label: 'Save',
-      save: async ({ sideEffects, ...saving }: Saving) => {
-        const { etag } = await readFresh(rule.id, rule.updatedAt)
-        // Addresses of Slack are shown masked, and are taken only whole: what was not changed is not sent.
-        const isChanged = JSON.stringify(sideEffects) !== JSON.stringify(draftOf(rule).sideEffects)
-        const body = isChanged ? { ...saving, sideEffects } : saving
-        const answer = await request(`/v1/rules/${rule.id}`, { method: 'PUT', body }, { 'If-Match': etag })
-        sayReached((await answer.json()) as WrittenRule, 'Saved')
-        reload()
-      },
-    },
+    { label: 'Save', save: (saving: Saving) => startLong(`Saving ${rule.name}`, (env) => save(saving, env)) },
   ]
   return (
     <>
@@ -145,7 +146,7 @@ function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: K
             ['Changed', <MomentText key="c" at={rule.updatedAt} />],
           ]}
         />
-        {can('rules:write') && <Switch rule={rule} reload={reload} />}
+        {can('rules:write') && <Switch rule={rule} reload={reload} isEdited={isEdited} />}
       </section>
       <Tabs
         label="About the rule"
@@ -153,24 +154,26 @@ function Whole({ rule, known, reload }: { readonly rule: Rule; readonly known: K
         choose={(next) => ask({ tab: next === 'rule' ? '' : next })}
         tabs={TABS}
       />
-      {tab === 'rule' && <Editor key={rule.updatedAt} from={draftOf(rule)} known={known} ways={ways} />}
+      <div hidden={tab !== 'rule'}>
+        <Editor key={editedOf(rule)} from={draftOf(rule)} known={known} ways={ways} onEdited={setIsEdited} />
+      </div>
       {tab === 'try' && <TryOn rule={rule} />}
       {tab === 'monitor' && <Monitor rule={rule} />}
-      {tab === 'history' && <History rule={rule} reload={reload} />}
+      {tab === 'history' && <History rule={rule} reload={reload} isEdited={isEdited} />}
     </>
   )
 }
 
 /** The tag of the rule as it is, as long as that is what the page shows. Throws when somebody changed it meanwhile. */
-async function readFresh(id: string, updatedAt: string): Promise<WithEtag> {
-  const answer = await request(`/v1/rules/${id}`)
-  const rule = (await answer.json()) as Rule
-  if (rule.updatedAt !== updatedAt) {
+async function readFreshTag({ id, updatedAt }: Rule, environment: Env): Promise<string> {
+  const answer = await request(`/v1/rules/${id}`, { environment })
+  const now = (await answer.json()) as Rule
+  if (now.updatedAt !== updatedAt) {
     throw new Error(
       'Somebody has changed the rule since you opened it. Load the page again and make your change there.',
     )
   }
-  return { rule, etag: answer.headers.get('etag') ?? '*' }
+  return answer.headers.get('etag') ?? '*'
 }
 
 const STATUSES = [
@@ -180,7 +183,14 @@ const STATUSES = [
   ['draft', 'Back to draft'],
 ] as const
 
-function Switch({ rule, reload }: { readonly rule: Rule; readonly reload: () => void }) {
+interface SwitchProps {
+  readonly rule: Rule
+  readonly reload: () => void
+  /** Whether the editor has changes, which a status would not apply to. */
+  readonly isEdited: boolean
+}
+
+function Switch({ rule, reload, isEdited }: SwitchProps) {
   const act = useAct()
   const set = (status: Rule['status']) =>
     act.run(async () => {
@@ -195,7 +205,7 @@ function Switch({ rule, reload }: { readonly rule: Rule; readonly reload: () => 
           key={status}
           type="button"
           class={status === 'live' ? 'primary' : ''}
-          disabled={act.isBusy}
+          disabled={act.isBusy || isEdited}
           onClick={() => void set(status)}
         >
           {label}
@@ -204,6 +214,7 @@ function Switch({ rule, reload }: { readonly rule: Rule; readonly reload: () => 
       <DeleteButton title="Delete the rule" path={`/v1/rules/${rule.id}`} to="/rules">
         <p>“{rule.name}” decides nothing from then on. Its versions stay readable; the rule does not come back.</p>
       </DeleteButton>
+      {isEdited && <span class="quiet small">{UNSAVED}</span>}
       <Problem error={act.error} />
     </div>
   )

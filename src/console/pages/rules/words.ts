@@ -23,6 +23,8 @@ export function questionOf(operator: string, value: unknown): readonly [words: s
   return [operatorWord(operator), JSON.stringify(value)]
 }
 
+export const UNSAVED = 'Save or discard your changes to the rule first.'
+
 /** The field a path names, `tag.<key>` included; null: there is none. */
 export function fieldOf(fields: readonly RuleField[], path: string): RuleField | null {
   const found = fields.find((field) => field.path === path)
