@@ -9,6 +9,7 @@ export interface Loaded<T> {
   readonly data: T | undefined
   readonly error: Error | null
   readonly isLoading: boolean
+  /** Gives up a read that is under way, since what it asks about may just have been changed. */
   readonly reload: () => void
 }
 
@@ -118,14 +119,14 @@ export function usePages<T>(path: string | null, ask: RequestOptions = {}): Page
   }
 }
 
-/** Calls `again` every so often while the page can be seen. */
-export function useEvery(ms: number, again: () => void, isOn = true): void {
-  const latest = useRef(again)
-  latest.current = again
+/** Reads again every so often while the page can be seen; an answer that takes longer than that is waited for. */
+export function useEvery(ms: number, loaded: Pick<Loaded<unknown>, 'isLoading' | 'reload'>, isOn = true): void {
+  const latest = useRef(loaded)
+  latest.current = loaded
   useEffect(() => {
     if (!isOn) return
     const timer = setInterval(() => {
-      if (!document.hidden) latest.current()
+      if (!document.hidden && !latest.current.isLoading) latest.current.reload()
     }, ms)
     return () => clearInterval(timer)
   }, [ms, isOn])

@@ -13,14 +13,8 @@ export function FirstSteps({ figures }: { readonly figures: Loaded<unknown> }) {
   const rules = useLoad<OffsetPage<ListedRule>>('/v1/rules', { query: { limit: 1 } })
   const hasEvent = (events.data?.data.length ?? 0) > 0
   const hasRule = (rules.data?.total ?? 0) > 0
-  useEvery(
-    LOOK_EVERY_MS,
-    () => {
-      events.reload()
-      if (!hasEvent) figures.reload()
-    },
-    !hasEvent,
-  )
+  useEvery(LOOK_EVERY_MS, events, !hasEvent)
+  useEvery(LOOK_EVERY_MS, figures, !hasEvent)
   const first = events.data?.data[0]
   return (
     <Card title="First steps">

@@ -42,7 +42,7 @@ export function Site() {
 /** Tells as soon as an event of this environment is there. */
 function LiveCheck() {
   const loaded = useLoad<CursorPage<EventSummary>>('/v1/events', { query: { limit: 1 } })
-  useEvery(LOOK_EVERY_MS, loaded.reload)
+  useEvery(LOOK_EVERY_MS, loaded)
   const [event] = loaded.data?.data ?? []
   return (
     <p role="status">

@@ -38,7 +38,7 @@ export function System() {
     before.current = samples
     return { meta, ready, figures }
   })
-  useEvery(LOOK_EVERY_MS, loaded.reload)
+  useEvery(LOOK_EVERY_MS, loaded)
   return (
     <Page
       title="System"

@@ -44,7 +44,7 @@ export function EraseButton({ visitorId }: { readonly visitorId: string }) {
 function Receipt({ erasureId, onClose }: { readonly erasureId: string; readonly onClose: () => void }) {
   const loaded = useLoad<Erasure>(`/v1/erasures/${erasureId}`)
   const isDone = loaded.data?.status === 'done'
-  useEvery(LOOK_EVERY_MS, loaded.reload, !isDone)
+  useEvery(LOOK_EVERY_MS, loaded, !isDone)
   return (
     <Dialog title="Receipt of the erasure" onClose={onClose}>
       <p>

@@ -107,7 +107,7 @@ function Timeline({ visitorId, reload }: { readonly visitorId: string; readonly 
   const { chosen, toggle, clear } = useChosen()
   const [isSplitting, setIsSplitting] = useState(false)
   // Reading again would take back older pages, and move what somebody is choosing from.
-  useEvery(LOOK_EVERY_MS, pages.reload, !isSplitting && pages.pages.length === 1)
+  useEvery(LOOK_EVERY_MS, pages, !isSplitting && pages.pages.length === 1)
   return (
     <Card
       title="Timeline"

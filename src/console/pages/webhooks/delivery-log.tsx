@@ -115,7 +115,7 @@ function OneDelivery({
   const loaded = useLoad<DeliveryInFull>(path)
   const act = useAct()
   const [isWaiting, setIsWaiting] = useState(false)
-  useEvery(LOOK_EVERY_MS, loaded.reload, isWaiting)
+  useEvery(LOOK_EVERY_MS, loaded, isWaiting)
   const redeliver = () =>
     act.run(async () => {
       await call(`${path}/redeliver`, { method: 'POST' })

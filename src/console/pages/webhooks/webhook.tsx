@@ -35,7 +35,7 @@ export function WebhookPage({ id }: PageProps) {
   const path = `/v1/webhooks/${encodeURIComponent(id)}`
   const loaded = useLoad<Webhook>(path)
   const [asked, ask] = usePlace()
-  useEvery(LOOK_EVERY_MS, loaded.reload)
+  useEvery(LOOK_EVERY_MS, loaded)
   const tab = TABS.find(([one]) => one === asked.tab)?.[0] ?? 'deliveries'
   return (
     <Page title={loaded.data?.url ?? 'Webhook'} about={<code>{id}</code>} actions={<CopyCurl path={path} />}>
