@@ -7,7 +7,8 @@ import { request as secure } from 'node:https'
 const answerMsMax = 3_000
 
 const { env, argv } = process
-const port = env.FINGERPOST_PORT || env.FINGERPOST_HTTP_PORT || '8080'
+// As for the server, the long name wins: the image sets the short one.
+const port = env.FINGERPOST_HTTP_PORT || env.FINGERPOST_PORT || '8080'
 // The certificate is for the public name; on loopback only the answer counts.
 const options = {
   host: '127.0.0.1',

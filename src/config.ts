@@ -24,7 +24,7 @@ const upper = (text: string): string =>
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replaceAll('.', '_')
     .toUpperCase()
-/** The short name first. */
+/** The short name first: an image sets it, and where somebody wrote the long one as well, that wins. */
 export const environmentNames = ({ name, alias }: Setting): string[] => [
   ...(alias === undefined ? [] : [PREFIX + alias]),
   PREFIX + upper(name),
@@ -79,6 +79,9 @@ function fromFile(path: string, values: Map<string, Value>): void {
       const name = `${section}.${member}`
       const setting = settings.find((s) => s.name === name)
       if (setting === undefined) throw new BadSetting(`${path} has an unknown setting: ${name}`)
+      if (name === 'config.file' && value !== '') {
+        throw new BadSetting(`${path} sets config.file, which the environment alone can set: a file names no other`)
+      }
       values.set(name, parse(setting, path, value))
     }
   }
@@ -87,19 +90,19 @@ function fromFile(path: string, values: Map<string, Value>): void {
 /** The variables that Kubernetes put there, which are nobody's settings. */
 function fromEnvironment(env: NodeJS.ProcessEnv, values: Map<string, Value>): string[] {
   const ignored: string[] = []
-  const byName = new Map(
-    settings.flatMap((setting) => environmentNames(setting).map((name) => [name, setting] as const)),
-  )
-  for (const [variable, value] of Object.entries(env)) {
-    if (!variable.startsWith(PREFIX) || value === undefined) continue
-    if (isServiceLink(variable, value)) {
-      ignored.push(variable)
-      continue
-    }
-    const setting = byName.get(variable)
-    if (setting === undefined) throw new BadSetting(`unknown setting: ${variable}`)
-    if (value !== '') values.set(setting.name, parse(setting, variable, value))
+  const unread = new Set(Object.keys(env).filter((name) => name.startsWith(PREFIX) && env[name] !== undefined))
+  for (const variable of unread) {
+    if (!isServiceLink(variable, env[variable] ?? '')) continue
+    ignored.push(variable)
+    unread.delete(variable)
   }
+  for (const setting of settings) {
+    for (const variable of environmentNames(setting)) {
+      const value = env[variable]
+      if (unread.delete(variable) && value) values.set(setting.name, parse(setting, variable, value))
+    }
+  }
+  for (const variable of unread) throw new BadSetting(`unknown setting: ${variable}`)
   return ignored
 }
 
@@ -139,8 +142,8 @@ const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost'])
 /** Reads, checks and freezes; throws BadSetting. `roleList` is what the command line says, comma-separated. */
 export function readConfig(env: NodeJS.ProcessEnv, roleList?: string): Config {
   const values = new Map<string, Value>(settings.map((s) => [s.name, s.standard]))
-  const file = env[`${PREFIX}CONFIG`]
-  if (file !== undefined && file !== '') fromFile(file, values)
+  const file = env.FINGERPOST_CONFIG_FILE || env.FINGERPOST_CONFIG
+  if (file) fromFile(file, values)
   const ignored = fromEnvironment(env, values)
   const config = Object.fromEntries(values) as unknown as Values
   const cidrsOf = (name: 'http.trustedProxies' | 'webhooks.allowPrivateCidrs') =>

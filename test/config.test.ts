@@ -40,6 +40,23 @@ t.test('short and long environment names mean the same setting, and the file los
   t.same(readConfig({ FINGERPOST_TRUSTED_PROXIES: '10.0.0.0/8, ::1' })['http.trustedProxies'], ['10.0.0.0/8', '::1'])
 })
 
+t.test('of two names of one setting the long one wins, in whichever order they stand', async (t) => {
+  const [short, long] = [{ FINGERPOST_PORT: '8080' }, { FINGERPOST_HTTP_PORT: '9001' }]
+  t.equal(readConfig({ ...short, ...long })['http.port'], 9001)
+  t.equal(readConfig({ ...long, ...short })['http.port'], 9001)
+  t.equal(readConfig({ FINGERPOST_HTTP_PORT: '', ...short })['http.port'], 8080, 'an empty one is none')
+})
+
+t.test('the file of settings is read under both names, and names no other file', async (t) => {
+  const file = join(t.testdir({ 'settings.json': '{"http":{"port":9002}}' }), 'settings.json')
+  for (const name of ['FINGERPOST_CONFIG', 'FINGERPOST_CONFIG_FILE']) {
+    const config = readConfig({ [name]: file })
+    t.same([config['http.port'], config['config.file']], [9002, file], name)
+  }
+  writeFileSync(file, JSON.stringify({ config: { file: '/other.json' } }))
+  t.throws(() => readConfig({ FINGERPOST_CONFIG: file }), { name: 'BadSetting', message: /config\.file.*environment/ })
+})
+
 t.test('what Kubernetes sets for a Service of our name is no setting, and the port can still be set', async (t) => {
   const links = {
     FINGERPOST_SERVICE_HOST: '10.0.0.1',

@@ -183,13 +183,14 @@ if (STARTS) {
     }
     symlinkSync(relative(image, join(root, 'node_modules')), join(image, 'node_modules'))
     const server = await startServer({ main: join(image, 'build/server/main.js') })
-    const check = async (path: string, port: number) => {
-      const shell = `FINGERPOST_PORT=${port}; export FINGERPOST_PORT;`
+    const check = async (path: string, port: number, name = 'FINGERPOST_PORT') => {
+      const shell = `FINGERPOST_PORT=1; ${name}=${port}; export FINGERPOST_PORT ${name};`
       const { process: child } = startChild(join(image, 'deploy/healthcheck.mjs'), [path], shell)
       return await new Promise((resolve) => child.once('exit', resolve))
     }
     t.equal(await check('/readyz', server.port), 0)
     t.equal(await check('/nowhere', server.port), 1)
+    t.equal(await check('/readyz', server.port, 'FINGERPOST_HTTP_PORT'), 0, 'as the server, it goes by the long name')
     for (const path of ['/docs/guides/rules', '/docs/docs.js', '/console/'])
       t.equal((await fetch(server.url + path)).status, 200, path)
     t.equal(await server.stop(), 0)
