@@ -5,7 +5,7 @@ import type { Clock } from '../lib/clock.ts'
 import { lookAt, rest } from './due-index.ts'
 import { beginLoad, endLoad, isLoading, missSomething, reachEnd } from './queue-state.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import { dropUnsendable, failPending, pendingOf, purgeQueue } from './sweep.ts'
+import { endUnsendable, failPending, pendingOf, purgeQueue } from './sweep.ts'
 import { loadQueue, readStandingOf, refreshQueue, type WebhookQueue, wantsMore } from './webhook-queue.ts'
 
 export interface LoaderNeeds {
@@ -73,7 +73,7 @@ export function openLoader(needs: LoaderNeeds): Loader {
     if (!wantsMore(queue)) return
     await overflow(queue)
     const { unsendable, complete, nextAt } = await loadQueue(kv, queue, clock.now())
-    await dropUnsendable(kv, queue, unsendable)
+    await endUnsendable(kv, queue, unsendable, clock.now())
     if (queue.ready.length > 0) needs.onReady(queue)
     if (!complete) return
     reachEnd(queue.state)

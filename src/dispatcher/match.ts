@@ -3,14 +3,7 @@
 import type { Env } from '../domain/event.ts'
 import type { WebhookFilters } from '../domain/webhook.ts'
 import type { Scope } from '../kv/kv.ts'
-import {
-  deliveryIdOf,
-  FAILED_KEPT_MS,
-  PAYLOAD_KEPT_MS,
-  type Payload,
-  payloadIdOf,
-  type StoredDelivery,
-} from '../records/deliveries.ts'
+import { deliveryIdOf, FAILED_KEPT_MS, type Payload, payloadIdOf, type StoredDelivery } from '../records/deliveries.ts'
 import type { StoredWebhook } from '../records/webhooks.ts'
 import { renderPayload } from './envelope.ts'
 import type { Matchable } from './occurrences.ts'
@@ -20,7 +13,6 @@ export interface NewPayload {
   readonly scope: Scope
   readonly id: string
   readonly payload: Payload
-  readonly keptMs: number
   /** Somebody's who may be erased. */
   readonly about: { readonly workspace: string; readonly env: Env; readonly visitorId: string } | null
 }
@@ -68,22 +60,21 @@ export function outboxEntriesOf(
     if (isNamed || isSubscribed(subscription, found)) mine.push(webhook)
   }
   if (mine.length === 0) return
-  // While somebody's is paused it may be long until it is sent.
-  const keptMs = mine.some(({ status }) => status === 'paused') ? FAILED_KEPT_MS : PAYLOAD_KEPT_MS
   const payloadId = payloadIdOf(workspace.id, env, at.visitorId, eventId)
-  const delivery = newDelivery(found, { at: at.payloadAt, id: payloadId, keptMs }, at.nowMs)
+  const delivery = newDelivery(found, { at: at.payloadAt, id: payloadId }, at.nowMs)
   for (const webhook of mine) {
     const id = deliveryIdOf(createdAt, eventId, webhook.id)
     outbox.deliveries.push({ workspace: workspace.id, env, webhookId: webhook.id, id, delivery, webhook })
   }
-  const payload = renderPayload(found.occurrence, workspace.apiVersion, new Set(mine.map(({ shape }) => shape)))
+  const rendered = renderPayload(found.occurrence, workspace.apiVersion, new Set(mine.map(({ shape }) => shape)))
+  const payload: Payload = mine.length === 1 ? rendered : { ...rendered, ofMany: true }
   const about = at.visitorId === null ? null : { workspace: workspace.id, env, visitorId: at.visitorId }
-  outbox.payloads.push({ scope: at.payloadAt, id: payloadId, payload, keptMs, about })
+  outbox.payloads.push({ scope: at.payloadAt, id: payloadId, payload, about })
 }
 
 export const newDelivery = (
   { occurrence: { eventId, type, at: createdAt } }: Pick<Matchable, 'occurrence'>,
-  payload: { readonly at: Scope; readonly id: string; readonly keptMs: number },
+  payload: { readonly at: Scope; readonly id: string },
   nowMs: number,
 ): StoredDelivery => ({
   eventId,
@@ -97,5 +88,5 @@ export const newDelivery = (
   reason: null,
   payloadAt: payload.at,
   payloadId: payload.id,
-  payloadUntil: nowMs + payload.keptMs,
+  payloadUntil: nowMs + FAILED_KEPT_MS,
 })

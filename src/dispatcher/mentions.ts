@@ -21,8 +21,8 @@ export function mentionsIn(payloadId: string, payload: Payload): { readonly id: 
 
 /** Of the bodies from a place on. */
 export function addMentions({ payloads }: OutboxEntries, from: number): void {
-  for (const { id, payload, scope, keptMs } of payloads.slice(from)) {
-    for (const mention of mentionsIn(id, payload)) payloads.push({ ...mention, scope, keptMs, about: null })
+  for (const { id, payload, scope } of payloads.slice(from)) {
+    for (const mention of mentionsIn(id, payload)) payloads.push({ ...mention, scope, about: null })
   }
 }
 

@@ -104,10 +104,10 @@ function payloadCommit({ scope, items }: Chunk<Rendered>): Commit {
   return {
     scope,
     check: items.map(({ payload, version }) => [payloadKey(payload.id), version] as const),
-    put: items.map(({ payload: { id, payload, keptMs }, stored }) => ({
+    put: items.map(({ payload: { id, payload }, stored }) => ({
       key: payloadKey(id),
       value: stored === null ? payload : { ...payload, ...stored },
-      ttlMs: stored === null ? keptMs : FAILED_KEPT_MS,
+      ttlMs: FAILED_KEPT_MS,
     })),
   }
 }

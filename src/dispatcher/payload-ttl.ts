@@ -1,22 +1,76 @@
-// Bodies of what waits long, behind a pause or a receiver that is down: each has an expiry, which moves on as long as a delivery
-// still needs it.
+// How long bodies stay: each has an expiry, which moves on as long as a delivery waits for it or may be asked for again, and comes
+// nearer when the only webhook that is told by it has it.
 
-import type { Commit, Kv } from '../kv/kv.ts'
-import { HOUR_MS } from '../lib/durations.ts'
+import type { Commit, Kv, Scope } from '../kv/kv.ts'
+import { DAY_MS, HOUR_MS } from '../lib/durations.ts'
 import {
   DUE,
   deliveriesScope,
   deliveryKey,
   FAILED_KEPT_MS,
+  type Payload,
+  payloadKey,
   readDueDeliveryId,
   type StoredDelivery,
 } from '../records/deliveries.ts'
-import { prolongPayloads } from './save.ts'
+import { mentionsIn } from './mentions.ts'
 
-/** Half of what the shortest-lived body is given, so that one round may fail. */
 export const EXTEND_EVERY_MS = 12 * HOUR_MS
-const AHEAD_MS = 36 * HOUR_MS
+/** Long, because nobody extends anything while the service is away. */
+const AHEAD_MS = FAILED_KEPT_MS / 2
 const AT_ONCE = 200
+
+type Place = Pick<StoredDelivery, 'payloadAt' | 'payloadId'>
+
+/** Writes bodies again with another expiry, only where they still are: one that was erased meanwhile must not come back. */
+async function keepCommits(
+  kv: Pick<Kv, 'get'>,
+  places: Iterable<Place>,
+  ttlMs: number,
+): Promise<{ readonly id: string; readonly commit: Commit }[]> {
+  const byScope = new Map<Scope, Set<string>>()
+  for (const { payloadAt, payloadId } of places) {
+    byScope.set(payloadAt, (byScope.get(payloadAt) ?? new Set()).add(payloadId))
+  }
+  const commits: { readonly id: string; readonly commit: Commit }[] = []
+  for (const [scope, ids] of byScope) {
+    for (const entry of await kv.get<Payload>(scope, [...ids].map(payloadKey))) {
+      if (entry === null) continue
+      const { key, value, version } = entry
+      const mentions = mentionsIn(key[1], value).map(({ id, payload }) => ({ key: payloadKey(id), value: payload }))
+      const put = [{ key, value }, ...mentions].map((one) => ({ ...one, ttlMs }))
+      commits.push({ id: key[1], commit: { scope, check: [[key, version]], put } })
+    }
+  }
+  return commits
+}
+
+/** To be committed with what made them due. */
+export async function shortenCommits(kv: Pick<Kv, 'get'>, places: Iterable<Place>, ttlMs: number): Promise<Commit[]> {
+  return (await keepCommits(kv, places, ttlMs)).map(({ commit }) => commit)
+}
+
+/** Resolves with the ids of those that are kept. */
+async function prolong(kv: Pick<Kv, 'get' | 'commit'>, places: Iterable<Place>): Promise<ReadonlySet<string>> {
+  const commits = await keepCommits(kv, places, FAILED_KEPT_MS)
+  if (commits.length === 0) return new Set()
+  const done = await kv.commit(commits.map(({ commit }) => commit))
+  // One that was refused was prolonged by somebody else just now, or is gone.
+  return new Set(commits.filter((_, i) => done[i] === true).map(({ id }) => id))
+}
+
+/** What fails may be asked for again much later, so its body stays as long as it does. The deliveries say how long that is. */
+export async function prolongPayloads(
+  kv: Pick<Kv, 'get' | 'commit'>,
+  deliveries: readonly StoredDelivery[],
+  nowMs: number,
+): Promise<readonly StoredDelivery[]> {
+  const isEnding = ({ payloadUntil }: StoredDelivery) => payloadUntil < nowMs + FAILED_KEPT_MS - DAY_MS
+  const kept = await prolong(kv, deliveries.filter(isEnding))
+  return deliveries.map((one) =>
+    isEnding(one) && kept.has(one.payloadId) ? { ...one, payloadUntil: nowMs + FAILED_KEPT_MS } : one,
+  )
+}
 
 /** Looks at everything that waits for a webhook. May run beside its sender. */
 export async function extendPayloadTtls(
@@ -38,11 +92,10 @@ export async function extendPayloadTtls(
       entry !== null && entry.value.status === 'pending' && entry.value.payloadUntil < nowMs + AHEAD_MS ? [entry] : [],
     )
     if (ending.length > 0) {
-      const kept = new Set<string>()
-      for (const place of new Set(ending.map(({ value }) => value.payloadAt))) {
-        const ids = ending.filter(({ value }) => value.payloadAt === place).map(({ value }) => value.payloadId)
-        for (const id of await prolongPayloads(kv, place, [...new Set(ids)])) kept.add(id)
-      }
+      const kept = await prolong(
+        kv,
+        ending.map(({ value }) => value),
+      )
       const commits = ending.flatMap(({ key, value, version }): Commit[] => {
         if (!kept.has(value.payloadId)) return []
         const delivery = { ...value, payloadUntil: nowMs + FAILED_KEPT_MS }

@@ -2,7 +2,6 @@
 // many webhooks share one round trip, one commit for each, and hold only while no other sender writes for that webhook.
 
 import type { Commit, Kv, KvKey, Put } from '../kv/kv.ts'
-import { DAY_MS } from '../lib/durations.ts'
 import {
   DUE,
   dayNumberOf,
@@ -10,11 +9,9 @@ import {
   deliveryKey,
   dueId,
   type Ended,
-  FAILED_KEPT_MS,
   HEALTH,
-  type Payload,
+  PAYLOAD_KEPT_MS,
   PENDING_DELIVERIES,
-  payloadKey,
   putDelivery,
   putTally,
   SENDER_FENCE,
@@ -23,7 +20,7 @@ import {
   statKey,
   tallyId,
 } from '../records/deliveries.ts'
-import { mentionsIn } from './mentions.ts'
+import { prolongPayloads, shortenCommits } from './payload-ttl.ts'
 import {
   type AttemptOutcome,
   forgetJob,
@@ -54,12 +51,20 @@ export async function saveOutcomes(
     queue.standing ??= await readStandingOf(kv, queue)
     parts.push({ queue, standing: queue.standing, some: queue.outcomes.slice(0, SAVED_AT_ONCE) })
   }
-  await extendPayloads(kv, parts, nowMs)
+  const ended = parts.flatMap(({ some }) => some)
+  const failing = ended.flatMap(({ job, delivery: { status } }) => (status === 'delivered' ? [] : [job.delivery]))
+  await prolongPayloads(kv, failing, nowMs)
+  const had = ended.filter(({ job, delivery }) => delivery.payloadUntil < job.delivery.payloadUntil)
+  const shorten = await shortenCommits(
+    kv,
+    had.map(({ delivery }) => delivery),
+    PAYLOAD_KEPT_MS,
+  )
   const health = parts.map(healthToStore)
   const written = parts.map((part, i) => writeOf(part, part.some, health[i] ?? null, nowMs))
   // Until it is known what became of it, its row is not to be written over.
   for (const { standing } of parts) standing.tally = null
-  const done = await kv.commit(written.map(({ commit }) => commit))
+  const done = await kv.commit([...written.map(({ commit }) => commit), ...shorten])
   for (const [i, part] of parts.entries()) {
     if (done[i] !== true) await saveAgain(kv, part, nowMs)
     else moved(part.standing, health[i] ?? null, written[i]?.tally ?? null)
@@ -170,34 +175,4 @@ async function saveAgain(kv: Pick<Kv, 'get' | 'commit' | 'position'>, part: Part
       await kv.commit([{ scope, drop: [job.due] }])
     }
   }
-}
-
-/** What failed may be asked for again much later, so its body stays as long as it does. */
-async function extendPayloads(kv: Pick<Kv, 'get' | 'commit'>, parts: readonly Part[], nowMs: number): Promise<void> {
-  const wanted = new Map<string, Set<string>>()
-  for (const { some } of parts) {
-    for (const { delivery, job } of some) {
-      if (delivery.status === 'delivered' || job.delivery.payloadUntil > nowMs + FAILED_KEPT_MS - DAY_MS) continue
-      wanted.set(delivery.payloadAt, (wanted.get(delivery.payloadAt) ?? new Set()).add(delivery.payloadId))
-    }
-  }
-  for (const [scope, ids] of wanted) await prolongPayloads(kv, scope, [...ids])
-}
-
-/** Only where they still are: one that was erased meanwhile must not come back. Resolves with the ids of those that are kept. */
-export async function prolongPayloads(
-  kv: Pick<Kv, 'get' | 'commit'>,
-  scope: string,
-  ids: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const found = (await kv.get<Payload>(scope, ids.map(payloadKey))).flatMap((entry) => (entry === null ? [] : [entry]))
-  const done = await kv.commit(
-    found.map(({ key, value, version }) => {
-      const mentions = mentionsIn(key[1], value).map(({ id, payload }) => ({ key: payloadKey(id), value: payload }))
-      const put = [{ key, value }, ...mentions].map((one) => ({ ...one, ttlMs: FAILED_KEPT_MS }))
-      return { scope, check: [[key, version] as const], put }
-    }),
-  )
-  // One that was refused was prolonged by somebody else just now, or is gone.
-  return new Set(found.filter((_, i) => done[i] === true).map(({ key }) => key[1]))
 }

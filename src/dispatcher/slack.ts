@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { DecidedItem } from '../events/packed-items.ts'
 import type { Scope } from '../kv/kv.ts'
-import { deliveryIdOf, derivedUlid, PAYLOAD_KEPT_MS, payloadIdOf } from '../records/deliveries.ts'
+import { deliveryIdOf, derivedUlid, payloadIdOf } from '../records/deliveries.ts'
 import { newDelivery, type OutboxEntries } from './match.ts'
 
 const PREFIX = 'slk_'
@@ -26,12 +26,10 @@ export function slackNotices(
     const occurrence = { eventId, type: 'rule.matched', at: acceptedAt, data: {}, plainData: {} } as const
     const slack = { url: effect.url, body: JSON.stringify({ text: effect.message }) }
     const payloadId = payloadIdOf(workspace, env, visitorId, eventId)
-    const kept = { at: payloadAt, id: payloadId, keptMs: PAYLOAD_KEPT_MS }
     outbox.payloads.push({
       scope: payloadAt,
       id: payloadId,
       payload: { slack },
-      keptMs: kept.keptMs,
       about: { workspace, env, visitorId },
     })
     outbox.deliveries.push({
@@ -40,7 +38,7 @@ export function slackNotices(
       webhookId,
       id: deliveryIdOf(acceptedAt, eventId, webhookId),
       webhook: null,
-      delivery: newDelivery({ occurrence }, kept, nowMs),
+      delivery: newDelivery({ occurrence }, { at: payloadAt, id: payloadId }, nowMs),
     })
   }
 }

@@ -1,7 +1,7 @@
 // What happens to many deliveries of a webhook at once: they fail together, give way to newer ones, lose what they were to send, or
 // go with the webhook.
 
-import type { Kv, KvKey, Put } from '../kv/kv.ts'
+import type { Commit, Kv, KvKey, Put } from '../kv/kv.ts'
 import {
   DELIVERY,
   DUE,
@@ -15,6 +15,7 @@ import {
   putDelivery,
   putTally,
   readDueDeliveryId,
+  readPayloadWhose,
   STAT,
   type StoredDelivery,
   shardScope,
@@ -22,6 +23,8 @@ import {
   TALLY,
   tallyId,
 } from '../records/deliveries.ts'
+import { ERASED, erasedId } from '../records/erasures.ts'
+import { prolongPayloads } from './payload-ttl.ts'
 import { endedBy } from './schedule.ts'
 import type { Unsendable, WebhookQueue } from './webhook-queue.ts'
 
@@ -40,43 +43,84 @@ export async function failPending(
   const scope = deliveriesScope(queue.id)
   const page = await kv.scan(scope, DUE, { limit: Math.min(SWEPT_AT_ONCE, countMax) + queue.busy.size })
   const due = page
-    .map(({ key }) => ({ key, id: readDueDeliveryId(key[1]).deliveryId }))
-    .filter(({ id }) => !queue.busy.has(id))
+    .map(({ key }) => ({ due: key, deliveryId: readDueDeliveryId(key[1]).deliveryId }))
+    .filter(({ deliveryId }) => !queue.busy.has(deliveryId))
   if (due.length === 0) return 0
   const found = await kv.get<StoredDelivery>(
     scope,
-    due.map(({ id }) => deliveryKey(id)),
+    due.map(({ deliveryId }) => deliveryKey(deliveryId)),
   )
-  const put: Put[] = []
-  for (const [i, entry] of found.entries()) {
-    if (entry?.value.status === 'pending') put.push(putDelivery(due[i]?.id ?? '', endedBy(entry.value, reason)))
-  }
-  const check = found.map((entry, i) => [deliveryKey(due[i]?.id ?? ''), entry?.version ?? null] as const)
+  await endAsFailed(
+    kv,
+    queue,
+    due.map((one, i) => ({ ...one, entry: found[i] ?? null })),
+    reason,
+    nowMs,
+  )
+  return due.length
+}
+
+/** Those of them that wait: together, or none where one has changed since it was read. */
+async function endAsFailed(
+  kv: SweepKv,
+  queue: Pick<WebhookQueue, 'id'>,
+  some: readonly Unsendable[],
+  reason: string,
+  nowMs: number,
+): Promise<void> {
+  const waiting = some.flatMap(({ entry }) => (entry?.value.status === 'pending' ? [entry] : []))
+  const kept = await prolongPayloads(
+    kv,
+    waiting.map(({ value }) => value),
+    nowMs,
+  )
+  const put: Put[] = kept.map((delivery, i) => putDelivery(waiting[i]?.key[1] ?? '', endedBy(delivery, reason)))
+  const check = some.map(({ deliveryId, entry }) => [deliveryKey(deliveryId), entry?.version ?? null] as const)
   const counts = [
     [statKey(dayNumberOf(nowMs), 'failed'), put.length] as const,
     [PENDING_DELIVERIES, -put.length] as const,
   ]
-  if (put.length > 0) put.push(putTally(tallyId(nowMs, due[0]?.id ?? ''), { delivered: 0, failed: put.length }))
-  const drop = due.map(({ key }) => key)
-  await kv.commit([{ scope, check, put, drop, add: put.length === 0 ? [] : counts }])
-  return due.length
+  if (put.length > 0) {
+    put.push(putTally(tallyId(nowMs, some[0]?.deliveryId ?? ''), { delivered: 0, failed: put.length }))
+  }
+  const drop = some.map(({ due }) => due)
+  await kv.commit([{ scope: deliveriesScope(queue.id), check, put, drop, add: waiting.length === 0 ? [] : counts }])
 }
 
-/** Nothing can be sent: the visitor it spoke of was erased. Nobody is to see it waiting. */
-export async function dropUnsendable(
+/** What waited for so long that it was not kept. */
+const EXPIRED = 'body_expired'
+
+/**
+ * Nothing can be sent. Where that is because the visitor it spoke of was erased nobody is to see it waiting; else it has failed.
+ */
+export async function endUnsendable(
   kv: SweepKv,
   queue: Pick<WebhookQueue, 'id'>,
   some: readonly Unsendable[],
+  nowMs: number,
 ): Promise<void> {
   if (some.length === 0) return
   const scope = deliveriesScope(queue.id)
-  await kv.commit(
-    some.map(({ due, deliveryId, entry }) => {
-      if (entry === null || entry.value.status !== 'pending' || due[0] !== DUE) return { scope, drop: [due] }
+  const drops: Commit[] = []
+  const expired: Unsendable[] = []
+  for (const one of some) {
+    const { due, deliveryId, entry } = one
+    if (entry === null || entry.value.status !== 'pending' || due[0] !== DUE) drops.push({ scope, drop: [due] })
+    else if (await isErased(kv, entry.value)) {
       const check = [[deliveryKey(deliveryId), entry.version] as const]
-      return { scope, check, drop: [due, deliveryKey(deliveryId)], add: [[PENDING_DELIVERIES, -1] as const] }
-    }),
-  )
+      drops.push({ scope, check, drop: [due, deliveryKey(deliveryId)], add: [[PENDING_DELIVERIES, -1] as const] })
+    } else expired.push(one)
+  }
+  if (drops.length > 0) await kv.commit(drops)
+  if (expired.length > 0) await endAsFailed(kv, queue, expired, EXPIRED, nowMs)
+}
+
+/** The tombstone lies in the partition whose scope holds what was told of the visitor. */
+async function isErased(kv: Pick<Kv, 'get'>, { payloadAt, payloadId }: StoredDelivery): Promise<boolean> {
+  const whose = readPayloadWhose(payloadId)
+  if (whose === null) return false
+  const [tombstone] = await kv.get(payloadAt, [[ERASED, erasedId(whose.workspace, whose.env, whose.visitorId)]])
+  return tombstone !== null
 }
 
 /** Deliveries of a webhook that wait. */

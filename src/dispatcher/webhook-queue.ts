@@ -17,8 +17,8 @@ import {
   type Health,
   NO_HEALTH,
   type Payload,
-  payloadKey,
   readDueDeliveryId,
+  readPayloads,
   SENDER_FENCE,
   type StoredDelivery,
 } from '../records/deliveries.ts'
@@ -123,7 +123,7 @@ export interface Unsendable {
 
 export interface LoadedDue {
   readonly added: number
-  /** Deliveries that can never be sent: what was to be sent is gone with the visitor it spoke of. */
+  /** Deliveries that can never be sent: what was to be sent is gone. */
   readonly unsendable: readonly Unsendable[]
   /** The load looked at everything that is due. */
   readonly complete: boolean
@@ -225,18 +225,10 @@ async function readJobs(
   if (fresh.length === 0) return { jobs, unsendable }
   const keys = fresh.map(({ deliveryId }) => deliveryKey(deliveryId))
   const found = await kv.get<StoredDelivery>(deliveriesScope(queue.id), keys)
-  const byScope = new Map<string, Set<string>>()
-  for (const entry of found) {
-    if (entry === null) continue
-    const { payloadAt, payloadId } = entry.value
-    byScope.set(payloadAt, (byScope.get(payloadAt) ?? new Set()).add(payloadId))
-  }
-  const payloads = new Map<string, Payload>()
-  for (const [scope, ids] of byScope) {
-    for (const body of await kv.get<Payload>(scope, [...ids].map(payloadKey))) {
-      if (body !== null) payloads.set(body.key[1], body.value)
-    }
-  }
+  const payloads = await readPayloads(
+    kv,
+    found.flatMap((entry) => entry?.value ?? []),
+  )
   for (const [i, { due, deliveryId }] of fresh.entries()) {
     const entry = found[i] ?? null
     const payload = payloads.get(entry?.value.payloadId ?? '')

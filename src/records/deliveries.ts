@@ -57,14 +57,16 @@ export interface Payload {
   readonly slack?: { readonly url: string; readonly body: string }
   /** Of whoever identified: deliveries go on with it. */
   readonly trace?: string
+  /** Several webhooks are told by it: none of them knows when the last one has it. */
+  readonly ofMany?: true
   /** No body, but the id of one that names the visitor. */
   readonly of?: string
 }
 
-/** What can be sent again by hand must still be there. */
+/** What can be sent again by hand must still be there. Bodies are kept so long from the beginning: nobody may be there to prolong them. */
 export const FAILED_KEPT_MS = 15 * DAY_MS
 export const DELIVERED_KEPT_MS = 2 * DAY_MS
-/** Longer than the longest schedule. A failed attempt or a pause prolongs it to FAILED_KEPT_MS. */
+/** Of a body that the one webhook has which is told by it. */
 export const PAYLOAD_KEPT_MS = 3 * DAY_MS
 export const REDELIVER_DAYS_MAX = 14
 
@@ -154,6 +156,11 @@ const nobody = '-'
 /** Whom it speaks of comes first, so that it is found when that visitor is erased. */
 export const payloadIdOf = (workspace: string, env: Env, visitorId: string | null, eventId: string): string =>
   `${workspace}/${env}/${visitorId ?? nobody}/${eventId}`
+/** Whom a payload with this id speaks of; null: nobody who may be erased. */
+export function readPayloadWhose(id: string): { workspace: string; env: Env; visitorId: string } | null {
+  const [workspace = '', env = '', visitorId = nobody] = id.split('/')
+  return visitorId === nobody ? null : { workspace, env: env as Env, visitorId }
+}
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
@@ -190,8 +197,22 @@ export async function readStoredDelivery(kv: Pick<Kv, 'get'>, webhookId: string,
 }
 
 export async function readPayload(kv: Pick<Kv, 'get'>, delivery: StoredDelivery): Promise<Payload | null> {
-  const [entry] = await kv.get<Payload>(delivery.payloadAt, [payloadKey(delivery.payloadId)])
-  return entry?.value ?? null
+  return (await readPayloads(kv, [delivery])).get(delivery.payloadId) ?? null
+}
+
+/** By their ids, those that are still kept. */
+export async function readPayloads(
+  kv: Pick<Kv, 'get'>,
+  deliveries: readonly Pick<StoredDelivery, 'payloadAt' | 'payloadId'>[],
+): Promise<ReadonlyMap<string, Payload>> {
+  const payloads = new Map<string, Payload>()
+  for (const scope of new Set(deliveries.map(({ payloadAt }) => payloadAt))) {
+    const ids = deliveries.filter(({ payloadAt }) => payloadAt === scope).map(({ payloadId }) => payloadId)
+    for (const entry of await kv.get<Payload>(scope, [...new Set(ids)].map(payloadKey))) {
+      if (entry !== null) payloads.set(entry.key[1], entry.value)
+    }
+  }
+  return payloads
 }
 
 export interface StoredDeliveryFilter {
@@ -238,6 +259,20 @@ export async function readDeliveries(
   }
   return { deliveries, next: high }
 }
+
+/** The ids of the payloads that are still kept. */
+export async function keptPayloads(
+  kv: Pick<Kv, 'get'>,
+  deliveries: readonly Pick<StoredDelivery, 'payloadAt' | 'payloadId'>[],
+): Promise<ReadonlySet<string>> {
+  const kept = new Set<string>()
+  for (let from = 0; from < deliveries.length; from += PAYLOADS_AT_ONCE) {
+    for (const id of (await readPayloads(kv, deliveries.slice(from, from + PAYLOADS_AT_ONCE))).keys()) kept.add(id)
+  }
+  return kept
+}
+/** In memory: each may be large. */
+const PAYLOADS_AT_ONCE = 100
 
 /** Asks for one more attempt of each, now. */
 export async function askAgain(

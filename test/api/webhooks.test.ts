@@ -8,7 +8,13 @@ import { parseCidr } from '../../src/domain/ip.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { openSealer } from '../../src/lib/sealed.ts'
-import { deliveriesScope, deliveryIdOf, putDelivery, type StoredDelivery } from '../../src/records/deliveries.ts'
+import {
+  deliveriesScope,
+  deliveryIdOf,
+  payloadKey,
+  putDelivery,
+  type StoredDelivery,
+} from '../../src/records/deliveries.ts'
 import { scanAll } from '../../src/records/scopes.ts'
 import { random } from '../helpers/control-plane.ts'
 import { type Options, openServer, RULE } from '../helpers/rest-surface.ts'
@@ -344,6 +350,9 @@ t.test('deliveries are paged newest first and filtered; those that failed are qu
     return { id: deliveryIdOf(createdAt, eventId, id), delivery }
   })
   await kv.commit([{ scope: deliveriesScope(id), put: deliveries.map((one) => putDelivery(one.id, one.delivery)) }])
+  const body = { a: '{}', b: '"data":{}}' }
+  const bodies = deliveries.map(({ delivery }) => ({ key: payloadKey(delivery.payloadId), value: body }))
+  await kv.commit([{ scope: 'p/0', put: bodies }])
   const seen: string[] = []
   for (let cursor = ''; ; ) {
     const page = (await call('GET', `${id}/deliveries?limit=7${cursor}`)).body
@@ -367,6 +376,12 @@ t.test('deliveries are paged newest first and filtered; those that failed are qu
   t.match(await call('POST', `${id}/redeliver`, { since: after, until: before }), { body: { queued: 3 } })
   const old = new Date(Date.now() - 15 * 86_400_000).toISOString()
   t.match(await call('POST', `${id}/redeliver`, { since: old }), { status: 400, body: { error: { field: 'since' } } })
+
+  await kv.commit([{ scope: 'p/0', drop: [payloadKey(first.delivery.payloadId)] }])
+  const gone = await call('POST', `${id}/deliveries/${first.id}/redeliver`)
+  t.match(gone, { status: 409, body: { error: { code: 'conflict' } } }, 'what cannot be sent is refused')
+  const since = new Date(from).toISOString()
+  t.match(await call('POST', `${id}/redeliver`, { since }), { status: 202, body: { queued: 19 } }, 'and not queued')
 })
 
 t.test('the addresses deliveries come from are told to anybody', async (t) => {

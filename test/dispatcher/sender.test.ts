@@ -10,33 +10,45 @@ import { sampleOf } from '../../src/dispatcher/samples.ts'
 import { openSender } from '../../src/dispatcher/sender.ts'
 import { slackNotices } from '../../src/dispatcher/slack.ts'
 import { openSubscriptions } from '../../src/dispatcher/subscriptions.ts'
+import { pendingOf } from '../../src/dispatcher/sweep.ts'
 import type { Alert } from '../../src/domain/alert.ts'
 import type { DecidedItem } from '../../src/events/packed-items.ts'
+import { openLmdbKv } from '../../src/kv/lmdb.ts'
 import type { Cancel } from '../../src/lib/cancel.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import { must } from '../../src/lib/must.ts'
 import { openAlertMetrics } from '../../src/reads/alert-metrics.ts'
-import { type Attempt, deliveriesScope, readDeliveries, SHARDS } from '../../src/records/deliveries.ts'
+import {
+  type Attempt,
+  deliveriesScope,
+  payloadKey,
+  readDeliveries,
+  readStanding,
+  SHARDS,
+} from '../../src/records/deliveries.ts'
+import { ERASED, erasedId } from '../../src/records/erasures.ts'
 import { publishHint } from '../../src/records/hints.ts'
 import { readWebhook } from '../../src/records/webhooks.ts'
 import { eventually } from '../helpers/client.ts'
 import { createWorkspace, openPorts, prepare, random, startOwner, startSubmit } from '../helpers/control-plane.ts'
+import { temporaryFolder } from '../helpers/server.ts'
 
 const HOUR = 3_600_000
 const BACKLOG_MAX = 100
+const ERASED_ONE = 'pv_00000000000000000002'
 const ALL = { holds: () => true }
 
 /** What a receiver answers: null hangs until nobody waits any more. */
 type Answers = (webhookId: string, n: number) => number | null
 
 async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
-  const ports = await openPorts(t)
+  let leapMs = 0
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + leapMs }
+  const ports = { ...(await openPorts(t)), kv: await openLmdbKv({ path: temporaryFolder(), clock }) }
   await prepare(ports)
   startOwner(t, ports)
   const submit = startSubmit(t, ports)
   await submit(createWorkspace('ws_1'))
-  let leapMs = 0
-  const clock: Clock = { ...systemClock, now: () => systemClock.now() + leapMs }
   const sent: { readonly to: string; readonly body: string; readonly at: number; readonly trigger: string }[] = []
   async function attempt(to: string, body: Buffer, trigger: Attempt['trigger'], n: number, cancel: Cancel) {
     sent.push({ to, body: body.toString('utf8'), at: clock.now(), trigger })
@@ -100,16 +112,11 @@ async function open(t: Test, answers: Answers, shape: 'A' | 'B' = 'B') {
       publishHint(ports.bus, 'deliveries.due', { shard, webhookIds: [...ids] })
     }
   }
-  const happen = async (name: string) => {
+  const happen = async (name: string, visitorId: string | null = null) => {
     const told: OutboxEntries = { payloads: [], deliveries: [] }
     const tenant = must(await subscriptions.tenant('ws_1', 'live'))
     const found = { occurrence: sampleOf('identification.complete', 1_000_000, name), verdict: null, ruleId: null }
-    outboxEntriesOf(
-      told,
-      tenant,
-      { ...found, botDetected: null },
-      { payloadAt: 'p/0', nowMs: clock.now(), visitorId: null },
-    )
+    outboxEntriesOf(told, tenant, { ...found, botDetected: null }, { payloadAt: 'p/0', nowMs: clock.now(), visitorId })
     await store(told)
     return told
   }
@@ -185,6 +192,55 @@ t.test('a delivery goes through its schedule, over restarts, and then has failed
   t.equal(new Set(sent.map(({ body }) => body)).size, 1, 'the same bytes every time')
   await stop()
 })
+
+t.test('a delivered body goes after three days, unless others are told by it', async (t) => {
+  const { kv, start, webhook, happen, leap, statuses } = await open(t, () => 200)
+  const bodies = async () => (await kv.scan('p/0', 'payload', { limit: 10 })).map(({ key }) => key[1])
+  const first = await webhook(1)
+  const stop = start()
+  const alone = await happen('alone')
+  const delivered = (id: string, count: number) =>
+    eventually(
+      () => statuses(id),
+      (all) => all.length === count && all.every((one) => one === 'delivered'),
+    )
+  await delivered(first, 1)
+  const second = await webhook(2)
+  const both = await happen('both')
+  await delivered(first, 2)
+  await delivered(second, 1)
+  await stop()
+  t.equal((await bodies()).length, 2)
+  leap(73 * HOUR)
+  t.same(await bodies(), [both.payloads[0]?.id])
+  t.not(alone.payloads[0]?.id, both.payloads[0]?.id)
+})
+
+t.test(
+  'a delivery whose body is gone has failed and says so; one about an erased visitor is gone with it',
+  async (t) => {
+    const { kv, start, webhook, happen, sent, deliveriesOf } = await open(t, () => 200)
+    const id = await webhook(1)
+    const VISITOR = 'pv_00000000000000000001'
+    for (const { payloads } of [await happen('one'), await happen('two', VISITOR), await happen('three', ERASED_ONE)]) {
+      await kv.commit([{ scope: 'p/0', drop: payloads.map((one) => payloadKey(one.id)) }])
+    }
+    const tombstone = { erasureId: 'era_1', at: 1 }
+    const put = [{ key: [ERASED, erasedId('ws_1', 'live', ERASED_ONE)] as const, value: tombstone }]
+    await kv.commit([{ scope: 'p/0', put }])
+    const stop = start()
+    const all = await eventually(
+      () => deliveriesOf(id),
+      (some) => some.length === 2 && some.every(({ delivery }) => delivery.status === 'failed'),
+    )
+    t.equal(all.length, 2)
+    t.ok(all.every(({ delivery }) => delivery.reason === 'body_expired' && delivery.nextAttemptAt === null))
+    t.equal(await pendingOf(kv, id), 0)
+    t.match(await readStanding(kv, id, systemClock.now()), { successRate: 0 })
+    t.equal(sent.length, 0)
+    await stop()
+  },
+)
 
 t.test('a receiver that hangs takes places from nobody', async (t) => {
   const hanging = 'wh_00000000000000000000'

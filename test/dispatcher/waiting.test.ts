@@ -73,10 +73,24 @@ t.test('a body stays for as long as a delivery waits for it, and no longer', asy
   t.equal(await bodyOf(waiting.told), null, 'nobody asked for it')
 })
 
-t.test('what happens while a webhook is paused is kept longer from the beginning', async (t) => {
+t.test('what was never attempted keeps its body for two weeks though the service is away all the time', async (t) => {
   const { webhook, tenantOf, happen, bodyOf, leap } = await open(t)
-  const { told } = await happen(tenantOf(webhook('wh_1', 'B', 'paused')), 'paused')
+  const paused = await happen(tenantOf(webhook('wh_1', 'B', 'paused')), 'paused')
+  const active = await happen(tenantOf(webhook('wh_2', 'B')), 'active')
   leap(14 * DAY)
+  t.ok(await bodyOf(paused.told))
+  t.ok(await bodyOf(active.told))
+})
+
+t.test('what failed without an attempt can be sent again for as long as it is listed', async (t) => {
+  const { kv, clock, webhook, tenantOf, happen, bodyOf, leap } = await open(t)
+  const { told } = await happen(tenantOf(webhook('wh_1', 'B')), 'one')
+  leap(10 * DAY)
+  t.equal(await failPending(kv, { id: 'wh_1', busy: new Set() }, 'endpoint_disabled', clock.now()), 1)
+  leap(14 * DAY)
+  const { deliveries } = await readDeliveries(kv, 'wh_1', { holds: () => true }, 10, null)
+  t.match(deliveries, [{ delivery: { status: 'failed', reason: 'endpoint_disabled' } }])
+  t.ok((deliveries[0]?.delivery.payloadUntil ?? 0) > clock.now())
   t.ok(await bodyOf(told))
 })
 

@@ -124,7 +124,9 @@ export const DELIVERY_DOCS = {
   redeliver: {
     id: 'redeliver',
     summary: 'Send one delivery again',
-    description: 'One attempt with the same event id and body, whatever became of the delivery before.',
+    description:
+      'One attempt with the same event id and body, whatever became of the delivery before. A body that is no longer kept is a `conflict`.',
+    refusals: ['conflict'],
     answers: {
       202: {
         description: 'The attempt is queued.',
@@ -136,7 +138,7 @@ export const DELIVERY_DOCS = {
   redeliverSince: {
     id: 'redeliverSince',
     summary: 'Send failed deliveries again',
-    description: 'Those that failed since a time within the last 14 days, at most 10,000.',
+    description: 'Those that failed since a time within the last 14 days and whose bodies are kept, at most 10,000.',
     members: {
       since: { description: 'Created at or after.', format: 'date-time' },
       until: { description: 'Created before.', format: 'date-time' },

@@ -28,6 +28,7 @@ import {
   DELIVERY_STATUSES,
   deliveriesScope,
   deliveryIdOf,
+  keptPayloads,
   payloadKey,
   putDelivery,
   REDELIVER_DAYS_MAX,
@@ -153,6 +154,9 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
         const webhook = await existingWebhook(kv, caller, params.webhookId)
         const delivery = await existingDelivery(webhook, params.deliveryId)
         const deliveryId = must(params.deliveryId)
+        if ((await readPayload(kv, delivery)) === null) {
+          throw new ApiError('conflict', { message: 'The body of this delivery is no longer kept.' })
+        }
         await again(webhook, callerPlaceOf(caller), [deliveryId])
         return { status: 202, body: { deliveryId, webhookId: webhook.id, eventId: delivery.eventId, queued: 1 } }
       },
@@ -177,7 +181,11 @@ export function webhookDeliveryRoutes({ kv, bus, clock, random, attempts }: Webh
         const ids: string[] = []
         for (let last: string | null = null; ids.length < REDELIVERED_MAX; ) {
           const page = await readDeliveries(kv, webhook.id, filter, REDELIVERED_MAX - ids.length, last)
-          ids.push(...page.deliveries.map(({ id }) => id))
+          const kept = await keptPayloads(
+            kv,
+            page.deliveries.map(({ delivery }) => delivery),
+          )
+          ids.push(...page.deliveries.filter(({ delivery }) => kept.has(delivery.payloadId)).map(({ id }) => id))
           last = page.next
           if (last === null) break
           // Whoever asked has been told to ask again: what is queued now would be queued twice.
