@@ -11,6 +11,7 @@ import type { Role } from './domain/person.ts'
 import type { Workspace, WorkspaceSettings } from './domain/workspace.ts'
 import { isoTime } from './events/present.ts'
 import { driverOf } from './http/server.ts'
+import { tlsProblems } from './http/tls.ts'
 import { sourcePlaces } from './ipintel/sources.ts'
 import { parseDatetime } from './lib/datetime.ts'
 import { descriptorsMax } from './lib/descriptors.ts'
@@ -24,9 +25,11 @@ export const ipSettings = (config: Config) => ({
   relayIsVpn: config['ip.relayIsVpn'],
 })
 
-/** Of everything that listens. */
+/** Of everything that listens. Throws BadSetting for a certificate or a key that cannot be served with. */
 export function httpSettings(config: Config) {
   const { 'tls.certFile': certFile, 'tls.keyFile': keyFile, trustedProxies } = config
+  const [wrong] = certFile === '' ? [] : tlsProblems({ certFile, keyFile })
+  if (wrong !== undefined) throw new BadSetting(`tls.${wrong.file}: ${wrong.says}`)
   const max = config['http.perIpConnectionsMax'] || Math.min(1_000, Math.max(1, Math.floor(descriptorsMax() / 4)))
   return {
     ...(certFile === '' ? {} : { tls: { certFile, keyFile } }),

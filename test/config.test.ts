@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { environmentNames, readConfig, warnings } from '../src/config.ts'
 import { defaultsJson, sectionNames, settingsText } from '../src/ops/settings-text.ts'
-import { consolePlace } from '../src/role-settings.ts'
+import { consolePlace, httpSettings } from '../src/role-settings.ts'
 import { SETTINGS } from '../src/settings.ts'
+import { makeAuthority } from './helpers/receiver.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -111,6 +112,32 @@ t.test('a setting that cannot be is refused with its name', async (t) => {
     t.throws(() => readConfig({ FINGERPOST_CONFIG: file }), { name: 'BadSetting', message }, JSON.stringify(content))
   }
   t.ok(readConfig({ FINGERPOST_HOST: '0.0.0.0', FINGERPOST_ALLOW_PLAIN_HTTP: 'true' }))
+})
+
+t.test('a certificate or a key that cannot be served with is refused with its setting and its path', async (t) => {
+  const dir = t.testdir({ 'garbage.pem': 'no PEM at all' })
+  const [garbage, nowhere] = [join(dir, 'garbage.pem'), join(dir, 'nowhere.pem')]
+  const authority = makeAuthority(t)
+  const saved = (name: string, text: string) => {
+    writeFileSync(join(dir, name), text)
+    return join(dir, name)
+  }
+  const [leaf, other] = [authority.leaf('DNS:localhost'), authority.leaf('DNS:localhost')]
+  const [cert, key] = [saved('cert.pem', leaf.cert), saved('key.pem', leaf.key)]
+  const httpWith = (certFile: string, keyFile: string) =>
+    httpSettings(readConfig({ FINGERPOST_TLS_CERT_FILE: certFile, FINGERPOST_TLS_KEY_FILE: keyFile }))
+  t.same(httpWith(cert, key).tls, { certFile: cert, keyFile: key })
+  for (const [certFile, keyFile, setting, path] of [
+    [nowhere, key, 'tls.certFile', nowhere],
+    [garbage, key, 'tls.certFile', garbage],
+    [cert, nowhere, 'tls.keyFile', nowhere],
+    [cert, garbage, 'tls.keyFile', garbage],
+    [cert, saved('other.pem', other.key), 'tls.keyFile', 'other.pem is not the key of'],
+    [saved('chain.pem', `${leaf.cert}${leaf.cert.slice(0, 200)}`), key, 'tls.certFile', 'chain.pem'],
+  ] as const) {
+    const message = new RegExp(`^${setting}: .*${path}`)
+    t.throws(() => httpWith(certFile, keyFile), { name: 'BadSetting', message }, `${certFile} ${keyFile}`)
+  }
 })
 
 t.test('a provider of sign-ins is reached safely, and its secret is in one place', async (t) => {

@@ -68,6 +68,26 @@ t.test('what is missing of a deployment is to be mended, and a folder that is no
   )
 })
 
+t.test('a certificate that is none is one finding, and a good one with its key is none to mend', async (t) => {
+  const dir = temporaryFolder()
+  const { cert, key } = authorityIn(dir).leaf('DNS:localhost')
+  const [certFile, keyFile] = [join(dir, 'cert.pem'), join(dir, 'key.pem')]
+  writeFileSync(certFile, cert)
+  writeFileSync(keyFile, key)
+  const env = {
+    FINGERPOST_DATA_DIR: madeFolder(),
+    FINGERPOST_TLS_CERT_FILE: certFile,
+    FINGERPOST_TLS_KEY_FILE: keyFile,
+  }
+  const found = async () => [...findPresent(readConfig(env)), ...(await findFresh(readConfig(env), Date.now(), ''))]
+  const well = await found()
+  t.ok(isWell(well))
+  t.same(said(well, 'TLS key'), [['ok', keyFile]])
+  writeFileSync(certFile, 'no PEM at all')
+  t.match(said(await found(), 'TLS certificate'), [['bad', /cert\.pem holds no certificate/]])
+  t.equal(said(await found(), 'TLS certificate').length, 1)
+})
+
 t.test('files that others can read are named with what closes them', async (t) => {
   const dir = madeFolder()
   const settings = join(temporaryFolder(), 'settings.json')

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Config, warnings } from '../../config.ts'
 import { driverOf } from '../../http/server.ts'
+import { tlsProblems } from '../../http/tls.ts'
 import { reasonOf } from '../../lib/plain.ts'
 import { masterKeyFile } from '../../role-settings.ts'
 import { type Finding, findingsOf } from './finding.ts'
@@ -82,9 +83,16 @@ export function findPresent(config: Config): Finding[] {
       }
     }
   }
+  const broken = certFile === '' ? [] : tlsProblems({ certFile, keyFile })
+  for (const [name, of, path] of [
+    ['TLS certificate', 'certFile', certFile],
+    ['TLS key', 'keyFile', keyFile],
+  ] as const) {
+    if (path === '') continue
+    const problem = broken.find(({ file }) => file === of)
+    found.push(problem === undefined ? ok(name, path) : bad(name, problem.says))
+  }
   for (const [name, file] of [
-    ['TLS certificate', certFile],
-    ['TLS key', keyFile],
     ['CA of webhooks', config['webhooks.extraCaFile']],
     ['backup passphrase', config['backup.passphraseFile']],
   ] as const) {
