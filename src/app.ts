@@ -72,6 +72,8 @@ export interface App {
   readonly port: number
   /** Keys made by this start, to be shown once. */
   readonly generatedKeys: Awaited<ReturnType<typeof bootstrap>>['generated']
+  /** To be called when they were: until then the next start makes others in their place. */
+  shown(): Promise<void>
   /** null: somebody has set the console up, or this process does not serve it. */
   readonly setupLink: string | null
   /** Opens the demo page once; null where this process has none. */
@@ -169,7 +171,7 @@ export async function startRoles(
     const closed = await listen(config['http.host'], config['http.port'])
     serve(closed, adminPort === 0)
     lifetime.onClose(() => closed.close())
-    const nothing = { generatedKeys: [], setupLink: null, demoLink: null, advice: [] }
+    const nothing = { generatedKeys: [], shown: async () => {}, setupLink: null, demoLink: null, advice: [] }
     return { port: closed.port, ...nothing, stop: () => lifetime.end() }
   }
   const sealer = secrets?.sealer ?? null
@@ -300,7 +302,6 @@ export async function startRoles(
   // Its engine takes longest to start, above all while a predecessor that was killed still holds its folder, and neither
   // accepting nor deciding needs it: it comes last.
   lifetime.run('clickhouse', ports.startHistory(lifetime.stopping))
-  await booted?.finish()
   port = ownHttp?.port ?? (await must(shards, 'shards').listen(config['http.host'], config['http.port']))
   await serveCommandsOf(ports, build.version, demo, lifetime)
   tellStarted({ config, build, driver, partitions, kv, logger, lifetime })
@@ -308,13 +309,14 @@ export async function startRoles(
   return {
     port,
     generatedKeys: booted?.generated ?? [],
+    shown: async () => booted?.finish(),
     setupLink: control === null || sealer === null ? null : await openSetupLink(kv, sealer, consoleUrl(config, port)),
     demoLink: demo?.newLink() ?? null,
     advice: ipAdvice(ip?.state() ?? null),
     async stop() {
       draining = true
-      const listeners = [shards, ownHttp, adminHttp].filter((one) => one !== null)
-      await drainAll(listeners, clock.sleep(config['http.lingerMs']), () =>
+      const answering = [shards, passedOn, ownHttp, adminHttp].filter((one) => one !== null)
+      await drainAll(answering, clock.sleep(config['http.lingerMs']), () =>
         shards?.refuse('The server is shutting down.'),
       )
       ownHttp?.close()

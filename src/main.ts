@@ -94,7 +94,9 @@ async function start(roleList: string | undefined, acceptLost: boolean): Promise
   if (app === undefined) return
   const at = { listensOn: listensOn(config, app.port), url: serviceUrl(config, app.port) }
   const { generatedKeys: keys, setupLink, demoLink, advice } = app
-  process.stdout.write(`${welcomeText({ ...at, keys, setupLink, demoLink, advice })}\n\n`)
+  const welcome = welcomeText({ ...at, keys, setupLink, demoLink, advice })
+  await new Promise((resolve) => process.stdout.write(`${welcome}\n\n`, resolve))
+  await app.shown()
 }
 
 // Loaded only where they are used: they would lengthen every start of a server.

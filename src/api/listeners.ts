@@ -15,19 +15,20 @@ const DRAIN_MS = 15_000
 
 /**
  * From its beginning on each connection ends with its next answer. A proxy keeps some open that it does not use, and would take a
- * refusal on one of them for ours: only when `lingered` is over `refuse` is called. Resolves when nothing is in flight, or late.
+ * refusal on one of them for ours: only when `lingered` is over `refuse` is called. `answering` is whatever answers, also what listens
+ * nowhere itself. Resolves when nothing is in flight, or late.
  */
 export async function drainAll(
-  listeners: readonly Pick<Http, 'stopListening' | 'drain'>[],
+  answering: readonly (Pick<Http, 'drain'> & Partial<Pick<Http, 'stopListening'>>)[],
   lingered: Promise<unknown>,
   refuse: () => void,
 ): Promise<void> {
-  for (const http of listeners) http.stopListening()
-  const drained = listeners.map((http) => http.drain(0))
+  for (const http of answering) http.stopListening?.()
+  const drained = answering.map((http) => http.drain(0))
   await lingered
   await Promise.all(drained)
   refuse()
-  await Promise.all(listeners.map((http) => http.drain(DRAIN_MS)))
+  await Promise.all(answering.map((http) => http.drain(DRAIN_MS)))
 }
 
 export interface ListenersNeeds

@@ -10,11 +10,12 @@ import type { Sealer } from '../lib/sealed.ts'
 import type { Log } from '../log/log.ts'
 import { onHint } from './hints.ts'
 import { isLive, listAllKeys, readKeysVersion } from './keys.ts'
-import { CHANGES_SOURCE, SYSTEM } from './scopes.ts'
+import { CHANGES_READER, CHANGES_SOURCE, SYSTEM } from './scopes.ts'
 import { withOpenToken } from './secrets.ts'
 import { listWorkspaces } from './workspaces.ts'
 
 const POLL_MS = 500
+const UNKNOWN = -1
 /** Older knowledge must not let anyone in, nor turn anyone away as unknown. */
 export const KEYS_STALE_MS = 10_000
 
@@ -57,7 +58,8 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   let workspaces = new Map<string, Workspace>()
   let version = -1
   /** Last seq of `changes` when the store was last read. */
-  let changesSeen = -1
+  /** Where `changes` ended when all of it was known here. */
+  let changesSeen = UNKNOWN
   let heardAt = Number.NEGATIVE_INFINITY
   let loading: Promise<void> | null = null
   let again = false
@@ -108,9 +110,15 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   async function poll(): Promise<void> {
     const startedAt = clock.monotonic()
     try {
-      const [seen, , found] = await Promise.all([log.last('changes', 0), refuseWiped(), readKeysVersion(kv)])
+      const seen = await log.last('changes', 0)
+      // In this order: what was applied is in the version.
+      const [applied, , found] = await Promise.all([
+        kv.position(SYSTEM, CHANGES_READER),
+        refuseWiped(),
+        readKeysVersion(kv),
+      ])
       if (found !== version) await reload()
-      changesSeen = seen
+      changesSeen = applied !== null && applied >= seen ? seen : UNKNOWN
       heardAt = Math.max(heardAt, startedAt)
     } catch (error) {
       if (!(error instanceof Unavailable)) throw error
@@ -132,6 +140,7 @@ export async function openKeyDirectory(needs: KeyDirectoryNeeds): Promise<KeyDir
   const unsubscribe = onHint(bus, 'keys.changed', () => {
     // The poll finds the same change soon, so a failure here is not lost.
     reload().catch((error) => {
+      changesSeen = UNKNOWN
       if (!(error instanceof Unavailable)) report(error)
     })
   })

@@ -1,11 +1,13 @@
 // Starts that must not succeed: each says in one sentence what to do, ends with exit code 1, and leaves alone what it met.
 
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { BadSetting, readConfig } from '../../src/config.ts'
 import { DEPTH } from '../helpers/depth.ts'
 import { freePort } from '../helpers/port.ts'
+import { pause } from '../helpers/processes.ts'
 import { cleanUp, launchServer, makeKeys, type ServerOptions, startServer, temporaryFolder } from '../helpers/server.ts'
 
 t.setTimeout(400_000)
@@ -122,6 +124,32 @@ for (const [what, options, expected] of CASES) {
     if (given.dataDir !== undefined) t.same(readdirSync(given.dataDir), before, 'the folder is as it was')
   })
 }
+
+t.test('a first start that cannot listen keeps no keys that nobody was shown', async (t) => {
+  const dataDir = temporaryFolder()
+  const taken = createServer()
+  const port = await new Promise<number>((resolve) => {
+    taken.listen(0, '127.0.0.1', () => resolve((taken.address() as AddressInfo).port))
+  })
+  const env = Object.fromEntries(
+    ['PUBLIC', 'SECRET', 'TEST_PUBLIC', 'TEST_SECRET'].map((name) => [`FINGERPOST_${name}_KEY`, '']),
+  )
+  t.match((await refusal({ dataDir, port, env })).said, /is in use/)
+  taken.close()
+  const second = await startServer({ dataDir, port, env })
+  const printed = () => [...second.logs().matchAll(/^ {2}(?:public|secret) (?:live|test) +([ps]k_\w+)$/gm)]
+  for (let tries = 0; printed().length < 4 && tries < 50; tries++) await pause(100)
+  t.equal(printed().length, 4, 'the next one makes and shows others')
+  const secret = printed().find(([, key]) => key?.startsWith('sk_live_'))?.[1]
+  const asked = await fetch(`${second.url}/v1/rules`, { headers: { authorization: `Bearer ${secret}` } })
+  t.equal(asked.status, 200)
+  t.equal(await second.stop(), 0)
+  const third = await startServer({ dataDir, port, env })
+  t.equal([...third.logs().matchAll(/sk_live_/g)].length, 0, 'once they were shown they stay as they are')
+  const again = await fetch(`${third.url}/v1/rules`, { headers: { authorization: `Bearer ${secret}` } })
+  t.equal(again.status, 200)
+  t.equal(await third.stop(), 0)
+})
 
 t.test('a folder or a port in use is refused, and its user goes on', async (t) => {
   const [dataDir, port] = [temporaryFolder(), await freePort()]

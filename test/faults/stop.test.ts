@@ -1,5 +1,6 @@
 // SIGTERM: what was answered is durable, what was accepted is finished, and the process leaves by itself, in time.
 
+import { Agent, request } from 'node:http'
 import t from 'tap'
 import { sized } from '../helpers/depth.ts'
 import { childrenOf, isAlive, pause, until } from '../helpers/processes.ts'
@@ -77,5 +78,52 @@ t.test('a drain under load loses nothing it answered, and signals more or early 
   const { violation, listed } = await checkAll(to)
   t.equal(violation, null)
   t.equal(listed, ledger.attempts.filter(({ answer }) => answer !== null).length, 'nothing else is listed')
+  t.equal(await second.stop(), 0)
+})
+
+t.test('a stop answers the requests of the API that it has taken, each as the last of its connection', async (t) => {
+  const first = await startServer({ env: { ...SERVER_ENV, FINGERPOST_HTTP_LINGER_MS: '300' } })
+  const { url, keys, dataDir, port } = first
+  const headers = { authorization: `Bearer ${keys.secret}`, 'content-type': 'application/json' }
+  const rule = { action: { verdict: 'block' }, conditions: { field: 'ip', operator: 'equals', value: '203.0.113.9' } }
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const answered = new Set<string>()
+  const closing: boolean[] = []
+  function make(name: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const call = request(`${url}/v1/rules`, { method: 'POST', agent, headers }, (response) => {
+        if (response.statusCode === 201) answered.add(name)
+        closing.push(response.headers.connection === 'close')
+        response.resume().on('end', () => resolve(true))
+      })
+      call.on('error', () => resolve(false))
+      call.end(JSON.stringify({ ...rule, conditions: { operator: 'AND', rules: [rule.conditions] }, name }))
+    })
+  }
+  let isStopping = false
+  const worker = async (n: number): Promise<void> => {
+    for (let at = 0; ; at++) if (!(await make(`rule ${n} ${at}`)) && isStopping) return
+  }
+  const working = Promise.all([0, 1, 2, 3].map(worker))
+  await until('rules are made', 60_000, () => answered.size > 20)
+  isStopping = true
+  first.signal('SIGTERM')
+  t.equal(await leaves(first), 0)
+  await working
+  t.ok(
+    closing.some((closes) => closes),
+    'clients that stay connected are told',
+  )
+
+  const second = await startServer({ env: SERVER_ENV, dataDir, keys, port })
+  const stored = new Set<string>()
+  for (let offset = 0; ; offset += 100) {
+    const page = await fetch(`${url}/v1/rules?limit=100&offset=${offset}`, { headers })
+    const { data } = (await page.json()) as { readonly data: readonly { readonly name: string }[] }
+    for (const { name } of data) stored.add(name)
+    if (data.length < 100) break
+  }
+  t.same(stored, answered, 'what was made was answered')
   t.equal(await second.stop(), 0)
 })
