@@ -1,8 +1,8 @@
-// Other visitors that share an account with this one, or were merged with it.
+// Other visitors that share an account or a network with this one.
 
 import { call, environment } from '../../lib/api.ts'
 import { useLoadBy } from '../../lib/load.ts'
-import type { CursorPage, Event } from '../../lib/types.ts'
+import type { CursorPage, Event, FoundVisitor } from '../../lib/types.ts'
 import { Card } from '../../ui/page.tsx'
 import { Empty, Shown } from '../../ui/state.tsx'
 import { Id } from '../../ui/words.tsx'
@@ -11,10 +11,17 @@ const OWN_EVENTS = 100
 const ACCOUNTS_MAX = 5
 const ADDRESSES_MAX = 5
 const OTHERS_MAX = 50
+/** The visitor itself is among those that are found. */
+const VISITORS_PER_CALL = OTHERS_MAX + 1
 
 interface Link {
   readonly visitorId: string
   readonly shares: readonly string[]
+}
+interface Links {
+  readonly links: readonly Link[]
+  /** Whether there are more than these. */
+  readonly hasMore: boolean
 }
 
 export function Linked({ visitorId }: { readonly visitorId: string }) {
@@ -22,19 +29,22 @@ export function Linked({ visitorId }: { readonly visitorId: string }) {
   return (
     <Card title="Linked visitors">
       <Shown of={loaded}>
-        {(links) =>
+        {({ links, hasMore }) =>
           links.length === 0 ? (
             <Empty title="None">No other visitor was seen with its latest accounts or addresses.</Empty>
           ) : (
-            <ul class="plain-list">
-              {links.map(({ visitorId: other, shares }) => (
-                <li key={other}>
-                  <Id of={other} whole />
-                  <br />
-                  <span class="quiet small">shares {shares.join(', ')}</span>
-                </li>
-              ))}
-            </ul>
+            <>
+              <ul class="plain-list">
+                {links.map(({ visitorId: other, shares }) => (
+                  <li key={other}>
+                    <Id of={other} whole />
+                    <br />
+                    <span class="quiet small">shares {shares.join(', ')}</span>
+                  </li>
+                ))}
+              </ul>
+              {hasMore && <p class="quiet small">There are more.</p>}
+            </>
           )
         }
       </Shown>
@@ -49,26 +59,41 @@ function rangeOf(masked: string): string | null {
   return masked.includes('/') ? masked : null
 }
 
-async function readLinked(visitorId: string, signal: AbortSignal): Promise<readonly Link[]> {
-  const events = (query: Readonly<Record<string, string | number>>) =>
-    call<CursorPage<Event>>('/v1/events', { query: { ...query, fields: 'full' }, signal })
-  const own = (await events({ visitorId, limit: OWN_EVENTS })).data
+/** Visitors with an event that meets `query`, newest first, at least OTHERS_MAX where there are so many. */
+async function findVisitors(query: Readonly<Record<string, string>>, signal: AbortSignal) {
+  const found: FoundVisitor[] = []
+  let cursor: string | null = null
+  do {
+    const page: CursorPage<FoundVisitor> = await call('/v1/visitors', {
+      query: { ...query, limit: VISITORS_PER_CALL, cursor },
+      signal,
+    })
+    found.push(...page.data)
+    cursor = page.nextCursor
+  } while (cursor !== null && found.length < OTHERS_MAX)
+  return { found, hasMore: cursor !== null }
+}
+
+async function readLinked(visitorId: string, signal: AbortSignal): Promise<Links> {
+  const query = { visitorId, fields: 'full', limit: OWN_EVENTS }
+  const own = (await call<CursorPage<Event>>('/v1/events', { query, signal })).data
   const accounts = [...new Set(own.flatMap(({ linkedId }) => linkedId ?? []))].slice(0, ACCOUNTS_MAX)
   const ranges = [...new Set(own.flatMap(({ ip }) => rangeOf(ip.address) ?? []))].slice(0, ADDRESSES_MAX)
-  const shares = new Map<string, Set<string>>()
-  const note = (found: readonly Event[], what: string) => {
+  const shares = new Map<string, string[]>()
+  const answers = await Promise.all([
+    ...accounts.map(async (linkedId) => [`account ${linkedId}`, await findVisitors({ linkedId }, signal)] as const),
+    ...ranges.map(async (ip) => [`network ${ip}`, await findVisitors({ ip }, signal)] as const),
+  ])
+  for (const [what, { found }] of answers) {
     for (const { visitorId: other } of found) {
-      if (other !== visitorId) shares.set(other, (shares.get(other) ?? new Set()).add(what))
+      if (other !== visitorId) shares.set(other, [...(shares.get(other) ?? []), what])
     }
   }
-  await Promise.all([
-    ...accounts.map(async (linkedId) =>
-      note((await events({ linkedId, limit: OTHERS_MAX })).data, `account ${linkedId}`),
-    ),
-    ...ranges.map(async (ip) => note((await events({ ip, limit: OTHERS_MAX })).data, `network ${ip}`)),
-  ])
-  return [...shares]
-    .map(([other, what]) => ({ visitorId: other, shares: [...what] }))
+  const links = [...shares]
+    .map(([other, shared]) => ({ visitorId: other, shares: shared }))
     .sort((a, b) => b.shares.length - a.shares.length)
-    .slice(0, OTHERS_MAX)
+  return {
+    links: links.slice(0, OTHERS_MAX),
+    hasMore: links.length > OTHERS_MAX || answers.some(([, { hasMore }]) => hasMore),
+  }
 }
